@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { inject } from 'vitest';
+
+// A database for each test file, cloned from a template: about 50 ms, where migrating anew costs more each time.
+
+export interface TestDatabase {
+  /** `postgres://…/<name>` */
+  url: string;
+  /** Ends every connection to the database and drops it. */
+  drop: () => Promise<void>;
+}
+
+/** A database with all migrations applied and no rows; needs `inject('postgres')` to be there. */
+export function migratedDatabase(): Promise<TestDatabase> {
+  const server = inject('postgres');
+  if (!server) throw new Error('no PostgreSQL was started for this run');
+  return createDatabase(server.url, server.migratedTemplate);
+}
+
+/** A database with nothing in it; needs `inject('postgres')` to be there. */
+export function emptyDatabase(): Promise<TestDatabase> {
+  const server = inject('postgres');
+  if (!server) throw new Error('no PostgreSQL was started for this run');
+  return createDatabase(server.url, 'template0');
+}
+
+/** Creates a database of a new name on the server as a copy of `template`. */
+export async function createDatabase(serverUrl: string, template: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await runSql(serverUrl, `create database ${name} template ${template}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => runSql(serverUrl, `drop database if exists ${name} with (force)`) };
+}
+
+async function runSql(url: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,54 @@
+import type { TestProject } from 'vitest/node';
+import { MissingServer, startPostgres, startRedis, startS3, type S3Server } from './servers.ts';
+
+// Starts each server once for a run of the project `real` and tells the test files where it is. A server that this
+// machine does not have is provided as null; the suites that need it say `describe.skipIf(!inject('redis'))`.
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgres: { url: string; migratedTemplate: string } | null;
+    redis: { url: string } | null;
+    s3: Omit<S3Server, 'stop'> | null;
+  }
+}
+
+interface Stoppable {
+  stop: () => Promise<void>;
+}
+
+/** Called by vitest before the first test file; what it returns is called after the last. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const started: Stoppable[] = [];
+  const stopAll = async () => {
+    await Promise.all(started.map((server) => server.stop()));
+  };
+  try {
+    const [postgres, redis, s3] = await Promise.all([
+      startOrMiss(startPostgres, started),
+      startOrMiss(startRedis, started),
+      startOrMiss(startS3, started),
+    ]);
+    project.provide('postgres', postgres && { url: postgres.url, migratedTemplate: 'template1' });
+    project.provide('redis', redis && { url: redis.url });
+    if (s3) {
+      const { stop: _stop, ...address } = s3;
+      project.provide('s3', address);
+    } else project.provide('s3', null);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+  return stopAll;
+}
+
+async function startOrMiss<S extends Stoppable>(start: () => Promise<S>, started: Stoppable[]): Promise<S | null> {
+  try {
+    const server = await start();
+    started.push(server);
+    return server;
+  } catch (error) {
+    if (!(error instanceof MissingServer)) throw error;
+    process.stderr.write(`tests that need it are skipped: ${error.message}\n`);
+    return null;
+  }
+}
