@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { objectKeySchema, warningsSchema } from './shared-results.ts';
+
+export const imageFormats = ['webp', 'jpg', 'png', 'avif'] as const;
+export type ImageFormat = (typeof imageFormats)[number];
+
+const outputSchema = z.strictObject({
+  variant: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be 1–32 of a–z, 0–9, "_" and "-", and begin with a letter or digit'),
+  width: z.int().min(1).max(8192),
+  format: z.enum(imageFormats),
+});
+export type ThumbnailOutput = z.infer<typeof outputSchema>;
+
+/** `image:thumbnail` (section 2, "`options` per type"; bounds in decisions.md). `width` in pixels; never enlarged. */
+export const imageThumbnailOptions = z.strictObject({
+  outputs: z
+    .array(outputSchema)
+    .min(1)
+    .max(20)
+    .superRefine((outputs, context) => {
+      const seen = new Set<string>();
+      for (const [index, { variant }] of outputs.entries()) {
+        if (seen.has(variant))
+          context.addIssue({ code: 'custom', path: [index, 'variant'], message: 'must be unique in the job' });
+        seen.add(variant);
+      }
+    })
+    .default([{ variant: 'thumb', width: 300, format: 'webp' }]),
+});
+
+/** `key` is the first output; `size` in bytes, `width` and `height` in pixels as written. */
+export const imageThumbnailResults = z.object({
+  key: objectKeySchema,
+  outputs: z
+    .array(
+      z.object({
+        variant: z.string(),
+        key: objectKeySchema,
+        width: z.int().positive(),
+        height: z.int().positive(),
+        format: z.enum(imageFormats),
+        size: z.int().positive(),
+      }),
+    )
+    .min(1),
+  warnings: warningsSchema.optional(),
+});

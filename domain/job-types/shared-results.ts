@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+/** The key of an object in the media bucket: a storage key, not a public URL (section 2, "Results shapes"). */
+export const objectKeySchema = z.string().min(1).max(1024);
+
+/** Something worth knowing that failed nothing. `code` is stable, snake_case; `message` is for people. */
+export const warningSchema = z.object({ code: z.string().regex(/^[a-z][a-z0-9_]*$/), message: z.string() });
+export type Warning = z.infer<typeof warningSchema>;
+export const warningsSchema = z.array(warningSchema);
+
+/** What was found in a video source (media.md, last line). Sizes in bytes and pixels, times in seconds. */
+export const sourceFoundSchema = z.object({
+  container: z.string(),
+  size: z.int().nonnegative(),
+  duration_sec: z.number().nonnegative(),
+  video: z.object({
+    codec: z.string(),
+    /** As shown: after rotation and with square pixels. */
+    width: z.int().positive(),
+    height: z.int().positive(),
+    frame_rate: z.number().positive(),
+    /** Degrees clockwise that were applied: 0, 90, 180 or 270. */
+    rotation: z.int(),
+    hdr: z.enum(['none', 'pq', 'hlg', 'dolby_vision']),
+    pixel_format: z.string(),
+    interlaced: z.boolean(),
+  }),
+  audio: z.array(
+    z.object({
+      codec: z.string(),
+      channels: z.int().positive(),
+      sample_rate: z.int().positive(),
+      language: z.string(),
+    }),
+  ),
+});
+export type SourceFound = z.infer<typeof sourceFoundSchema>;

@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { objectKeySchema, warningsSchema } from './shared-results.ts';
+
+/** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (decisions.md). */
+export const videoCoverOptions = z.strictObject({
+  timestamp_sec: z.number().min(0).max(86_400).optional(),
+});
+
+/** `timestamp_sec` is the time of the frame that was taken, in seconds. */
+export const videoCoverResults = z.object({
+  key: objectKeySchema,
+  format: z.literal('jpg'),
+  size: z.int().positive(),
+  width: z.int().positive(),
+  height: z.int().positive(),
+  timestamp_sec: z.number().nonnegative(),
+  warnings: warningsSchema.optional(),
+});

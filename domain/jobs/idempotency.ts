@@ -1,0 +1,18 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { JobType } from '../job-types/index.ts';
+
+/** What makes two submissions equal (section 2, "Idempotency key"); `options` with its defaults filled in. */
+export interface IdempotentRequest {
+  readonly type: JobType;
+  readonly hash: string;
+  readonly source: string;
+  readonly options: unknown;
+}
+
+/** SHA-256, in hex, of the RFC 8785 canonical JSON of `{type, hash, source, options}`. */
+export function idempotencyKey({ type, hash, source, options }: IdempotentRequest): string {
+  const canonical = canonicalize({ type, hash, source, options });
+  if (canonical === undefined) throw new TypeError('an idempotency key needs a JSON value');
+  return createHash('sha256').update(canonical).digest('hex');
+}

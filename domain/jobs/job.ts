@@ -1,0 +1,43 @@
+import type { JobOptions, JobResults, JobType } from '../job-types/index.ts';
+import type { JobError } from './job-error.ts';
+import type { QueueName } from './routing.ts';
+import type { CallbackStatus, JobPhase, JobStatus } from './status.ts';
+
+/** W3C Trace Context of the request that made a job (section 4, "Tracing headers"). */
+export interface TraceContext {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+/** A job as its row in Postgres says. */
+export interface Job {
+  /** UUID. */
+  readonly id: string;
+  readonly type: JobType;
+  readonly hash: string;
+  /** Object key in the source bucket. */
+  readonly source: string;
+  readonly options: JobOptions;
+  readonly status: JobStatus;
+  /** Null before admission and once the job is final. */
+  readonly phase: JobPhase | null;
+  /** Percent; never falls within an attempt. */
+  readonly progress: number;
+  /** The attempt that runs or will run next, from 1. */
+  readonly attempt: number;
+  /** Attempts that failed by themselves; a disruption costs none. */
+  readonly failures: number;
+  readonly queue: QueueName;
+  /** Measured at preflight; null for job types without one. */
+  readonly sourceSizeBytes: number | null;
+  readonly sourceEtag: string | null;
+  readonly callbackUrl: string | null;
+  readonly callbackStatus: CallbackStatus | null;
+  /** The failed job that this one retries. */
+  readonly retryOfJobId: string | null;
+  readonly error: JobError | null;
+  readonly results: JobResults | null;
+  readonly trace: TraceContext | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}

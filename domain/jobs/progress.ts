@@ -1,0 +1,32 @@
+import type { JobType } from '../job-types/index.ts';
+import type { JobPhase } from './status.ts';
+
+/** The share of the whole that lies before each phase, in percent. */
+const startOfPhase = {
+  admitted: 0,
+  scheduling: 1,
+  probing: 3,
+  encoding: 5,
+  packaging: 80,
+  publishing: 85,
+} as const satisfies Record<JobPhase, number>;
+
+const endOfLastPhase = 95;
+
+/**
+ * A job's progress in percent, 0–95 while it runs.
+ *
+ * @param fraction how much of `phase` is done, 0–1; values outside are clamped
+ */
+export function progressOf(phase: JobPhase, fraction: number): number {
+  const starts = Object.values(startOfPhase);
+  const start = startOfPhase[phase];
+  const end = starts.find((value) => value > start) ?? endOfLastPhase;
+  const done = Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : 0;
+  return Math.floor(start + (end - start) * done);
+}
+
+/** The progress of a completed job: a `video:transcode` shows 95 (section 2), every other type 100. */
+export function progressWhenCompleted(type: JobType): number {
+  return type === 'video:transcode' ? 95 : 100;
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+/**
+ * What a retry of a `video:full` job would do (section 2, "Full-workflow results"): one new job for each failed
+ * retryable stage, so that what is `ready` is not made again.
+ */
+export const retryPlanSchema = z.object({
+  allowed: z.boolean(),
+  strategy: z.literal('retry_tasks'),
+  job_types: z.array(z.enum(['video:cover', 'video:preview', 'video:transcode'])),
+  stages: z.array(z.enum(['cover', 'preview', 'transcode'])),
+  reason: z.string(),
+});
+export type RetryPlan = z.infer<typeof retryPlanSchema>;
+
+/** The job type that redoes each stage. */
+export const jobTypeOfStage = { cover: 'video:cover', preview: 'video:preview', transcode: 'video:transcode' } as const;
+
+type Stage = keyof typeof jobTypeOfStage;
+interface StageOutcome {
+  readonly status: 'ready' | 'failed';
+  readonly retryable?: boolean | undefined;
+}
+
+function refuse(reason: string): RetryPlan {
+  return { allowed: false, strategy: 'retry_tasks', job_types: [], stages: [], reason };
+}
+
+/** The plan for what became of the stages; nothing is allowed when the source itself is at fault or nothing failed. */
+export function planRetry(stages: Readonly<Record<Stage | 'source', StageOutcome>>): RetryPlan {
+  const failed = (Object.keys(jobTypeOfStage) as Stage[]).filter((stage) => stages[stage].status === 'failed');
+  if (stages.source.status === 'failed' && stages.source.retryable !== true)
+    return refuse('The source itself is at fault.');
+  if (failed.length === 0) return refuse('No stage failed.');
+  const again = failed.filter((stage) => stages[stage].retryable === true);
+  if (again.length === 0) return refuse('No failed stage can end differently with the same source.');
+  return {
+    allowed: true,
+    strategy: 'retry_tasks',
+    job_types: again.map((stage) => jobTypeOfStage[stage]),
+    stages: again,
+    reason: `Failed and worth another try: ${again.join(', ')}.`,
+  };
+}

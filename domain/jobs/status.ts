@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/**
+ * A job's life.
+ *
+ * - `queued`: the row exists, a ticket is in the queue or will be put there by the sweeper. A crash leaves nothing.
+ * - `processing`: admission claimed the row for an attempt; its executor (a lease holder or a MediaJob) moves it on.
+ *   A crash leaves a lapsed lease or an orphaned MediaJob, which the sweeper takes up; an attempt that failed
+ *   transiently stays `processing` and is given a new ticket.
+ * - `completed`, `failed`, `cancelled`: final. Written together with results, error and webhook event, in one
+ *   transaction; never left again. A retry makes new jobs.
+ */
+export const nextStatuses = {
+  queued: ['processing', 'failed', 'cancelled'],
+  processing: ['completed', 'failed', 'cancelled'],
+  completed: [],
+  failed: [],
+  cancelled: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type JobStatus = keyof typeof nextStatuses;
+
+/** Every status, in the order of the table. */
+export const jobStatuses = Object.keys(nextStatuses) as [JobStatus, ...JobStatus[]];
+
+/** Whether nothing leaves `status`. */
+export function isFinal(status: JobStatus): boolean {
+  return nextStatuses[status].length === 0;
+}
+
+/** The statuses from which `to` may be reached: the SQL guard of every transition (`where status = any(…)`). */
+export function statusesBefore(to: JobStatus): JobStatus[] {
+  return jobStatuses.filter((from) => (nextStatuses[from] as readonly JobStatus[]).includes(to));
+}
+
+/** Statuses of rows that answer an equal submission instead of a new job (section 3, "has not failed"). */
+export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' && status !== 'cancelled');
+
+/** What an active job is doing, finer than its status (decisions.md, "job `status`"). */
+export const jobPhases = ['admitted', 'scheduling', 'probing', 'encoding', 'packaging', 'publishing'] as const;
+export type JobPhase = (typeof jobPhases)[number];
+
+/** `callback_status`: null without `callback_url` and before the terminal state. */
+export const callbackStatuses = ['pending', 'sent', 'callback_failed'] as const;
+export type CallbackStatus = (typeof callbackStatuses)[number];
+
+export const jobStatusSchema = z.enum(jobStatuses);
+export const jobPhaseSchema = z.enum(jobPhases);

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type { Fault } from '../errors.ts';
+import { type JobOptions, type JobType, jobTypeNames, jobTypes } from '../job-types/index.ts';
+
+const encoder = new TextEncoder();
+
+/** The caller's stable media identifier (section 2; the pattern is in decisions.md). */
+export const mediaHashSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/,
+    'must be 1–128 of A–Z, a–z, 0–9, ".", "_", "~" and "-", and begin with a letter or digit',
+  )
+  .refine((hash) => !hash.includes('..'), 'must not contain ".."');
+
+/** An object key of the source bucket. */
+export const sourceKeySchema = z
+  .string()
+  .min(1)
+  .refine((key) => encoder.encode(key).length <= 1024, 'must be at most 1024 bytes of UTF-8')
+  .refine((key) => key.isWellFormed(), 'must be well-formed Unicode')
+  // eslint-disable-next-line no-control-regex -- control characters are what is refused
+  .refine((key) => !/[\u0000-\u001f\u007f-\u009f]/.test(key), 'must not contain control characters')
+  .refine((key) => !key.startsWith('/'), 'must not begin with "/"')
+  .refine((key) => !key.split('/').includes('..'), 'must not contain a ".." segment');
+
+const callbackUrlSchema = z
+  .string()
+  .max(2048)
+  .refine(
+    (url) => URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol),
+    'must be an http or https URL',
+  )
+  .refine(
+    (url) => !URL.canParse(url) || (new URL(url).username === '' && new URL(url).password === ''),
+    'must not contain credentials',
+  );
+
+/** The body of `POST /api/jobs`, but for what the type decides about `options`. */
+const bodySchema = z.strictObject({
+  type: z.enum(jobTypeNames),
+  hash: mediaHashSchema,
+  source: sourceKeySchema,
+  options: z.unknown(),
+  callback_url: callbackUrlSchema.optional(),
+});
+
+/** A valid submission; `options` has its defaults filled in. */
+export interface Submission<T extends JobType = JobType> {
+  readonly type: T;
+  readonly hash: string;
+  readonly source: string;
+  readonly options: JobOptions<T>;
+  readonly callbackUrl: string | null;
+}
+
+type Parsed = { readonly submission: Submission; readonly faults?: never } | { readonly faults: readonly Fault[] };
+
+/** The RFC 6901 JSON Pointer of a path. */
+export function jsonPointer(path: readonly PropertyKey[]): string {
+  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** The faults that zod found, each unknown field on its own; `under` is put before every path. */
+export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []): Fault[] {
+  return error.issues.flatMap((issue) => {
+    const path = [...under, ...issue.path];
+    if (issue.code !== 'unrecognized_keys')
+      return [{ pointer: jsonPointer(path), code: issue.code, detail: issue.message }];
+    return issue.keys.map((key) => ({
+      pointer: jsonPointer([...path, key]),
+      code: 'unknown_field',
+      detail: 'is not a known field',
+    }));
+  });
+}
+
+/** Reads the body of `POST /api/jobs`: the submission, or every fault of the body at once. */
+export function parseSubmission(body: unknown): Parsed {
+  const outer = bodySchema.safeParse(body);
+  const faults = outer.success ? [] : faultsOf(outer.error);
+  const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  const type = z.enum(jobTypeNames).safeParse(given['type']);
+  if (!type.success) return { faults };
+  const options = jobTypes[type.data].options.safeParse(given['options'] === undefined ? {} : given['options']);
+  if (!options.success) faults.push(...faultsOf(options.error, ['options']));
+  if (!outer.success || !options.success) return { faults };
+  const { hash, source, callback_url: callbackUrl } = outer.data;
+  return { submission: { type: type.data, hash, source, options: options.data, callbackUrl: callbackUrl ?? null } };
+}

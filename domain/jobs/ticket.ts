@@ -1,0 +1,16 @@
+import type { QueueName } from './routing.ts';
+
+/** A line in a queue that says "this attempt of this job wants to run". Losing one loses nothing: the row is the truth. */
+export interface Ticket {
+  readonly jobId: string;
+  /** Counts from 1; part of the ticket's id, since a queue ignores an id that it still holds. */
+  readonly attempt: number;
+  readonly queue: QueueName;
+  /** W3C trace context of the submission. */
+  readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
+}
+
+/** The id of a ticket, unique for each attempt. */
+export function ticketId(ticket: Pick<Ticket, 'jobId' | 'attempt'>): string {
+  return `${ticket.jobId}:${ticket.attempt}`;
+}

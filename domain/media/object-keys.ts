@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * Where objects live in the media bucket (section 2, "Object keys"; decisions.md, "object keys").
+ *
+ * Every attempt writes under a revision of its own, so two attempts, or two jobs, never mix their bytes. Objects below
+ * a revision never change; the only object of a media that does is its top master playlist.
+ */
+
+/** `<prefix>`: the first two hex characters of SHA-256(`hash`). */
+export function mediaPrefix(hash: string): string {
+  return createHash('sha256').update(hash).digest('hex').slice(0, 2);
+}
+
+/** The revision of one attempt: 16 hex characters, the same whenever it is asked for. */
+export function revisionOf(jobId: string, attempt: number): string {
+  return createHash('sha256').update(`${jobId}:${attempt}`).digest('hex').slice(0, 16);
+}
+
+/** Whether `segment` of a path has the form of a revision (and so is no alias). */
+export function isRevision(segment: string): boolean {
+  return /^[0-9a-f]{16}$/.test(segment);
+}
+
+/** `videos/<prefix>/<hash>`, without a slash at the end. */
+export function videoRoot(hash: string): string {
+  return `videos/${mediaPrefix(hash)}/${hash}`;
+}
+
+/** The object of a video's revision at `path` (`master.m3u8`, `video/<track>/init.mp4`, `cover.jpg`, …). */
+export function videoKey(hash: string, rev: string, path: string): string {
+  return `${videoRoot(hash)}/${rev}/${path}`;
+}
+
+/** `images/<prefix>/<hash>/<rev>/<variant>.<format>`. */
+export function imageKey(hash: string, rev: string, file: { variant: string; format: string }): string {
+  return `images/${mediaPrefix(hash)}/${hash}/${rev}/${file.variant}.${file.format}`;
+}
+
+/** The top master playlist: where public playback starts, and the one thing whose writing publishes a revision. */
+export function masterKey(hash: string): string {
+  return `${videoRoot(hash)}/master.m3u8`;
+}
+
+/** The folder of a job's working objects, swept once the job is final. */
+export function workRoot(jobId: string): string {
+  return `work/${jobId}`;
+}
+
+/** The result manifest of one attempt: the result of record (design.md, "Formats that must not drift"). */
+export function resultManifestKey(jobId: string, attempt: number): string {
+  return `${workRoot(jobId)}/${attempt}/result.json`;
+}

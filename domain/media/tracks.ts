@@ -1,0 +1,21 @@
+/** Track ids (section 2, "Transcode results"). */
+
+/** `r<height>_<codec>`; the height as really written, in pixels. */
+export function videoTrackId(height: number, codec = 'h264'): string {
+  return `r${height}_${codec}`;
+}
+
+/**
+ * `audio_<language>_<codec>_<channels>ch` for each track, in order; an id that is there already gets `_2`, `_3`, ….
+ *
+ * @param tracks `language` is an RFC 5646 tag, `und` where the source names none
+ */
+export function audioTrackIds(tracks: readonly { language: string; codec: string; channels: number }[]): string[] {
+  const seen = new Map<string, number>();
+  return tracks.map(({ language, codec, channels }) => {
+    const id = `audio_${language}_${codec}_${channels}ch`;
+    const count = (seen.get(id) ?? 0) + 1;
+    seen.set(id, count);
+    return count === 1 ? id : `${id}_${count}`;
+  });
+}

@@ -1,0 +1,28 @@
+/**
+ * The steps of an attempt, in order. `process` decodes untrusted bytes, so it gets no credential and no content key;
+ * the content key goes to `publish` alone, which packages what `process` made (design.md, "Runner").
+ */
+export const steps = ['fetch', 'process', 'publish'] as const;
+export type Step = (typeof steps)[number];
+
+/** What a step's process is told, by environment variable. Everything else of the parent's environment is left out. */
+export const runnerVariables = {
+  /** The task document, JSON. */
+  task: 'RUNNER_TASK',
+  /** The folder that the steps share. */
+  workspace: 'RUNNER_WORKSPACE',
+  /** Content key as `<kid hex>:<key hex>`; only for `publish` of an encrypted transcode. */
+  contentKey: 'CONTENT_KEY',
+  /** The address that goes into playlists as the key's URI; beside `contentKey`. */
+  keyEndpoint: 'KEY_ENDPOINT',
+  /** Where reports are POSTed as well; optional. */
+  reportUrl: 'REPORT_URL',
+  reportToken: 'REPORT_TOKEN',
+} as const;
+
+/** The storage settings each step gets: names beginning with these. */
+export const storageOfStep = {
+  fetch: ['SOURCE_'],
+  process: [],
+  publish: ['MEDIA_'],
+} as const satisfies Record<Step, readonly string[]>;
