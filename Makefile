@@ -1,0 +1,41 @@
+# Every target installs what it needs first (scripts/needs), so a fresh clone needs nothing but make, Node and npm.
+export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
+
+.PHONY: help demo test check lint types dead-code unit format needs clean
+
+help:
+	@echo 'make demo     a video goes in, an encrypted stream plays; ONCE=1 ends by itself, INPUT=clip.mp4 takes your file'
+	@echo 'make check    lint, types, dead code and unit tests, in under a minute'
+	@echo 'make test     every test, against real servers; TEST_FLAGS goes to vitest'
+	@echo 'make format   write every file as prettier wants it'
+	@echo 'make clean    remove what the targets installed and made'
+
+# ONCE and INPUT reach the program through its environment.
+demo:
+	@scripts/needs demo && node demo/main.ts
+
+test:
+	@scripts/needs test && vitest run $(TEST_FLAGS)
+
+check: lint types dead-code unit
+
+lint: needs
+	@oxlint --type-aware && prettier --check --log-level warn .
+
+types: needs
+	@tsc
+
+dead-code: needs
+	@knip
+
+unit: needs
+	@vitest run --project unit $(TEST_FLAGS)
+
+format: needs
+	@prettier --write --log-level warn .
+
+needs:
+	@scripts/needs check
+
+clean:
+	rm -rf node_modules .tools .reelwright
