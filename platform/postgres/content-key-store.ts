@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { type ContentKey, unwrapContentKey, wrapContentKey } from '#domain/playback/content-key.ts';
+import type { Database } from './database.ts';
+
+interface ContentKeyRow {
+  readonly kid: string;
+  readonly envelope: unknown;
+}
+
+/** Content keys, one for each media hash, wrapped at rest (decisions.md, "stored content keys"). */
+export class ContentKeyStore {
+  readonly #database: Database;
+  readonly #encryptionKeys: readonly string[];
+  readonly #randomBytes: (bytes: number) => Buffer;
+
+  /** `encryptionKeys` is `ENCRYPTION_KEY`: the first wraps, all unwrap. */
+  constructor(
+    database: Database,
+    o: { readonly encryptionKeys: readonly string[]; readonly randomBytes?: (bytes: number) => Buffer },
+  ) {
+    this.#database = database;
+    this.#encryptionKeys = o.encryptionKeys;
+    this.#randomBytes = o.randomBytes ?? randomBytes;
+  }
+
+  /**
+   * The hash's key, made when there is none. Of any number of calls at once one key stands; it is committed before this
+   * returns, so nothing is ever packaged with a key that could be forgotten.
+   *
+   * @throws Error when the stored envelope does not unwrap
+   */
+  async findOrCreate(hash: string): Promise<ContentKey> {
+    const existing = await this.find(hash);
+    if (existing !== null) return existing;
+    const kid = this.#randomBytes(16).toString('hex');
+    const envelope = wrapContentKey(this.#randomBytes(16), { hash, kid }, this.#encryptionKeys, this.#randomBytes(12));
+    await this.#database.pool.query(
+      'insert into content_keys (hash, kid, envelope) values ($1, $2, $3) on conflict (hash) do nothing',
+      [hash, kid, JSON.stringify(envelope)],
+    );
+    // Whose row stands is read back: this one's, or that of another call.
+    const stored = await this.find(hash);
+    if (stored === null) throw new Error('a content key vanished right after it was stored');
+    return stored;
+  }
+
+  /** The hash's key; null when none was made. @throws Error when the stored envelope does not unwrap */
+  async find(hash: string): Promise<ContentKey | null> {
+    const { rows } = await this.#database.pool.query<ContentKeyRow>(
+      'select kid, envelope from content_keys where hash = $1',
+      [hash],
+    );
+    if (rows[0] === undefined) return null;
+    const { kid, envelope } = rows[0];
+    return { kid, key: unwrapContentKey(envelope, { hash, kid }, this.#encryptionKeys) };
+  }
+}

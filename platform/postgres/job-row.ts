@@ -1,0 +1,127 @@
+import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts';
+import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import type { JobError } from '#domain/jobs/job-error.ts';
+import type { QueueName } from '#domain/jobs/routing.ts';
+import type { CallbackStatus, JobPhase, JobStatus } from '#domain/jobs/status.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+
+/** What a job is made of, before it has a state. */
+export interface NewJob {
+  /** UUID. */
+  readonly id: string;
+  readonly type: JobType;
+  readonly hash: string;
+  readonly source: string;
+  /** With defaults filled in. */
+  readonly options: JobOptions;
+  readonly idempotencyKey: string;
+  readonly queue: QueueName;
+  readonly sourceSizeBytes: number | null;
+  readonly sourceEtag: string | null;
+  readonly callbackUrl: string | null;
+  readonly retryOfJobId: string | null;
+  readonly trace: TraceContext | null;
+}
+
+/** A row of the table `jobs` as the driver gives it; `int8` comes as text. */
+export interface JobRow {
+  readonly id: string;
+  readonly type: JobType;
+  readonly hash: string;
+  readonly source: string;
+  readonly options: JobOptions;
+  readonly status: JobStatus;
+  readonly phase: JobPhase | null;
+  readonly progress: number;
+  readonly attempt: number;
+  readonly failures: number;
+  readonly queue: QueueName;
+  readonly source_size_bytes: string | null;
+  readonly source_etag: string | null;
+  readonly callback_url: string | null;
+  readonly callback_status: CallbackStatus | null;
+  readonly retry_of_job_id: string | null;
+  readonly error: JobError | null;
+  readonly results: JobResults | null;
+  readonly trace: TraceContext | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** The columns of a `JobRow`. */
+export const jobColumns = [
+  'id, type, hash, source, options, status, phase, progress, attempt, failures, queue, source_size_bytes, source_etag',
+  'callback_url, callback_status, retry_of_job_id, error, results, trace, created_at, updated_at',
+].join(', ');
+
+/** The job of a row. */
+export function jobOfRow(row: JobRow): Job {
+  return {
+    id: row.id,
+    type: row.type,
+    hash: row.hash,
+    source: row.source,
+    options: row.options,
+    status: row.status,
+    phase: row.phase,
+    progress: row.progress,
+    attempt: row.attempt,
+    failures: row.failures,
+    queue: row.queue,
+    sourceSizeBytes: row.source_size_bytes === null ? null : Number(row.source_size_bytes),
+    sourceEtag: row.source_etag,
+    callbackUrl: row.callback_url,
+    callbackStatus: row.callback_status,
+    retryOfJobId: row.retry_of_job_id,
+    error: row.error,
+    results: row.results,
+    trace: row.trace,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** The columns of a `TicketRow`. */
+export const ticketColumns = 'id, attempt, queue, trace';
+
+/** What a ticket is made of. */
+export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'trace'>;
+
+/** The ticket of a row's current attempt. */
+export function ticketOfRow(row: TicketRow): Ticket {
+  return {
+    jobId: row.id,
+    attempt: row.attempt,
+    queue: row.queue,
+    ...(row.trace === null ? {} : { trace: row.trace }),
+  };
+}
+
+/** The columns that `insertedValues` fills, in its order. */
+export const insertedColumns = [
+  'id, type, hash, source, options, idempotency_key, queue, source_size_bytes, source_etag',
+  'callback_url, retry_of_job_id, trace',
+].join(', ');
+
+/** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
+export function insertedValues(job: NewJob): readonly unknown[] {
+  return [
+    job.id,
+    job.type,
+    job.hash,
+    job.source,
+    toJson(job.options),
+    job.idempotencyKey,
+    job.queue,
+    job.sourceSizeBytes,
+    job.sourceEtag,
+    job.callbackUrl,
+    job.retryOfJobId,
+    toJson(job.trace),
+  ];
+}
+
+/** The text of a json column; null stays SQL's null. */
+export function toJson(value: unknown): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value);
+}

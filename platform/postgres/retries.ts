@@ -1,0 +1,50 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { liveStatuses } from '#domain/jobs/status.ts';
+import pg from 'pg';
+import type { Database } from './database.ts';
+import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
+
+/** What became of a retry. `jobs` are in the order of `newJobs`. */
+export type RetriesCreated =
+  | { readonly outcome: 'created'; readonly jobs: Job[] }
+  | { readonly outcome: 'not_found' | 'not_failed' | 'retry_exists' }
+  | { readonly outcome: 'not_allowed'; readonly reason: string };
+
+const lock = `select ${jobColumns} from jobs where id = $1 for update`;
+const liveRetry = 'select 1 from jobs where retry_of_job_id = $1 and status = any($2) limit 1';
+const insert = `
+  insert into jobs (${insertedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+  returning ${jobColumns}`;
+
+/** See `JobStore.createRetries`. */
+export async function createRetries(
+  database: Database,
+  { jobId, newJobs }: { readonly jobId: string; readonly newJobs: (job: Job) => readonly NewJob[] },
+): Promise<RetriesCreated> {
+  try {
+    return await database.transaction(async (client): Promise<RetriesCreated> => {
+      // The lock makes a second retry of the same job wait, and then see the first one's rows.
+      const { rows } = await client.query<JobRow>(lock, [jobId]);
+      if (rows[0] === undefined) return { outcome: 'not_found' };
+      const job = jobOfRow(rows[0]);
+      if (job.status !== 'failed') return { outcome: 'not_failed' };
+      const { rowCount } = await client.query(liveRetry, [jobId, liveStatuses]);
+      if (rowCount !== 0) return { outcome: 'retry_exists' };
+      const wanted = newJobs(job);
+      const made = new Map<string, Job>();
+      // In the order of their keys, so that two transactions with equal jobs cannot wait for each other.
+      for (const newJob of wanted.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1))) {
+        const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob)]);
+        made.set(newJob.id, jobOfRow(inserted.rows[0] as JobRow));
+      }
+      return { outcome: 'created', jobs: wanted.map(({ id }) => made.get(id) as Job) };
+    });
+  } catch (error) {
+    if (error instanceof KnownProblem && error.code === 'not_retryable')
+      return { outcome: 'not_allowed', reason: error.message };
+    if (error instanceof pg.DatabaseError && error.constraint === 'jobs_live_idempotency_key')
+      return { outcome: 'retry_exists' };
+    throw error;
+  }
+}
