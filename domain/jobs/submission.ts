@@ -27,6 +27,10 @@ export const sourceKeySchema = z
 const callbackUrlSchema = z
   .string()
   .max(2048)
+  // A URL parser drops or escapes these silently; what is stored and shown must be what is called.
+  // eslint-disable-next-line no-control-regex -- control characters are what is refused
+  .refine((url) => !/[\u0000-\u0020\u007f-\u009f]/.test(url), 'must not contain spaces or control characters')
+  .refine((url) => url.isWellFormed(), 'must be well-formed Unicode')
   .refine(
     (url) => URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol),
     'must be an http or https URL',
@@ -41,7 +45,7 @@ const bodySchema = z.strictObject({
   type: z.enum(jobTypeNames),
   hash: mediaHashSchema,
   source: sourceKeySchema,
-  options: z.unknown(),
+  options: z.unknown().optional(),
   callback_url: callbackUrlSchema.optional(),
 });
 
@@ -54,7 +58,9 @@ export interface Submission<T extends JobType = JobType> {
   readonly callbackUrl: string | null;
 }
 
-type Parsed = { readonly submission: Submission; readonly faults?: never } | { readonly faults: readonly Fault[] };
+type Parsed =
+  | { readonly submission: Submission; readonly faults?: never }
+  | { readonly faults: readonly Fault[]; readonly submission?: never };
 
 /** The RFC 6901 JSON Pointer of a path. */
 export function jsonPointer(path: readonly PropertyKey[]): string {

@@ -1,0 +1,40 @@
+import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { Database } from '#platform/postgres/database.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { Config } from '#platform/config/config.ts';
+import type { KeyValueStore } from '#platform/key-value/key-value-store.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+
+/** What the HTTP surface is made of. `main.ts` builds each of these and closes it after the server has stopped. */
+export interface ApiDependencies {
+  readonly config: Pick<
+    Config,
+    | 'host'
+    | 'port'
+    | 'surfaces'
+    | 'apiKeys'
+    | 'keyTokenSecret'
+    | 'baseUrl'
+    | 'maxFileSizeBytes'
+    | 'largeVideoThresholdBytes'
+    | 'trustedProxies'
+    | 'apiRateLimitPerMinute'
+    | 'keyRateLimitPerMinute'
+  >;
+  readonly jobs: JobStore;
+  readonly contentKeys: ContentKeyStore;
+  readonly queue: TicketQueue;
+  readonly keyValues: KeyValueStore;
+  readonly source: ObjectStore;
+  readonly media: ObjectStore;
+  readonly database: Database;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly clock: () => Date;
+  readonly randomUuid: () => string;
+  /** The folder of the player page. */
+  readonly webDir: string;
+}

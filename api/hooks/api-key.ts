@@ -1,0 +1,23 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { KnownProblem } from '#domain/errors.ts';
+
+/**
+ * Lets a request pass whose `X-API-Key` is one of `apiKeys` (section 5; several for rotation). Every key is compared,
+ * by digest and in constant time, so that neither the answer nor its time tells which part of a key was right.
+ *
+ * @returns the digest of the key that was given, which names its rate limit's bucket
+ * @throws KnownProblem `unauthorized`, the same for a missing and a wrong key
+ */
+export function checkApiKey(request: FastifyRequest, apiKeys: readonly string[]): string {
+  const given = request.headers['x-api-key'];
+  const digest = digestOf(typeof given === 'string' ? given : '');
+  let isKnown = false;
+  for (const key of apiKeys) isKnown = timingSafeEqual(digestOf(key), digest) || isKnown;
+  if (!isKnown || given === undefined) throw new KnownProblem('unauthorized');
+  return digest.toString('hex');
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,87 @@
+import type { FastifyReply } from 'fastify';
+import { KnownProblem } from '#domain/errors.ts';
+import type { KeyValueStore, WindowCount } from '#platform/key-value/key-value-store.ts';
+
+// Fixed windows in the key-value store (section 8), told by the headers of draft-ietf-httpapi-ratelimit-headers-10.
+
+/** A limit of `quota` requests a minute for each bucket. */
+export interface RateLimit {
+  readonly name: 'api' | 'key';
+  readonly quota: number;
+}
+
+const windowMs = 60_000;
+const localBucketsMax = 10_000;
+
+/** The windows of this process alone: what is left of a limit while the key-value store is away. */
+class LocalWindows {
+  readonly #windows = new Map<string, { count: number; endsAtMs: number }>();
+
+  hit(bucket: string, nowMs: number): WindowCount {
+    const found = this.#windows.get(bucket);
+    const window = found && found.endsAtMs > nowMs ? found : { count: 0, endsAtMs: nowMs + windowMs };
+    window.count += 1;
+    this.#windows.delete(bucket);
+    this.#windows.set(bucket, window);
+    // The map keeps insertion order, so its first entry is the one that was hit longest ago.
+    const oldest = this.#windows.keys().next();
+    if (this.#windows.size > localBucketsMax && !oldest.done) this.#windows.delete(oldest.value);
+    return { count: window.count, resetMs: window.endsAtMs - nowMs };
+  }
+}
+
+interface RateLimiterDependencies {
+  readonly keyValues: KeyValueStore;
+  readonly clock: () => Date;
+  /** Called for each hit that the key-value store could not count. */
+  readonly onFallback: (error: unknown) => void;
+}
+
+export class RateLimiter {
+  readonly #d: RateLimiterDependencies;
+  readonly #local = new LocalWindows();
+
+  constructor(dependencies: RateLimiterDependencies) {
+    this.#d = dependencies;
+  }
+
+  /**
+   * Counts a request and tells the caller what is left.
+   *
+   * @throws KnownProblem `rate_limited`
+   */
+  async spend(limit: RateLimit, bucket: string, reply: FastifyReply): Promise<void> {
+    const { count, resetMs } = await this.#hit(`limit:${limit.name}:${bucket}`);
+    const resetSec = Math.max(1, Math.ceil(resetMs / 1000));
+    announceLimit(limit, reply);
+    reply.header('ratelimit', `"${limit.name}";r=${Math.max(0, limit.quota - count)};t=${resetSec}`);
+    if (count <= limit.quota) return;
+    reply.header('retry-after', resetSec);
+    throw new KnownProblem('rate_limited', `At most ${limit.quota} requests a minute; try again in ${resetSec} s.`);
+  }
+
+  async #hit(bucket: string): Promise<WindowCount> {
+    try {
+      return await this.#d.keyValues.hit(bucket, windowMs);
+    } catch (error) {
+      // Playback must survive the loss of the key-value store, and a limit for each process is better than none.
+      this.#d.onFallback(error);
+      return this.#local.hit(bucket, this.#d.clock().getTime());
+    }
+  }
+}
+
+/** Says the limit's policy; also on answers that spend nothing of it. */
+export function announceLimit(limit: RateLimit, reply: FastifyReply): void {
+  reply.header('ratelimit-policy', `"${limit.name}";q=${limit.quota};w=${windowMs / 1000}`);
+}
+
+/** The bucket of a client's address; an IPv6 client is its /64, since it has all addresses of that. */
+export function addressBucket(ip: string): string {
+  if (!ip.includes(':') || ip.startsWith('::ffff:')) return ip;
+  const [head = '', tail] = ip.split('::');
+  const headGroups = head === '' ? [] : head.split(':');
+  const tailGroups = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? [] : Array<string>(8 - headGroups.length - tailGroups.length).fill('0');
+  return `${[...headGroups, ...zeros, ...tailGroups].slice(0, 4).join(':')}::/64`;
+}

@@ -1,0 +1,164 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { streamContentType } from '#domain/media/content-types.ts';
+import { revisionOfMaster } from '#domain/media/master-playlist.ts';
+import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
+import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
+import type { ObjectInfo } from '#platform/storage/object-store.ts';
+import { acceptsGzip, matchesEtag, readRange } from '../http-headers.ts';
+import type { MediaReader } from '../media-reader.ts';
+
+// `GET /stream/{hash}/*` (section 4): objects of the media bucket, as players and CDNs want them.
+
+const prefix = '/stream/';
+const immutable = 'public, max-age=31536000, immutable';
+const playlistBytesMax = 4 * 1024 * 1024;
+const compress = promisify(gzip);
+
+const corsHeaders = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Content-Length, Content-Range, ETag, X-Trace-ID',
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
+};
+const preflightHeaders = {
+  'access-control-allow-methods': 'GET, HEAD, OPTIONS',
+  'access-control-allow-headers': 'Range, If-None-Match, If-Range',
+  'access-control-max-age': '86400',
+};
+
+/** An object that was asked for: its key, and its type by the extension. */
+interface Target {
+  readonly key: string;
+  readonly contentType: string;
+}
+
+export function addStreamRoutes(app: FastifyInstance, { media }: { readonly media: MediaReader }): void {
+  const withCors = async (_request: FastifyRequest, reply: FastifyReply) => {
+    reply.headers(corsHeaders);
+  };
+  app.options('/stream/*', { onRequest: withCors }, (_request, reply) =>
+    reply.headers(preflightHeaders).code(204).send(),
+  );
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/stream/*',
+    onRequest: withCors,
+    handler: async (request, reply) => {
+      const target = await findTarget(request, media);
+      if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { media, target });
+      return answerObject(request, reply, { media, target });
+    },
+  });
+}
+
+/** @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found` */
+async function findTarget(request: FastifyRequest, media: MediaReader): Promise<Target> {
+  // The router has decoded and split the path by its own rules; ours are held against what was really sent.
+  const sent = request.raw.url ?? '';
+  const path = readStreamPath(sent.startsWith(prefix) ? (sent.slice(prefix.length).split('?', 1)[0] ?? '') : '');
+  if (path.kind === 'malformed') throw new KnownProblem('invalid_request', 'The path is not one of a media object.');
+  if (path.kind === 'unknown') throw new KnownProblem('not_found');
+  const contentType = streamContentType(path.path);
+  if (contentType === null) throw new KnownProblem('not_found');
+  if (!isAlias(path.path)) return { key: `${videoRoot(path.hash)}/${path.path}`, contentType };
+  const key = videoKey(path.hash, await currentRevision(path.hash, { media, signal: request.signal }), path.path);
+  return { key, contentType };
+}
+
+async function currentRevision(
+  hash: string,
+  { media, signal }: { media: MediaReader; signal: AbortSignal },
+): Promise<string> {
+  const master = await media.readWhole(masterKey(hash), { sizeBytesMax: playlistBytesMax, signal });
+  const rev = master === null ? null : revisionOfMaster(master.bytes.toString('utf8'));
+  if (rev === null) throw new KnownProblem('not_found');
+  return rev;
+}
+
+interface Asked {
+  readonly media: MediaReader;
+  readonly target: Target;
+}
+
+/** Playlists are small and are read whole, so that they can be compressed and a HEAD tells the same length. */
+async function answerPlaylist(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { media, target }: Asked,
+): Promise<unknown> {
+  reply.header('vary', 'Accept-Encoding');
+  const isGzip = acceptsGzip(request.headers['accept-encoding']) && request.headers.range === undefined;
+  if (!isGzip) return answerObject(request, reply, { media, target });
+  const found = await media.readWhole(target.key, { sizeBytesMax: playlistBytesMax, signal: request.signal });
+  if (found === null) return answerObject(request, reply, { media, target });
+  // The compressed form is another representation, so it has another strong ETag (RFC 9110, section 8.8.3.3).
+  const etag = found.info.etag.replace(/"$/, '-gzip"');
+  describe(reply, target, etag);
+  if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  const bytes = await compress(found.bytes);
+  reply.header('content-encoding', 'gzip').header('content-length', bytes.length);
+  return request.method === 'HEAD' ? reply.send() : reply.send(bytes);
+}
+
+async function answerObject(request: FastifyRequest, reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+  const { range, 'if-none-match': ifNoneMatch } = request.headers;
+  const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
+  if (!needsHead) return sendWhole(request, reply, { media, target });
+  const info = await media.head(target.key, request.signal);
+  if (info === null) throw new KnownProblem('not_found');
+  if (matchesEtag(ifNoneMatch, info.etag)) return describe(reply, target, info.etag).code(304).send();
+  if (request.method === 'HEAD')
+    return describe(reply, target, info.etag).header('content-length', info.sizeBytes).send();
+  const isRangeWanted = range !== undefined && isRangeValid(request.headers['if-range'], info);
+  const wanted = isRangeWanted ? readRange(range, info.sizeBytes) : null;
+  if (wanted === null) return sendWhole(request, reply, { media, target });
+  if (wanted === 'unsatisfiable')
+    return reply
+      .code(416)
+      .headers({ 'content-range': `bytes */${info.sizeBytes}`, 'cache-control': 'no-store' })
+      .send();
+  const found = await openSame(target.key, { media, info, range: wanted, signal: request.signal });
+  if (found === null) return sendWhole(request, reply, { media, target });
+  describe(reply, target, info.etag)
+    .code(206)
+    .header('content-range', `bytes ${wanted.start}-${wanted.end}/${info.sizeBytes}`)
+    .header('content-length', wanted.end - wanted.start + 1);
+  return reply.send(found.body);
+}
+
+async function sendWhole(request: FastifyRequest, reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+  const found = await media.open(target.key, { signal: request.signal });
+  if (found === null) throw new KnownProblem('not_found');
+  describe(reply, target, found.info.etag).header('content-length', found.info.sizeBytes);
+  return reply.send(found.body);
+}
+
+/** The range of the very object that was looked at; null when it has become another one in between. */
+async function openSame(
+  key: string,
+  o: { media: MediaReader; info: ObjectInfo; range: { start: number; end: number }; signal: AbortSignal },
+) {
+  try {
+    return await o.media.open(key, { range: o.range, ifMatch: o.info.etag, signal: o.signal });
+  } catch (error) {
+    if (isJobProblem(error) && error.code === 'source_changed') return null;
+    throw error;
+  }
+}
+
+function describe(reply: FastifyReply, target: Target, etag: string): FastifyReply {
+  return reply.headers({
+    'content-type': target.contentType,
+    'cache-control': immutable,
+    etag,
+    'accept-ranges': 'bytes',
+  });
+}
+
+/** A date in `If-Range` is never taken for the object's (RFC 9110, section 13.1.5 allows answering with the whole). */
+function isRangeValid(ifRange: string | string[] | undefined, info: ObjectInfo): boolean {
+  return ifRange === undefined || ifRange === info.etag;
+}

@@ -1,0 +1,121 @@
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { KnownProblem } from '#domain/errors.ts';
+import type { Part } from '#platform/lifecycle/part.ts';
+import { JobQueries } from '#platform/postgres/job-queries.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { addHttpMetrics } from './hooks/http-metrics.ts';
+import { addJsonBody } from './hooks/json-body.ts';
+import { watchMethods } from './hooks/method-not-allowed.ts';
+import { RateLimiter } from './hooks/rate-limit.ts';
+import { addTracing } from './hooks/tracing.ts';
+import { MediaReader } from './media-reader.ts';
+import { rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
+import { addJobRoutes } from './routes/jobs.ts';
+import { addKeyRoutes } from './routes/key.ts';
+import { addPlayerRoutes } from './routes/player.ts';
+import { addStreamRoutes } from './routes/stream.ts';
+import { addSystemRoutes } from './routes/system.ts';
+
+export type { ApiDependencies } from './dependencies.ts';
+
+/** A request must be whole within this: a caller that sends its body by the byte holds no socket for longer. */
+const requestTimeoutMs = 60_000;
+/** Longer than the idle timeout of usual load balancers (60 s), so that they never write into a socket just closed. */
+const keepAliveTimeoutMs = 72_000;
+/** Over the longest path that any rule speaks of; Node refuses a request head over 16 KiB anyway. */
+const paramCharactersMax = 16 * 1024;
+
+/** Builds the HTTP surface that `config.surfaces` names, without listening. */
+export async function createServer(d: ApiDependencies): Promise<FastifyInstance> {
+  const app: FastifyInstance = Fastify({
+    logger: false,
+    trustProxy: d.config.trustedProxies.length > 0 ? [...d.config.trustedProxies] : false,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: paramCharactersMax },
+    frameworkErrors: (error, request, reply) => answerError(d, error, request, reply),
+    clientErrorHandler: (error, socket) => {
+      const status = statusOfClientError(error.code);
+      const body = rawProblem(status);
+      if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+      socket.end(
+        `HTTP/1.1 ${status} \r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n` +
+          `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+    },
+  });
+  addTracing(app);
+  addHttpMetrics(app, d.metrics);
+  addJsonBody(app);
+  addVersionHeader(app);
+  app.setErrorHandler((error: FastifyError, request, reply) => answerError(d, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, new KnownProblem('not_found')));
+
+  const limiter = new RateLimiter({
+    keyValues: d.keyValues,
+    clock: d.clock,
+    onFallback: (error) => {
+      d.metrics.readinessFailures.inc({ check: 'key_value_store' });
+      d.log.warn({ err: error }, 'the key-value store counts no limits; this process does');
+    },
+  });
+  const refuseOtherMethods = watchMethods(app);
+  addSystemRoutes(app, d);
+  if (d.config.surfaces.has('api')) addJobRoutes(app, { ...d, limiter, queries: new JobQueries(d.database) });
+  if (d.config.surfaces.has('delivery')) {
+    addStreamRoutes(app, { media: new MediaReader(d.media) });
+    addKeyRoutes(app, { ...d, limiter });
+    await addPlayerRoutes(app, d);
+  }
+  refuseOtherMethods();
+  return app;
+}
+
+/** The server as a part: listens from `start` on, and ends the answers under way when it stops. */
+export function apiPart(d: ApiDependencies): Part {
+  let app: FastifyInstance | undefined;
+  return {
+    name: 'api',
+    async start() {
+      app = await createServer(d);
+      await app.listen({ host: d.config.host, port: d.config.port });
+      d.log.info({ addresses: app.addresses() }, 'listening');
+    },
+    async stop(signal) {
+      const server = app?.server;
+      const giveUp = () => server?.closeAllConnections();
+      signal.addEventListener('abort', giveUp, { once: true });
+      await app?.close();
+      signal.removeEventListener('abort', giveUp);
+    },
+  };
+}
+
+function answerError(
+  d: Pick<ApiDependencies, 'log'>,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const problem = requestProblemOf(error);
+  // A client that went away is no failure of ours, and nobody reads the answer.
+  if (problem.code === 'internal_error' && !request.signal.aborted)
+    d.log.error({ err: error, method: request.method, route: request.routeOptions?.url }, 'request failed');
+  return sendProblem(request, reply, problem);
+}
+
+/** `/api` is v1 (decisions.md, "versioning"). */
+function addVersionHeader(app: FastifyInstance): void {
+  app.addHook('onSend', async (_request, reply, payload) => {
+    const contentType = String(reply.getHeader('content-type') ?? '');
+    if (/^application\/(?:problem\+)?json/.test(contentType) || reply.statusCode === 304)
+      reply.header('api-version', '1');
+    return payload;
+  });
+}
+
+function statusOfClientError(code: string | undefined): 400 | 408 | 431 {
+  if (code === 'HPE_HEADER_OVERFLOW') return 431;
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+}

@@ -1,0 +1,69 @@
+import { KnownProblem } from '#domain/errors.ts';
+import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import type { Submission } from '#domain/jobs/submission.ts';
+import type { JobQueries } from '#platform/postgres/job-queries.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { preflight } from './preflight.ts';
+
+type SubmitDependencies = Pick<ApiDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid'> & {
+  readonly queries: JobQueries;
+};
+
+/**
+ * Accepts a job: first its row, then its ticket.
+ *
+ * The row is the acceptance. A crash, or a queue that refuses, between the two leaves a `queued` row without a ticket;
+ * the caller is answered 500 and nothing is half done, because both ways on end in the same one job: the sweeper adds
+ * the missing ticket, and an equal submission finds the row and adds its ticket again before it answers. (A ticket
+ * that is there already stays one ticket, by its id.) Taking the row back instead would race with the equal
+ * submissions that have already been answered with it.
+ */
+export async function submitJob(
+  d: SubmitDependencies,
+  submission: Submission,
+  trace: TraceContext | null,
+): Promise<{ job: Job; isNew: boolean }> {
+  const key = idempotencyKey(submission);
+  const outcome = (await findEqual(d, key)) ?? (await insert(d, submission, { key, trace }));
+  if (outcome.job.status === 'queued') await addTicket(d, outcome.job);
+  return outcome;
+}
+
+/** An equal job answers also when its source has gone since (section 3: the condition is the request alone). */
+async function findEqual({ queries }: SubmitDependencies, key: string): Promise<{ job: Job; isNew: false } | null> {
+  const job = await queries.findLive(key);
+  return job === null ? null : { job, isNew: false };
+}
+
+async function insert(
+  d: SubmitDependencies,
+  submission: Submission,
+  { key, trace }: { key: string; trace: TraceContext | null },
+): Promise<{ job: Job; isNew: boolean }> {
+  const { type, hash, source, options, callbackUrl } = submission;
+  const found = await preflight(d, submission);
+  return d.jobs.insertOrFind({
+    id: d.randomUuid(),
+    type,
+    hash,
+    source,
+    options,
+    idempotencyKey: key,
+    ...found,
+    callbackUrl,
+    retryOfJobId: null,
+    trace,
+  });
+}
+
+/** Puts a queued job's ticket into its queue. @throws KnownProblem `internal_error` when the queue refuses */
+export async function addTicket({ queue }: Pick<ApiDependencies, 'queue'>, job: Job): Promise<void> {
+  const trace = job.trace === null ? {} : { trace: job.trace };
+  try {
+    await queue.add({ jobId: job.id, attempt: job.attempt, queue: job.queue, ...trace });
+  } catch (cause) {
+    const detail = 'The job is recorded but could not be queued yet. It will be; the same request again is safe.';
+    throw new KnownProblem('internal_error', detail, { cause });
+  }
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import type { VideoFullResults } from '../job-types/video-full.ts';
+import { retriesOf } from './retries.ts';
+import { planRetry } from './retry-plan.ts';
+
+const options = {
+  cover: { timestamp_sec: 3 },
+  preview: { start_sec: 0, duration: 3, width: 480, fps: 10, format: 'gif' as const },
+  transcode: { encrypt: true },
+};
+const ready = { status: 'ready' } as const;
+const failed = { status: 'failed', error: 'storage_error', retryable: true } as const;
+
+function fullJob(stages: VideoFullResults['stages']) {
+  const results = { stages, artifacts: {}, retry_plan: planRetry(stages), warnings: [] };
+  return { type: 'video:full' as const, options, results };
+}
+
+describe('retriesOf', () => {
+  it('redoes only the failed retryable stages of a video:full, each with its own options', () => {
+    const job = fullJob({ source: ready, cover: ready, preview: failed, transcode: failed });
+    expect(retriesOf(job)).toEqual([
+      { type: 'video:preview', options: options.preview },
+      { type: 'video:transcode', options: options.transcode },
+    ]);
+  });
+
+  it('leaves out a failed stage that would fail again', () => {
+    const job = fullJob({ source: ready, cover: failed, preview: { ...failed, retryable: false }, transcode: ready });
+    expect(retriesOf(job)).toEqual([{ type: 'video:cover', options: options.cover }]);
+  });
+
+  it('refuses with the reason of the plan when the source itself is at fault', () => {
+    const lost = { ...failed, retryable: false };
+    const job = fullJob({ source: lost, cover: lost, preview: lost, transcode: lost });
+    expect(() => retriesOf(job)).toThrow('The source itself is at fault.');
+  });
+
+  it('makes one job of its own type from a job of a single task, and from a video:full without results', () => {
+    expect(retriesOf({ type: 'video:cover', options: {}, results: null })).toEqual([
+      { type: 'video:cover', options: {} },
+    ]);
+    expect(retriesOf({ type: 'video:full', options, results: null })).toEqual([{ type: 'video:full', options }]);
+  });
+});

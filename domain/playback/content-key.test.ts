@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { unwrapContentKey, wrapContentKey } from './content-key.ts';
+
+const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex');
+const owner = { hash: 'video-1', kid: 'f'.repeat(32) };
+const nonce = Buffer.alloc(12, 7);
+const envelope = wrapContentKey(key, owner, ['first secret'], nonce);
+
+describe('a wrapped content key', () => {
+  it('opens with the secret that wrapped it, also once that is no longer the first', () => {
+    expect(unwrapContentKey(envelope, owner, ['first secret'])).toEqual(key);
+    expect(unwrapContentKey(envelope, owner, ['newer secret', 'first secret'])).toEqual(key);
+  });
+
+  it('holds neither the key nor the secret', () => {
+    const text = JSON.stringify(envelope);
+    for (const part of [key.toString('hex'), key.toString('base64'), 'first secret']) expect(text).not.toContain(part);
+  });
+
+  it.each([
+    ['another secret', envelope, owner, ['another']],
+    ['no secret', envelope, owner, []],
+    ['another hash', envelope, { ...owner, hash: 'video-2' }, ['first secret']],
+    ['another KID', envelope, { ...owner, kid: '0'.repeat(32) }, ['first secret']],
+    ['another nonce', { ...envelope, nonce: Buffer.alloc(12, 8).toString('base64') }, owner, ['first secret']],
+    ['another version', { ...envelope, v: 2 }, owner, ['first secret']],
+    ['a ciphertext cut short', { ...envelope, ciphertext: envelope.ciphertext.slice(0, 20) }, owner, ['first secret']],
+    ['an empty ciphertext', { ...envelope, ciphertext: '' }, owner, ['first secret']],
+    ['a flipped bit', { ...envelope, ciphertext: flipped(envelope.ciphertext) }, owner, ['first secret']],
+    ['no envelope', null, owner, ['first secret']],
+  ])('does not open with %s', (_, stored, ofOwner, secrets) => {
+    expect(() => unwrapContentKey(stored, ofOwner, secrets)).toThrow();
+  });
+});
+
+function flipped(base64: string): string {
+  const bytes = Buffer.from(base64, 'base64');
+  bytes[3] = (bytes[3] ?? 0) ^ 1;
+  return bytes.toString('base64');
+}

@@ -1,0 +1,52 @@
+import { mediaHashSchema } from '../jobs/submission.ts';
+import { videoRoot } from '../media/object-keys.ts';
+
+/**
+ * Which object a `/stream` address means (section 4, "`GET /stream/{hash}/*`"; decisions.md, "`/stream` and `..`").
+ *
+ * - `malformed`: answered with 400. Told after decoding twice, since a proxy before us may decode once more;
+ * - `unknown`: no object can be there; answered with 404, without asking the bucket;
+ * - `object`: `path` lies below the media's root, decoded once and never normalised.
+ */
+export type StreamPath =
+  | { readonly kind: 'malformed' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'object'; readonly hash: string; readonly path: string };
+
+// eslint-disable-next-line no-control-regex -- NUL and its like are what is refused
+const unfitForPaths = /[\u0000-\u001f\u007f\\]/;
+const keyBytesMax = 1024;
+
+/** Reads what stands after `/stream/` in the request line, still percent-encoded and without the query. */
+export function readStreamPath(encoded: string): StreamPath {
+  const decoded = decode(encoded);
+  if (decoded === null || isUnfit(decoded) || isUnfit(decodeLeniently(decoded))) return { kind: 'malformed' };
+  const slash = decoded.indexOf('/');
+  const hash = decoded.slice(0, slash);
+  const path = decoded.slice(slash + 1);
+  if (slash < 0 || !mediaHashSchema.safeParse(hash).success) return { kind: 'unknown' };
+  if (Buffer.byteLength(`${videoRoot(hash)}/${path}`) > keyBytesMax) return { kind: 'unknown' };
+  return { kind: 'object', hash, path };
+}
+
+/** Whether `path` is one of the specified shapes without a revision, which mean the current revision. */
+export function isAlias(path: string): boolean {
+  return path.startsWith('video/') || path.startsWith('audio/');
+}
+
+function decode(encoded: string): string | null {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return null;
+  }
+}
+
+/** Decodes every escape of an ASCII character and leaves what is none, where `decodeURIComponent` would give up. */
+function decodeLeniently(text: string): string {
+  return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
+}
+
+function isUnfit(path: string): boolean {
+  return path.includes('..') || unfitForPaths.test(path) || path.split('/').some((part) => part === '' || part === '.');
+}
