@@ -1,0 +1,89 @@
+import { queueNames } from '#domain/jobs/routing.ts';
+import type { Config } from '#platform/config/config.ts';
+import type { Part } from '#platform/lifecycle/part.ts';
+import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { storageEnvironment } from '#platform/storage/settings.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { admissionPart } from './admission/admission.ts';
+import type { Executor } from './executors/executor.ts';
+import { ProcessExecutor } from './executors/process/process-executor.ts';
+import { removeLeftWorkspaces } from './executors/process/workspaces.ts';
+import { queueGaugesPart } from './queue-gauges.ts';
+import { sweeperPart } from './sweeper.ts';
+import { workerListenerPart } from './worker-listener.ts';
+
+export interface ControllerDependencies {
+  readonly config: Config;
+  readonly jobs: JobStore;
+  readonly contentKeys: ContentKeyStore;
+  readonly queue: TicketQueue;
+  readonly media: ObjectStore;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly clock: () => Date;
+  readonly randomUuid: () => string;
+  /** 0 ≤ random < 1. */
+  readonly random: () => number;
+  /** What the process executor starts: Node, the runner's main file, and the PATH on which its tools are found. */
+  readonly runner: { readonly program: string; readonly script: string; readonly searchPath: string };
+}
+
+/** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
+export function controllerParts(d: ControllerDependencies): Part[] {
+  const { config, jobs, queue, metrics, log, clock } = d;
+  const executor = processExecutorOf(d);
+  return [
+    executorPart(executor, d),
+    ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
+    sweeperPart({ jobs, queue, log, clock, everyMs: config.sweepIntervalMs, ticketAgeMs: config.ticketAgeMs }),
+    queueGaugesPart({ queue, metrics, log, everyMs: gaugesEveryMs }),
+    ...(config.mode === 'worker' && config.workerMetricsPort !== 0
+      ? [workerListenerPart({ host: config.host, port: config.workerMetricsPort, metrics })]
+      : []),
+  ];
+}
+
+const gaugesEveryMs = 5_000;
+
+function processExecutorOf(d: ControllerDependencies): ProcessExecutor {
+  const { config } = d;
+  return new ProcessExecutor(
+    {
+      concurrency: { default: config.workerConcurrency, 'video:large': config.largeWorkerConcurrency },
+      leaseMs: config.leaseMs,
+      workDir: config.workDir,
+      randomUuid: d.randomUuid,
+    },
+    {
+      ...d,
+      base: { searchPath: d.runner.searchPath, toolPaths: toolVariables(config.toolPaths), logLevel: config.logLevel },
+      storage: {
+        source: storageEnvironment(config.source, 'SOURCE'),
+        media: storageEnvironment(config.media, 'MEDIA'),
+      },
+      baseUrl: config.baseUrl,
+      stepTimeoutMs: config.jobDeadlineMs,
+      attemptsMax: config.jobAttempts,
+    },
+  );
+}
+
+function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Record<string, string> {
+  return {
+    ...(ffmpeg === undefined ? {} : { FFMPEG_PATH: ffmpeg }),
+    ...(ffprobe === undefined ? {} : { FFPROBE_PATH: ffprobe }),
+    ...(packager === undefined ? {} : { PACKAGER_PATH: packager }),
+  };
+}
+
+function executorPart(executor: Executor, { config, log }: ControllerDependencies): Part {
+  return {
+    name: `executor ${executor.name}`,
+    start: () => removeLeftWorkspaces(config.workDir, log),
+    stop: (signal) => executor.stop(signal),
+  };
+}

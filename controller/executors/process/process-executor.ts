@@ -1,0 +1,82 @@
+import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Job } from '#domain/jobs/job.ts';
+import { type QueueName } from '#domain/jobs/routing.ts';
+import type { Executor } from '../executor.ts';
+import { type AttemptDependencies, runAttempt } from './attempt.ts';
+import type { StopReason } from './lease.ts';
+import { workspacePrefix } from './workspaces.ts';
+
+export interface ProcessExecutorOptions {
+  /** Jobs of each queue at work at once in this process. */
+  readonly concurrency: Readonly<Record<QueueName, number>>;
+  /** How long a claim holds without being renewed. */
+  readonly leaseMs: number;
+  /** Where each attempt gets a folder of its own. */
+  readonly workDir: string;
+  /** Makes this process's name as the owner of leases unique. */
+  readonly randomUuid: () => string;
+}
+
+interface Running {
+  readonly queue: QueueName;
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * Runs the runner as child processes of this worker, under a lease in Postgres.
+ *
+ * A crash of this process ends its children (their standard input closes) and leaves leases that lapse and folders
+ * that the next worker on this machine removes.
+ */
+export class ProcessExecutor implements Executor {
+  readonly name = 'process';
+  readonly lease: { readonly owner: string; readonly durationMs: number };
+  readonly #options: ProcessExecutorOptions;
+  readonly #attempt: AttemptDependencies;
+  readonly #running = new Map<string, Running>();
+  readonly #freed = new EventEmitter().setMaxListeners(0);
+
+  constructor(options: ProcessExecutorOptions, attempt: AttemptDependencies) {
+    this.#options = options;
+    this.#attempt = attempt;
+    this.lease = { owner: `${hostname()}:${process.pid}:${options.randomUuid()}`, durationMs: options.leaseMs };
+  }
+
+  freeSlots(queue: QueueName): number {
+    const taken = [...this.#running.values()].filter((running) => running.queue === queue).length;
+    return Math.max(0, this.#options.concurrency[queue] - taken);
+  }
+
+  async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    while (this.freeSlots(queue) === 0) await once(this.#freed, 'freed', { signal });
+  }
+
+  async run(job: Job): Promise<void> {
+    const key = `${job.id}:${job.attempt}`;
+    if (this.#running.has(key)) return;
+    const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix(process.pid)));
+    const stop = new AbortController();
+    const ended = runAttempt({ job, workspace, lease: this.lease, stop }, this.#attempt)
+      .catch((error: unknown) => this.#attempt.log.error({ err: error, job_id: job.id }, 'an attempt ended by a bug'))
+      .then(() => rm(workspace, { recursive: true, force: true, maxRetries: 3 }))
+      .catch((error: unknown) => this.#attempt.log.warn({ err: error, workspace }, 'a workspace could not be removed'))
+      .finally(() => {
+        this.#running.delete(key);
+        this.#freed.emit('freed');
+      });
+    this.#running.set(key, { queue: job.queue, stop, ended });
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    const reason: StopReason = 'stopping';
+    for (const running of this.#running.values()) running.stop.abort(reason);
+    const all = Promise.all([...this.#running.values()].map((running) => running.ended));
+    const deadline = signal.aborted ? Promise.resolve() : once(signal, 'abort');
+    await Promise.race([all, deadline]);
+  }
+}

@@ -1,0 +1,56 @@
+import type { ContentKey } from '#domain/playback/content-key.ts';
+import { runnerVariables, type Step } from '#domain/runner/steps.ts';
+import type { Task } from '#domain/runner/task.ts';
+
+/** What every step's process is given, whatever it does. */
+export interface StepBase {
+  /** `PATH`: where the tools are found that have no variable of their own. */
+  readonly searchPath: string;
+  /** `FFMPEG_PATH`, `FFPROBE_PATH`, `PACKAGER_PATH`, as far as they are set. */
+  readonly toolPaths: Readonly<Record<string, string>>;
+  readonly logLevel: string;
+}
+
+interface StepInput {
+  readonly step: Step | 'all';
+  readonly task: Task;
+  readonly workspace: string;
+  readonly base: StepBase;
+  /** Settings and credentials of the two stores, as environment variables. */
+  readonly storage: {
+    readonly source: Readonly<Record<string, string>>;
+    readonly media: Readonly<Record<string, string>>;
+  };
+  /** For the step that packages an encrypted stream; else null. */
+  readonly content: { readonly key: ContentKey; readonly keyEndpoint: string } | null;
+}
+
+/**
+ * The whole environment of one step's process; nothing of the worker's own is passed on.
+ *
+ * `fetch` can read the source bucket and no more, `publish` can write the media bucket and has the content key, and
+ * `process`, which decodes untrusted bytes, has neither a credential nor a key. `all` is for job types whose decoding
+ * is fenced in otherwise (domain/job-types, `runsInOneStep`); it never has a content key.
+ */
+export function stepEnvironment({ step, task, workspace, base, storage, content }: StepInput): Record<string, string> {
+  return {
+    PATH: base.searchPath,
+    HOME: workspace,
+    TMPDIR: workspace,
+    LANG: 'C.UTF-8',
+    LOG_LEVEL: base.logLevel,
+    ...base.toolPaths,
+    // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
+    RUNNER_PARENT: 'stdin',
+    [runnerVariables.task]: JSON.stringify(task),
+    [runnerVariables.workspace]: workspace,
+    ...(step === 'fetch' || step === 'all' ? storage.source : {}),
+    ...(step === 'publish' || step === 'all' ? storage.media : {}),
+    ...(step === 'publish' && content !== null
+      ? {
+          [runnerVariables.contentKey]: `${content.key.kid}:${content.key.key.toString('hex')}`,
+          [runnerVariables.keyEndpoint]: content.keyEndpoint,
+        }
+      : {}),
+  };
+}

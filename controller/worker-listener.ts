@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Part } from '#platform/lifecycle/part.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+
+interface ListenerOptions {
+  readonly host: string;
+  /** `WORKER_METRICS_PORT`, not 0. */
+  readonly port: number;
+  readonly metrics: Pick<Metrics, 'registry'>;
+}
+
+/**
+ * The worker's own small listener: `/healthz` and `/metrics`, and nothing else (section 4, "System"). It tells of this
+ * process alone, so that a worker is not restarted because a database is away.
+ */
+export function workerListenerPart({ host, port, metrics }: ListenerOptions): Part {
+  const server = createServer((request, response) => {
+    answer(request, response, metrics).catch(() => response.destroy());
+  });
+  server.requestTimeout = 10_000;
+  return {
+    name: 'worker listener',
+    async start() {
+      server.listen(port, host);
+      await once(server, 'listening');
+    },
+    async stop() {
+      if (!server.listening) return;
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { registry }: Pick<Metrics, 'registry'>,
+): Promise<void> {
+  const path = request.url?.split('?')[0];
+  if (request.method !== 'GET' && request.method !== 'HEAD') return plain(response, 405, 'method not allowed');
+  if (path === '/healthz') return plain(response, 200, 'OK');
+  if (path !== '/metrics') return plain(response, 404, 'not found');
+  const text = await registry.metrics();
+  response.writeHead(200, { 'content-type': registry.contentType, 'cache-control': 'no-store' }).end(text);
+}
+
+function plain(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).end(body);
+}

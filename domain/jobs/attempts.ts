@@ -1,0 +1,75 @@
+import type { JobErrorCode } from '../errors.ts';
+import { exitCodes } from '../runner/exit-codes.ts';
+import { type JobError, jobErrorOf } from './job-error.ts';
+import type { Job } from './job.ts';
+
+/**
+ * How an attempt ended, and what follows.
+ *
+ * A fault of the input ends the job: another attempt would meet it again. Anything else that an attempt fails by is
+ * counted, and tried again while attempts are left. A disruption (a drained node, a worker that stops) says nothing
+ * about the job: it costs no attempt, but a job that is interrupted without end fails too, with
+ * `preempted_too_often`, so that nothing runs for ever.
+ */
+export type AttemptEnd =
+  /** Every step ended with 0: the result manifest has the rest. */
+  | { readonly kind: 'done' }
+  /** `error` as the step reported it; null when it ended without a word. */
+  | { readonly kind: 'failed'; readonly exitCode: number | null; readonly error: JobError | null }
+  /** It was not the attempt's doing. */
+  | { readonly kind: 'disrupted' };
+
+/** What follows the end of an attempt. */
+export type Verdict =
+  | { readonly next: 'complete' }
+  | { readonly next: 'fail'; readonly error: JobError }
+  | { readonly next: 'again'; readonly countsAsFailure: boolean; readonly delayMs: number };
+
+/** A job may be interrupted this often; a node pool that is drained daily does not reach it in a job's life. */
+const disruptionsMax = 50;
+
+interface VerdictInput {
+  readonly job: Pick<Job, 'attempt' | 'failures'>;
+  readonly end: AttemptEnd;
+  /** `JOB_ATTEMPTS`: how often an attempt may fail by itself before the job does. */
+  readonly attemptsMax: number;
+  /** 0 ≤ random < 1; spreads attempts that failed together. */
+  readonly random: number;
+}
+
+/** What follows `end`; pure. */
+export function verdictOf({ job, end, attemptsMax, random }: VerdictInput): Verdict {
+  if (end.kind === 'done') return { next: 'complete' };
+  if (end.kind === 'disrupted') {
+    const disruptions = job.attempt - job.failures;
+    if (disruptions >= disruptionsMax) return { next: 'fail', error: jobErrorOf('preempted_too_often', job.attempt) };
+    return { next: 'again', countsAsFailure: false, delayMs: 0 };
+  }
+  const error = end.error ?? jobErrorOf(codeOfSilence(end.exitCode), job.attempt);
+  const isPermanent = end.exitCode === exitCodes.permanent;
+  const failures = job.failures + 1;
+  if (isPermanent || failures >= attemptsMax) return { next: 'fail', error };
+  return { next: 'again', countsAsFailure: true, delayMs: retryDelayMs(failures, random) };
+}
+
+/** The code for a step that ended without saying why, by its exit code; null: it was killed by a signal. */
+function codeOfSilence(exitCode: number | null): JobErrorCode {
+  // The kernel's out-of-memory killer is the usual sender of a signal that nobody here has sent.
+  if (exitCode === null || exitCode === exitCodes.outOfResource) return 'resource_exhausted';
+  if (exitCode === exitCodes.transient) return 'storage_error';
+  return 'internal';
+}
+
+const firstDelayMs = 2_000;
+const delayMsMax = 5 * 60_000;
+
+/**
+ * The wait before the attempt that follows the n-th failure: 2 s, 8 s, 32 s, … up to 5 minutes, ± 20 %.
+ *
+ * @param failures from 1
+ * @param random 0 ≤ random < 1
+ */
+function retryDelayMs(failures: number, random: number): number {
+  const delay = Math.min(delayMsMax, firstDelayMs * 4 ** (failures - 1));
+  return Math.round(delay * (0.8 + 0.4 * random));
+}

@@ -1,0 +1,39 @@
+/**
+ * What follows an attempt to deliver a webhook (section 6; decisions.md, "backoff"): any 2xx is success, 410 ends it,
+ * everything else, a redirect too, is tried again while attempts are left.
+ */
+export type DeliveryVerdict = 'sent' | 'failed' | { readonly at: Date };
+
+interface DeliveryInput {
+  /** The attempt that was made, from 1. */
+  readonly attempt: number;
+  /** Null when no answer came. */
+  readonly statusCode: number | null;
+  /** The answer's header `Retry-After`, in seconds or as a date; what cannot be read is ignored. */
+  readonly retryAfter: string | null;
+  readonly now: Date;
+  /** `WEBHOOK_BACKOFF`: the wait before each attempt, so as many as there are attempts; the first is 0. */
+  readonly backoffMs: readonly number[];
+  /** 0 ≤ random < 1: ± 20 % of the wait, so that what failed together does not come back together. */
+  readonly random: number;
+}
+
+const retryAfterMsMax = 60 * 60_000;
+
+/** Whether the event is delivered, given up, or tried again, and when; pure. */
+export function afterDelivery(input: DeliveryInput): DeliveryVerdict {
+  const { attempt, statusCode, retryAfter, now, backoffMs, random } = input;
+  if (statusCode !== null && statusCode >= 200 && statusCode <= 299) return 'sent';
+  const backoff = backoffMs[attempt];
+  if (statusCode === 410 || backoff === undefined) return 'failed';
+  const asked = retryAfter === null ? 0 : retryAfterMs(retryAfter, now);
+  const waitMs = Math.max(Math.round(backoff * (0.8 + 0.4 * random)), Math.min(asked, retryAfterMsMax));
+  return { at: new Date(now.getTime() + waitMs) };
+}
+
+/** RFC 9110, section 10.2.3: seconds, or an HTTP date; 0 for anything else and for what is past. */
+function retryAfterMs(value: string, now: Date): number {
+  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;
+  const date = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} [\d:]{8} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(date) ? 0 : Math.max(0, date - now.getTime());
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { apiPart } from './api/server.ts';
+import { controllerParts } from './controller/controller.ts';
+import { type Config, loadConfig } from './platform/config/config.ts';
+import type { KeyValueStore } from './platform/key-value/key-value-store.ts';
+import { openRedisKeyValueStore } from './platform/key-value/redis-key-value-store.ts';
+import { openTableKeyValueStore } from './platform/key-value/table-key-value-store.ts';
+import type { Part } from './platform/lifecycle/part.ts';
+import { runParts } from './platform/lifecycle/run-parts.ts';
+import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
+import { type Database, migrate, openDatabase } from './platform/postgres/database.ts';
+import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
+import { JobStore } from './platform/postgres/job-store.ts';
+import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
+import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
+import type { TicketQueue } from './platform/queue/ticket-queue.ts';
+import { openObjectStore } from './platform/storage/open.ts';
+import { createLogger, type Logger } from './platform/telemetry/logger.ts';
+import { Metrics } from './platform/telemetry/metrics.ts';
+import { startTracing } from './platform/telemetry/tracing.ts';
+
+/**
+ * The program: configuration, then parts by mode, then waiting to be told to stop. Everything is built by hand here,
+ * from the outside in, and closed in reverse.
+ *
+ * Exit codes: 0 stopped as asked, 1 it could not go on, 2 the configuration is wrong, 130 told twice to stop.
+ */
+
+/** What is left of Kubernetes' 30 seconds once a worker's children have had their three. */
+const stopTimeoutMs = 20_000;
+
+async function main(): Promise<void> {
+  const loaded = loadConfig(process.env, process.argv.slice(2));
+  if ('faults' in loaded) {
+    process.stderr.write(loaded.faults.map((fault) => `${fault}\n`).join(''));
+    process.exitCode = 2;
+    return;
+  }
+  const { config } = loaded;
+  const log = createLogger({ level: config.logLevel, name: `reelwright-${config.mode}` });
+  const signal = stopSignal(log);
+  try {
+    await run(config, log, signal);
+    log.info('stopped');
+  } catch (error) {
+    log.fatal({ err: error }, 'the process cannot go on');
+    process.exitCode = 1;
+  }
+  // Whatever still holds the process open has been told to stop, and the deadline is over.
+  process.exit();
+}
+
+/** Aborts at the first SIGTERM or SIGINT, and at an error that nobody caught; the second signal ends the process at once. */
+function stopSignal(log: Logger): AbortSignal {
+  const stopping = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      if (stopping.signal.aborted) process.exit(130);
+      log.info({ signal: name }, 'stopping');
+      stopping.abort();
+    });
+  }
+  for (const name of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(name, (error: unknown) => {
+      log.fatal({ err: error }, `an error that nobody caught (${name})`);
+      process.exitCode = 1;
+      stopping.abort();
+    });
+  }
+  return stopping.signal;
+}
+
+/** Opens what the mode needs, runs its parts until `signal` aborts, and closes what was opened. */
+async function run(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
+  const opened: Part[] = [];
+  /** What is open already is a part whose start is over. */
+  const open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>): T => {
+    opened.push({ name, start: () => Promise.resolve(), stop: () => close(resource) });
+    return resource;
+  };
+  let parts: Part[];
+  try {
+    parts = await openParts(config, log, open);
+  } catch (error) {
+    await runParts(opened, { log, stopTimeoutMs, signal: AbortSignal.abort() });
+    throw error;
+  }
+  await runParts([...opened, ...parts], { log, stopTimeoutMs, signal });
+}
+
+type Open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>) => T;
+
+async function openParts(config: Config, log: Logger, open: Open): Promise<Part[]> {
+  open('tracing', startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' }), (it) => it.shutdown());
+  const databaseUrl = await openDatabaseServer(config, open);
+  const database = open('database', openDatabase(databaseUrl), (it) => it.close());
+  await migrate(database);
+  const close = (it: { close(): Promise<void> }) => it.close();
+  const shared = {
+    config,
+    log,
+    database,
+    metrics: new Metrics(),
+    jobs: new JobStore(database),
+    contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
+    queue: open('queue', openQueue(config, databaseUrl, log), close),
+    keyValues: open('key-value store', openKeyValues(config, database), close),
+    source: open('source bucket', openObjectStore(config.source), close),
+    media: open('media bucket', openObjectStore(config.media), close),
+    clock: () => new Date(),
+    randomUuid: () => randomUUID(),
+    random: () => Math.random(),
+  };
+  const runner = {
+    program: process.execPath,
+    script: fileURLToPath(new URL('runner/main.ts', import.meta.url)),
+    searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+  };
+  const webDir = fileURLToPath(new URL('web', import.meta.url));
+  return [
+    ...(config.mode === 'server' ? [] : controllerParts({ ...shared, runner })),
+    ...(config.mode === 'worker' ? [] : [apiPart({ ...shared, webDir })]),
+  ];
+}
+
+async function openDatabaseServer({ databaseUrl }: Config, open: Open): Promise<string> {
+  if (databaseUrl.kind === 'postgres') return databaseUrl.url;
+  const embedded = await startEmbeddedPostgres({ dir: databaseUrl.dir });
+  return open('embedded database', embedded, (it) => it.stop()).url;
+}
+
+function openQueue({ redis }: Config, databaseUrl: string, log: Logger): TicketQueue {
+  return redis.kind === 'redis'
+    ? openRedisTicketQueue({ url: redis.url, log })
+    : openPostgresTicketQueue({ databaseUrl, log });
+}
+
+function openKeyValues({ redis }: Config, database: Database): KeyValueStore {
+  return redis.kind === 'redis' ? openRedisKeyValueStore({ url: redis.url }) : openTableKeyValueStore(database);
+}
+
+await main();
