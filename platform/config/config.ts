@@ -1,0 +1,216 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { parseStorageSettings, type StorageSettings } from '../storage/settings.ts';
+import { type Environment, readSettings } from '../settings/settings.ts';
+import type { LogLevel } from '../telemetry/logger.ts';
+import { secretSettings } from './secret-settings.ts';
+import { serverSettings, type Surface } from './server-settings.ts';
+import { type DatabaseUrl, modes, type RedisUrl, serviceSettings } from './service-settings.ts';
+import { workerSettings } from './worker-settings.ts';
+
+/**
+ * What a process of this program is told. Lengths in bytes and milliseconds.
+ *
+ * A secret that neither the mode nor the surfaces need may be missing: a list is then empty, and a single secret is
+ * random, so that a mistaken use of it opens nothing.
+ */
+export interface Config {
+  readonly mode: (typeof modes)[number];
+  readonly host: string;
+  readonly port: number;
+  readonly surfaces: ReadonlySet<Surface>;
+  readonly executor: 'kubernetes' | 'process';
+  readonly databaseUrl: DatabaseUrl;
+  readonly redis: RedisUrl;
+  readonly source: StorageSettings;
+  readonly media: StorageSettings;
+  readonly apiKeys: readonly string[];
+  readonly keyTokenSecret: string;
+  readonly webhookSecret: string;
+  readonly encryptionKeys: readonly string[];
+  /** Empty when `THUMB_SECRET` is not set: the secret is then derived from `keyTokenSecret` (decisions.md). */
+  readonly thumbSecrets: readonly string[];
+  /** '' in a process that needs none. */
+  readonly baseUrl: string;
+  readonly maxFileSizeBytes: number;
+  readonly largeVideoThresholdBytes: number;
+  readonly workerConcurrency: number;
+  readonly largeWorkerConcurrency: number;
+  /** 0: no listener. */
+  readonly workerMetricsPort: number;
+  readonly otlpEndpoint: string | null;
+  readonly webhook: {
+    readonly allowedCidrs: readonly string[];
+    /** What is waited before each attempt; as many attempts as there are numbers. */
+    readonly backoffMs: readonly number[];
+  };
+  /** CIDRs. */
+  readonly trustedProxies: readonly string[];
+  /** An absolute path. */
+  readonly workDir: string;
+  readonly toolPaths: { readonly ffmpeg?: string; readonly ffprobe?: string; readonly packager?: string };
+  readonly logLevel: LogLevel;
+  readonly apiRateLimitPerMinute: number;
+  readonly keyRateLimitPerMinute: number;
+  readonly jobAttempts: number;
+  readonly jobDeadlineMs: number;
+  readonly leaseMs: number;
+  readonly sweepIntervalMs: number;
+  readonly ticketAgeMs: number;
+}
+
+/** The configuration, or every fault at once: the variable, what was expected, never a secret's value. */
+export type LoadedConfig = { readonly config: Config } | { readonly faults: readonly string[] };
+
+/**
+ * Loads the configuration; pure but for reading the files that `<NAME>_FILE` names.
+ *
+ * @param argv the flags alone; `--mode=` is the only one
+ */
+export function loadConfig(env: Environment, argv: readonly string[]): LoadedConfig {
+  const flags = readFlags(argv);
+  const service = readSettings(serviceSettings, { ...env, ...flags.variables });
+  const server = readSettings(serverSettings, env);
+  const secrets = readSettings(secretSettings, env);
+  const worker = readSettings(workerSettings, env);
+  const source = parseStorageSettings(env, 'SOURCE');
+  const media = parseStorageSettings(env, 'MEDIA');
+  const faults = [flags, service, server, secrets, worker, source, media].flatMap((read) =>
+    'faults' in read && read.faults !== undefined ? read.faults : [],
+  );
+  if (service.values !== undefined && server.values !== undefined && secrets.values !== undefined) {
+    faults.push(
+      ...missing(service.values.MODE, server.values.SERVER_SURFACES, { ...server.values, ...secrets.values }),
+    );
+  }
+  if (secrets.values !== undefined) faults.push(...equalSecrets(secrets.values));
+  const isWhole =
+    service.values !== undefined &&
+    server.values !== undefined &&
+    secrets.values !== undefined &&
+    worker.values !== undefined &&
+    'settings' in source &&
+    'settings' in media;
+  if (!isWhole || faults.length > 0) return { faults };
+  return {
+    config: {
+      ...serviceConfig(service.values),
+      ...serverConfig(server.values),
+      ...secretConfig(secrets.values),
+      ...workerConfig(worker.values, env),
+      source: source.settings,
+      media: media.settings,
+    },
+  };
+}
+
+function readFlags(argv: readonly string[]): { variables: Record<string, string>; faults: string[] } {
+  const variables: Record<string, string> = {};
+  const faults: string[] = [];
+  for (const flag of argv) {
+    const mode = /^--mode=(.*)$/s.exec(flag)?.[1];
+    if (mode === undefined) faults.push(`${flag.split('=')[0]}: is not a known flag; the only one is --mode=`);
+    else if (mode === '') faults.push(`--mode: expected one of ${modes.join(', ')}`);
+    else variables['MODE'] = mode;
+  }
+  return { variables, faults };
+}
+
+type Secrets = ReturnType<typeof secretSettings.parse>;
+type Needed = 'API_KEY' | 'KEY_TOKEN_SECRET' | 'WEBHOOK_SECRET' | 'ENCRYPTION_KEY' | 'BASE_URL';
+
+/** A fault for each setting that the mode and the surfaces need and that is not there. */
+function missing(
+  mode: Config['mode'],
+  surfaces: ReadonlySet<Surface>,
+  given: Readonly<Partial<Record<Needed, unknown>>>,
+): string[] {
+  const isWorker = mode !== 'server';
+  const hasApi = mode !== 'worker' && surfaces.has('api');
+  const hasDelivery = mode !== 'worker' && surfaces.has('delivery');
+  const isNeeded: Record<Needed, boolean> = {
+    API_KEY: hasApi,
+    KEY_TOKEN_SECRET: hasDelivery,
+    WEBHOOK_SECRET: isWorker,
+    // The worker wraps content keys, the key endpoint unwraps them.
+    ENCRYPTION_KEY: isWorker || hasDelivery,
+    BASE_URL: isWorker || hasApi,
+  };
+  const names = (Object.keys(isNeeded) as Needed[]).filter((name) => isNeeded[name] && given[name] === undefined);
+  return names.map((name) => `${name}: is required`);
+}
+
+/** A fault for each pair of equal secrets: who learns one must not have learnt the other. */
+function equalSecrets(secrets: Secrets): string[] {
+  const values = Object.entries(secrets).flatMap(([name, value]) =>
+    [value ?? []].flat().map((secret) => ({ name, secret })),
+  );
+  const faults = values.flatMap(({ name, secret }, index) => {
+    const earlier = values.slice(0, index).find((other) => other.secret === secret);
+    if (earlier === undefined) return [];
+    return [`${name}: expected ${earlier.name === name ? 'keys that differ' : `another value than ${earlier.name}`}`];
+  });
+  return [...new Set(faults)];
+}
+
+function serviceConfig(values: ReturnType<typeof serviceSettings.parse>) {
+  return {
+    mode: values.MODE,
+    databaseUrl: values.DATABASE_URL,
+    redis: values.REDIS_URL,
+    logLevel: values.LOG_LEVEL,
+    otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+  };
+}
+
+function serverConfig(values: ReturnType<typeof serverSettings.parse>) {
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    surfaces: values.SERVER_SURFACES,
+    baseUrl: values.BASE_URL ?? '',
+    trustedProxies: values.TRUSTED_PROXIES ?? [],
+    apiRateLimitPerMinute: values.API_RATE_LIMIT_PER_MINUTE,
+    keyRateLimitPerMinute: values.KEY_RATE_LIMIT_PER_MINUTE,
+  };
+}
+
+function secretConfig(values: Secrets) {
+  return {
+    apiKeys: values.API_KEY ?? [],
+    keyTokenSecret: values.KEY_TOKEN_SECRET ?? nobodysSecret(),
+    webhookSecret: values.WEBHOOK_SECRET ?? nobodysSecret(),
+    encryptionKeys: values.ENCRYPTION_KEY ?? [],
+    thumbSecrets: values.THUMB_SECRET ?? [],
+  };
+}
+
+function nobodysSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function workerConfig(values: ReturnType<typeof workerSettings.parse>, env: Environment) {
+  const { FFMPEG_PATH: ffmpeg, FFPROBE_PATH: ffprobe, PACKAGER_PATH: packager } = values;
+  // Set by Kubernetes in every container of a pod.
+  const isInCluster = env['KUBERNETES_SERVICE_HOST'] !== undefined;
+  return {
+    maxFileSizeBytes: values.MAX_FILE_SIZE,
+    largeVideoThresholdBytes: values.LARGE_VIDEO_THRESHOLD,
+    executor: values.EXECUTOR ?? (isInCluster ? ('kubernetes' as const) : ('process' as const)),
+    workerConcurrency: values.WORKER_CONCURRENCY,
+    largeWorkerConcurrency: values.LARGE_WORKER_CONCURRENCY,
+    workerMetricsPort: values.WORKER_METRICS_PORT,
+    jobAttempts: values.JOB_ATTEMPTS,
+    jobDeadlineMs: values.JOB_DEADLINE,
+    leaseMs: values.LEASE_DURATION,
+    sweepIntervalMs: values.SWEEP_INTERVAL,
+    ticketAgeMs: values.TICKET_AGE,
+    workDir: resolve(values.WORK_DIR ?? env['TMPDIR'] ?? '/tmp'),
+    toolPaths: {
+      ...(ffmpeg === undefined ? {} : { ffmpeg }),
+      ...(ffprobe === undefined ? {} : { ffprobe }),
+      ...(packager === undefined ? {} : { packager }),
+    },
+    webhook: { allowedCidrs: values.WEBHOOK_ALLOWED_CIDRS ?? [], backoffMs: values.WEBHOOK_BACKOFF },
+  };
+}

@@ -1,0 +1,44 @@
+import { type DestinationStream, pino } from 'pino';
+import { maskFields, maskText } from './mask-fields.ts';
+
+/** pino's logger, as far as it is used here: `child`, `debug`, `info`, `warn`, `error`, each `(fields, message)`. */
+export type Logger = pino.Logger;
+
+/** `silent` writes nothing. */
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** The program, in the field `name` of each line. */
+  readonly name: string;
+  /** Standard error unless told; standard output belongs to reports. */
+  readonly destination?: DestinationStream;
+}
+
+/**
+ * A logger of JSON lines: `level` as a word, `time` in ISO 8601, `name`, `msg`, and the fields given. Fields whose
+ * names look like a secret's are masked at any depth, and every text is redacted.
+ */
+export function createLogger({ level, name, destination }: LoggerOptions): Logger {
+  return pino(
+    {
+      level,
+      base: { name },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => maskFields(fields),
+        bindings: (bindings) => maskFields(bindings),
+      },
+      hooks: {
+        logMethod(args, method) {
+          const masked = args.map((arg) => (typeof arg === 'string' ? maskText(arg) : arg));
+          method.apply(this, masked as typeof args);
+        },
+      },
+    },
+    // Synchronously: the last line before an exit is the one that is needed.
+    destination ?? pino.destination({ dest: 2, sync: true }),
+  );
+}

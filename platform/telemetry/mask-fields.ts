@@ -1,0 +1,46 @@
+import { redact } from '../commands/redact.ts';
+
+const secretName =
+  /secret|passw|token|authorization|cookie|credential|signature|api[-_]?key|content[-_]?key|private[-_]?key|encryption[-_]?key/i;
+const depthMax = 6;
+
+/** `text` redacted, for a line of a log. */
+export function maskText(text: string): string {
+  return redact(text);
+}
+
+/** A copy of a log line's fields: what is named like a secret is `***`, every text is redacted, errors are spelt out. */
+export function maskFields(fields: object): Record<string, unknown> {
+  return maskEntries(fields, 0);
+}
+
+function maskEntries(fields: object, depth: number): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      secretName.test(name) && value !== null && typeof value !== 'boolean' ? '***' : maskValue(value, depth + 1),
+    ]),
+  );
+}
+
+function maskValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  if (depth > depthMax) return '…';
+  if (Buffer.isBuffer(value) || ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (value instanceof Error) return maskError(value, depth);
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => maskValue(item, depth + 1));
+  return maskEntries(value, depth);
+}
+
+function maskError(error: Error, depth: number): Record<string, unknown> {
+  const { name, message, stack, cause, ...others } = error as Error & Record<string, unknown>;
+  return {
+    type: name,
+    message: redact(message),
+    ...(stack === undefined ? {} : { stack: redact(stack) }),
+    ...(cause === undefined ? {} : { cause: maskValue(cause, depth + 1) }),
+    ...maskEntries(others, depth),
+  };
+}

@@ -1,0 +1,138 @@
+import { createRequire } from 'node:module';
+import { type Attributes, context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { TraceContext } from '#domain/jobs/job.ts';
+import { AsyncContextManager, LocalTracerProvider } from './local-tracing.ts';
+import { spanContextOf, traceContextOf } from './trace-context.ts';
+
+export interface Tracing {
+  /** Sends what was not sent yet, within a few seconds, and ends tracing in this process. Never throws. */
+  shutdown(): Promise<void>;
+}
+
+export interface TracingOptions {
+  /** Base address of an OTLP/HTTP collector (`OTEL_EXPORTER_OTLP_ENDPOINT`); null: spans stay in this process. */
+  readonly endpoint: string | null;
+  readonly serviceName: string;
+}
+
+/** Begins tracing in this process, once. Nothing is loaded or opened for export without an endpoint. */
+export function startTracing({ endpoint, serviceName }: TracingOptions): Tracing {
+  context.setGlobalContextManager(new AsyncContextManager());
+  if (endpoint === null) {
+    trace.setGlobalTracerProvider(new LocalTracerProvider());
+    return { shutdown: () => Promise.resolve(forget()) };
+  }
+  const sdk = exportingSdk(endpoint, serviceName);
+  sdk.start();
+  return {
+    shutdown: async () => {
+      // A collector that is away loses spans; it must not hold up a shutdown.
+      await sdk.shutdown().catch(() => undefined);
+      forget();
+    },
+  };
+}
+
+/** Loads the SDK, half a second's work, only here. */
+function exportingSdk(endpoint: string, serviceName: string) {
+  const require = createRequire(import.meta.url);
+  const { NodeSDK } = require('@opentelemetry/sdk-node') as typeof import('@opentelemetry/sdk-node');
+  const { OTLPTraceExporter } =
+    require('@opentelemetry/exporter-trace-otlp-http') as typeof import('@opentelemetry/exporter-trace-otlp-http');
+  return new NodeSDK({
+    serviceName,
+    traceExporter: new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: 3000 }),
+    contextManager: new AsyncContextManager(),
+    // Headers are read and written in trace-context.ts, and metrics and logs have ways of their own.
+    textMapPropagator: null,
+    metricReaders: [],
+    logRecordProcessors: [],
+    instrumentations: [],
+    autoDetectResources: false,
+  });
+}
+
+function forget(): void {
+  trace.disable();
+  context.disable();
+}
+
+export interface SpanSettings {
+  /** The span that this one belongs to: read from headers, a ticket or a task. Absent: the active span, or none. */
+  readonly parent?: TraceContext | null | undefined;
+  /** Spans of other traces that led to this one. */
+  readonly links?: readonly TraceContext[];
+  /** `internal` unless told. */
+  readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
+  readonly attributes?: Attributes;
+}
+
+/** A span that runs. */
+export interface RunningSpan {
+  /** What is sent along so that others continue this span. */
+  readonly trace: TraceContext;
+  /** Runs `work` with this span active: `currentTrace()` and new spans in it see it, also after awaits. */
+  run<T>(work: () => T): T;
+  setAttributes(attributes: Attributes): void;
+  /** Marks the span as failed. The error's message is kept, so it must hold no secret. */
+  fail(error: unknown): void;
+  end(): void;
+}
+
+const spanKinds = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+} as const;
+
+/** Starts a span; the caller ends it. */
+export function startSpan(
+  name: string,
+  { parent, links = [], kind = 'internal', attributes }: SpanSettings = {},
+): RunningSpan {
+  const around =
+    parent === undefined || parent === null
+      ? context.active()
+      : trace.setSpanContext(ROOT_CONTEXT, spanContextOf(parent));
+  const options = {
+    kind: spanKinds[kind],
+    links: links.map((link) => ({ context: spanContextOf(link) })),
+    ...(attributes === undefined ? {} : { attributes }),
+  };
+  const span = trace.getTracer('reelwright').startSpan(name, options, around);
+  return {
+    trace: traceContextOf(span.spanContext()),
+    run: (work) => context.with(trace.setSpan(around, span), work),
+    setAttributes: (more) => void span.setAttributes(more),
+    fail: (error) => {
+      if (error instanceof Error) span.recordException(error);
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    },
+    end: () => span.end(),
+  };
+}
+
+/** Runs `work` in a span of its own, which fails when `work` throws. */
+export async function withSpan<T>(
+  name: string,
+  settings: SpanSettings,
+  work: (span: RunningSpan) => Promise<T>,
+): Promise<T> {
+  const span = startSpan(name, settings);
+  try {
+    return await span.run(() => work(span));
+  } catch (error) {
+    span.fail(error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** The active span's context; null outside of any. */
+export function currentTrace(): TraceContext | null {
+  const active = trace.getSpanContext(context.active());
+  return active === undefined ? null : traceContextOf(active);
+}
