@@ -1,0 +1,131 @@
+import type { JobsOptions } from 'bullmq';
+import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
+import { type Ticket, ticketId } from '#domain/jobs/ticket.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
+import { withTimeout } from './timing.ts';
+import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';
+
+/** What is used of a BullMQ `Queue`, whatever stands behind it. */
+export interface TicketList {
+  add(name: string, ticket: Ticket, options: JobsOptions): Promise<unknown>;
+  remove(id: string): Promise<number>;
+  getJobCounts(...states: ('waiting' | 'delayed' | 'active')[]): Promise<Record<string, number>>;
+  waitUntilReady(): Promise<void>;
+  close(): Promise<void>;
+  disconnect(): Promise<void>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** How to reach one of BullMQ's stores. BullMQ allows no ":" in a queue's name, so queues have their pools' names there. */
+export interface TicketStore {
+  openList(name: string): TicketList;
+  openWorker(name: string): TicketWorker;
+}
+
+interface OpenList {
+  readonly list: TicketList;
+  readonly isReady: Promise<void>;
+}
+
+/** Longer than this, no caller waits for the store: a submission then answers 500. */
+const answerTimeoutMs = 2_000;
+
+/**
+ * Tickets as BullMQ jobs.
+ *
+ * A ticket's id is that of the job and its attempt, so adding it again while it is there does nothing. Finished tickets
+ * are removed at once, since BullMQ ignores an id that it remembers. A reader holds a ticket for seconds only; when it
+ * dies, or does not call `done` in time, the ticket goes back.
+ *
+ * Nothing is opened before it is needed, and what did not open is opened anew at the next call: a store that is down
+ * when the process starts is no different from one that goes down later.
+ */
+export class BullTicketQueue implements TicketQueue {
+  readonly #store: TicketStore;
+  readonly #log: Logger;
+  readonly #lists = new Map<QueueName, OpenList>();
+  readonly #readers = new Set<BullTicketReader>();
+  #isClosed = false;
+
+  constructor(store: TicketStore, log: Logger) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  async add(ticket: Ticket, options: { readonly delayMs?: number } = {}): Promise<void> {
+    await this.#call(ticket.queue, (list) =>
+      list.add('ticket', ticket, { jobId: bullId(ticket), delay: Math.max(0, options.delayMs ?? 0) }),
+    );
+  }
+
+  reader(queue: QueueName): TicketReader {
+    const open = () => this.#store.openWorker(poolOfQueue[queue]);
+    const reader = new BullTicketReader({ queue, open, log: this.#log, onClose: () => this.#readers.delete(reader) });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  async depth(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
+    const depths = await Promise.all(
+      queueNames.map(async (queue): Promise<[QueueName, QueueDepth]> => {
+        const counts = await this.#call(queue, (list) => list.getJobCounts('waiting', 'delayed', 'active'));
+        const { waiting = 0, delayed = 0, active = 0 } = counts;
+        return [queue, { pending: waiting, active, retry: delayed }];
+      }),
+    );
+    return Object.fromEntries(depths) as Record<QueueName, QueueDepth>;
+  }
+
+  async remove(ticket: Pick<Ticket, 'jobId' | 'attempt' | 'queue'>): Promise<void> {
+    await this.#call(ticket.queue, (list) => list.remove(bullId(ticket)));
+  }
+
+  async ping(): Promise<void> {
+    await this.#call('default', (list) => list.getJobCounts('waiting'));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#readers].map((reader) => reader.close()));
+    const lists = [...this.#lists.values()];
+    this.#lists.clear();
+    await Promise.all(lists.map(({ list }) => closeList(list)));
+  }
+
+  async #call<T>(queue: QueueName, work: (list: TicketList) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new Error('the ticket queue is closed');
+    const answer = (async () => {
+      const { list, isReady } = this.#lists.get(queue) ?? this.#open(queue);
+      await isReady;
+      return await work(list);
+    })();
+    return await withTimeout(answer, answerTimeoutMs, 'the ticket queue does not answer');
+  }
+
+  #open(queue: QueueName): OpenList {
+    const list = this.#store.openList(poolOfQueue[queue]);
+    list.on('error', (error) => this.#log.debug({ err: error, queue }, 'the ticket queue has trouble'));
+    const open = { list, isReady: list.waitUntilReady() };
+    this.#lists.set(queue, open);
+    open.isReady.catch(() => {
+      this.#lists.delete(queue);
+      void closeList(list);
+    });
+    return open;
+  }
+}
+
+/** BullMQ allows a ":" in ids only where it makes them itself. */
+function bullId(ticket: Pick<Ticket, 'jobId' | 'attempt'>): string {
+  return ticketId(ticket).replaceAll(':', '.');
+}
+
+/** Says goodbye; when the store is away, the connection is dropped instead. */
+async function closeList(list: TicketList): Promise<void> {
+  try {
+    await withTimeout(list.close(), 1_000, 'the ticket queue does not close');
+  } catch {
+    await list.disconnect().catch(() => undefined);
+  }
+}

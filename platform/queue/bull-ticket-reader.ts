@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ErrorCode } from 'bullmq';
+import type { QueueName } from '#domain/jobs/routing.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import { withTimeout } from './timing.ts';
+import type { TicketReader } from './ticket-queue.ts';
+
+/** What is used of a ticket that BullMQ handed out. */
+export interface TakenTicket {
+  readonly id?: string | undefined;
+  readonly data: Ticket;
+  moveToCompleted(value: undefined, token: string, fetchNext: false): Promise<unknown>;
+  moveToWait(token: string): Promise<unknown>;
+}
+
+/** What is used of a BullMQ `Worker` without a processor, whatever stands behind it. */
+export interface TicketWorker {
+  getNextJob(token: string, options: { block: boolean }): Promise<TakenTicket | undefined>;
+  startStalledCheckTimer(): Promise<void>;
+  waitUntilReady(): Promise<void>;
+  close(force: boolean): Promise<void>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/**
+ * Settings of every worker. A lock is held from taking a ticket to `done`: a claim in Postgres and the start of the
+ * work, well below a second. A ticket whose reader died is back after at most 5 s + 2 × 2 s, and as often as it takes.
+ * `drainDelay` (seconds) is how long one blocking wait lasts.
+ */
+export const workerSettings = {
+  autorun: false,
+  lockDuration: 5_000,
+  stalledInterval: 2_000,
+  maxStalledCount: 1_000_000,
+  drainDelay: 2,
+} as const;
+
+interface ReaderOptions {
+  readonly queue: QueueName;
+  readonly open: () => TicketWorker;
+  readonly log: Logger;
+  readonly onClose: () => void;
+}
+
+type Taken = NonNullable<Awaited<ReturnType<TicketReader['next']>>>;
+
+const troublePauseMs = 500;
+const answerTimeoutMs = 2_000;
+/** The ticket is not, or no longer, this reader's: the queue was wiped, or `done` came after the lock had lapsed. */
+const goneCodes = [
+  ErrorCode.JobNotExist,
+  ErrorCode.JobLockNotExist,
+  ErrorCode.JobNotInState,
+  ErrorCode.JobLockMismatch,
+];
+
+/**
+ * Takes tickets one at a time, and only while somebody waits in `next`.
+ *
+ * BullMQ's blocking fetch cannot be called off, so it is not tied to one `next`: it goes on for at most `drainDelay`
+ * after an abort, serves whoever asks then, and puts back a ticket for which nobody does.
+ */
+export class BullTicketReader implements TicketReader {
+  readonly #options: ReaderOptions;
+  readonly #askers: ((taken: Taken | null) => void)[] = [];
+  #worker: TicketWorker | undefined;
+  #isFetching = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  next(signal: AbortSignal): Promise<Taken | null> {
+    if (signal.aborted || this.#closing !== undefined) return Promise.resolve(null);
+    const { promise, resolve } = Promise.withResolvers<Taken | null>();
+    const asker = (taken: Taken | null) => {
+      signal.removeEventListener('abort', abort);
+      resolve(taken);
+    };
+    const abort = () => {
+      this.#askers.splice(this.#askers.indexOf(asker), 1);
+      resolve(null);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    this.#askers.push(asker);
+    void this.#fetch();
+    return promise;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      for (const asker of this.#askers.splice(0)) asker(null);
+      this.#options.onClose();
+      await this.#drop();
+    })();
+    return this.#closing;
+  }
+
+  /** One fetch at a time, for as long as somebody asks. Trouble is waited out here: an asker waits for a ticket, no less. */
+  async #fetch(): Promise<void> {
+    if (this.#isFetching) return;
+    this.#isFetching = true;
+    while (this.#askers.length > 0) {
+      try {
+        await this.#fetchOne();
+      } catch (error) {
+        if (this.#closing !== undefined) break;
+        this.#options.log.warn({ err: error, queue: this.#options.queue }, 'no ticket could be taken; trying again');
+        await sleep(troublePauseMs);
+      }
+    }
+    this.#isFetching = false;
+  }
+
+  async #fetchOne(): Promise<void> {
+    const worker = this.#worker ?? (await this.#open());
+    const token = randomUUID();
+    const job = await worker.getNextJob(token, { block: true });
+    if (job === undefined) return;
+    const asker = this.#askers.shift();
+    if (asker === undefined) await job.moveToWait(token);
+    else asker({ ticket: job.data, done: () => this.#done(job, token) });
+  }
+
+  async #open(): Promise<TicketWorker> {
+    const worker = this.#options.open();
+    this.#worker = worker;
+    worker.on('error', (error) =>
+      this.#options.log.debug({ err: error, queue: this.#options.queue }, 'the ticket reader has trouble'),
+    );
+    try {
+      await worker.waitUntilReady();
+      await worker.startStalledCheckTimer();
+      return worker;
+    } catch (error) {
+      await this.#drop();
+      throw error;
+    }
+  }
+
+  async #drop(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    // By force: a blocking fetch holds the connection. What it may have taken comes back like any reader's ticket.
+    if (worker !== undefined) await withTimeout(worker.close(true), answerTimeoutMs, 'no end').catch(() => undefined);
+  }
+
+  /** Never throws: a ticket that could not be removed comes back, and finds that its attempt is no longer to be had. */
+  async #done(job: TakenTicket, token: string): Promise<void> {
+    try {
+      await withTimeout(job.moveToCompleted(undefined, token, false), answerTimeoutMs, 'no answer');
+    } catch (error) {
+      if (goneCodes.includes((error as { code?: ErrorCode }).code as ErrorCode)) return;
+      this.#options.log.warn({ err: error, ticket: job.id }, 'a ticket could not be removed; it comes back');
+    }
+  }
+}

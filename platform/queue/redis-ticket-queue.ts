@@ -1,0 +1,56 @@
+import { Queue, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import { BullTicketQueue } from './bull-ticket-queue.ts';
+import { workerSettings } from './bull-ticket-reader.ts';
+import type { TicketQueue } from './ticket-queue.ts';
+
+/** What is added fails at once while Redis is away (fastify/fastify-rate-limit#84); the connection is made again by itself. */
+const failFast = { enableOfflineQueue: false, connectTimeout: 500, maxRetriesPerRequest: 1 } as const;
+const retryStrategy = (times: number) => Math.min(times * 100, 2_000);
+const prefix = 'reelwright';
+
+/**
+ * The ticket queue on Redis or Valkey. Warns when the server may evict tickets to make room.
+ *
+ * @param o `url` is `redis://…` or `rediss://…`
+ */
+export function openRedisTicketQueue(o: { readonly url: string; readonly log: Logger }): TicketQueue {
+  const { url, log } = o;
+  void warnOfEviction(url, log);
+  return new BullTicketQueue(
+    {
+      openList: (name) =>
+        new Queue<Ticket>(name, {
+          connection: { url, ...failFast, retryStrategy },
+          prefix,
+          defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
+        }),
+      // A reader waits for Redis to come back, however long that takes.
+      openWorker: (name) =>
+        new Worker<Ticket>(name, null, {
+          connection: { url, connectTimeout: 500, maxRetriesPerRequest: null, retryStrategy },
+          prefix,
+          ...workerSettings,
+        }),
+    },
+    log,
+  );
+}
+
+/** Tickets that are evicted come back by the sweeper only; what is worse, BullMQ's own bookkeeping may be torn. */
+async function warnOfEviction(url: string, log: Logger): Promise<void> {
+  const redis = new Redis(url, { ...failFast, lazyConnect: true, retryStrategy: () => null });
+  redis.on('error', () => {});
+  try {
+    await redis.connect();
+    const policy = /^maxmemory_policy:(\S+)/m.exec(await redis.info('memory'))?.[1];
+    if (policy !== undefined && policy !== 'noeviction')
+      log.warn({ policy }, 'Redis may evict tickets: its maxmemory-policy must be noeviction');
+  } catch (error) {
+    log.warn({ err: error }, 'Redis does not answer yet; its maxmemory-policy was not looked at');
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * What `promise` resolves with, unless it takes longer than `timeoutMs`. The promise goes on; a failure that comes
+ * after the timeout is dropped.
+ *
+ * @throws Error with `message` at the timeout
+ */
+export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, message: string): Promise<T> {
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(new Error(`${message} within ${timeoutMs} ms`)), timeoutMs);
+  try {
+    return await Promise.race([promise, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
