@@ -23,6 +23,7 @@ export interface ApiDependencies {
     | 'trustedProxies'
     | 'apiRateLimitPerMinute'
     | 'keyRateLimitPerMinute'
+    | 'webhook'
   >;
   readonly jobs: JobStore;
   readonly contentKeys: ContentKeyStore;

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem, type RequestErrorCode, requestErrors } from '#domain/errors.ts';
-import { traceIdOf } from './hooks/tracing.ts';
+import { traceIdOf } from '#platform/telemetry/trace-context.ts';
+import { traceOf } from './hooks/tracing.ts';
 
 // Every refusal of the JSON API is one RFC 9457 problem document (decisions.md, "error body of the JSON APIs").
 
@@ -49,6 +50,7 @@ export function sendProblem(
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
+  const trace = traceOf(request);
   const path = request.url.split('?', 1)[0] ?? '';
   return reply.send(
     JSON.stringify({
@@ -58,7 +60,7 @@ export function sendProblem(
       detail: problem.message,
       instance: path.slice(0, 256),
       code: problem.code,
-      trace_id: traceIdOf(request),
+      ...(trace === null ? {} : { trace_id: traceIdOf(trace) }),
       ...(faults.length === 0 ? {} : { errors: faults }),
     }),
   );

@@ -55,8 +55,8 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
   const limiter = new RateLimiter({
     keyValues: d.keyValues,
     clock: d.clock,
-    onFallback: (error) => {
-      d.metrics.readinessFailures.inc({ check: 'key_value_store' });
+    onFallback: (limit, error) => {
+      d.metrics.rateLimitFallbacks.inc({ limit: limit.name });
       d.log.warn({ err: error }, 'the key-value store counts no limits; this process does');
     },
   });

@@ -34,7 +34,7 @@ interface RateLimiterDependencies {
   readonly keyValues: KeyValueStore;
   readonly clock: () => Date;
   /** Called for each hit that the key-value store could not count. */
-  readonly onFallback: (error: unknown) => void;
+  readonly onFallback: (limit: RateLimit, error: unknown) => void;
 }
 
 export class RateLimiter {
@@ -51,7 +51,7 @@ export class RateLimiter {
    * @throws KnownProblem `rate_limited`
    */
   async spend(limit: RateLimit, bucket: string, reply: FastifyReply): Promise<void> {
-    const { count, resetMs } = await this.#hit(`limit:${limit.name}:${bucket}`);
+    const { count, resetMs } = await this.#hit(limit, bucket);
     const resetSec = Math.max(1, Math.ceil(resetMs / 1000));
     announceLimit(limit, reply);
     reply.header('ratelimit', `"${limit.name}";r=${Math.max(0, limit.quota - count)};t=${resetSec}`);
@@ -60,13 +60,14 @@ export class RateLimiter {
     throw new KnownProblem('rate_limited', `At most ${limit.quota} requests a minute; try again in ${resetSec} s.`);
   }
 
-  async #hit(bucket: string): Promise<WindowCount> {
+  async #hit(limit: RateLimit, bucket: string): Promise<WindowCount> {
+    const key = `limit:${limit.name}:${bucket}`;
     try {
-      return await this.#d.keyValues.hit(bucket, windowMs);
+      return await this.#d.keyValues.hit(key, windowMs);
     } catch (error) {
       // Playback must survive the loss of the key-value store, and a limit for each process is better than none.
-      this.#d.onFallback(error);
-      return this.#local.hit(bucket, this.#d.clock().getTime());
+      this.#d.onFallback(limit, error);
+      return this.#local.hit(key, this.#d.clock().getTime());
     }
   }
 }

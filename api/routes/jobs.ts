@@ -7,9 +7,10 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { faultsOf, parseSubmission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { isKnownToBeAllowed } from '../callback-address.ts';
 import { checkApiKey } from '../hooks/api-key.ts';
 import { announceLimit, type RateLimit, type RateLimiter } from '../hooks/rate-limit.ts';
-import { traceContextOf } from '../hooks/tracing.ts';
+import { traceOf } from '../hooks/tracing.ts';
 import { matchesEtag } from '../http-headers.ts';
 import { retryJob } from '../retry-job.ts';
 import { submitJob } from '../submit-job.ts';
@@ -39,9 +40,11 @@ export function addJobRoutes(
   };
 
   app.post('/api/jobs', { onRequest: limited }, async (request, reply) => {
-    const { submission, faults } = parseSubmission(request.body);
+    const { submission, faults } = parseSubmission(request.body, (url) =>
+      isKnownToBeAllowed(url, d.config.webhook.allowedCidrs),
+    );
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
-    const outcome = await submitJob(d, submission, traceContextOf(request));
+    const outcome = await submitJob(d, submission, traceOf(request));
     return reply
       .code(outcome.isNew ? 202 : 200)
       .header('location', `/api/jobs/${outcome.job.id}`)
@@ -57,7 +60,7 @@ export function addJobRoutes(
   app.post('/api/jobs/:id/retry', { onRequest: limited }, async (request: JobRequest, reply) => {
     const body = emptyBody.safeParse(request.body);
     if (!body.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(body.error) });
-    const jobs = await retryJob(d, request.params.id, traceContextOf(request));
+    const jobs = await retryJob(d, request.params.id, traceOf(request));
     return reply.code(202).send(retryToWire(request.params.id, jobs));
   });
 }

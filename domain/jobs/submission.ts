@@ -81,16 +81,23 @@ export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []):
   });
 }
 
-/** Reads the body of `POST /api/jobs`: the submission, or every fault of the body at once. */
-export function parseSubmission(body: unknown): Parsed {
+/**
+ * Reads the body of `POST /api/jobs`: the submission, or every fault of the body at once.
+ *
+ * @param isCallbackAllowed whether a webhook may go to this URL, as far as that can be known before it is called
+ */
+export function parseSubmission(body: unknown, isCallbackAllowed: (url: URL) => boolean = () => true): Parsed {
   const outer = bodySchema.safeParse(body);
   const faults = outer.success ? [] : faultsOf(outer.error);
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  const callback = callbackUrlSchema.safeParse(given['callback_url']);
+  if (callback.success && !isCallbackAllowed(new URL(callback.data)))
+    faults.push({ pointer: '/callback_url', code: 'address_refused', detail: 'must lead to a public address' });
   const type = z.enum(jobTypeNames).safeParse(given['type']);
   if (!type.success) return { faults };
   const options = jobTypes[type.data].options.safeParse(given['options'] === undefined ? {} : given['options']);
   if (!options.success) faults.push(...faultsOf(options.error, ['options']));
-  if (!outer.success || !options.success) return { faults };
+  if (!outer.success || !options.success || faults.length > 0) return { faults };
   const { hash, source, callback_url: callbackUrl } = outer.data;
   return { submission: { type: type.data, hash, source, options: options.data, callbackUrl: callbackUrl ?? null } };
 }

@@ -1,0 +1,9 @@
+import type { FastifyRequest } from 'fastify';
+
+/** A request's route as the specification writes it, `/api/jobs/{id}`: bounded, whatever addresses are asked for. */
+export function routeLabel(request: FastifyRequest): string {
+  const { url } = request.routeOptions;
+  if (url === undefined) return 'unmatched';
+  if (url.startsWith('/player')) return '/player/*';
+  return url.replaceAll(/:(\w+)/g, '{$1}').replace('/stream/*', '/stream/{hash}/*');
+}

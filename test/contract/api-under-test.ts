@@ -1,0 +1,230 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import type { FastifyInstance } from 'fastify';
+import { inject } from 'vitest';
+import type { ApiDependencies } from '../../api/server.ts';
+import { createServer } from '../../api/server.ts';
+import type { JobResults } from '#domain/job-types/index.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { openRedisKeyValueStore } from '#platform/key-value/redis-key-value-store.ts';
+import { openTableKeyValueStore } from '#platform/key-value/table-key-value-store.ts';
+import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
+import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import type { StorageSettings } from '#platform/storage/settings.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { startTracing } from '#platform/telemetry/tracing.ts';
+import { migratedDatabase } from '../support/databases.ts';
+
+// The API in this process, on a free port, over real parts: PostgreSQL always; Redis and S3 where this machine has them,
+// else the embedded parts behind the same ports.
+
+export const apiKey = 'api-key-of-the-contract-tests';
+export const olderApiKey = 'older-api-key-of-the-contract-tests';
+export const keyTokenSecret = 'key-token-secret-of-the-contract-tests';
+export const baseUrl = 'https://media.test';
+
+/** An answer, read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly bytes: Buffer;
+  /** The body as JSON; fails when it is none. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test says what it expects of it
+  readonly json: any;
+}
+
+export interface ApiUnderTest {
+  readonly url: string;
+  readonly app: FastifyInstance;
+  readonly d: ApiDependencies;
+  /** Sends as `X-API-Key` what the tests have, unless `headers` say otherwise. */
+  call(path: string, init?: RequestInit): Promise<Answer>;
+  submit(body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends the path as it is, where `fetch` would normalise it. */
+  raw(path: string, init?: { method?: string; headers?: Record<string, string> }): Promise<Answer>;
+  putSource(key: string, body: Buffer | string): Promise<void>;
+  putMedia(key: string, body: Buffer | string, contentType?: string): Promise<void>;
+  /** Takes the job through its one attempt, as a worker would. */
+  complete(jobId: string, results: JobResults): Promise<Job>;
+  fail(jobId: string, results?: JobResults | null): Promise<Job>;
+  close(): Promise<void>;
+}
+
+/** `config`: what differs from the defaults; `replace`: parts that fail or count. */
+export async function startApi(
+  config: Partial<ApiDependencies['config']> = {},
+  replace: Partial<ApiDependencies> = {},
+): Promise<ApiUnderTest> {
+  const tracing = startTracing({ endpoint: null, serviceName: 'test' });
+  const testDatabase = await migratedDatabase();
+  const database = openDatabase(testDatabase.url, { maxConnections: 5 });
+  const folder = await mkdtemp(join(tmpdir(), 'reelwright-api-'));
+  const log = createLogger({ level: 'silent', name: 'test' });
+  const redis = inject('redis');
+  const webDir = join(folder, 'web');
+  await mkdir(webDir);
+  await writeFile(join(webDir, 'index.html'), '<!doctype html><title>player</title>');
+  const d: ApiDependencies = {
+    config: { ...defaultConfig(), ...config },
+    jobs: new JobStore(database),
+    contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
+    queue: redis
+      ? openRedisTicketQueue({ url: ownRedisDatabase(redis.url), log })
+      : openPostgresTicketQueue({ databaseUrl: testDatabase.url, log }),
+    keyValues: redis ? openRedisKeyValueStore({ url: ownRedisDatabase(redis.url) }) : openTableKeyValueStore(database),
+    source: openObjectStore(await newStorage(folder, 'source')),
+    media: openObjectStore(await newStorage(folder, 'media')),
+    database,
+    metrics: new Metrics(),
+    log,
+    clock: () => new Date(),
+    randomUuid: () => randomUUID(),
+    webDir,
+    ...replace,
+  };
+  const app = await createServer(d);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const close = async () => {
+    await app.close();
+    await Promise.all([d.queue.close(), d.keyValues.close(), d.source.close(), d.media.close()]);
+    await database.close();
+    await tracing.shutdown();
+    await testDatabase.drop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { url: `http://127.0.0.1:${port}`, app, d, close, ...callsOf(port), ...stepsOf(d) };
+}
+
+function defaultConfig(): ApiDependencies['config'] {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    surfaces: new Set(['api', 'delivery']),
+    apiKeys: [apiKey, olderApiKey],
+    keyTokenSecret,
+    baseUrl,
+    maxFileSizeBytes: 4096,
+    largeVideoThresholdBytes: 2048,
+    trustedProxies: [],
+    apiRateLimitPerMinute: 10_000,
+    keyRateLimitPerMinute: 10_000,
+    webhook: { allowedCidrs: [], backoffMs: [0] },
+  } as ApiDependencies['config'];
+}
+
+let redisDatabases = 0;
+
+/** Test files of one worker process share a server; each takes the next of its 16 databases. */
+function ownRedisDatabase(url: string): string {
+  return `${url}/${redisDatabases++ % 16}`;
+}
+
+async function newStorage(folder: string, name: string): Promise<StorageSettings> {
+  const s3 = inject('s3');
+  if (!s3) {
+    const dir = join(folder, name);
+    await mkdir(dir);
+    return { bucket: name, dir };
+  }
+  const bucket = `${name}-${randomBytes(6).toString('hex')}`;
+  const { endpoint, accessKeyId, secretAccessKey } = s3;
+  const client = new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId, secretAccessKey },
+  });
+  await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  client.destroy();
+  return {
+    bucket,
+    s3: {
+      endpoint,
+      region: 'us-east-1',
+      keys: { accessKeyId, secretAccessKey },
+      forcePathStyle: true,
+      checksums: 'when_supported',
+      timeoutMs: 30_000,
+      chainVariables: {},
+    },
+  };
+}
+
+function callsOf(port: number): Pick<ApiUnderTest, 'call' | 'submit' | 'raw'> {
+  const call: ApiUnderTest['call'] = async (path, init = {}) => {
+    const headers = new Headers({ 'x-api-key': apiKey });
+    for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init, headers });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return answerOf(response.status, response.headers, bytes);
+  };
+  return {
+    call,
+    submit: (body, headers = {}) =>
+      call('/api/jobs', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    raw: (path, { method = 'GET', headers = {} } = {}) =>
+      new Promise((resolve, reject) => {
+        const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('end', () => {
+            const received = new Headers();
+            for (let i = 0; i + 1 < response.rawHeaders.length; i += 2)
+              received.append(response.rawHeaders[i] ?? '', response.rawHeaders[i + 1] ?? '');
+            resolve(answerOf(response.statusCode ?? 0, received, Buffer.concat(chunks)));
+          });
+          response.on('error', reject);
+        });
+        request.on('error', reject);
+        request.end();
+      }),
+  };
+}
+
+function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
+  const text = bytes.toString('utf8');
+  return {
+    status,
+    headers,
+    bytes,
+    text,
+    get json() {
+      return JSON.parse(text) as unknown;
+    },
+  };
+}
+
+function stepsOf(d: ApiDependencies): Pick<ApiUnderTest, 'putSource' | 'putMedia' | 'complete' | 'fail'> {
+  const finish = async (jobId: string, end: { results: JobResults | null; error: Job['error'] }): Promise<Job> => {
+    const job = await d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
+    if (job === null) throw new Error(`job ${jobId} cannot be claimed`);
+    const status = end.error === null ? 'completed' : 'failed';
+    const final = { jobId, attempt: 1, status, ...end, eventId: randomUUID(), now: new Date() } as const;
+    const finished = await d.jobs.finish(final);
+    if (finished === null) throw new Error(`job ${jobId} cannot be finished`);
+    return finished;
+  };
+  return {
+    putSource: (key, body) => d.source.put(key, body, { contentType: 'application/octet-stream' }),
+    putMedia: (key, body, contentType = 'application/octet-stream') => d.media.put(key, body, { contentType }),
+    complete: (jobId, results) => finish(jobId, { results, error: null }),
+    fail: (jobId, results = null) => finish(jobId, { results, error: jobErrorOf('storage_error', 1) }),
+  };
+}

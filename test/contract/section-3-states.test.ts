@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import { partlyFailedResults, thumbnailResults } from './results.ts';
+
+// Section 3, "States and transitions": those that requests bring about.
+
+let api: ApiUnderTest;
+let counter = 0;
+const thumbnail = () => ({ type: 'image:thumbnail', hash: `s${counter++}`, source: 'a.jpg' });
+const retry = (jobId: string) => api.call(`/api/jobs/${jobId}/retry`, { method: 'POST' });
+
+/** The tickets that lie in both queues, whatever their state. */
+async function tickets(queue: TicketQueue): Promise<number> {
+  const depth = await queue.depth();
+  return Object.values(depth).reduce((sum, { pending, active, retry: later }) => sum + pending + active + later, 0);
+}
+
+beforeAll(async () => {
+  api = await startApi();
+  await api.putSource('video.mp4', Buffer.alloc(100));
+});
+afterAll(() => api.close());
+
+describe('`POST /api/jobs`', () => {
+  it('no equivalent request exists → `queued`; "job is enqueued; response 202"', async () => {
+    const before = await tickets(api.d.queue);
+    const answer = await api.submit(thumbnail());
+    expect(answer.status).toBe(202);
+    expect(await tickets(api.d.queue)).toBe(before + 1);
+  });
+
+  it('"equivalent request exists and has not failed → unchanged … response 200", with no second ticket', async () => {
+    const submission = thumbnail();
+    await api.submit(submission);
+    const before = await tickets(api.d.queue);
+    expect((await api.submit(submission)).status).toBe(200);
+    expect(await tickets(api.d.queue)).toBe(before);
+  });
+
+  it('answers an equivalent request also when the source has gone since', async () => {
+    await api.putSource('gone.mp4', 'x');
+    const submission = { type: 'video:transcode', hash: 'gone', source: 'gone.mp4' };
+    const first = await api.submit(submission);
+    await api.d.source.delete(['gone.mp4']);
+    const again = await api.submit(submission);
+    expect([first.status, again.status]).toEqual([202, 200]);
+    expect(again.json.job_id).toBe(first.json.job_id);
+  });
+
+  it('makes a new job when the equivalent one has failed', async () => {
+    const submission = thumbnail();
+    const first = await api.submit(submission);
+    await api.fail(first.json.job_id);
+    const again = await api.submit(submission);
+    expect(again.status).toBe(202);
+    expect(again.json.job_id).not.toBe(first.json.job_id);
+  });
+
+  it('adds a lost ticket again when the same request finds its job queued', async () => {
+    const submission = thumbnail();
+    const { json } = await api.submit(submission);
+    await api.d.queue.remove({ jobId: json.job_id, attempt: 1, queue: 'default' });
+    const before = await tickets(api.d.queue);
+    expect((await api.submit(submission)).status).toBe(200);
+    expect(await tickets(api.d.queue)).toBe(before + 1);
+  });
+});
+
+describe('`POST /api/jobs/{id}/retry`', () => {
+  it('`failed` → "new job(s) `queued`", which "carry `retry_of_job_id` of the failed job"', async () => {
+    const { json } = await api.submit(thumbnail());
+    await api.fail(json.job_id);
+    const answer = await retry(json.job_id);
+    expect(answer.json.jobs).toMatchObject([{ type: 'image:thumbnail', status: 'queued' }]);
+    const made = await api.call(`/api/jobs/${answer.json.jobs[0].job_id}`);
+    expect(made.json).toMatchObject({ status: 'queued', retry_of_job_id: json.job_id });
+    expect((await api.call(`/api/jobs/${json.job_id}`)).json.status).toBe('failed');
+  });
+
+  it('"not `failed` → 409, no job created"', async () => {
+    const queued = await api.submit(thumbnail());
+    const completed = await api.submit(thumbnail());
+    await api.complete(completed.json.job_id, thumbnailResults);
+    const before = await tickets(api.d.queue);
+    for (const { json } of [queued, completed]) {
+      const answer = await retry(json.job_id);
+      expect([answer.status, answer.json.code]).toEqual([409, 'not_retryable']);
+    }
+    expect(await tickets(api.d.queue)).toBe(before);
+  });
+
+  it('makes one retry when ten are asked for at once, and 409 for the others', async () => {
+    const { json } = await api.submit(thumbnail());
+    await api.fail(json.job_id);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => retry(json.job_id)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, ...Array<number>(9).fill(409)]);
+  });
+
+  it('redoes only the failed stages of a video:full, with their own options and the measured source', async () => {
+    const options = { cover: { timestamp_sec: 2 }, preview: { fps: 7 }, transcode: { encrypt: true } };
+    const { json } = await api.submit({ type: 'video:full', hash: 'stages', source: 'video.mp4', options });
+    await api.fail(json.job_id, partlyFailedResults());
+    const answer = await retry(json.job_id);
+    const ids: string[] = answer.json.jobs.map((job: { job_id: string }) => job.job_id);
+    const jobs = await Promise.all(ids.map((id) => api.d.jobs.find(id)));
+    expect(jobs).toMatchObject([
+      { type: 'video:preview', hash: 'stages', options: { fps: 7 }, sourceSizeBytes: 100 },
+      { type: 'video:transcode', hash: 'stages', options: { encrypt: true }, sourceSizeBytes: 100 },
+    ]);
+  });
+
+  it('`retry_plan.allowed=false` → 409 with its reason', async () => {
+    const { json } = await api.submit({ type: 'video:full', hash: 'hopeless', source: 'video.mp4' });
+    await api.fail(json.job_id, partlyFailedResults(false));
+    const answer = await retry(json.job_id);
+    expect(answer.status).toBe(409);
+    expect(answer.json.detail).toBe('No failed stage can end differently with the same source.');
+  });
+
+  it('is refused when the source of a video has gone', async () => {
+    await api.putSource('going.mp4', 'x');
+    const { json } = await api.submit({ type: 'video:transcode', hash: 'going', source: 'going.mp4' });
+    await api.fail(json.job_id);
+    await api.d.source.delete(['going.mp4']);
+    expect((await retry(json.job_id)).status).toBe(409);
+  });
+});
