@@ -1,4 +1,6 @@
 import type { TestProject } from 'vitest/node';
+import { migrate, openDatabase } from '#platform/postgres/database.ts';
+import { createDatabase } from './databases.ts';
 import { MissingServer, startPostgres, startRedis, startS3, type S3Server } from './servers.ts';
 
 // Starts each server once for a run of the project `real` and tells the test files where it is. A server that this
@@ -23,12 +25,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await Promise.all(started.map((server) => server.stop()));
   };
   try {
-    const [postgres, redis, s3] = await Promise.all([
+    // All three have started or failed before any is stopped, so that none is left behind.
+    const results = await Promise.allSettled([
       startOrMiss(startPostgres, started),
       startOrMiss(startRedis, started),
       startOrMiss(startS3, started),
     ]);
-    project.provide('postgres', postgres && { url: postgres.url, migratedTemplate: 'template1' });
+    const [postgres, redis, s3] = [valueOf(results[0]), valueOf(results[1]), valueOf(results[2])];
+    project.provide(
+      'postgres',
+      postgres && { url: postgres.url, migratedTemplate: await migratedTemplate(postgres.url) },
+    );
     project.provide('redis', redis && { url: redis.url });
     if (s3) {
       const { stop: _stop, ...address } = s3;
@@ -39,6 +46,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error;
   }
   return stopAll;
+}
+
+/** Every migration applied once, for the databases of all test files to be cloned from. */
+async function migratedTemplate(serverUrl: string): Promise<string> {
+  const { url } = await createDatabase(serverUrl, 'template0');
+  const database = openDatabase(url);
+  await migrate(database);
+  await database.close();
+  return new URL(url).pathname.slice(1);
+}
+
+function valueOf<T>(result: PromiseSettledResult<T>): T {
+  if (result.status === 'rejected') throw result.reason;
+  return result.value;
 }
 
 async function startOrMiss<S extends Stoppable>(start: () => Promise<S>, started: Stoppable[]): Promise<S | null> {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { startEmbeddedPostgres } from '#platform/postgres/embedded.ts';
 
 // Real servers for tests: each on a free port of this machine, with a temporary folder, without durability,
 // and gone when the test process is gone. A server whose program is not on this machine throws MissingServer.
@@ -72,10 +73,10 @@ export async function startS3(): Promise<S3Server> {
 
 /** Starts the embedded PostgreSQL, a real server, on a new data folder, with durability off. */
 export async function startPostgres(): Promise<PostgresServer> {
-  const { startEmbeddedPostgres } = await embeddedPostgres();
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-postgres-'));
   // As root the server runs under a user of its own, who must be able to pass through this folder.
   await chmod(dir, 0o755);
+  const guard = startGuard(dir);
   const server = await startEmbeddedPostgres({ dir: join(dir, 'data') });
   const client = new Client({ connectionString: server.url });
   await client.connect();
@@ -88,6 +89,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     url: server.url,
     stop: async () => {
       await server.stop();
+      guard.kill('SIGKILL');
       await rm(dir, { recursive: true, force: true });
     },
   };
@@ -137,7 +139,7 @@ interface ServerCommand {
 
 async function startServer({ program, args, dir, isReady }: ServerCommand): Promise<{ stop: () => Promise<void> }> {
   const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir });
-  const guard = startGuard(server, dir);
+  const guard = startGuard(dir, server);
   let output = '';
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk));
   const ended = new Promise<void>((resolve) => server.once('close', () => resolve()));
@@ -159,10 +161,13 @@ async function startServer({ program, args, dir, isReady }: ServerCommand): Prom
   return { stop };
 }
 
-/** A test process may be killed without a word. Its end of the guard's standard input closes then, and the guard cleans up. */
-function startGuard(server: ChildProcess, dir: string): ChildProcess {
-  const script = 'cat >/dev/null; kill -9 "$1" 2>/dev/null; rm -rf "$2"';
-  const args = ['-c', script, 'guard', String(server.pid), dir];
+/**
+ * A test process may be killed without a word. Its end of the guard's standard input closes then, and the guard cleans
+ * up. The embedded PostgreSQL has a guard of its own for its process.
+ */
+function startGuard(dir: string, server?: ChildProcess): ChildProcess {
+  const script = 'cat >/dev/null; [ -z "$2" ] || kill -9 "$2" 2>/dev/null; sleep 1; rm -rf "$1"';
+  const args = ['-c', script, 'guard', dir, String(server?.pid ?? '')];
   const guard = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
   guard.unref();
   return guard;
@@ -174,19 +179,5 @@ async function answersHttp(url: string): Promise<boolean> {
     return true;
   } catch {
     return false;
-  }
-}
-
-interface EmbeddedPostgres {
-  startEmbeddedPostgres: (options: { dir: string }) => Promise<{ url: string; stop: () => Promise<void> }>;
-}
-
-async function embeddedPostgres(): Promise<EmbeddedPostgres> {
-  const specifier = '#platform/postgres/embedded.ts';
-  try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return (await import(specifier)) as EmbeddedPostgres;
-  } catch (cause) {
-    throw new MissingServer('no embedded PostgreSQL in platform/postgres yet', { cause });
   }
 }
