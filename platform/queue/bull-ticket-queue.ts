@@ -95,9 +95,12 @@ export class BullTicketQueue implements TicketQueue {
 
   async #call<T>(queue: QueueName, work: (list: TicketList) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new Error('the ticket queue is closed');
+    const startedAt = performance.now();
     const answer = (async () => {
       const { list, isReady } = this.#lists.get(queue) ?? this.#open(queue);
       await isReady;
+      // Nobody waits any more: a ticket that was refused is not added behind the caller's back.
+      if (performance.now() - startedAt > answerTimeoutMs) throw new Error('the ticket queue was opened too late');
       return await work(list);
     })();
     return await withTimeout(answer, answerTimeoutMs, 'the ticket queue does not answer');

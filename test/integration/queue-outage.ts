@@ -1,0 +1,65 @@
+import { createServer, connect, type AddressInfo, type Socket } from 'node:net';
+import { once } from 'node:events';
+
+/** A way to a server that a test can cut: what is behind it goes on, and its clients see an outage. */
+export interface Line {
+  /** `url` with the address of the line. */
+  url: string;
+  /** Connections break, and new ones are refused. */
+  cut(): Promise<void>;
+  /** Connections stay, but nothing passes, as when a machine freezes. */
+  freeze(): void;
+  mend(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openLine(target: string): Promise<Line> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let isFrozen = false;
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      if (isFrozen) from.pause();
+      from.on('data', (chunk) => to.write(chunk));
+      from.on('error', () => {});
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+    if (isFrozen) near.pause();
+  });
+  const listen = async (at: number) => {
+    server.listen(at, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  const cut = async () => {
+    const closed = server.listening ? once(server, 'close') : undefined;
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  await listen(0);
+  const near = (server.address() as AddressInfo).port;
+  const url = new URL(target);
+  url.port = String(near);
+  return {
+    url: url.href,
+    cut,
+    freeze() {
+      isFrozen = true;
+      for (const socket of sockets) socket.pause();
+    },
+    async mend() {
+      isFrozen = false;
+      for (const socket of sockets) socket.resume();
+      if (!server.listening) await listen(near);
+    },
+    close: cut,
+  };
+}

@@ -1,0 +1,295 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { openLine } from './queue-outage.ts';
+import { isAvailable, openQueue, type Store, startStore, storeKinds } from './queue-stores.ts';
+
+const never = new AbortController().signal;
+const newTicket = (over: Partial<Ticket> = {}): Ticket => ({
+  jobId: randomUUID(),
+  attempt: 1,
+  queue: 'default',
+  ...over,
+});
+
+/** The ticket that comes within `ms`; null when none does. */
+async function taken(reader: TicketReader, ms = 10_000): Promise<Ticket | null> {
+  const next = await reader.next(AbortSignal.timeout(ms));
+  await next?.done();
+  return next?.ticket ?? null;
+}
+
+describe.each(storeKinds)('the ticket queue on %s', (kind) => {
+  describe.skipIf(!isAvailable(kind))('with a real server', () => {
+    let store: Store;
+    let queue: TicketQueue;
+
+    beforeAll(async () => {
+      store = await startStore(kind);
+    });
+    afterAll(() => store.stop());
+    beforeEach(async () => {
+      await store.wipe();
+      queue = openQueue(kind, store.url);
+    });
+    afterEach(() => queue.close());
+
+    test('a ticket is handed out as it was added, and is gone once it is done', async () => {
+      const ticket = newTicket({ trace: { traceparent: '00-1-2-01', tracestate: 'a=b' } });
+      await queue.add(ticket);
+      const next = await queue.reader('default').next(never);
+      expect(next?.ticket).toEqual(ticket);
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 1, retry: 0 });
+      await next?.done();
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
+    });
+
+    test('a reader that waits gets a ticket soon after it is added', async () => {
+      const reader = queue.reader('default');
+      const next = taken(reader);
+      await sleep(500);
+      const ticket = newTicket();
+      await queue.add(ticket);
+      const addedAt = performance.now();
+      expect(await next).toEqual(ticket);
+      expect(performance.now() - addedAt).toBeLessThan(1_000);
+    });
+
+    test('a ticket that is there already is not added again, also while it is taken', async () => {
+      const ticket = newTicket();
+      await Promise.all([queue.add(ticket), queue.add(ticket), queue.add(ticket)]);
+      expect((await queue.depth()).default.pending).toBe(1);
+      const reader = queue.reader('default');
+      const next = await reader.next(never);
+      await queue.add(ticket);
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 1, retry: 0 });
+      await next?.done();
+      expect(await taken(reader, 500)).toBeNull();
+    });
+
+    test('a ticket that was done can be added again, and so can one for the next attempt', async () => {
+      const ticket = newTicket();
+      const reader = queue.reader('default');
+      await queue.add(ticket);
+      expect(await taken(reader)).toEqual(ticket);
+      await queue.add(ticket);
+      await queue.add({ ...ticket, attempt: 2 });
+      expect([await taken(reader), await taken(reader)]).toEqual([ticket, { ...ticket, attempt: 2 }]);
+    });
+
+    test('a delayed ticket waits for its time, then comes to a reader that waits', async () => {
+      await queue.add(newTicket(), { delayMs: 1_500 });
+      const addedAt = performance.now();
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 1 });
+      expect(await taken(queue.reader('default'))).not.toBeNull();
+      const waitedMs = performance.now() - addedAt;
+      expect(waitedMs).toBeGreaterThan(1_400);
+      expect(waitedMs).toBeLessThan(4_000);
+    });
+
+    test('the two queues are apart', async () => {
+      const [small, large] = [newTicket(), newTicket({ queue: 'video:large' })];
+      await queue.add(small);
+      await queue.add(large);
+      expect(await taken(queue.reader('video:large'))).toEqual(large);
+      expect(await queue.depth()).toEqual({
+        default: { pending: 1, active: 0, retry: 0 },
+        'video:large': { pending: 0, active: 0, retry: 0 },
+      });
+    });
+
+    test('no ticket is taken while nobody asks for one', async () => {
+      const reader = queue.reader('default');
+      for (let i = 0; i < 3; i++) await queue.add(newTicket());
+      const next = await reader.next(never);
+      await sleep(500);
+      expect((await queue.depth()).default).toEqual({ pending: 2, active: 1, retry: 0 });
+      await next?.done();
+      await sleep(500);
+      expect((await queue.depth()).default).toEqual({ pending: 2, active: 0, retry: 0 });
+    });
+
+    test('an aborted wait ends at once and takes nothing: the next ticket goes to another reader', async () => {
+      const leaving = new AbortController();
+      const aborted = queue.reader('default').next(leaving.signal);
+      await sleep(500);
+      const abortedAt = performance.now();
+      leaving.abort();
+      expect(await aborted).toBeNull();
+      expect(performance.now() - abortedAt).toBeLessThan(100);
+      const ticket = newTicket();
+      await queue.add(ticket);
+      expect(await taken(queue.reader('default'), 3_000)).toEqual(ticket);
+    });
+
+    test('a reader whose wait was aborted serves the next one who asks', async () => {
+      const reader = queue.reader('default');
+      expect(await reader.next(AbortSignal.timeout(200))).toBeNull();
+      const ticket = newTicket();
+      await queue.add(ticket);
+      expect(await taken(reader, 3_000)).toEqual(ticket);
+    });
+
+    test('readers share the tickets: each is handed out once', async () => {
+      const tickets = Array.from({ length: 60 }, () => newTicket());
+      await Promise.all(tickets.map((ticket) => queue.add(ticket)));
+      const readers = [queue.reader('default'), queue.reader('default'), openQueue(kind, store.url).reader('default')];
+      const ids: string[] = [];
+      await Promise.all(
+        readers.map(async (reader) => {
+          for (let ticket = await taken(reader, 2_000); ticket; ticket = await taken(reader, 2_000))
+            ids.push(ticket.jobId);
+        }),
+      );
+      await readers[2]?.close();
+      expect(ids.toSorted()).toEqual(tickets.map(({ jobId }) => jobId).toSorted());
+    });
+
+    test('a ticket whose reader was killed comes back within seconds', async () => {
+      const ticket = newTicket();
+      await queue.add(ticket);
+      const child = spawn(process.execPath, [join(import.meta.dirname, 'queue-reader-process.ts'), kind, store.url], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [output] = (await once(child.stdout, 'data')) as [Buffer];
+      expect(output.toString().trim()).toBe(ticket.jobId);
+      child.kill('SIGKILL');
+      expect((await queue.depth()).default.active).toBe(1);
+      expect(await taken(queue.reader('default'), 20_000)).toEqual(ticket);
+    });
+
+    test('a ticket that is not done in time comes back, again and again, and a late "done" is no error', async () => {
+      const ticket = newTicket();
+      await queue.add(ticket);
+      const reader = queue.reader('default');
+      const first = await reader.next(never);
+      const second = await reader.next(AbortSignal.timeout(20_000));
+      expect(second?.ticket).toEqual(ticket);
+      await first?.done();
+      expect((await queue.depth()).default.active).toBe(1);
+      const third = await reader.next(AbortSignal.timeout(20_000));
+      await third?.done();
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
+    });
+
+    test('when everything in the store is lost, readers go on and new tickets reach them', async () => {
+      const reader = queue.reader('default');
+      await queue.add(newTicket());
+      const lost = await reader.next(never);
+      const next = taken(reader);
+      await sleep(300);
+      await store.wipe();
+      await lost?.done();
+      const ticket = newTicket();
+      await queue.add(ticket);
+      expect(await next).toEqual(ticket);
+    });
+
+    test('a ticket that nobody has taken can be removed; one that is taken cannot', async () => {
+      const [waiting, delayed, held] = [newTicket(), newTicket(), newTicket()];
+      await queue.add(held);
+      const next = await queue.reader('default').next(never);
+      await queue.add(waiting);
+      await queue.add(delayed, { delayMs: 60_000 });
+      for (const ticket of [waiting, delayed, held, newTicket()]) await queue.remove(ticket);
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 1, retry: 0 });
+      await next?.done();
+    });
+
+    test('closing ends every wait, and a closed queue takes no ticket', async () => {
+      const own = openQueue(kind, store.url);
+      const waits = [own.reader('default').next(never), own.reader('video:large').next(never)];
+      await sleep(300);
+      const closedAt = performance.now();
+      await own.close();
+      expect(await Promise.all(waits)).toEqual([null, null]);
+      expect(performance.now() - closedAt).toBeLessThan(3_000);
+      await expect(own.add(newTicket())).rejects.toThrow('closed');
+    });
+
+    test('while the store is away a ticket is refused within two seconds, and afterwards all goes on', async () => {
+      const line = await openLine(store.url);
+      const far = openQueue(kind, line.url);
+      try {
+        const reader = far.reader('default');
+        await far.add(newTicket());
+        expect(await taken(reader)).not.toBeNull();
+        // A wait that began before the outage outlasts it.
+        const ids: string[] = [];
+        const reading = (async () => {
+          for (let ticket = await taken(reader, 20_000); ticket; ticket = await taken(reader, 20_000))
+            ids.push(ticket.jobId);
+        })();
+        for (const outage of [() => line.cut(), () => Promise.resolve(line.freeze())]) {
+          await outage();
+          const startedAt = performance.now();
+          await expect(far.add(newTicket())).rejects.toThrow(Error);
+          await expect(far.ping()).rejects.toThrow(Error);
+          expect(performance.now() - startedAt).toBeLessThan(4_500);
+          await line.mend();
+          await expect.poll(() => far.ping().then(() => 'up'), { timeout: 10_000 }).toBe('up');
+        }
+        const ticket = newTicket();
+        await far.add(ticket);
+        // What was on its way when the line froze may arrive as well: "refused" then means "not known".
+        await expect.poll(() => ids, { timeout: 15_000 }).toContain(ticket.jobId);
+        await far.close();
+        await reading;
+      } finally {
+        await far.close();
+        await line.close();
+      }
+    });
+
+    test('a queue that is opened while the store is away works once it is there', async () => {
+      const line = await openLine(store.url);
+      await line.cut();
+      const early = openQueue(kind, line.url);
+      try {
+        const next = taken(early.reader('default'), 60_000);
+        await expect(early.add(newTicket())).rejects.toThrow(Error);
+        await line.mend();
+        const ticket = newTicket();
+        await expect.poll(() => early.add(ticket).then(() => 'added'), { timeout: 10_000 }).toBe('added');
+        expect(await next).toEqual(ticket);
+      } finally {
+        await early.close();
+        await line.close();
+      }
+    });
+  });
+});
+
+test.skipIf(!isAvailable('redis'))('a Redis that may evict tickets is warned of', async () => {
+  const store = await startStore('redis');
+  const redis = new Redis(store.url);
+  try {
+    for (const [policy, warnings] of [
+      ['noeviction', 0],
+      ['allkeys-lru', 1],
+    ] as const) {
+      await redis.config('SET', 'maxmemory-policy', policy);
+      const lines: string[] = [];
+      const log = createLogger({
+        level: 'warn',
+        name: 'test',
+        destination: { write: (line: string) => void lines.push(line) },
+      });
+      const queue = openQueue('redis', store.url, log);
+      await queue.ping();
+      await sleep(300);
+      expect(lines.filter((line) => line.includes(policy))).toHaveLength(warnings);
+      await queue.close();
+    }
+  } finally {
+    redis.disconnect();
+    await store.stop();
+  }
+});
