@@ -36,8 +36,7 @@ export function notesOf(schema: z.core.$ZodType): SettingNotes {
 
 /** The default of a setting as one would write it; null when it has none. */
 export function defaultTextOf(schema: z.core.$ZodType): string | null {
-  const { def } = schema._zod as { def: { type: string; defaultValue?: unknown } };
-  return def.type === 'prefault' ? String(def.defaultValue) : null;
+  return schema instanceof z.ZodPrefault ? String(schema.def.defaultValue) : null;
 }
 
 type SettingsShape = Readonly<Record<string, z.core.$ZodType>>;

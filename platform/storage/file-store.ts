@@ -1,4 +1,119 @@
-import type { ObjectStore } from './object-store.ts';
+import { constants } from 'node:fs';
+import { access, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { KnownProblem } from '#domain/errors.ts';
+import { CheckedBody } from './checked-body.ts';
+import { toStorageError } from './errors.ts';
+import { type OpenFile, openFile } from './file-info.ts';
+import { listFiles } from './file-list.ts';
+import { naturalNames, spareNames } from './file-paths.ts';
+import { removeObject, removeOldTemporaries, writeObject } from './file-write.ts';
+import { checkKey } from './keys.ts';
+import type { GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
+import { rangeWithin } from './ranges.ts';
+
+/** Opens the folder `dir`, an absolute path, as a store. It must be there by the first use. */
 export function openFileStore(dir: string): ObjectStore {
-  throw new Error(`not yet: ${dir}`);
+  return new FileStore(dir);
+}
+
+const readBytes = 256 * 1024;
+
+class FileStore implements ObjectStore {
+  readonly #dir: string;
+  #sweep: Promise<void> | null = null;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
+    return this.#guard(signal, async (root) => {
+      const file = await this.#open(root, key);
+      await file?.handle.close();
+      return file?.info ?? null;
+    });
+  }
+
+  async get(key: string, { range, ifMatch, signal }: GetOptions = {}): Promise<StoredObject | null> {
+    return this.#guard(signal, async (root) => {
+      const file = await this.#open(root, key);
+      if (file === null) return null;
+      try {
+        if (ifMatch !== undefined && ifMatch !== file.info.etag) throw new KnownProblem('source_changed');
+        const { start, end } = rangeWithin(file.info.sizeBytes, range);
+        const sizeBytes = end - start + 1;
+        const bytes =
+          sizeBytes === 0
+            ? await nothing(file)
+            : file.handle.createReadStream({ start, end, highWaterMark: readBytes });
+        return { info: file.info, body: new CheckedBody(bytes, { sizeBytes, signal }) };
+      } catch (error) {
+        await file.handle.close();
+        throw error;
+      }
+    });
+  }
+
+  async put(key: string, body: Buffer | string | Readable, { signal }: PutOptions): Promise<void> {
+    await this.#guard(signal, async (root) => {
+      checkKey(key);
+      await (this.#sweep ??= removeOldTemporaries(root, Date.now()));
+      await writeObject(root, key, body, signal);
+    });
+  }
+
+  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+    try {
+      yield* listFiles(await this.#root(), prefix);
+    } catch (error) {
+      throw toStorageError(error);
+    }
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    await this.#guard(undefined, async (root) => {
+      for (const key of keys) checkKey(key);
+      for (const key of keys) await removeObject(root, key);
+    });
+  }
+
+  async ping(signal?: AbortSignal): Promise<void> {
+    await this.#guard(signal, (root) => access(root, constants.R_OK | constants.X_OK));
+  }
+
+  async close(): Promise<void> {
+    // Nothing is kept open.
+  }
+
+  async #open(root: string, key: string): Promise<OpenFile | null> {
+    checkKey(key);
+    const natural = naturalNames(key);
+    const file = natural === null ? null : await openFile(root, join(root, ...natural), key);
+    return file ?? openFile(root, join(root, ...spareNames(key)), key);
+  }
+
+  /** The folder's real path. It is looked up each time: a folder may be moved, and a mount may come late. */
+  async #root(): Promise<string> {
+    try {
+      return await realpath(this.#dir);
+    } catch (cause) {
+      throw new KnownProblem('storage_error', 'The folder of the store cannot be reached.', { cause });
+    }
+  }
+
+  async #guard<T>(signal: AbortSignal | undefined, work: (root: string) => Promise<T>): Promise<T> {
+    signal?.throwIfAborted();
+    try {
+      return await work(await this.#root());
+    } catch (error) {
+      throw toStorageError(error, signal);
+    }
+  }
+}
+
+async function nothing({ handle }: OpenFile): Promise<Readable> {
+  await handle.close();
+  return Readable.from([]);
 }

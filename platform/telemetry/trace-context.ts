@@ -12,7 +12,7 @@ const tracestateLengthMax = 512;
  */
 export function readTraceContext(
   traceparent: string | null | undefined,
-  tracestate?: string | null | undefined,
+  tracestate?: string | null,
 ): TraceContext | null {
   const [, version, traceId = '', spanId = '', flags = '', rest] = traceparentForm.exec(traceparent ?? '') ?? [];
   // Version 00 has nothing after the flags; later versions may; ff is forbidden.

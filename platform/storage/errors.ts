@@ -1,0 +1,29 @@
+import type { Readable } from 'node:stream';
+import { KnownProblem } from '#domain/errors.ts';
+
+/** What a caller's own stream threw while it was written to a store, as `cause`: storage did not fail then. */
+class BodyFailure extends Error {
+  override readonly name = 'BodyFailure';
+}
+
+/** The chunks of a caller's stream, whose failure can be told from the store's. */
+export async function* chunksOf(body: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer | string>) {
+      yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    }
+  } catch (cause) {
+    throw new BodyFailure('the body failed', { cause });
+  }
+}
+
+/**
+ * What a failed operation of a store throws: the reason of `signal` when that was aborted, what the caller's own stream
+ * threw, a known problem as it is, anything else as `storage_error` with its cause.
+ */
+export function toStorageError(error: unknown, signal?: AbortSignal): unknown {
+  if (signal?.aborted === true) return signal.reason;
+  if (error instanceof KnownProblem) return error;
+  if (error instanceof BodyFailure) return error.cause;
+  return new KnownProblem('storage_error', undefined, { cause: error });
+}

@@ -1,0 +1,25 @@
+import { KnownProblem } from '#domain/errors.ts';
+
+/** As Amazon S3 limits keys. */
+const keyBytesMax = 1024;
+
+/**
+ * Refuses keys that no store here takes: empty ones, ones over 1024 bytes of UTF-8, ones with a lone surrogate or NUL,
+ * and ones with a `.` or `..` segment, which a server or a file system may resolve to another place.
+ *
+ * @throws KnownProblem `storage_error`
+ */
+export function checkKey(key: string): void {
+  const isTaken =
+    key !== '' &&
+    Buffer.byteLength(key) <= keyBytesMax &&
+    key.isWellFormed() &&
+    !key.includes('\0') &&
+    !key.split('/').some((segment) => segment === '.' || segment === '..');
+  if (!isTaken) throw new KnownProblem('storage_error', 'The key is none that an object can have.');
+}
+
+/** The order of keys in listings: by their UTF-8 bytes, as S3 has it (and not JavaScript's by UTF-16). */
+export function compareKeys(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

@@ -1,0 +1,278 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import type { S3Settings } from '#platform/storage/settings.ts';
+
+// One suite for every kind of store: what holds for a bucket holds for a folder.
+
+interface Opened {
+  store: ObjectStore;
+  close: () => Promise<void>;
+}
+
+const contentType = 'application/octet-stream';
+const problem = (code: string) => expect.objectContaining({ name: 'KnownProblem', code });
+
+async function openFolder(): Promise<Opened> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-storage-'));
+  const store = openObjectStore({ bucket: `file:${dir}`, dir });
+  return { store, close: () => rm(dir, { recursive: true }) };
+}
+
+function s3Settings(server: { endpoint: string; accessKeyId: string; secretAccessKey: string }): S3Settings {
+  const { endpoint, ...keys } = server;
+  const rest = { region: 'us-east-1', forcePathStyle: true, timeoutMs: 10_000, chainVariables: {} };
+  return { endpoint, keys, checksums: 'when_supported', ...rest };
+}
+
+async function openBucket(): Promise<Opened> {
+  const server = inject('s3');
+  if (server === null) throw new Error('no S3 server was started for this run');
+  const settings = s3Settings(server);
+  const bucket = `test-${randomBytes(6).toString('hex')}`;
+  const { endpoint, accessKeyId, secretAccessKey } = server;
+  const client = new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId, secretAccessKey },
+  });
+  await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  client.destroy();
+  const store = openObjectStore({ bucket, s3: settings });
+  return { store, close: () => store.close() };
+}
+
+async function keysOf(store: ObjectStore, prefix: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list(prefix)) keys.push(key);
+  return keys;
+}
+
+async function readText(store: ObjectStore, key: string): Promise<string | null> {
+  const object = await store.get(key);
+  return object === null ? null : text(object.body);
+}
+
+describe.each([
+  { kind: 'a folder', open: openFolder, isMissing: () => false },
+  { kind: 'a bucket of an S3 server', open: openBucket, isMissing: () => inject('s3') === null },
+])('$kind', ({ open, isMissing }) => {
+  describe.skipIf(isMissing())('as a store', () => {
+    let opened: Opened;
+    let store: ObjectStore;
+    beforeAll(async () => {
+      opened = await open();
+      store = opened.store;
+    });
+    afterAll(() => opened.close());
+
+    it('gives back the bytes that were put, with their size and date', async () => {
+      const bytes = randomBytes(100_000);
+      const before = Date.now();
+      await store.put('round/trip.bin', bytes, { contentType });
+      const object = await store.get('round/trip.bin');
+      expect(await buffer(object!.body)).toEqual(bytes);
+      expect(object!.info).toMatchObject({ key: 'round/trip.bin', sizeBytes: 100_000 });
+      expect(object!.info.etag).toMatch(/^".+"$/);
+      expect(Math.abs(object!.info.lastModified.getTime() - before)).toBeLessThan(60_000);
+      expect(await store.head('round/trip.bin')).toEqual(object!.info);
+    });
+
+    it('takes text as UTF-8', async () => {
+      await store.put('text', 'grün 🎬', { contentType: 'text/plain' });
+      expect(await readText(store, 'text')).toBe('grün 🎬');
+    });
+
+    it('keeps an empty object', async () => {
+      await store.put('empty', '', { contentType });
+      const object = await store.get('empty');
+      expect(object!.info.sizeBytes).toBe(0);
+      expect(await buffer(object!.body)).toHaveLength(0);
+    });
+
+    it('takes an empty stream', async () => {
+      await store.put('empty-stream', Readable.from([]), { contentType });
+      expect((await store.head('empty-stream'))!.sizeBytes).toBe(0);
+    });
+
+    it('takes a stream of 20 MiB in odd pieces', async () => {
+      const bytes = randomBytes(20 * 1024 * 1024);
+      const pieces = Array.from({ length: 321 }, (_, n) => bytes.subarray(n * 65_431, (n + 1) * 65_431));
+      await store.put('large/stream', Readable.from(pieces), { contentType });
+      const object = await store.get('large/stream');
+      expect(object!.info.sizeBytes).toBe(bytes.length);
+      const digest = (data: Buffer) => createHash('sha256').update(data).digest('hex');
+      expect(digest(await buffer(object!.body))).toBe(digest(bytes));
+    });
+
+    it('reads ranges with both ends inclusive', async () => {
+      await store.put('ranges', '0123456789', { contentType });
+      const range = async (start: number, end?: number) => {
+        const object = await store.get('ranges', { range: { start, ...(end === undefined ? {} : { end }) } });
+        expect(object!.info.sizeBytes).toBe(10);
+        return text(object!.body);
+      };
+      expect(await range(0, 0)).toBe('0');
+      expect(await range(2, 4)).toBe('234');
+      expect(await range(7)).toBe('789');
+      expect(await range(8, 100)).toBe('89');
+    });
+
+    it('refuses a range that begins past the end', async () => {
+      await store.put('ranges', '0123456789', { contentType });
+      await expect(store.get('ranges', { range: { start: 10 } })).rejects.toEqual(problem('storage_error'));
+      await expect(store.get('ranges', { range: { start: 3, end: 2 } })).rejects.toEqual(problem('storage_error'));
+    });
+
+    it('answers null for what is not there', async () => {
+      expect(await store.head('nothing/here')).toBeNull();
+      expect(await store.get('nothing/here')).toBeNull();
+      expect(await store.get('nothing/here', { ifMatch: '"abc"' })).toBeNull();
+    });
+
+    it('takes no folder for an object', async () => {
+      await store.put('folder/inner', 'x', { contentType });
+      expect(await store.head('folder')).toBeNull();
+      expect(await store.get('folder')).toBeNull();
+    });
+
+    it('reads only the version that was asked for', async () => {
+      await store.put('versions', 'first', { contentType });
+      const first = await store.head('versions');
+      expect(await text((await store.get('versions', { ifMatch: first!.etag }))!.body)).toBe('first');
+      await store.put('versions', 'other', { contentType });
+      await expect(store.get('versions', { ifMatch: first!.etag })).rejects.toEqual(problem('source_changed'));
+    });
+
+    it('gives each of a row of quick writes an ETag of its own', async () => {
+      const etags = new Set<string>();
+      for (let n = 0; n < 30; n += 1) {
+        await store.put('quick', `value ${n + 10}`, { contentType });
+        etags.add((await store.head('quick'))!.etag);
+      }
+      expect(etags.size).toBe(30);
+    });
+
+    it('lists by prefix as text, in the order of UTF-8 bytes', async () => {
+      const keys = ['l/a', 'l/a-b', 'l/a.b', 'l/ab', 'l/B', 'l/b/c', 'l/b0', 'l/é', 'l/～', 'l/🎬', 'lz'];
+      for (const key of keys) await store.put(key, key, { contentType });
+      const sorted = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      expect(await keysOf(store, 'l')).toEqual(expect.arrayContaining(sorted));
+      expect(await keysOf(store, 'l/')).toEqual(sorted.filter((key) => key.startsWith('l/')));
+      expect(await keysOf(store, 'l/a')).toEqual(['l/a', 'l/a-b', 'l/a.b', 'l/ab']);
+      expect(await keysOf(store, 'l/b')).toEqual(['l/b/c', 'l/b0']);
+      expect(await keysOf(store, 'nothing')).toEqual([]);
+    });
+
+    it('lists and deletes more objects than fit on a page', async () => {
+      const keys = Array.from({ length: 1203 }, (_, n) => `many/${String(n).padStart(5, '0')}`);
+      for (let n = 0; n < keys.length; n += 25) {
+        await Promise.all(keys.slice(n, n + 25).map((key) => store.put(key, 'x', { contentType })));
+      }
+      expect(await keysOf(store, 'many/')).toEqual(keys);
+      await store.delete([...keys, 'many/that-never-was']);
+      expect(await keysOf(store, 'many/')).toEqual([]);
+    });
+
+    it.each([
+      'odd/with space',
+      'odd/plus+and%20percent%',
+      'odd/?query=1&two#fragment',
+      `odd/quotes'"<>&`,
+      'odd/back\\slash',
+      'odd/...',
+      'odd/.hidden',
+      'odd/ünïcode/日本語/🎬',
+      'odd/e\u0301',
+      'odd/~tilde*star!(paren)',
+      `odd/${'x'.repeat(200)}`,
+    ])('keeps the key %j as it is', async (key) => {
+      await store.put(key, key, { contentType });
+      expect(await readText(store, key)).toBe(key);
+      expect(await keysOf(store, key)).toEqual([key]);
+      await store.delete([key]);
+      expect(await store.head(key)).toBeNull();
+    });
+
+    it.each([
+      '',
+      '..',
+      '../outside',
+      'hostile/../../outside',
+      'hostile/./inside',
+      'hostile/..',
+      'nul\0byte',
+      'x'.repeat(1025),
+      'lone\ud800surrogate',
+    ])('refuses the key %j everywhere', async (key) => {
+      await expect(store.put(key, 'x', { contentType })).rejects.toEqual(problem('storage_error'));
+      await expect(store.head(key)).rejects.toEqual(problem('storage_error'));
+      await expect(store.get(key)).rejects.toEqual(problem('storage_error'));
+      await expect(store.delete([key])).rejects.toEqual(problem('storage_error'));
+    });
+
+    it('leaves nothing of a put whose stream fails, and throws what the stream threw', async () => {
+      const failure = new Error('the camera is unplugged');
+      const body = Readable.from(
+        (function* pieces() {
+          yield Buffer.alloc(6 * 1024 * 1024);
+          throw failure;
+        })(),
+      );
+      await expect(store.put('broken', body, { contentType })).rejects.toBe(failure);
+      expect(await store.head('broken')).toBeNull();
+    });
+
+    it('keeps the old object when a later put fails', async () => {
+      await store.put('kept', 'old', { contentType });
+      const body = new Readable({ read: () => body.destroy(new Error('gone')) });
+      await expect(store.put('kept', body, { contentType })).rejects.toThrow('gone');
+      expect(await readText(store, 'kept')).toBe('old');
+    });
+
+    it('ends a put on abort with the reason, though its stream stalls', async () => {
+      const stopping = new AbortController();
+      const reason = new Error('shutting down');
+      const body = new Readable({ read: () => {} });
+      body.push('a beginning');
+      const put = store.put('aborted', body, { contentType, signal: stopping.signal });
+      setTimeout(() => stopping.abort(reason), 50);
+      await expect(put).rejects.toBe(reason);
+      expect(body.destroyed).toBe(true);
+      expect(await store.head('aborted')).toBeNull();
+    });
+
+    it('does nothing for a signal that is aborted already', async () => {
+      const reason = new Error('shutting down');
+      const signal = AbortSignal.abort(reason);
+      await expect(store.put('aborted', 'x', { contentType, signal })).rejects.toBe(reason);
+      await expect(store.head('aborted', signal)).rejects.toBe(reason);
+      await expect(store.get('aborted', { signal })).rejects.toBe(reason);
+      await expect(store.ping(signal)).rejects.toBe(reason);
+    });
+
+    it('ends a body on abort with the reason', async () => {
+      await store.put('long', randomBytes(8 * 1024 * 1024), { contentType });
+      const stopping = new AbortController();
+      const { body } = (await store.get('long', { signal: stopping.signal }))!;
+      await once(body, 'readable');
+      const reason = new Error('the client went away');
+      const failed = once(body, 'error');
+      stopping.abort(reason);
+      expect(await failed.catch((error: unknown) => [error])).toEqual([reason]);
+    });
+
+    it('answers a ping', async () => {
+      await store.ping();
+    });
+  });
+});
