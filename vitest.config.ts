@@ -1,23 +1,31 @@
 import { defineConfig } from 'vitest/config';
 
-// Unit tests stand beside the code and touch nothing outside the process; everything else lives in test/.
+// Unit tests stand beside the code and touch nothing outside the process but a temporary folder. What runs against real
+// servers lives in test/. A test file that is in neither list does not exist: `unit` takes all that is left.
+const realTests = 'test/{contract,integration,faults,e2e}/**/*.test.ts';
+const ownConfigurations = 'test/k8s/**';
+
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
           name: 'unit',
-          include: ['{domain,platform,api,controller,runner,bench,test/architecture}/**/*.test.ts'],
+          include: ['**/*.test.ts'],
+          exclude: [realTests, ownConfigurations, 'node_modules/**', '.tools/**', '.reelwright/**'],
+          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           name: 'real',
-          include: ['test/{contract,integration,faults}/**/*.test.ts'],
+          include: [realTests],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           maxWorkers: 2,
+          // After the unit tests, so that nothing else competes for the processor where time matters.
+          sequence: { groupOrder: 1 },
         },
       },
     ],
