@@ -29,6 +29,8 @@ export class CheckedBody extends Readable {
     this.#rules = rules;
     this.#onAbort = () => this.destroy(rules.signal?.reason as Error);
     rules.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    // A body may fail before anyone reads it; whoever reads it then is told, and the process does not end.
+    this.on('error', () => {});
     source.on('data', (chunk: Buffer) => this.#receive(chunk));
     source.on('end', () => this.#finish());
     source.on('error', (error) => this.destroy(toStorageError(error, rules.signal) as Error));

@@ -170,22 +170,29 @@ class S3Store implements ObjectStore {
   async #guard<T>(signal: AbortSignal | undefined, work: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
     try {
       signal?.throwIfAborted();
-      return await work(this.#limit(signal));
+      return await this.#withDeadline(signal, work);
     } catch (error) {
       throw toStorageError(error, signal);
     }
   }
 
-  #limit(signal: AbortSignal | undefined): AbortSignal {
-    const deadline = AbortSignal.timeout(this.#timeoutMs);
-    return signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  /** The deadline is for the beginning of the answer; left alone it would cut off a body that is still read. */
+  async #withDeadline<T>(signal: AbortSignal | undefined, work: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(new Error('the deadline of a request is over')), this.#timeoutMs);
+    try {
+      return await work(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** The client with a deadline, and the caller's signal, on each request: `Upload` gives its own requests neither. */
   #clientWith(signal: AbortSignal | undefined): S3Client {
     const client = Object.create(this.#client) as S3Client;
     const send = this.#client.send.bind(this.#client) as (command: unknown, options: object) => Promise<unknown>;
-    client.send = ((command: unknown) => send(command, { abortSignal: this.#limit(signal) })) as S3Client['send'];
+    client.send = ((command: unknown) =>
+      this.#withDeadline(signal, (abortSignal) => send(command, { abortSignal }))) as S3Client['send'];
     return client;
   }
 }

@@ -51,6 +51,8 @@ async function openBucket(): Promise<Opened> {
   return { store, close: () => store.close() };
 }
 
+const digest = (data: Buffer) => createHash('sha256').update(data).digest('hex');
+
 async function keysOf(store: ObjectStore, prefix: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of store.list(prefix)) keys.push(key);
@@ -110,7 +112,6 @@ describe.each([
       await store.put('large/stream', Readable.from(pieces), { contentType });
       const object = await store.get('large/stream');
       expect(object!.info.sizeBytes).toBe(bytes.length);
-      const digest = (data: Buffer) => createHash('sha256').update(data).digest('hex');
       expect(digest(await buffer(object!.body))).toBe(digest(bytes));
     });
 

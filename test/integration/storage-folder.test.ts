@@ -1,0 +1,327 @@
+import { randomBytes } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import {
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+
+// What holds for a folder alone: links, keys that a file system has no name for, and what crashed writes leave.
+
+const contentType = 'application/octet-stream';
+const storageError = expect.objectContaining({ name: 'KnownProblem', code: 'storage_error' });
+
+let around: string;
+let dir: string;
+let store: ObjectStore;
+
+beforeEach(async () => {
+  around = await mkdtemp(join(tmpdir(), 'reelwright-folder-'));
+  dir = join(around, 'store');
+  await mkdir(dir);
+  store = openObjectStore({ bucket: `file:${dir}`, dir });
+});
+afterEach(() => rm(around, { recursive: true }));
+
+const put = (key: string, value: string) => store.put(key, value, { contentType });
+
+const value = (n: number) => String(n % 10).repeat(300_000);
+const openFiles = async () => (await readdir('/proc/self/fd')).length;
+
+async function read(key: string): Promise<string | null> {
+  const object = await store.get(key);
+  return object === null ? null : text(object.body);
+}
+
+async function keysOf(prefix: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list(prefix)) keys.push(key);
+  return keys;
+}
+
+describe('a folder as a store', () => {
+  it('is the files as they lie there, and puts objects where one would look for them', async () => {
+    await mkdir(join(dir, 'clips'));
+    await writeFile(join(dir, 'clips/a.mp4'), 'clip');
+    expect(await read('clips/a.mp4')).toBe('clip');
+    await put('clips/b.mp4', 'other');
+    expect(await readFile(join(dir, 'clips/b.mp4'), 'utf8')).toBe('other');
+    expect(await keysOf('')).toEqual(['clips/a.mp4', 'clips/b.mp4']);
+  });
+
+  it('leaves no temporary file, nor a folder that a delete has emptied', async () => {
+    await put('a/b/c', 'x');
+    await store.delete(['a/b/c']);
+    expect(await readdir(dir)).toEqual(['.reelwright']);
+    expect(await readdir(join(dir, '.reelwright'))).toEqual(['tmp']);
+    expect(await readdir(join(dir, '.reelwright/tmp'))).toEqual([]);
+  });
+
+  it('changes its ETag when a file is edited in place', async () => {
+    const path = join(dir, 'edited');
+    await writeFile(path, 'one');
+    await utimes(path, 1000, 1000);
+    const before = await store.head('edited');
+    await writeFile(path, 'two');
+    expect((await store.head('edited'))!.etag).not.toBe(before!.etag);
+  });
+
+  it('fails a body whose file was cut while it was read', async () => {
+    await writeFile(join(dir, 'cut'), randomBytes(4 * 1024 * 1024));
+    const { body } = (await store.get('cut'))!;
+    await truncate(join(dir, 'cut'), 1024);
+    await expect(buffer(body)).rejects.toEqual(storageError);
+  });
+
+  it('reads on in the old object when a new one is put', async () => {
+    await put('replaced', 'a'.repeat(2 * 1024 * 1024));
+    const { body } = (await store.get('replaced'))!;
+    await put('replaced', 'b'.repeat(2 * 1024 * 1024));
+    expect(new Set(await text(body))).toEqual(new Set('a'));
+  });
+
+  it('shows readers the old object or the new one, whole, while it is written again and again', async () => {
+    await put('busy', value(0));
+    const state = { isWriting: true };
+    const writing = (async () => {
+      for (let n = 1; n < 40; n += 1) await put('busy', value(n));
+      state.isWriting = false;
+    })();
+    let reads = 0;
+    while (state.isWriting) {
+      const found = await read('busy');
+      expect(found).toHaveLength(300_000);
+      expect(new Set(found)).toHaveProperty('size', 1);
+      reads += 1;
+    }
+    await writing;
+    expect(reads).toBeGreaterThan(5);
+  });
+
+  it('closes the file of a body that nobody reads to its end', async () => {
+    await put('unread', 'x'.repeat(1024 * 1024));
+    const before = await openFiles();
+    for (let n = 0; n < 20; n += 1) {
+      const { body } = (await store.get('unread'))!;
+      body.destroy();
+      await new Promise((resolve) => body.once('close', resolve));
+    }
+    for (let n = 0; n < 20; n += 1) await store.get('unread', { ifMatch: '"other"' }).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await openFiles()).toBeLessThanOrEqual(before + 1);
+  });
+
+  it('says of a folder that is not there that it cannot be reached', async () => {
+    const missing = openObjectStore({ bucket: 'file:/nowhere', dir: join(around, 'nowhere') });
+    await expect(missing.ping()).rejects.toEqual(storageError);
+    await expect(missing.head('a')).rejects.toEqual(storageError);
+    await expect(missing.put('a', 'x', { contentType })).rejects.toEqual(storageError);
+    await expect(Array.fromAsync(missing.list(''))).rejects.toEqual(storageError);
+  });
+
+  it('removes what crashed writes left a day ago', async () => {
+    const temporaries = join(dir, '.reelwright/tmp');
+    await mkdir(temporaries, { recursive: true });
+    await writeFile(join(temporaries, 'old'), 'x');
+    await writeFile(join(temporaries, 'new'), 'x');
+    const dayBefore = Date.now() / 1000 - 25 * 3600;
+    await utimes(join(temporaries, 'old'), dayBefore, dayBefore);
+    await put('a', 'x');
+    expect(await readdir(temporaries)).toEqual(['new']);
+  });
+});
+
+describe('symbolic links', () => {
+  let outside: string;
+  beforeEach(async () => {
+    outside = join(around, 'outside');
+    await mkdir(outside);
+    await writeFile(join(outside, 'secret'), 'not yours');
+  });
+
+  it('are followed inside of the folder', async () => {
+    await mkdir(join(dir, 'real'));
+    await writeFile(join(dir, 'real/a'), 'linked');
+    await symlink('real', join(dir, 'alias'));
+    await symlink('real/a', join(dir, 'single'));
+    expect(await read('alias/a')).toBe('linked');
+    expect(await read('single')).toBe('linked');
+    expect(await keysOf('')).toEqual(['alias/a', 'real/a', 'single']);
+  });
+
+  it('do not lead a reader out of the folder', async () => {
+    await symlink(join(outside, 'secret'), join(dir, 'file'));
+    await symlink(outside, join(dir, 'folder'));
+    await symlink('../outside', join(dir, 'relative'));
+    for (const key of ['file', 'folder/secret', 'relative/secret']) {
+      expect(await store.head(key)).toBeNull();
+      expect(await store.get(key)).toBeNull();
+    }
+    expect(await keysOf('')).toEqual([]);
+    expect(await keysOf('folder/')).toEqual([]);
+  });
+
+  it('do not lead a writer out of the folder', async () => {
+    await symlink(outside, join(dir, 'folder'));
+    await expect(put('folder/new', 'x')).rejects.toEqual(storageError);
+    await expect(put('folder/deep/new', 'x')).rejects.toEqual(storageError);
+    await store.delete(['folder/secret']);
+    expect(await readdir(outside)).toEqual(['secret']);
+    await symlink(join(outside, 'secret'), join(dir, 'file'));
+    await put('file', 'mine');
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('not yours');
+    expect(await read('file')).toBe('mine');
+  });
+
+  it('do not make a listing go round for ever', async () => {
+    await mkdir(join(dir, 'round'));
+    await writeFile(join(dir, 'round/a'), 'x');
+    await symlink('..', join(dir, 'round/up'));
+    await symlink('.', join(dir, 'self'));
+    await symlink('nothing', join(dir, 'dangling'));
+    await symlink('knot', join(dir, 'knot'));
+    expect(await keysOf('')).toEqual(['round/a']);
+    expect(await store.head('dangling')).toBeNull();
+    expect(await store.head('knot')).toBeNull();
+  });
+
+  it('may stand for the folder itself', async () => {
+    await symlink(dir, join(around, 'alias'));
+    const aliased = openObjectStore({ bucket: 'file:alias', dir: join(around, 'alias') });
+    await aliased.put('a/b', 'x', { contentType });
+    expect(await read('a/b')).toBe('x');
+  });
+});
+
+describe('what is no file', () => {
+  it('is no object: a named pipe, a folder', async () => {
+    execFileSync('mkfifo', [join(dir, 'pipe')]);
+    await mkdir(join(dir, 'folder'));
+    for (const key of ['pipe', 'folder']) {
+      expect(await store.head(key)).toBeNull();
+      expect(await store.get(key)).toBeNull();
+    }
+    expect(await keysOf('')).toEqual([]);
+  });
+});
+
+describe('keys that a file system has no name for', () => {
+  const strange = [
+    'a//b',
+    '/a',
+    'a/',
+    '/',
+    `long/${'n'.repeat(256)}`,
+    `${'ü'.repeat(400)}/x`,
+    'y'.repeat(1024),
+    '.reelwright/tmp/x',
+    '.reelwright/objects',
+  ];
+
+  it.each(strange)('are kept all the same: %j', async (key) => {
+    await put(key, key);
+    expect(await read(key)).toBe(key);
+    expect((await store.head(key))!.key).toBe(key);
+    expect(await keysOf('')).toEqual([key]);
+    expect(await readdir(dir)).toEqual(['.reelwright']);
+    await store.delete([key]);
+    expect(await store.head(key)).toBeNull();
+    expect(await keysOf('')).toEqual([]);
+  });
+
+  it('are kept apart from each other and from plain ones', async () => {
+    const keys = [...strange, 'a/b', 'a.b', 'long/n'];
+    for (const key of keys) await put(key, `value of ${key}`);
+    for (const key of keys) expect(await read(key)).toBe(`value of ${key}`);
+    const sorted = keys.toSorted((x, y) => Buffer.compare(Buffer.from(x), Buffer.from(y)));
+    expect(await keysOf('')).toEqual(sorted);
+    expect(await keysOf('a/')).toEqual(['a/', 'a//b', 'a/b']);
+  });
+
+  it('include a key that is the beginning of another', async () => {
+    await put('media', 'an object');
+    await put('media/inner/a', 'below it');
+    await put('other/a', 'below');
+    await put('other', 'an object above');
+    expect(await read('media')).toBe('an object');
+    expect(await read('media/inner/a')).toBe('below it');
+    expect(await read('other')).toBe('an object above');
+    expect(await keysOf('')).toEqual(['media', 'media/inner/a', 'other', 'other/a']);
+    expect(await keysOf('media/')).toEqual(['media/inner/a']);
+  });
+
+  it('move to their plain place when that is free, and the newer object is the one that is read', async () => {
+    await put('media', 'an object');
+    await put('media/a', 'old');
+    await store.delete(['media']);
+    await put('media/a', 'new');
+    expect(await read('media/a')).toBe('new');
+    expect(await keysOf('')).toEqual(['media/a']);
+    await store.delete(['media/a']);
+    expect(await keysOf('')).toEqual([]);
+    expect(await read('media/a')).toBeNull();
+  });
+});
+
+/** A key may be taken, and then kept inside, or refused. */
+async function orRefused<T>(work: Promise<T>): Promise<T | 'refused'> {
+  try {
+    return await work;
+  } catch (error) {
+    expect(error).toEqual(storageError);
+    return 'refused';
+  }
+}
+
+describe('hostile use', () => {
+  it('stays inside of the folder whatever a key says', async () => {
+    await writeFile(join(around, 'canary'), 'alive');
+    const keys = ['../canary', '..', '../../etc/passwd', 'a/../../canary', '/../canary', '..\\canary', '%2e%2e/canary'];
+    for (const key of keys) {
+      await orRefused(put(key, 'overwritten'));
+      expect(['overwritten', 'refused']).toContain(await orRefused(read(key)));
+      await orRefused(store.delete([key]));
+    }
+    expect(await keysOf('../')).toEqual([]);
+    expect(await readdir(around)).toEqual(['canary', 'store']);
+    expect(await readFile(join(around, 'canary'), 'utf8')).toBe('alive');
+  });
+
+  it('puts and deletes of the same few keys at once, in each others way, all succeed', async () => {
+    const keys = ['k', 'k/a', 'k/a/b', 'm/n', 'm'];
+    const rounds = Array.from({ length: 60 }, async (_, n) => {
+      const key = keys[n % keys.length]!;
+      await store.put(key, Readable.from([Buffer.from(key)]), { contentType });
+      if (n % 3 === 0) await store.delete([keys[(n + 1) % keys.length]!]);
+      const found = await read(key);
+      expect(found ?? key).toBe(key);
+    });
+    await Promise.all(rounds);
+    for (const key of keys) await put(key, `last ${key}`);
+    for (const key of keys) expect(await read(key)).toBe(`last ${key}`);
+    expect(await keysOf('')).toEqual(keys.toSorted());
+  });
+
+  it('counts a file with two names as two objects', async () => {
+    await put('one', 'x');
+    await link(join(dir, 'one'), join(dir, 'two'));
+    expect((await stat(join(dir, 'two'))).nlink).toBe(2);
+    await put('one', 'changed');
+    expect(await read('two')).toBe('x');
+  });
+});

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+
+// What becomes of a store whose server fails: always `storage_error`, and never later than the timeout.
+
+const contentType = 'application/octet-stream';
+const storageError = expect.objectContaining({ name: 'KnownProblem', code: 'storage_error' });
+const timeoutMs = 700;
+
+let server: Server | undefined;
+let stores: ObjectStore[] = [];
+
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+  server?.closeAllConnections();
+  await new Promise((resolve) => (server === undefined ? resolve(null) : server.close(resolve)));
+  server = undefined;
+});
+
+function openAt(endpoint: string, keys = { accessKeyId: 'key', secretAccessKey: 'secret' }): ObjectStore {
+  const rest = { region: 'us-east-1', forcePathStyle: true, chainVariables: {}, checksums: 'when_supported' as const };
+  const store = openObjectStore({ bucket: 'bucket', s3: { endpoint, keys, timeoutMs, ...rest } });
+  stores.push(store);
+  return store;
+}
+
+async function openAgainst(answer: RequestListener): Promise<ObjectStore> {
+  server = createServer(answer);
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  return openAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+}
+
+const stall: RequestListener = (request) => request.resume();
+const nonsense: RequestListener = (request, response) => {
+  request.resume();
+  response.writeHead(500, { 'content-type': 'text/html' }).end('<html>oh no');
+};
+
+function objectHead(sizeBytes: number): Record<string, string> {
+  return {
+    'content-length': String(sizeBytes),
+    etag: '"e"',
+    'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT',
+  };
+}
+
+/** Each operation of a store, so that each is held to the same. */
+const operations: Record<string, (store: ObjectStore) => Promise<unknown>> = {
+  head: (store) => store.head('key'),
+  get: (store) => store.get('key'),
+  'put of bytes': (store) => store.put('key', 'value', { contentType }),
+  'put of a long stream': (store) =>
+    store.put('key', Readable.from(Array.from({ length: 13 }, () => randomBytes(1024 * 1024))), { contentType }),
+  list: async (store) => {
+    for await (const info of store.list('')) throw new Error(`nothing should be listed: ${info.key}`);
+  },
+  delete: (store) => store.delete(['key']),
+  ping: (store) => store.ping(),
+};
+
+async function failsInTime(work: Promise<unknown>): Promise<void> {
+  const start = performance.now();
+  await expect(work).rejects.toEqual(storageError);
+  expect(performance.now() - start).toBeLessThan(timeoutMs + 500);
+}
+
+describe.each(Object.entries(operations))('%s', (_name, operate) => {
+  it('fails in time when the server never answers', async () => {
+    await failsInTime(operate(await openAgainst(stall)));
+  });
+
+  it('fails in time when the server resets every connection', async () => {
+    await failsInTime(operate(await openAgainst((request) => request.socket.resetAndDestroy())));
+  });
+
+  it('fails in time when nothing listens', async () => {
+    await failsInTime(operate(openAt('http://127.0.0.1:1')));
+  });
+
+  it('fails when the server answers nonsense', async () => {
+    await failsInTime(operate(await openAgainst(nonsense)));
+  });
+});
+
+describe.skipIf(inject('s3')?.program !== 'versitygw')('a wrong secret', () => {
+  it.each(Object.entries(operations))('fails %s', async (_name, operate) => {
+    const { endpoint, accessKeyId } = inject('s3')!;
+    await failsInTime(operate(openAt(endpoint, { accessKeyId, secretAccessKey: 'not the secret' })));
+  });
+});
+
+describe('a body', () => {
+  const sizeBytes = 4 * 1024 * 1024;
+
+  it('fails in time when the server stalls in the middle of it', async () => {
+    const store = await openAgainst((_request, response) => {
+      response.writeHead(200, objectHead(sizeBytes)).write(randomBytes(1000));
+    });
+    const { body } = (await store.get('key'))!;
+    await failsInTime(buffer(body));
+  });
+
+  it('fails when the server goes away in the middle of it', async () => {
+    const store = await openAgainst((_request, response) => {
+      response.writeHead(200, objectHead(sizeBytes)).write(randomBytes(1000));
+      setTimeout(() => response.destroy(), 50);
+    });
+    const { body } = (await store.get('key'))!;
+    await failsInTime(buffer(body));
+  });
+
+  it('waits for a slow reader as long as that takes', async () => {
+    const bytes = randomBytes(sizeBytes);
+    const store = await openAgainst((_request, response) => response.writeHead(200, objectHead(sizeBytes)).end(bytes));
+    const { body } = (await store.get('key'))!;
+    await new Promise((resolve) => setTimeout(resolve, 2 * timeoutMs));
+    const chunks: Buffer[] = [];
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (chunks.length === 1) await new Promise((resolve) => setTimeout(resolve, 2 * timeoutMs));
+      chunks.push(chunk);
+    }
+    expect(Buffer.concat(chunks).equals(bytes)).toBe(true);
+  });
+
+  it('that failed before anyone read it tells its first reader', async () => {
+    const store = await openAgainst((_request, response) => {
+      response.writeHead(200, objectHead(sizeBytes)).write(randomBytes(1000));
+      setTimeout(() => response.destroy(), 50);
+    });
+    const { body } = (await store.get('key'))!;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect(buffer(body)).rejects.toEqual(storageError);
+  });
+
+  it('that is not the range asked for is refused', async () => {
+    const store = await openAgainst((_request, response) => response.writeHead(200, objectHead(10)).end('0123456789'));
+    await failsInTime(store.get('key', { range: { start: 3, end: 5 } }));
+  });
+});
+
+describe('a server that fails twice', () => {
+  it('is asked a third time', async () => {
+    let asked = 0;
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      asked += 1;
+      if (asked < 3) response.writeHead(503).end();
+      else response.writeHead(200, objectHead(5)).end();
+    });
+    expect(await store.head('key')).toMatchObject({ sizeBytes: 5 });
+    expect(asked).toBe(3);
+  });
+
+  it('is not asked for ever', async () => {
+    let asked = 0;
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      asked += 1;
+      response.writeHead(503).end();
+    });
+    await failsInTime(store.head('key'));
+    expect(asked).toBe(3);
+  });
+});
+
+describe('a bucket that is not there', () => {
+  it.skipIf(inject('s3') === null)('is an error, and not an object that is not there', async () => {
+    const { endpoint, accessKeyId, secretAccessKey } = inject('s3')!;
+    const store = openAt(endpoint, { accessKeyId, secretAccessKey });
+    await expect(store.get('key')).rejects.toEqual(storageError);
+    await expect(store.ping()).rejects.toEqual(storageError);
+    await expect(operations['list']!(store)).rejects.toEqual(storageError);
+  });
+});
