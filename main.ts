@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { apiPart } from './api/server.ts';
 import { controllerParts } from './controller/controller.ts';
@@ -12,6 +13,8 @@ import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, migrate, openDatabase } from './platform/postgres/database.ts';
 import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
+import { LeftoverStore } from './platform/postgres/leftover-store.ts';
+import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
 import type { TicketQueue } from './platform/queue/ticket-queue.ts';
@@ -73,20 +76,34 @@ function stopSignal(log: Logger): AbortSignal {
 
 /** Opens what the mode needs, runs its parts until `signal` aborts, and closes what was opened. */
 async function run(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
-  const opened: Part[] = [];
-  /** What is open already is a part whose start is over. */
-  const open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>): T => {
-    opened.push({ name, start: () => Promise.resolve(), stop: () => close(resource) });
+  const opened: Opened[] = [];
+  const open = <T>(name: string, resource: T, closeIt: (resource: T) => Promise<void>): T => {
+    opened.push({ name, close: () => closeIt(resource) });
     return resource;
   };
-  let parts: Part[];
   try {
-    parts = await openParts(config, log, open);
-  } catch (error) {
-    await runParts(opened, { log, stopTimeoutMs, signal: AbortSignal.abort() });
-    throw error;
+    await runParts(await openParts(config, log, open), { log, stopTimeoutMs, signal });
+  } finally {
+    for (const resource of opened.toReversed()) await closeInTime(resource, log);
   }
-  await runParts([...opened, ...parts], { log, stopTimeoutMs, signal });
+}
+
+/** What a resource may take to close once everything that used it has stopped. */
+const closeTimeoutMs = 5_000;
+
+async function closeInTime({ name, close: closeIt }: Opened, log: Logger): Promise<void> {
+  const late = sleep(closeTimeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('no end')));
+  try {
+    await Promise.race([closeIt(), late]);
+  } catch (error) {
+    log.warn({ err: error, resource: name }, 'a resource did not close cleanly');
+  }
+}
+
+/** A resource that is open and must be closed. */
+interface Opened {
+  readonly name: string;
+  readonly close: () => Promise<void>;
 }
 
 type Open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>) => T;
@@ -94,15 +111,16 @@ type Open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>
 async function openParts(config: Config, log: Logger, open: Open): Promise<Part[]> {
   open('tracing', startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' }), (it) => it.shutdown());
   const databaseUrl = await openDatabaseServer(config, open);
-  const database = open('database', openDatabase(databaseUrl), (it) => it.close());
+  const database = open('database', openDatabase(databaseUrl), close);
   await migrate(database);
-  const close = (it: { close(): Promise<void> }) => it.close();
   const shared = {
     config,
     log,
     database,
     metrics: new Metrics(),
     jobs: new JobStore(database),
+    webhookEvents: new WebhookEventStore(database),
+    leftovers: new LeftoverStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     queue: open('queue', openQueue(config, databaseUrl, log), close),
     keyValues: open('key-value store', openKeyValues(config, database), close),
@@ -122,6 +140,10 @@ async function openParts(config: Config, log: Logger, open: Open): Promise<Part[
     ...(config.mode === 'server' ? [] : controllerParts({ ...shared, runner })),
     ...(config.mode === 'worker' ? [] : [apiPart({ ...shared, webDir })]),
   ];
+}
+
+function close(resource: { close(): Promise<void> }): Promise<void> {
+  return resource.close();
 }
 
 async function openDatabaseServer({ databaseUrl }: Config, open: Open): Promise<string> {

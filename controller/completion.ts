@@ -5,10 +5,11 @@ import type { Job } from '#domain/jobs/job.ts';
 import { progressWhenCompleted } from '#domain/jobs/progress.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { topMasterOf } from '#domain/media/master-playlist.ts';
-import { mediaPrefix, masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { revisionRoots } from './revisions.ts';
 
 /**
  * Completion: what an attempt left in the bucket becomes the job's end.
@@ -123,7 +124,7 @@ async function firstNotWhole(
   signal?: AbortSignal,
 ): Promise<string | null> {
   const { hash, rev } = manifest;
-  const roots = [videoKey(hash, rev, ''), `images/${mediaPrefix(hash)}/${hash}/${rev}/`];
+  const roots = revisionRoots(hash, rev);
   const strange = manifest.objects.find(({ key }) => !roots.some((root) => key.startsWith(root)));
   if (strange !== undefined) return 'the result manifest names an object outside its revision';
   const waiting = [...manifest.objects];

@@ -1,7 +1,10 @@
+import { mkdir } from 'node:fs/promises';
 import { queueNames } from '#domain/jobs/routing.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { LeftoverStore } from '#platform/postgres/leftover-store.ts';
+import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -12,6 +15,8 @@ import { admissionPart } from './admission/admission.ts';
 import type { Executor } from './executors/executor.ts';
 import { ProcessExecutor } from './executors/process/process-executor.ts';
 import { removeLeftWorkspaces } from './executors/process/workspaces.ts';
+import { leftoverPart } from './leftovers.ts';
+import { webhookSenderPart } from './webhooks.ts';
 import { queueGaugesPart } from './queue-gauges.ts';
 import { sweeperPart } from './sweeper.ts';
 import { workerListenerPart } from './worker-listener.ts';
@@ -21,6 +26,8 @@ export interface ControllerDependencies {
   readonly jobs: JobStore;
   readonly contentKeys: ContentKeyStore;
   readonly queue: TicketQueue;
+  readonly webhookEvents: WebhookEventStore;
+  readonly leftovers: LeftoverStore;
   readonly media: ObjectStore;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -35,11 +42,23 @@ export interface ControllerDependencies {
 /** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
 export function controllerParts(d: ControllerDependencies): Part[] {
   const { config, jobs, queue, metrics, log, clock } = d;
+  if (config.executor === 'kubernetes')
+    throw new Error('EXECUTOR=kubernetes: this version has the process executor alone');
   const executor = processExecutorOf(d);
   return [
     executorPart(executor, d),
     ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
     sweeperPart({ jobs, queue, log, clock, everyMs: config.sweepIntervalMs, ticketAgeMs: config.ticketAgeMs }),
+    webhookSenderPart({
+      events: d.webhookEvents,
+      secret: config.webhookSecret,
+      allowedCidrs: config.webhook.allowedCidrs,
+      backoffMs: config.webhook.backoffMs,
+      log,
+      clock,
+      random: d.random,
+    }),
+    leftoverPart({ ...d, everyMs: leftoversEveryMs, graceMs: leftoverGraceMs }),
     queueGaugesPart({ queue, metrics, log, everyMs: gaugesEveryMs }),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0
       ? [workerListenerPart({ host: config.host, port: config.workerMetricsPort, metrics })]
@@ -48,6 +67,9 @@ export function controllerParts(d: ControllerDependencies): Part[] {
 }
 
 const gaugesEveryMs = 5_000;
+const leftoversEveryMs = 10 * 60_000;
+/** Far longer than a worker that lost a job can go on writing for it. */
+const leftoverGraceMs = 60 * 60_000;
 
 function processExecutorOf(d: ControllerDependencies): ProcessExecutor {
   const { config } = d;
@@ -83,7 +105,10 @@ function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Reco
 function executorPart(executor: Executor, { config, log }: ControllerDependencies): Part {
   return {
     name: `executor ${executor.name}`,
-    start: () => removeLeftWorkspaces(config.workDir, log),
+    start: async () => {
+      await mkdir(config.workDir, { recursive: true });
+      await removeLeftWorkspaces(config.workDir, log);
+    },
     stop: (signal) => executor.stop(signal),
   };
 }

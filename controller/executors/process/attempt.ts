@@ -4,7 +4,6 @@ import { type AttemptEnd, verdictOf } from '#domain/jobs/attempts.ts';
 import { fullResultsOfSourceFailure } from '#domain/jobs/full-results.ts';
 import { type JobError, jobErrorOf, toJobError } from '#domain/jobs/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { workRoot } from '#domain/media/object-keys.ts';
 import { exitCodeOf, exitCodes } from '#domain/runner/exit-codes.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
@@ -12,7 +11,6 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
 import { completeAttempt, type CompletionDependencies, recordEnd } from '../../completion.ts';
-import { removeUnder } from '../../remove-objects.ts';
 import { keepLease, type StopReason } from './lease.ts';
 import { type AttemptToRun, runSteps, type StepDependencies } from './run-steps.ts';
 
@@ -116,10 +114,7 @@ async function settle({ job, end, stop }: EndedAttempt, d: AttemptDependencies):
   );
   if (completion === null) return 'disrupted';
   if (completion.outcome === 'not_current') return 'lost';
-  if (completion.outcome === 'recorded') {
-    await removeWorkObjects(job, d);
-    return completion.job.status === 'completed' ? 'completed' : 'failed';
-  }
+  if (completion.outcome === 'recorded') return completion.job.status === 'completed' ? 'completed' : 'failed';
   d.log.error({ job_id: job.id, attempt: job.attempt, reason: completion.reason }, 'what an attempt left is not whole');
   const error = jobErrorOf('storage_error', job.attempt);
   return settle({ job, end: { kind: 'failed', exitCode: exitCodes.transient, error }, stop }, d);
@@ -182,13 +177,4 @@ function isBug(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   // SQLSTATE classes: data exception, constraint violation, syntax error or access rule violation.
   return typeof code === 'string' && /^(?:22|23|42)[0-9A-Z]{3}$/.test(code);
-}
-
-/** Nobody needs the working objects of a final job; what is left here, the sweeper removes. */
-async function removeWorkObjects(job: Job, d: AttemptDependencies): Promise<void> {
-  try {
-    await removeUnder(d.media, `${workRoot(job.id)}/`);
-  } catch (error) {
-    d.log.warn({ err: error, job_id: job.id }, 'working objects could not be removed');
-  }
 }

@@ -118,7 +118,7 @@ function reportReader(job: Job, d: StepDependencies) {
     }
   };
   return {
-    read(line: string) {
+    read: (line: string) => {
       const report = parseReport(line);
       if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
       if (report?.type === 'warning') d.log.info({ job_id: job.id, warning: report.warning }, 'the runner warns');

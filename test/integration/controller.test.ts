@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { masterKey, revisionOf } from '#domain/media/object-keys.ts';
+import { isAlive, mostAtOnce, openRig, type Rig, until } from '../support/controller-rig.ts';
+
+describe.skipIf(!inject('postgres'))('a worker', () => {
+  let rig: Rig;
+  beforeEach(async () => {
+    rig = await openRig();
+  });
+  afterEach(async () => {
+    await rig.close();
+  });
+
+  it('takes a ticket, runs the three steps one after another, and records results of the specified shape', async () => {
+    rig.startWorker();
+    const id = await rig.submit('ok');
+    const job = await rig.finished(id);
+    expect(job).toMatchObject({
+      status: 'completed',
+      progress: 100,
+      attempt: 1,
+      failures: 0,
+      phase: null,
+      error: null,
+    });
+    expect(job.results).toMatchObject({
+      format: 'jpg',
+      key: expect.stringContaining(`/${revisionOf(id, 1)}/`) as string,
+    });
+    const steps = (await rig.notes()).map(({ step, what }) => `${step} ${what}`);
+    expect(steps).toEqual(['fetch', 'process', 'publish'].flatMap((step) => [`${step} begin`, `${step} end`]));
+    expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
+  });
+
+  it('publishes the top master playlist before a transcode is completed at 95 percent', async () => {
+    rig.startWorker();
+    const id = await rig.submit('ok', { type: 'video:transcode' });
+    const job = await rig.finished(id);
+    expect(job).toMatchObject({ status: 'completed', progress: 95 });
+    const master = await rig.media.get(masterKey(job.hash));
+    const lines = (await master?.body.toArray())?.join('') ?? '';
+    expect(lines).toContain(`\n${revisionOf(id, 1)}/video/r64_h264/playlist.m3u8\n`);
+  });
+
+  it('gives each step its own environment, and nothing of the worker’s', async () => {
+    process.env['PLANTED_CANARY'] = 'must not be passed on';
+    rig.startWorker();
+    await rig.finished(await rig.submit('env'));
+    delete process.env['PLANTED_CANARY'];
+    const begun = (await rig.notes()).filter(({ what }) => what === 'begin');
+    const all = 'HOME LANG LOG_LEVEL PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(' ');
+    const named = Object.fromEntries(begun.map(({ step, names }) => [step, names]));
+    expect(named).toEqual({
+      fetch: [...all, 'SOURCE_BUCKET'].toSorted(),
+      process: all,
+      publish: [...all, 'MEDIA_BUCKET'].toSorted(),
+    });
+  });
+
+  it('tries a transient failure again, counts it, and completes', async () => {
+    rig.startWorker();
+    const job = await rig.finished(await rig.submit('exit-20-1'));
+    expect(job).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
+  });
+
+  it('fails a job with the reported error once its attempts are used up', async () => {
+    rig.startWorker({ jobAttempts: 2 });
+    const job = await rig.finished(await rig.submit('exit-30'));
+    expect(job).toMatchObject({
+      status: 'failed',
+      attempt: 2,
+      results: null,
+      error: { code: 'resource_exhausted', retryable: true, attempt: 2 },
+    });
+  });
+
+  it('fails a job at once by a fault of its input', async () => {
+    rig.startWorker();
+    const job = await rig.finished(await rig.submit('exit-10'));
+    expect(job).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'corrupt_input', retryable: false } });
+  });
+
+  it('fails every stage of a full workflow whose source is at fault, and allows no retry', async () => {
+    rig.startWorker();
+    const job = await rig.finished(await rig.submit('exit-10', { type: 'video:full' }));
+    expect(job).toMatchObject({
+      status: 'failed',
+      results: {
+        stages: { source: { status: 'failed' }, cover: { status: 'failed' }, transcode: { status: 'failed' } },
+        retry_plan: { allowed: false },
+      },
+    });
+  });
+
+  it('does not complete a job whose manifest names an object that is not there', async () => {
+    rig.startWorker({ jobAttempts: 1 });
+    const job = await rig.finished(await rig.submit('lose', { type: 'video:transcode' }));
+    expect(job).toMatchObject({ status: 'failed', error: { code: 'storage_error' } });
+    expect(await rig.media.head(masterKey(job.hash))).toBeNull();
+  });
+
+  it('never runs more jobs of a queue at once than its pool has slots, and each attempt once', async () => {
+    const concurrency = { workerConcurrency: 2, largeWorkerConcurrency: 1, leaseMs: 15_000 };
+    rig.startWorker(concurrency);
+    rig.startWorker(concurrency);
+    const submit = (queue: 'default' | 'video:large') => rig.submit('slow-150', { queue });
+    const normal = await Promise.all(Array.from({ length: 10 }, () => submit('default')));
+    const large = await Promise.all(Array.from({ length: 4 }, () => submit('video:large')));
+    for (const id of [...normal, ...large])
+      expect(await rig.finished(id, 60_000)).toMatchObject({ status: 'completed' });
+    const notes = await rig.notes();
+    expect(mostAtOnce(notes, ({ job }) => normal.includes(job))).toBeLessThanOrEqual(4);
+    expect(mostAtOnce(notes, ({ job }) => large.includes(job))).toBeLessThanOrEqual(2);
+    const begun = notes.filter(({ what, step }) => what === 'begin' && step === 'process').map(({ job }) => job);
+    expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
+  });
+
+  it('gives its jobs up when it is stopped: their processes end, and the next worker takes them at no cost', async () => {
+    const first = rig.startWorker();
+    const id = await rig.submit('slow-60000');
+    const [begun] = await until(processes, (found) => found.length > 0);
+    await first.stop();
+    expect(isAlive(begun?.pid ?? 0)).toBe(false);
+    expect(await rig.workspaces()).toEqual([]);
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
+    rig.startWorker();
+    await until(processes, (found) => found.some(({ attempt }) => attempt === 2));
+  });
+
+  it('stops the processes of a cancelled job within five seconds', async () => {
+    rig.startWorker();
+    const id = await rig.submit('slow-60000');
+    const [begun] = await until(processes, (found) => found.length > 0);
+    const cancelledAt = Date.now();
+    const error = { code: 'cancelled' as const, message: 'cancelled', retryable: false, attempt: 1 };
+    const end = { status: 'cancelled' as const, results: null, error, eventId: crypto.randomUUID(), now: new Date() };
+    await rig.jobs.finish({ jobId: id, attempt: 1, ...end });
+    await until(
+      () => isAlive(begun?.pid ?? 0),
+      (alive) => !alive,
+    );
+    expect(Date.now() - cancelledAt).toBeLessThan(5_000);
+    expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
+    expect(await rig.find(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
+  });
+
+  it('stops what it runs once another worker has the job', async () => {
+    rig.startWorker();
+    const id = await rig.submit('slow-60000');
+    const [begun] = await until(processes, (found) => found.length > 0);
+    await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, delayMs: 60_000 });
+    await until(
+      () => isAlive(begun?.pid ?? 0),
+      (alive) => !alive,
+    );
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
+  });
+
+  it('finds a job whose ticket was lost', async () => {
+    const id = await rig.submit('ok', { ticket: false });
+    rig.startWorker();
+    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1 });
+  });
+
+  it('takes up a job whose worker has vanished, and counts no failure', async () => {
+    const id = await rig.submit('ok', { ticket: false });
+    await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'a worker that is no more', leaseMs: 500 });
+    rig.startWorker();
+    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+  });
+
+  async function processes() {
+    return (await rig.notes()).filter(({ what, step }) => what === 'begin' && step === 'process');
+  }
+});
