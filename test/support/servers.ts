@@ -116,7 +116,7 @@ export function findProgram(name: string): string | null {
 }
 
 /** A TCP port of the loopback address that nobody listened on a moment ago. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => {
     probe.once('error', reject);
