@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem, type RequestErrorCode, requestErrors } from '#domain/errors.ts';
 import { traceIdOf } from '#platform/telemetry/trace-context.ts';
-import { traceOf } from './hooks/tracing.ts';
+import { beginTrace, traceOf } from './hooks/tracing.ts';
 
 // Every refusal of the JSON API is one RFC 9457 problem document (decisions.md, "error body of the JSON APIs").
 
@@ -32,7 +32,7 @@ const codeOfFrameworkError: Readonly<Record<string, RequestErrorCode>> = {
 /** A problem as a caller may see it: anything but a known problem of a request becomes `internal_error`. */
 export function requestProblemOf(thrown: unknown): KnownProblem<RequestErrorCode> {
   if (isRequestProblem(thrown)) return thrown;
-  const { code, statusCode } = thrown as { code?: unknown; statusCode?: unknown };
+  const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? codeOfFrameworkError[code] : undefined;
   if (known !== undefined) return new KnownProblem(known, undefined, { cause: thrown });
   const isRefusal = typeof code === 'string' && code.startsWith('FST_') && isClientStatus(statusCode);
@@ -50,19 +50,22 @@ export function sendProblem(
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
-  const trace = traceOf(request);
+  const trace = traceOf(request) ?? beginTrace(request, reply);
   const path = request.url.split('?', 1)[0] ?? '';
+  // As bytes: to text the framework would add a charset, which this media type does not have (RFC 9457, section 6.1).
   return reply.send(
-    JSON.stringify({
-      type: `/docs#problem-${problem.code}`,
-      title: requestErrors[problem.code].publicMessage,
-      status,
-      detail: problem.message,
-      instance: path.slice(0, 256),
-      code: problem.code,
-      ...(trace === null ? {} : { trace_id: traceIdOf(trace) }),
-      ...(faults.length === 0 ? {} : { errors: faults }),
-    }),
+    Buffer.from(
+      JSON.stringify({
+        type: `/docs#problem-${problem.code}`,
+        title: requestErrors[problem.code].publicMessage,
+        status,
+        detail: problem.message,
+        instance: path.slice(0, 256),
+        code: problem.code,
+        trace_id: traceIdOf(trace),
+        ...(faults.length === 0 ? {} : { errors: faults }),
+      }),
+    ),
   );
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TraceContext } from '#domain/jobs/job.ts';
 import { readTraceContext, traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { type RunningSpan, startSpan } from '#platform/telemetry/tracing.ts';
@@ -16,13 +16,7 @@ declare module 'fastify' {
 export function addTracing(app: FastifyInstance): void {
   app.decorateRequest('span', null);
   app.addHook('onRequest', async (request, reply) => {
-    const route = routeLabel(request);
-    const { traceparent, tracestate } = request.headers;
-    const parent = readTraceContext(single(traceparent), single(tracestate));
-    const attributes = { 'http.request.method': request.method, 'http.route': route };
-    const span = startSpan(`${request.method} ${route}`, { parent, kind: 'server', attributes });
-    request.span = span;
-    reply.header('x-trace-id', traceIdOf(span.trace));
+    beginTrace(request, reply);
   });
   app.addHook('onResponse', async (request, reply) => {
     request.span?.setAttributes({ 'http.response.status_code': reply.statusCode });
@@ -31,6 +25,18 @@ export function addTracing(app: FastifyInstance): void {
   app.addHook('onError', async (request, reply, error) => {
     if (reply.statusCode >= 500) request.span?.fail(error);
   });
+}
+
+/** Begins the trace of a request; called for those that no hook has seen, since their address could not be read. */
+export function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceContext {
+  const route = routeLabel(request);
+  const { traceparent, tracestate } = request.headers;
+  const parent = readTraceContext(single(traceparent), single(tracestate));
+  const attributes = { 'http.request.method': request.method, 'http.route': route };
+  const span = startSpan(`${request.method} ${route}`, { parent, kind: 'server', attributes });
+  request.span = span;
+  reply.header('x-trace-id', traceIdOf(span.trace));
+  return span.trace;
 }
 
 /** The trace of a request as its ticket and its webhook carry it on; null before the first hook has run. */

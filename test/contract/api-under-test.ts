@@ -25,6 +25,7 @@ import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { startTracing } from '#platform/telemetry/tracing.ts';
 import { migratedDatabase } from '../support/databases.ts';
+import { startRedis } from '../support/servers.ts';
 
 // The API in this process, on a free port, over real parts: PostgreSQL always; Redis and S3 where this machine has them,
 // else the embedded parts behind the same ports.
@@ -72,7 +73,8 @@ export async function startApi(
   const database = openDatabase(testDatabase.url, { maxConnections: 5 });
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-api-'));
   const log = createLogger({ level: 'silent', name: 'test' });
-  const redis = inject('redis');
+  // One of its own: windows and tickets of other tests would count here, and this one may be stopped.
+  const redis = inject('redis') ? await startRedis() : null;
   const webDir = join(folder, 'web');
   await mkdir(webDir);
   await writeFile(join(webDir, 'index.html'), '<!doctype html><title>player</title>');
@@ -81,9 +83,9 @@ export async function startApi(
     jobs: new JobStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue: redis
-      ? openRedisTicketQueue({ url: ownRedisDatabase(redis.url), log })
+      ? openRedisTicketQueue({ url: redis.url, log })
       : openPostgresTicketQueue({ databaseUrl: testDatabase.url, log }),
-    keyValues: redis ? openRedisKeyValueStore({ url: ownRedisDatabase(redis.url) }) : openTableKeyValueStore(database),
+    keyValues: redis ? openRedisKeyValueStore({ url: redis.url }) : openTableKeyValueStore(database),
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
     database,
@@ -100,6 +102,7 @@ export async function startApi(
   const close = async () => {
     await app.close();
     await Promise.all([d.queue.close(), d.keyValues.close(), d.source.close(), d.media.close()]);
+    await redis?.stop();
     await database.close();
     await tracing.shutdown();
     await testDatabase.drop();
@@ -123,13 +126,6 @@ function defaultConfig(): ApiDependencies['config'] {
     keyRateLimitPerMinute: 10_000,
     webhook: { allowedCidrs: [], backoffMs: [0] },
   } as ApiDependencies['config'];
-}
-
-let redisDatabases = 0;
-
-/** Test files of one worker process share a server; each takes the next of its 16 databases. */
-function ownRedisDatabase(url: string): string {
-  return `${url}/${redisDatabases++ % 16}`;
 }
 
 async function newStorage(folder: string, name: string): Promise<StorageSettings> {

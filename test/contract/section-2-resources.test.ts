@@ -151,7 +151,13 @@ describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`'
     const first = await api.submit({ type: 'video:preview', hash: 'same', source: 's' });
     const options = { format: 'webp', fps: 10.0, width: 480, duration: 3, start_sec: 0 };
     const callback = 'https://example.com/';
-    const again = await api.submit({ options, source: 's', hash: 'same', callback_url: callback, type: 'video:preview' });
+    const again = await api.submit({
+      options,
+      source: 's',
+      hash: 'same',
+      callback_url: callback,
+      type: 'video:preview',
+    });
     expect([first.status, again.status]).toEqual([202, 200]);
     expect(again.json.job_id).toBe(first.json.job_id);
   });

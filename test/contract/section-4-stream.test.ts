@@ -1,0 +1,257 @@
+import { randomBytes } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+
+// Section 4, `GET /stream/{hash}/*`, and the rows on `/stream` in decisions.md.
+
+const hash = 'movie-1';
+const rev = '0123456789abcdef';
+const segment = randomBytes(3 * 1024 * 1024);
+const master = ['#EXTM3U', '#EXT-X-STREAM-INF:BANDWIDTH=1', `${rev}/video/r360_h264/playlist.m3u8`, ''].join('\n');
+const playlist = `#EXTM3U\n${'#EXTINF:6,\nseg_1.m4s\n'.repeat(200)}`;
+let api: ApiUnderTest;
+
+beforeAll(async () => {
+  api = await startApi();
+  await api.putMedia(masterKey(hash), master);
+  await api.putMedia(videoKey(hash, rev, 'video/r360_h264/playlist.m3u8'), playlist);
+  await api.putMedia(videoKey(hash, rev, 'video/r360_h264/seg_1.m4s'), segment);
+  await api.putMedia(videoKey(hash, rev, 'video/r360_h264/init.mp4'), 'init of a video');
+  await api.putMedia(videoKey(hash, rev, 'audio/audio_en_aac_2ch/init.mp4'), 'init of an audio');
+  await api.putMedia(videoKey(hash, rev, 'cover.jpg'), 'jpg');
+  await api.putMedia(videoKey(hash, rev, 'preview.webp'), 'webp');
+  await api.putMedia(videoKey(hash, rev, 'preview.gif'), 'gif');
+  await api.putMedia(videoKey(hash, rev, 'manifest.mpd'), 'mpd');
+  await api.putMedia(videoKey(hash, rev, 'empty.mp4'), '');
+});
+afterAll(() => api.close());
+
+describe('"Proxies objects from the media bucket"', () => {
+  it.each([
+    ['master.m3u8', 'application/vnd.apple.mpegurl'],
+    [`${rev}/video/r360_h264/playlist.m3u8`, 'application/vnd.apple.mpegurl'],
+    [`${rev}/video/r360_h264/seg_1.m4s`, 'video/iso.segment'],
+    [`${rev}/video/r360_h264/init.mp4`, 'video/mp4'],
+    [`${rev}/audio/audio_en_aac_2ch/init.mp4`, 'audio/mp4'],
+    [`${rev}/cover.jpg`, 'image/jpeg'],
+    [`${rev}/preview.webp`, 'image/webp'],
+  ])('%s comes as %s, with the specified headers', async (path, contentType) => {
+    const answer = await api.raw(`/stream/${hash}/${path}`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe(contentType);
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('etag')).toMatch(/^"[^"]+"$/);
+    expect(Number(answer.headers.get('content-length'))).toBe(answer.bytes.length);
+  });
+
+  it('gives the bytes of a segment as they are stored', async () => {
+    const answer = await api.raw(`/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`);
+    expect(answer.bytes.equals(segment)).toBe(true);
+  });
+
+  it.each([
+    ['video/r360_h264/playlist.m3u8', playlist],
+    ['video/r360_h264/init.mp4', 'init of a video'],
+    ['audio/audio_en_aac_2ch/init.mp4', 'init of an audio'],
+  ])('the specified shape %s is an alias into the current revision', async (path, body) => {
+    expect((await api.raw(`/stream/${hash}/${path}`)).text).toBe(body);
+  });
+
+  it('an alias follows the master to a newer revision, while the older one still plays', async () => {
+    const newer = 'fedcba9876543210';
+    await api.putMedia(videoKey('moving', rev, 'video/r1_h264/init.mp4'), 'old');
+    await api.putMedia(videoKey('moving', newer, 'video/r1_h264/init.mp4'), 'new');
+    for (const [current, body] of [
+      [rev, 'old'],
+      [newer, 'new'],
+    ]) {
+      await api.putMedia(masterKey('moving'), `#EXTM3U\n${current}/video/r1_h264/playlist.m3u8\n`);
+      expect((await api.raw('/stream/moving/video/r1_h264/init.mp4')).text).toBe(body);
+    }
+    expect((await api.raw(`/stream/moving/${rev}/video/r1_h264/init.mp4`)).text).toBe('old');
+  });
+});
+
+describe('"Missing object: 404", and errors are not kept by caches', () => {
+  it.each([
+    [`${hash}/${rev}/nothing.mp4`, 404],
+    ['nobody/master.m3u8', 404],
+    ['nobody/video/r360_h264/init.mp4', 404],
+    [hash, 404],
+    [`${hash}/${rev}/preview.gif`, 404],
+    [`${hash}/${rev}/manifest.mpd`, 404],
+    [`${hash}/${rev}/cover.JPG`, 404],
+    [`${hash}/${rev}/cover`, 404],
+    ['bad hash/master.m3u8'.replace(' ', '%20'), 404],
+    [`${hash}/${'x'.repeat(10_000)}.mp4`, 404],
+    [`${hash}/${'a/'.repeat(4000)}b.mp4`, 404],
+  ])('/stream/%s', async (path, status) => {
+    const answer = await api.raw(`/stream/${path}`);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.json).toMatchObject({ status, code: 'not_found' });
+  });
+});
+
+describe('"Paths containing `..` are rejected": 400, told on the decoded path', () => {
+  it.each([
+    `${hash}/../${hash}/master.m3u8`,
+    `${hash}/${rev}/../master.m3u8`,
+    `${hash}/%2e%2e/x.m3u8`,
+    `${hash}/%252e%252e/x.m3u8`,
+    `${hash}/a..b.m3u8`,
+    `${hash}/..%2fmaster.m3u8`,
+    `..%2f..%2fetc/passwd.mp4`,
+    `${hash}\\master.m3u8`,
+    `${hash}/a%5cmaster.m3u8`,
+    `${hash}/a%00.m3u8`,
+    `${hash}/a%2500.m3u8`,
+    `${hash}//master.m3u8`,
+    `/${hash}/master.m3u8`,
+    `${hash}/%2fmaster.m3u8`,
+    `${hash}/`,
+    `${hash}/%zz.m3u8`,
+    `${hash}/%c3.m3u8`,
+  ])('/stream/%s', async (path) => {
+    const answer = await api.raw(`/stream/${path}`);
+    expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('is not led astray by another spelling of the route itself', async () => {
+    expect((await api.raw(`/%73tream/${hash}/..%2fx.m3u8`)).status).toBeGreaterThanOrEqual(400);
+    expect((await api.raw(`/stream/${hash}/master.m3u8?x=/../..`)).status).toBe(200);
+  });
+});
+
+describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
+  const path = `/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`;
+  const get = (headers: Record<string, string>, method = 'GET') => api.raw(path, { headers, method });
+
+  it('HEAD tells what GET would, without the body', async () => {
+    const [head, whole] = [await get({}, 'HEAD'), await get({})];
+    expect([head.status, head.bytes.length]).toEqual([200, 0]);
+    for (const name of ['content-length', 'content-type', 'etag', 'cache-control', 'accept-ranges'])
+      expect(head.headers.get(name)).toBe(whole.headers.get(name));
+  });
+
+  it.each([
+    ['bytes=0-0', 0, 0],
+    ['bytes=100-199', 100, 199],
+    [`bytes=${segment.length - 5}-`, segment.length - 5, segment.length - 1],
+    ['bytes=-7', segment.length - 7, segment.length - 1],
+    [`bytes=5-${segment.length + 100}`, 5, segment.length - 1],
+  ])('%s is one range: 206', async (range, start, end) => {
+    const answer = await get({ range });
+    expect(answer.status).toBe(206);
+    expect(answer.headers.get('content-range')).toBe(`bytes ${start}-${end}/${segment.length}`);
+    expect(answer.bytes.equals(segment.subarray(start, end + 1))).toBe(true);
+  });
+
+  it.each([`bytes=${segment.length}-`, 'bytes=-0'])('%s cannot be met: 416', async (range) => {
+    const answer = await get({ range });
+    expect(answer.status).toBe(416);
+    expect(answer.headers.get('content-range')).toBe(`bytes */${segment.length}`);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it.each(['bytes=0-1,4-5', 'bytes=9-1', 'lines=0-1', 'bytes=x-'])('%s gets the whole object', async (range) => {
+    const answer = await get({ range });
+    expect([answer.status, answer.bytes.length]).toEqual([200, segment.length]);
+  });
+
+  it('If-Range gives the range of the same object only', async () => {
+    const etag = (await get({}, 'HEAD')).headers.get('etag') ?? '';
+    expect((await get({ range: 'bytes=0-1', 'if-range': etag })).status).toBe(206);
+    expect((await get({ range: 'bytes=0-1', 'if-range': '"other"' })).status).toBe(200);
+  });
+
+  it('If-None-Match with the ETag answers 304 without a body', async () => {
+    const etag = (await get({}, 'HEAD')).headers.get('etag') ?? '';
+    const answer = await get({ 'if-none-match': `"x", ${etag}` });
+    expect([answer.status, answer.bytes.length, answer.headers.get('etag')]).toEqual([304, 0, etag]);
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect((await get({ 'if-none-match': '"x"' })).status).toBe(200);
+  });
+
+  it('OPTIONS allows reading from any page', async () => {
+    const answer = await get({ origin: 'https://a.test', 'access-control-request-headers': 'range' }, 'OPTIONS');
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-allow-methods')).toContain('GET');
+    expect(answer.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('range');
+  });
+
+  it('compresses playlists, and nothing else', async () => {
+    const headers = { 'accept-encoding': 'gzip' };
+    const plain = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`);
+    const answer = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`, { headers });
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(gunzipSync(answer.bytes).toString()).toBe(playlist);
+    expect(answer.headers.get('etag')).not.toBe(plain.headers.get('etag'));
+    for (const { headers: sent } of [plain, answer]) expect(sent.get('vary')).toContain('Accept-Encoding');
+    const etag = answer.headers.get('etag') ?? '';
+    const again = { headers: { ...headers, 'if-none-match': etag } };
+    expect((await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`, again)).status).toBe(304);
+    expect((await get(headers)).headers.has('content-encoding')).toBe(false);
+  });
+
+  it('an empty object is an answer of no bytes', async () => {
+    const answer = await api.raw(`/stream/${hash}/${rev}/empty.mp4`);
+    expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '0']);
+  });
+});
+
+describe('clients that go away', () => {
+  it('a client that reads slowly or leaves holds up nobody, and the reading of its object ends', async () => {
+    let opened = 0;
+    let ended = 0;
+    const { media } = api.d;
+    const watched: ObjectStore = {
+      head: (...args) => media.head(...args),
+      put: (...args) => media.put(...args),
+      list: (...args) => media.list(...args),
+      delete: (...args) => media.delete(...args),
+      ping: (...args) => media.ping(...args),
+      // The bucket is the other API's, which closes it.
+      close: () => Promise.resolve(),
+      get: async (...args) => {
+        const found = await media.get(...args);
+        opened += found === null ? 0 : 1;
+        found?.body.once('close', () => ended++);
+        return found;
+      },
+    };
+    const other = await startApi({}, { media: watched });
+    try {
+      const path = `/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`;
+      for (let i = 0; i < 5; i++) {
+        const { port } = new URL(other.url);
+        const request = httpRequest({ host: '127.0.0.1', port, path, agent: false });
+        request.on('error', () => {});
+        request.end();
+        const [response] = await new Promise<[{ once: typeof request.once }]>((resolve) =>
+          request.once('response', (...args) => resolve(args as never)),
+        );
+        await new Promise((resolve) => response.once('data', resolve));
+        request.destroy();
+      }
+      for (let waited = 0; ended < opened && waited < 5000; waited += 20) await sleep(20);
+      expect([opened, ended]).toEqual([5, 5]);
+      expect((await other.raw(path)).bytes.equals(segment)).toBe(true);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+it('object keys have "the shape `videos/<prefix>/<hash>/...`, where `<prefix>` is two characters"', () => {
+  expect(videoRoot(hash)).toMatch(/^videos\/[0-9a-f]{2}\/movie-1$/);
+});

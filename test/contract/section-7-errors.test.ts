@@ -1,0 +1,204 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+
+// Section 7, "Errors".
+
+let api: ApiUnderTest;
+let counter = 0;
+const thumbnail = () => ({ type: 'image:thumbnail', hash: `e${counter++}`, source: 'a.jpg' });
+
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.close());
+
+describe('`POST /api/jobs` 400: "invalid JSON"', () => {
+  it.each([
+    ['nothing', ''],
+    ['half an object', '{"type":"video:cover"'],
+    ['a word', 'undefined'],
+    ['single quotes', "{'type':'video:cover'}"],
+    ['a trailing comma', '{"type":"video:cover",}'],
+    ['a comment', '{"type":"video:cover"/**/}'],
+    ['two values', '{}{}'],
+    ['NaN', '{"type":NaN}'],
+    ['a raw control character', '{"type":"a\u0001"}'],
+    ['a byte order mark', '\ufeff{}'],
+    ['a leading zero', '{"a":01}'],
+  ])('%s', async (_, body) => {
+    const answer = await api.submit(body);
+    expect(answer.status).toBe(400);
+    expect(['invalid_json', 'invalid_request']).toContain(answer.json.code);
+  });
+
+  it('bytes that are no UTF-8', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const body = Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]);
+    const answer = await api.call('/api/jobs', { method: 'POST', headers, body });
+    expect([answer.status, answer.json.code]).toEqual([400, 'invalid_json']);
+  });
+
+  it.each([
+    ['nested deeply', '['.repeat(100_000) + ']'.repeat(100_000)],
+    ['with a prototype', '{"__proto__":{"type":"image:thumbnail","hash":"h","source":"s"}}'],
+    ['with a constructor', '{"constructor":{"prototype":{"type":"image:thumbnail"}}}'],
+    [
+      'with numbers over all bounds',
+      '{"type":"video:cover","hash":"h","source":"s","options":{"timestamp_sec":1e999}}',
+    ],
+  ])('valid JSON %s is refused, and harmless', async (_, body) => {
+    expect((await api.submit(body)).status).toBe(400);
+    expect(({} as Record<string, unknown>)['type']).toBeUndefined();
+  });
+
+  it('a name that is given twice has its last value, in what is checked and in what is used', async () => {
+    const { hash } = thumbnail();
+    const body = `{"type":"image:thumbnail","hash":"../x","source":"a.jpg","hash":"${hash}"}`;
+    const answer = await api.submit(body);
+    expect([answer.status, answer.json.hash]).toEqual([202, hash]);
+  });
+});
+
+describe('`POST /api/jobs`: other bodies', () => {
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'application/merge-patch+json'])(
+    '%s is answered with 415',
+    async (contentType) => {
+      const answer = await api.submit(JSON.stringify(thumbnail()), { 'content-type': contentType });
+      expect([answer.status, answer.json.code]).toEqual([415, 'unsupported_media_type']);
+    },
+  );
+
+  it('takes a charset, and refuses a compressed body', async () => {
+    const withCharset = { 'content-type': 'application/json; charset=utf-8' };
+    expect((await api.submit(thumbnail(), withCharset)).status).toBe(202);
+    expect((await api.submit(thumbnail(), { 'content-encoding': 'gzip' })).status).toBe(415);
+  });
+
+  it('a body over 1 MiB is answered with 413', async () => {
+    const answer = await api.submit(JSON.stringify({ ...thumbnail(), x: 'x'.repeat(1024 * 1024) }));
+    expect([answer.status, answer.json.code]).toEqual([413, 'body_too_large']);
+  });
+});
+
+describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
+  it('a queue that refuses: 500, and the same request again finds the one job and queues it', async () => {
+    const { add } = api.d.queue;
+    const submission = thumbnail();
+    api.d.queue.add = () => Promise.reject(new Error('connect ECONNREFUSED redis.internal:6379'));
+    try {
+      for (let i = 0; i < 2; i++) {
+        const refused = await api.submit(submission);
+        expect([refused.status, refused.json.code]).toEqual([500, 'internal_error']);
+        expect(refused.text).not.toContain('redis.internal');
+      }
+    } finally {
+      api.d.queue.add = add;
+    }
+    const before = (await api.d.queue.depth()).default.pending;
+    const again = await api.submit(submission);
+    expect([again.status, again.json.status]).toEqual([200, 'queued']);
+    expect((await api.d.queue.depth()).default.pending).toBe(before + 1);
+    const { rows } = await api.d.database.pool.query('select 1 from jobs where hash = $1', [submission.hash]);
+    expect(rows).toHaveLength(1);
+  });
+
+  it('a database that fails: 500 and no ticket', async () => {
+    const { insertOrFind } = api.d.jobs;
+    const before = (await api.d.queue.depth()).default.pending;
+    api.d.jobs.insertOrFind = () => Promise.reject(new Error('relation "jobs" does not exist'));
+    try {
+      const answer = await api.submit(thumbnail());
+      expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
+      expect(answer.text).not.toContain('relation');
+    } finally {
+      api.d.jobs.insertOrFind = insertOrFind;
+    }
+    expect((await api.d.queue.depth()).default.pending).toBe(before);
+  });
+});
+
+describe('`GET /api/key/{hash}`', () => {
+  const authorization = (hash: string) =>
+    `Bearer ${signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret)}`;
+  const ask = (hash: string, path = `/api/key/${hash}`) =>
+    api.raw(path, { headers: { authorization: authorization(hash) } });
+
+  it('200: "token verified, key returned": "raw 16 bytes … `application/octet-stream`"', async () => {
+    const { key } = await api.d.contentKeys.findOrCreate('k1');
+    const answer = await ask('k1');
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/octet-stream');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.bytes.equals(key)).toBe(true);
+  });
+
+  it('500: "unwrap failure", which says nothing of the reason', async () => {
+    await api.d.contentKeys.findOrCreate('k2');
+    await api.d.database.pool.query("update content_keys set hash = 'k3' where hash = 'k2'");
+    const answer = await ask('k3');
+    expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
+    expect(answer.json.detail).toBe('An internal error occurred.');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('answers the preflight of a page that sends Authorization', async () => {
+    const headers = { origin: 'https://app.test', 'access-control-request-headers': 'authorization' };
+    const answer = await api.raw('/api/key/k1', { method: 'OPTIONS', headers });
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get('access-control-allow-headers')).toContain('Authorization');
+  });
+
+  it('`/clearkey` answers the same token with the W3C ClearKey licence', async () => {
+    const { kid, key } = await api.d.contentKeys.findOrCreate('k1');
+    const answer = await ask('k1', '/api/key/k1/clearkey');
+    const b64 = (bytes: Buffer) => bytes.toString('base64url');
+    expect(answer.json).toEqual({
+      keys: [{ kty: 'oct', kid: b64(Buffer.from(kid, 'hex')), k: b64(key) }],
+      type: 'temporary',
+    });
+    expect((await api.raw('/api/key/k1/clearkey')).status).toBe(401);
+    expect((await ask('k2', '/api/key/k1/clearkey')).status).toBe(403);
+  });
+});
+
+describe('error bodies of the JSON API (decisions.md)', () => {
+  it('are problem documents with the trace id of the answer', async () => {
+    const answer = await api.call('/api/jobs/none?x=1');
+    expect(answer.json).toEqual({
+      type: '/docs#problem-not_found',
+      title: 'There is nothing at this address.',
+      status: 404,
+      detail: 'There is no such job.',
+      instance: '/api/jobs/none',
+      code: 'not_found',
+      trace_id: answer.headers.get('x-trace-id'),
+    });
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it.each([
+    ['a header over the limit', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['no HTTP at all', 'hello\r\n\r\n', 400],
+    ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['two lengths', 'POST /api/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+  ])('%s is answered with a status', async (_, bytes, status) => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.write(bytes));
+      let received = '';
+      socket.on('data', (chunk) => (received += String(chunk)));
+      socket.on('close', () => resolve(received));
+      socket.on('error', reject);
+      socket.setTimeout(5000, () => socket.destroy());
+    });
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
+  it('no answer holds the key that was sent', async () => {
+    const answer = await api.call('/nowhere', { headers: { 'x-api-key': apiKey } });
+    expect(answer.text).not.toContain(apiKey);
+  });
+});

@@ -1,0 +1,115 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
+
+// Section 8, "Limits".
+
+let api: ApiUnderTest;
+afterEach(() => api.close());
+const thumbnail = (n: number) => ({ type: 'image:thumbnail', hash: `l${n}`, source: 'a.jpg' });
+
+describe('"API rate limit … per API key, fixed window, backed by the key-value store"', () => {
+  it('applies to "`POST /api/jobs` and retry requests", tells what is left, and answers 429 over it', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 5 });
+    const left = [];
+    for (let n = 0; n < 3; n++) {
+      const answer = await api.submit(thumbnail(n));
+      expect(answer.status).toBe(202);
+      expect(answer.headers.get('ratelimit-policy')).toBe('"api";q=5;w=60');
+      left.push(/^"api";r=(\d+);t=(\d+)$/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
+    }
+    // Requests that fail validation count, and so do retries.
+    const invalid = await api.submit({});
+    left.push(/r=(\d+)/.exec(invalid.headers.get('ratelimit') ?? '')?.[1]);
+    const retry = await api.call('/api/jobs/none/retry', { method: 'POST' });
+    left.push(/r=(\d+)/.exec(retry.headers.get('ratelimit') ?? '')?.[1]);
+    expect(left).toEqual(['4', '3', '2', '1', '0']);
+
+    const over = await api.submit(thumbnail(9));
+    expect([over.status, over.json.code]).toEqual([429, 'rate_limited']);
+    const seconds = Number(over.headers.get('retry-after'));
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(60);
+    expect(over.headers.get('ratelimit')).toBe(`"api";r=0;t=${seconds}`);
+    expect((await api.call('/api/jobs/none/retry', { method: 'POST' })).status).toBe(429);
+    // Reading is not limited.
+    expect((await api.call('/api/jobs/none')).status).toBe(404);
+    // Another key has a window of its own.
+    expect((await api.submit(thumbnail(9), { 'x-api-key': olderApiKey })).status).toBe(202);
+  });
+
+  it('is 30 a minute unless told otherwise: see the configuration', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 30 });
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => api.submit(thumbnail(n))));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(30);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
+  });
+
+  it('failed authentication does not spend the quota of a valid key', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 2 });
+    for (let n = 0; n < 5; n++) {
+      const refused = await api.submit(thumbnail(n), { 'x-api-key': 'wrong' });
+      expect(refused.status).toBe(401);
+      expect(refused.headers.get('ratelimit-policy')).toBe('"api";q=2;w=60');
+    }
+    expect((await api.submit(thumbnail(1))).headers.get('ratelimit')).toMatch(/^"api";r=1;/);
+  });
+
+  it('falls back to a window in this process when the key-value store fails, and counts that', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 2, keyRateLimitPerMinute: 2 });
+    api.d.keyValues.hit = () => Promise.reject(new Error('gone'));
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await api.submit(thumbnail(n))).status);
+    for (let n = 0; n < 3; n++) statuses.push((await api.raw('/api/key/h')).status);
+    expect(statuses).toEqual([202, 202, 429, 401, 401, 429]);
+    const { text } = await api.raw('/metrics');
+    expect(text).toContain('svc_rate_limit_fallbacks_total{limit="api"} 3');
+    expect(text).toContain('svc_rate_limit_fallbacks_total{limit="key"} 3');
+  });
+});
+
+describe('"Key rate limit … keyed by Bearer token or remote IP"', () => {
+  const token = (hash: string) => signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
+  const ask = (bearer: string, headers: Record<string, string> = {}) =>
+    api.raw('/api/key/h', { headers: { authorization: `Bearer ${bearer}`, ...headers } });
+
+  it('gives each signed token a window, and all made-up ones that of the address', async () => {
+    api = await startApi({ keyRateLimitPerMinute: 3 });
+    await api.d.contentKeys.findOrCreate('h');
+    const mine = token('h');
+    const statuses = [];
+    for (let n = 0; n < 4; n++) statuses.push((await ask(mine)).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const madeUp = [];
+    for (let n = 0; n < 4; n++) madeUp.push((await ask(`made-up.${n}`)).status);
+    expect(madeUp).toEqual([403, 403, 403, 429]);
+    // Without a token the address counts too; another token is not touched by that.
+    expect((await api.raw('/api/key/h')).status).toBe(429);
+    const other = await ask(token('other'));
+    expect(other.status).toBe(403);
+    expect(other.headers.get('ratelimit')).toMatch(/^"key";r=2;t=\d+$/);
+  });
+
+  it('429 on the key endpoint can be read by a page, and is not kept by caches', async () => {
+    api = await startApi({ keyRateLimitPerMinute: 1 });
+    await ask('x.y');
+    const answer = await ask('x.y');
+    expect([answer.status, answer.json.code]).toEqual([429, 'rate_limited']);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-expose-headers')).toContain('Retry-After');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('believes X-Forwarded-For only from a trusted proxy', async () => {
+    api = await startApi({ keyRateLimitPerMinute: 1 });
+    expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.1' })).status).toBe(403);
+    expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(429);
+    await api.close();
+    api = await startApi({ keyRateLimitPerMinute: 1, trustedProxies: ['127.0.0.0/8'] });
+    expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.1' })).status).toBe(403);
+    expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(403);
+    expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(429);
+    // What the client itself put in front is not believed: the address nearest to the proxy is the client's.
+    expect((await ask('x.y', { 'x-forwarded-for': '203.0.113.9, 192.0.2.2' })).status).toBe(429);
+  });
+});
