@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { countTests } from './test-counts.ts';
+
+// node scripts/count-tests.ts REPORT STATUS: prints `passed failed skipped` from vitest's JSON report and exit status.
+
+const [path = '', status = ''] = process.argv.slice(2);
+let report: string | undefined;
+try {
+  report = readFileSync(path, 'utf8');
+} catch {
+  // A run that ended before its end leaves no report; countTests counts that as a failure.
+}
+const { passed, failed, skipped } = countTests(report, Number(status));
+process.stdout.write(`${passed} ${failed} ${skipped}\n`);

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { countTests } from './test-counts.ts';
+
+const clean = {
+  success: true,
+  numPassedTests: 3,
+  numFailedTests: 0,
+  numPendingTests: 0,
+  numTodoTests: 0,
+  testResults: [{ status: 'passed', assertionResults: [{ status: 'passed' }] }],
+};
+const fileThatDoesNotLoad = { status: 'failed', assertionResults: [] };
+const fileWithAFailedTest = { status: 'failed', assertionResults: [{ status: 'passed' }, { status: 'failed' }] };
+
+test.each([
+  ['a clean run', clean, 0, { passed: 3, failed: 0, skipped: 0 }],
+  [
+    'skipped and todo tests, which are not passed',
+    { ...clean, numPendingTests: 2, numTodoTests: 1 },
+    0,
+    { passed: 3, failed: 0, skipped: 3 },
+  ],
+  [
+    'a failed test, once',
+    { ...clean, success: false, numFailedTests: 1, testResults: [fileWithAFailedTest] },
+    1,
+    { passed: 3, failed: 1, skipped: 0 },
+  ],
+  [
+    'a file that does not load as failed',
+    { ...clean, success: false, testResults: [...clean.testResults, fileThatDoesNotLoad] },
+    1,
+    { passed: 3, failed: 1, skipped: 0 },
+  ],
+  [
+    'a failed test and a file that does not load as two',
+    { ...clean, success: false, numFailedTests: 1, testResults: [fileWithAFailedTest, fileThatDoesNotLoad] },
+    1,
+    { passed: 3, failed: 2, skipped: 0 },
+  ],
+  ['an error outside of every test as failed', clean, 1, { passed: 3, failed: 1, skipped: 0 }],
+  [
+    'a run without any test as failed',
+    { ...clean, numPassedTests: 0, testResults: [] },
+    0,
+    { passed: 0, failed: 1, skipped: 0 },
+  ],
+])('it counts %s', (_what, report, status, counts) => {
+  expect(countTests(JSON.stringify(report), status)).toEqual(counts);
+});
+
+test.each([
+  ['no report', undefined],
+  ['a report cut short', '{"success": true, "numPassed'],
+])('%s is one failure, whatever the exit status', (_what, json) => {
+  expect(countTests(json, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+});

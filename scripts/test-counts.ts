@@ -1,0 +1,37 @@
+interface Report {
+  success: boolean;
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+  numTodoTests: number;
+  testResults: { status: string; assertionResults: { status: string }[] }[];
+}
+
+/**
+ * What a run of vitest did. What fails outside a test counts as failed too: a file that does not load, an error that
+ * nobody caught, a run that left no report, a run without any test.
+ *
+ * @param json what vitest's JSON reporter wrote; undefined when it wrote nothing
+ * @param status vitest's exit status
+ */
+export function countTests(json: string | undefined, status: number) {
+  const report = parse(json);
+  if (!report) return { passed: 0, failed: 1, skipped: 0 };
+  const filesFailedOutsideTests = report.testResults.filter(
+    (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
+  ).length;
+  const passed = report.numPassedTests;
+  const skipped = report.numPendingTests + report.numTodoTests;
+  const failed = report.numFailedTests + filesFailedOutsideTests;
+  const wentWrong = status !== 0 || !report.success || passed === 0;
+  return { passed, failed: failed === 0 && wentWrong ? 1 : failed, skipped };
+}
+
+function parse(json: string | undefined): Report | undefined {
+  try {
+    return json === undefined ? undefined : (JSON.parse(json) as Report);
+  } catch {
+    // Cut off in the middle of writing.
+    return undefined;
+  }
+}
