@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts';
+import type { JobError } from '#domain/jobs/job-error.ts';
+import { isFinal, type JobStatus } from '#domain/jobs/status.ts';
+
+// The REST API as a caller sees it.
+
+export interface ApiAccess {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly signal: AbortSignal;
+}
+
+/** The answer of `GET /api/jobs/{id}`, as far as it is read here. */
+export interface JobAnswer<T extends JobType = JobType> {
+  readonly job_id: string;
+  readonly type: T;
+  readonly hash: string;
+  readonly status: JobStatus;
+  readonly phase: string | null;
+  readonly progress: number;
+  readonly error: JobError | null;
+  readonly results: JobResults<T> | null;
+}
+
+/** What is submitted; options left out get their defaults. */
+export interface NewJob<T extends JobType> {
+  readonly type: T;
+  readonly hash: string;
+  readonly source: string;
+  readonly options: { readonly [K in keyof JobOptions<T>]?: Partial<JobOptions<T>[K]> };
+}
+
+/** Submits a job that is new, and returns its id. @throws Error with what the service says against it */
+export async function submitJob<T extends JobType>(job: NewJob<T>, api: ApiAccess): Promise<string> {
+  const response = await fetch(`${api.baseUrl}/api/jobs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': api.apiKey },
+    body: JSON.stringify(job),
+    signal: api.signal,
+  });
+  const body = await response.text();
+  if (response.status !== 202) throw new Error(`${job.type} was not accepted: ${response.status} ${body}`);
+  return (JSON.parse(body) as { job_id: string }).job_id;
+}
+
+export async function getJob(jobId: string, api: ApiAccess): Promise<JobAnswer> {
+  const headers = { 'x-api-key': api.apiKey };
+  const response = await fetch(`${api.baseUrl}/api/jobs/${jobId}`, { headers, signal: api.signal });
+  const body = await response.text();
+  if (response.status !== 200) throw new Error(`job ${jobId} was answered ${response.status}: ${body}`);
+  return JSON.parse(body) as JobAnswer;
+}
+
+/** Looks at a job until it is over. @throws Error when it did not complete */
+export async function waitForJob<T extends JobType>(
+  jobId: string,
+  api: ApiAccess,
+  onJob: (job: JobAnswer) => void = () => {},
+): Promise<JobAnswer<T> & { readonly results: JobResults<T> }> {
+  for (;;) {
+    const job = await getJob(jobId, api);
+    onJob(job);
+    if (job.status === 'completed' && job.results !== null) return job as JobAnswer<T> & { results: JobResults<T> };
+    if (isFinal(job.status)) throw new Error(`${job.type} ${job.status}: ${whyFailed(job)}`);
+    await sleep(300, undefined, { signal: api.signal });
+  }
+}
+
+function whyFailed({ error }: JobAnswer): string {
+  if (error === null) return 'the job does not say why';
+  const tail = error.details?.log_tail?.trim().split('\n').at(-1);
+  return `${error.code}: ${error.message}${tail === undefined ? '' : ` (${tail})`}`;
+}

@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { checkEncryptedStream, checkObjects } from './check.ts';
+import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
+import { type ApiAccess, type JobAnswer, submitJob, waitForJob } from './jobs.ts';
+import { createProgressBars } from './progress.ts';
+import { makeSources, type Sources } from './sample.ts';
+import { choosePort, type Service, startService } from './service.ts';
+
+/**
+ * The demo (`make demo`): a video goes in, an encrypted stream plays.
+ *
+ * Environment: `ONCE=1` ends by itself after the checks; `INPUT=clip.mp4` takes a file of the user's; `PORT=3000`.
+ * Exit codes: 0 all is well (or stopped by Ctrl-C once it was), 1 something failed, 130 stopped on the way.
+ */
+
+const checkout = resolve(import.meta.dirname, '..');
+const tokenLifetimeSec = 12 * 60 * 60;
+const output = process.stdout;
+const say = (line: string) => void output.write(`${line}\n`);
+
+async function main(): Promise<void> {
+  const stopping = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      // The second one is a wish to be out at once; the service's guard cleans up.
+      if (stopping.signal.aborted) process.exit(130);
+      stopping.abort(new Error(`stopped by ${name}`));
+    });
+  }
+  let isDone = false;
+  let service: Service | undefined;
+  try {
+    const data = await openDataFolder(checkout);
+    const secrets = await readOrMakeSecrets(data);
+    const { env } = process;
+    const sources = await makeSources({ bucket: data.source, input: env['INPUT'], env, signal: stopping.signal, say });
+    const port = await choosePort(env['PORT']);
+    say('starting the service on a database, a queue and buckets of its own');
+    service = await startService({ checkout, data, secrets, port, env, signal: stopping.signal });
+    const signal = AbortSignal.any([stopping.signal, service.ended]);
+    await show({ service, data, secrets, sources, signal });
+    isDone = true;
+    if (env['ONCE'] !== '1') {
+      say('\nIt runs until you press Ctrl-C.');
+      await untilAborted(signal);
+      if (service.ended.aborted) throw service.ended.reason;
+    }
+  } catch (error) {
+    const isStopped = stopping.signal.aborted;
+    process.exitCode = isStopped ? 130 : 1;
+    process.stderr.write(`demo: ${isStopped ? 'stopped' : `failed: ${reasonOf(error)}`}\n`);
+  }
+  if (service !== undefined) {
+    if (isDone && stopping.signal.aborted) say('stopping');
+    await service.stop();
+  }
+}
+
+interface Running {
+  readonly service: Service;
+  readonly data: DataFolder;
+  readonly secrets: Secrets;
+  readonly sources: Sources;
+  readonly signal: AbortSignal;
+}
+
+/** Runs both jobs, checks what came of them, and prints where it can be seen. */
+async function show({ service: { baseUrl }, data, secrets, sources, signal }: Running): Promise<void> {
+  // Of this run alone: an equal submission would be answered with what an earlier run made.
+  const run = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(2).toString('hex')}`;
+  const hash = `demo-video-${run}`;
+  const api: ApiAccess = { baseUrl, apiKey: secrets.values.API_KEY, signal };
+  const { image, video } = await runJobs({ hash, imageHash: `demo-image-${run}`, sources, api });
+
+  const token = signPlaybackToken({ hash, exp: nowSec() + tokenLifetimeSec }, secrets.values.KEY_TOKEN_SECRET);
+  const workDir = await mkdtemp(join(data.work, 'check-'));
+  const media = openObjectStore({ bucket: `file:${data.media}`, dir: data.media });
+  const { env } = process;
+  const tools = { ffmpeg: findProgram('ffmpeg', env), packager: findProgram('packager', env) };
+  const { streaming, encryption, video_tracks, audio_tracks, source } = video.results;
+  if (!streaming || !encryption || !video_tracks || !audio_tracks || !source)
+    throw new Error('the results of video:full are without a stream');
+  try {
+    const images = await checkObjects(image.results, media, { baseUrl, hash: image.hash, signal });
+    const others = await checkObjects(video.results, media, { baseUrl, hash, signal });
+    say(`checked ${images + others} objects: all there`);
+    const results = { video_tracks, audio_tracks, encryption, source };
+    const renditions = await checkEncryptedStream({ baseUrl, hash, token, results, tools, workDir, signal });
+    const sizes = video_tracks.map(({ height }) => `${height}p`).join(', ');
+    const languages = audio_tracks.map(({ language }) => language).join(', ');
+    say(`checked ${renditions.length} encrypted renditions (${sizes}; ${languages}): they decrypt and decode`);
+  } finally {
+    await media.close();
+    await rm(workDir, { recursive: true, force: true });
+  }
+
+  const master = `${baseUrl}/stream/${hash}/master.m3u8`;
+  const page = `${baseUrl}/player/#${new URLSearchParams({ hash, token }).toString()}`;
+  const keyFile = relative(process.cwd(), join(data.secrets, 'API_KEY'));
+  say(`\nThe player  ${page}`);
+  say(`The stream  ${master}`);
+  say(`The job     curl -H "X-API-Key: $(cat ${keyFile})" ${baseUrl}/api/jobs/${video.job_id}\n`);
+  const jobs = [image, video].map(({ job_id, type, hash: of, status }) => ({ job_id, type, hash: of, status }));
+  say(`demo: ok ${JSON.stringify({ jobs, master, key_endpoint: encryption.key_endpoint, token, page })}`);
+}
+
+interface JobsToRun {
+  readonly hash: string;
+  readonly imageHash: string;
+  readonly sources: Sources;
+  readonly api: ApiAccess;
+}
+
+async function runJobs({ hash, imageHash, sources, api }: JobsToRun) {
+  const bars = createProgressBars(['image:thumbnail', 'video:full'], output);
+  const onJob = ({ type, status, phase, progress }: JobAnswer) =>
+    bars.show(type, { progress, doing: status === 'processing' ? (phase ?? status) : status });
+  const outputs = [
+    { variant: 'thumb', width: 320, format: 'webp' as const },
+    { variant: 'large', width: 1280, format: 'jpg' as const },
+  ];
+  const imageId = await submitJob(
+    { type: 'image:thumbnail', hash: imageHash, source: sources.image, options: { outputs } },
+    api,
+  );
+  const videoId = await submitJob(
+    { type: 'video:full', hash, source: sources.video, options: { transcode: { encrypt: true } } },
+    api,
+  );
+  const [image, video] = await Promise.all([
+    waitForJob<'image:thumbnail'>(imageId, api, onJob),
+    waitForJob<'video:full'>(videoId, api, onJob),
+  ]);
+  return { image, video };
+}
+
+function nowSec(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((settle) => {
+    if (signal.aborted) settle();
+    else signal.addEventListener('abort', () => settle(), { once: true });
+  });
+}
+
+/** One line; what an error of `fetch` hides in its cause is said too. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return `${error.message}${cause}`.replaceAll(/\s*\n\s*/g, ' | ');
+}
+
+await main();
+// What fetch keeps open for later requests need not be waited for.
+process.exit();

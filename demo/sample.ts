@@ -1,0 +1,131 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import type { Command } from '#platform/commands/command.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
+
+// The demo's sources, put into the source bucket, which is a folder.
+
+export interface VideoSample {
+  readonly width: number;
+  readonly height: number;
+  readonly frameRate: number;
+  readonly durationSec: number;
+}
+
+/** About what a phone records; the version in the key changes with the recipe, since a sample that is there is kept. */
+const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durationSec: 12 };
+const videoKey = 'sample/video-v1.mp4';
+const imageKey = 'sample/image-v1.jpg';
+
+/**
+ * A moving test picture with a running timecode, and two audio tracks in two languages, each beeping once a second on a
+ * note of its own.
+ */
+export function videoCommand(ffmpeg: string, { width, height, frameRate, durationSec }: VideoSample): Command {
+  const lavfi = (source: string) => ['-f', 'lavfi', '-i', `${source}:duration=${durationSec}`];
+  return {
+    program: ffmpeg,
+    args: [
+      ['-nostdin', '-v', 'error', '-y'],
+      lavfi(`testsrc2=size=${width}x${height}:rate=${frameRate}`),
+      lavfi('sine=frequency=220:beep_factor=4:sample_rate=48000'),
+      lavfi('sine=frequency=330:beep_factor=3:sample_rate=48000'),
+      ['-map', '0:v', '-map', '1:a', '-map', '2:a'],
+      ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '17', '-pix_fmt', 'yuv420p'],
+      ['-c:a', 'aac', '-b:a', '160k', '-ac', '2'],
+      ['-metadata:s:a:0', 'language=eng', '-metadata:s:a:0', 'title=English'],
+      ['-metadata:s:a:1', 'language=deu', '-metadata:s:a:1', 'title=Deutsch'],
+      ['-disposition:a:0', 'default', '-disposition:a:1', '0'],
+      ['-movflags', '+faststart', '-f', 'mp4'],
+    ].flat(),
+  };
+}
+
+/** One picture with much detail at every scale. */
+function imageCommand(ffmpeg: string): Command {
+  return {
+    program: ffmpeg,
+    args: [
+      ['-nostdin', '-v', 'error', '-y'],
+      ['-f', 'lavfi', '-i', 'mandelbrot=size=2400x1600:start_scale=1.2:maxiter=400', '-frames:v', '1'],
+      ['-q:v', '3', '-pix_fmt', 'yuvj444p', '-f', 'image2', '-update', '1'],
+    ].flat(),
+  };
+}
+
+export interface Sources {
+  /** Object keys. */
+  readonly video: string;
+  readonly image: string;
+}
+
+interface MakeOptions {
+  /** The folder of the source bucket. */
+  readonly bucket: string;
+  /** A file of the user's instead of the made video. */
+  readonly input: string | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+}
+
+/** Puts the sources into the bucket; what an earlier run made is kept. */
+export async function makeSources({ bucket, input, env, signal, say }: MakeOptions): Promise<Sources> {
+  const ffmpeg = findProgram('ffmpeg', env);
+  const make = async (key: string, command: Command, what: string) => {
+    await makeSample({ file: join(bucket, key), command, signal, onStart: () => say(`making a sample ${what}`) });
+    return key;
+  };
+  const { width, height, durationSec } = demoVideo;
+  const madeVideo = () =>
+    make(videoKey, videoCommand(ffmpeg, demoVideo), `video: ${durationSec} s, ${width}×${height}, two languages`);
+  return {
+    video: input === undefined || input === '' ? await madeVideo() : await takeInput(input, bucket),
+    image: await make(imageKey, imageCommand(ffmpeg), 'image: 2400×1600'),
+  };
+}
+
+/** Runs `command` with its output's path put at the end, and moves the whole file to its place. */
+export async function makeSample(o: {
+  readonly file: string;
+  readonly command: Command;
+  readonly signal: AbortSignal;
+  readonly onStart?: () => void;
+}): Promise<void> {
+  if ((await stat(o.file).catch(() => null))?.isFile() === true) return;
+  o.onStart?.();
+  await mkdir(dirname(o.file), { recursive: true });
+  const part = `${o.file}.${randomBytes(4).toString('hex')}.part`;
+  try {
+    const command = { ...o.command, args: [...o.command.args, part] };
+    const outcome = await runCommand(command, { signal: o.signal, timeoutMs: 300_000 });
+    if (outcome.exitCode !== 0) throw new Error(`ffmpeg could not make ${basename(o.file)}: ${outcome.stderrTail}`);
+    await rename(part, o.file);
+  } finally {
+    await rm(part, { force: true });
+  }
+}
+
+/**
+ * Puts a file of the user's into the bucket under a key that holds nothing of its name but a plain extension. A hard
+ * link costs no space; across file systems it is a copy.
+ *
+ * @returns its key
+ */
+async function takeInput(input: string, bucket: string): Promise<string> {
+  const path = resolve(input.startsWith('~/') ? join(homedir(), input.slice(2)) : input);
+  const found = await stat(path).catch(() => null);
+  if (found === null) throw new Error(`INPUT: there is no file ${path}`);
+  if (!found.isFile() || found.size === 0) throw new Error(`INPUT: ${path} is not a file with anything in it`);
+  const extension = /^\.[a-z0-9]{1,8}$/.exec(extname(path).toLowerCase())?.[0] ?? '.bin';
+  const name = createHash('sha256').update(`${path}:${found.size}:${found.mtimeMs}`).digest('hex').slice(0, 16);
+  const key = `input/${name}${extension}`;
+  const file = join(bucket, key);
+  await mkdir(dirname(file), { recursive: true });
+  await rm(file, { force: true });
+  await link(path, file).catch(() => copyFile(path, file));
+  return key;
+}

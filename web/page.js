@@ -1,0 +1,201 @@
+import { readFragment, readPick, writeFragment } from './addresses.js';
+import { bufferedAhead, wireControls } from './controls.js';
+import { createHlsEngine } from './hls-engine.js';
+import { PlaybackProblem } from './problems.js';
+import { createShakaEngine } from './shaka-engine.js';
+
+// The page: reads what to play from the fragment, plays it, and says in words what went wrong.
+
+/**
+ * The two players behind one shape: `load()`, `qualities()`, `isAutomatic()`, `selectQuality(id | 'auto')`,
+ * `audioTracks()`, `selectAudio(id)`, `figures()`, `pictureAt(time)`, `destroy()`. Both call `onChange` when tracks
+ * changed and `onProblem` for what fails after loading; what fails in `load` it throws.
+ */
+const engines = { shaka: createShakaEngine, hls: createHlsEngine };
+
+const recentKey = 'reelwright.recent';
+const element = (id) => document.getElementById(id);
+const video = element('video');
+let engine = null;
+/** Grows with each choice, so that what an older one still does changes nothing. */
+let generation = 0;
+
+const controls = wireControls(video, { pictureAt: async (time) => (await engine?.pictureAt(time)) ?? null });
+
+async function play() {
+  const mine = (generation += 1);
+  const { hash, token, engine: name } = readFragment();
+  const before = engine;
+  engine = null;
+  await before?.destroy();
+  if (mine !== generation) return;
+  showChoice({ hash, token, name });
+  if (hash === '') return;
+  const onProblem = (problem) => {
+    if (mine === generation) fail(problem);
+  };
+  const next = engines[name](video, { hash, token, onChange: showTracks, onProblem });
+  engine = next;
+  element('spinner').hidden = false;
+  try {
+    await next.load();
+  } catch (error) {
+    onProblem(error);
+    return;
+  }
+  if (mine !== generation) return;
+  element('spinner').hidden = true;
+  element('stage').dataset.state = 'paused';
+  controls.enable(true);
+  remember(hash);
+  showTracks();
+  // Browsers may want a click first: then the big button stays.
+  await video.play().catch(() => undefined);
+  controls.showState();
+}
+
+function showChoice({ hash, token, name }) {
+  document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
+  element('title').textContent = hash === '' ? 'Nothing chosen yet' : hash;
+  element('pick').value = hash;
+  element('token').value = token;
+  element('engine').value = name;
+  element('message').hidden = true;
+  delete element('message').dataset.kind;
+  element('stage').dataset.state = 'empty';
+  controls.enable(false);
+  controls.showState();
+  showTracks();
+  if (hash === '')
+    showMessage(
+      new PlaybackProblem({
+        kind: 'nothing',
+        title: 'Nothing to play yet',
+        text: 'Give a media hash below, or open the link that the demo printed.',
+      }),
+    );
+}
+
+/** A stream that cannot go on is taken down: no half-loaded player goes on asking the server. */
+function fail(problem) {
+  generation += 1;
+  const broken = engine;
+  engine = null;
+  element('spinner').hidden = true;
+  element('stage').dataset.state = 'failed';
+  controls.enable(false);
+  controls.showState();
+  showMessage(
+    problem instanceof PlaybackProblem
+      ? problem
+      : new PlaybackProblem({ kind: 'page', title: 'The page failed', text: String(problem) }),
+  );
+  void broken?.destroy();
+  showTracks();
+}
+
+function showMessage({ kind, title, message }) {
+  element('message-title').textContent = title;
+  element('message-text').textContent = message;
+  element('message').dataset.kind = kind;
+  element('message').hidden = false;
+  element('big-play').hidden = true;
+}
+
+const megabits = (bitsPerSecond) =>
+  Number.isFinite(bitsPerSecond) && bitsPerSecond > 0 ? `${(bitsPerSecond / 1e6).toFixed(2)} Mb/s` : '–';
+
+function showTracks() {
+  const qualities = engine?.qualities() ?? [];
+  const isAutomatic = engine?.isAutomatic() ?? true;
+  const active = qualities.find(({ isActive }) => isActive);
+  fill(element('quality'), [
+    { id: 'auto', text: active && isAutomatic ? `Automatic (${active.height}p)` : 'Automatic', isChosen: isAutomatic },
+    ...qualities.map(({ id, height, bandwidth, isActive }) => ({
+      id,
+      text: `${height}p · ${megabits(bandwidth)}`,
+      isChosen: !isAutomatic && isActive,
+    })),
+  ]);
+  const audio = engine?.audioTracks() ?? [];
+  fill(
+    element('audio'),
+    audio.length === 0
+      ? [{ id: '', text: 'None', isChosen: true }]
+      : audio.map((track) => ({ id: track.id, text: audioText(track), isChosen: track.isActive })),
+  );
+  element('quality').disabled = qualities.length === 0;
+  element('audio').disabled = audio.length < 2;
+}
+
+function audioText({ language, label }) {
+  const names = new Intl.DisplayNames(undefined, { type: 'language', fallback: 'code' });
+  const spoken = language === '' || language === 'und' ? 'Unknown language' : names.of(language);
+  return !label || label === language || label === spoken ? spoken : `${spoken} · ${label}`;
+}
+
+/** Leaves the list alone when nothing changed, so that it does not close under the finger. */
+function fill(select, choices) {
+  const text = JSON.stringify(choices);
+  if (select.dataset.shown === text) return;
+  select.dataset.shown = text;
+  select.replaceChildren(...choices.map(({ id, text: label, isChosen }) => new Option(label, id, isChosen, isChosen)));
+}
+
+function showFigures() {
+  const figures = engine?.figures();
+  const { totalVideoFrames = 0, droppedVideoFrames = 0 } = video.getVideoPlaybackQuality?.() ?? {};
+  element('figure-size').textContent = video.videoWidth > 0 ? `${video.videoWidth} × ${video.videoHeight}` : '–';
+  element('figure-bitrate').textContent = megabits(figures?.bitrate);
+  element('figure-network').textContent = megabits(figures?.network);
+  element('figure-buffer').textContent = engine ? `${bufferedAhead(video).toFixed(1)} s` : '–';
+  element('figure-dropped').textContent = engine ? `${droppedVideoFrames} of ${totalVideoFrames}` : '–';
+  element('figure-encryption').textContent = figures?.encryption ?? '–';
+}
+
+/** Hashes alone are remembered; a token is for one sitting. */
+function remember(hash) {
+  const hashes = [hash, ...recentHashes().filter((known) => known !== hash)].slice(0, 12);
+  try {
+    localStorage.setItem(recentKey, JSON.stringify(hashes));
+  } catch {
+    // A browser that keeps nothing plays all the same.
+  }
+  showRecent(hashes);
+}
+
+function recentHashes() {
+  try {
+    const hashes = JSON.parse(localStorage.getItem(recentKey) ?? '[]');
+    return Array.isArray(hashes) ? hashes.filter((hash) => typeof hash === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+function showRecent(hashes) {
+  element('recent').replaceChildren(...hashes.map((hash) => new Option(hash, hash)));
+}
+
+element('picker').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const picked = readPick(element('pick').value);
+  element('picker-fault').hidden = !picked.fault;
+  element('picker-fault').textContent = picked.fault ?? '';
+  if (picked.fault) return;
+  writeFragment({ hash: picked.hash, token: element('token').value.trim(), engine: element('engine').value });
+  element('stage').scrollIntoView({ block: 'nearest' });
+});
+element('engine').addEventListener('change', () => {
+  const { hash, token } = readFragment();
+  if (hash !== '') writeFragment({ hash, token, engine: element('engine').value });
+});
+element('quality').addEventListener('change', () => engine?.selectQuality(element('quality').value));
+element('audio').addEventListener('change', () => engine?.selectAudio(element('audio').value));
+video.addEventListener('waiting', () => (element('spinner').hidden = engine === null));
+for (const name of ['playing', 'canplay', 'pause'])
+  video.addEventListener(name, () => (element('spinner').hidden = true));
+window.addEventListener('hashchange', () => void play());
+setInterval(showFigures, 500);
+showRecent(recentHashes());
+void play();
