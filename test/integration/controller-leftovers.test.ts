@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { imageKey, masterKey, resultManifestKey, revisionOf, videoKey, workRoot } from '#domain/media/object-keys.ts';
+import { leftoverPart } from '../../controller/leftovers.ts';
+import { openRig, type Rig, until } from '../support/controller-rig.ts';
+
+const contentType = 'application/octet-stream';
+
+describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
+  let rig: Rig;
+  beforeEach(async () => {
+    rig = await openRig();
+  });
+  afterEach(async () => {
+    await rig.close();
+  });
+
+  const keys = async () => {
+    const found: string[] = [];
+    for await (const { key } of rig.media.list('')) found.push(key);
+    return found;
+  };
+  const put = (key: string, body = 'x') => rig.media.put(key, body, { contentType });
+
+  /** A job at its second attempt whose two revisions and working objects are there. */
+  async function twoAttempts() {
+    const id = await rig.submit('ok', { ticket: false, type: 'video:transcode' });
+    await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 });
+    await rig.jobs.claim({ jobId: id, attempt: 2, owner: 'the test', leaseMs: 60_000 });
+    const { hash } = await rig.find(id);
+    const inRevision = (attempt: number) => videoKey(hash, revisionOf(id, attempt), 'video/r64_h264/init.mp4');
+    for (const attempt of [1, 2]) await put(inRevision(attempt));
+    await put(`${workRoot(id)}/chunk-1`);
+    return { id, hash, inRevision };
+  }
+
+  const end = (id: string, results: unknown, error: ReturnType<typeof jobErrorOf> | null) =>
+    rig.jobs.finish({
+      jobId: id,
+      attempt: 2,
+      status: error === null ? 'completed' : 'failed',
+      results: results as JobResults | null,
+      error,
+      eventId: randomUUID(),
+      now: new Date(Date.now() - 60_000),
+    });
+
+  async function sweep(graceMs = 1_000) {
+    const part = leftoverPart({ ...rig, clock: () => new Date(), everyMs: 60_000, graceMs });
+    await part.start();
+    const isSwept = async () => (await rig.leftovers.unswept({ endedBefore: new Date(), limit: 1 })).length === 0;
+    if (graceMs < 60_000) await until(isSwept, (swept) => swept);
+    else await new Promise((resolve) => setTimeout(resolve, 300));
+    await part.stop(AbortSignal.timeout(1_000));
+  }
+
+  it('keeps what the results of a completed job name, and removes the revisions before it and the working objects', async () => {
+    const { id, inRevision } = await twoAttempts();
+    await end(id, { video_tracks: [{ init: inRevision(2) }] }, null);
+    await sweep();
+    expect(await keys()).toEqual([inRevision(2)]);
+  });
+
+  it('removes every revision of a job that failed without results', async () => {
+    const { id, hash } = await twoAttempts();
+    await put(imageKey(hash, revisionOf(id, 1), { variant: 'thumb', format: 'webp' }));
+    await end(id, null, jobErrorOf('storage_error', 2));
+    await sweep();
+    expect(await keys()).toEqual([]);
+  });
+
+  it('keeps the revision that the top master playlist names, whatever became of its job', async () => {
+    const { id, hash, inRevision } = await twoAttempts();
+    const master = `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n${revisionOf(id, 1)}/video/r64_h264/playlist.m3u8\n`;
+    await put(masterKey(hash), master);
+    await end(id, null, jobErrorOf('storage_error', 2));
+    await sweep();
+    expect((await keys()).toSorted()).toEqual([inRevision(1), masterKey(hash)].toSorted());
+  });
+
+  it('keeps a revision that was whole once, since it may have been public for a moment', async () => {
+    const { id, inRevision } = await twoAttempts();
+    await put(resultManifestKey(id, 1), '{}');
+    await end(id, { video_tracks: [{ init: inRevision(2) }] }, null);
+    await sweep();
+    expect((await keys()).toSorted()).toEqual([inRevision(1), inRevision(2)].toSorted());
+  });
+
+  it('touches neither jobs that run nor jobs that ended a moment ago', async () => {
+    const running = await twoAttempts();
+    const ended = await twoAttempts();
+    await end(ended.id, null, jobErrorOf('storage_error', 2));
+    const before = await keys();
+    await sweep(3_600_000);
+    expect(await keys()).toEqual(before);
+    expect(before).toHaveLength(6);
+    expect(await rig.find(running.id)).toMatchObject({ status: 'processing' });
+  });
+});

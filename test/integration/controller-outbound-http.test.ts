@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { knownRefusal, OutboundError, postOutbound } from '#platform/outbound-http/outbound-http.ts';
+
+// Receivers on this machine's loopback address, which the tests allow by name and the service never does by itself.
+
+const loopback = ['127.0.0.0/8', '::1/128'];
+const open: { close: () => unknown; closeAllConnections?: () => void }[] = [];
+
+afterEach(() => {
+  for (const server of open.splice(0)) {
+    server.closeAllConnections?.();
+    server.close();
+  }
+});
+
+async function portOf(server: Server | ReturnType<typeof createTcpServer>, host = '127.0.0.1'): Promise<number> {
+  open.push(server);
+  server.listen(0, host);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const receiver = (answer: RequestListener) => portOf(createServer(answer));
+
+/** A receiver that is no HTTP server. */
+const rawReceiver = (onConnection: (socket: Socket) => void) =>
+  portOf(
+    createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      onConnection(socket);
+    }),
+  );
+
+type Post = Parameters<typeof postOutbound>[0];
+const post = (url: string, more: Partial<Post> = {}) =>
+  postOutbound({ url, headers: {}, body: '{}', timeoutMs: 2_000, allowedCidrs: loopback, ...more });
+
+const failure = (code: OutboundError['code']) => expect.objectContaining({ name: 'OutboundError', code }) as unknown;
+
+describe('a request to an address that a caller names', () => {
+  it('sends the exact bytes of the body, and gives the status and Retry-After of the answer', async () => {
+    const seen: { method: string | undefined; headers: unknown; body: string }[] = [];
+    const port = await receiver((request, response) => {
+      void request.toArray().then((chunks) => {
+        const body = Buffer.concat(chunks as Buffer[]).toString();
+        seen.push({ method: request.method, headers: request.headers, body });
+        response.writeHead(503, { 'retry-after': '7' }).end('later');
+      });
+    });
+    const answer = await post(`http://127.0.0.1:${port}/hook?x=1`, {
+      body: '{"é":"☃"}',
+      headers: { 'x-signature': 'a' },
+    });
+    expect(answer).toEqual({ statusCode: 503, retryAfter: '7' });
+    expect(seen).toEqual([
+      {
+        method: 'POST',
+        body: '{"é":"☃"}',
+        headers: expect.objectContaining({
+          'x-signature': 'a',
+          'content-length': '12',
+          connection: 'close',
+        }) as unknown,
+      },
+    ]);
+  });
+
+  it('follows no redirect', async () => {
+    let visits = 0;
+    const target = await receiver((_request, response) => {
+      visits += 1;
+      response.end();
+    });
+    const port = await receiver((_request, response) =>
+      response.writeHead(307, { location: `http://127.0.0.1:${target}/` }).end(),
+    );
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ statusCode: 307 });
+    expect(visits).toBe(0);
+  });
+
+  it.each(['http://127.0.0.1', 'http://[::1]', 'http://2130706433', 'http://0x7f.1', 'http://[::ffff:127.0.0.1]'])(
+    'is not sent to the literal address %s unless it is allowed',
+    async (origin) => {
+      let visits = 0;
+      const port = await receiver(() => (visits += 1));
+      await expect(post(`${origin}:${port}/`, { allowedCidrs: [] })).rejects.toEqual(failure('refused_address'));
+      expect(visits).toBe(0);
+    },
+  );
+
+  it('goes to the address that was judged, whatever the name says a moment later', async () => {
+    const port = await receiver((_request, response) => response.end());
+    const answers = ['127.0.0.1', '169.254.169.254'];
+    let asked = 0;
+    const resolve = () => Promise.resolve([{ address: answers[asked++] ?? '', family: 4 }]);
+    expect(await post(`http://rebinding.example:${port}/`, { resolve })).toMatchObject({ statusCode: 200 });
+    expect(asked).toBe(1);
+  });
+
+  it('passes over the refused addresses of a name, and is not sent when there is no other', async () => {
+    const port = await receiver((_request, response) => response.end());
+    const names: Record<string, string[]> = {
+      'mixed.example': ['10.0.0.1', '127.0.0.1'],
+      'inner.example': ['10.0.0.1'],
+    };
+    const resolve = (name: string) => Promise.resolve((names[name] ?? []).map((address) => ({ address, family: 4 })));
+    expect(await post(`http://mixed.example:${port}/`, { resolve })).toMatchObject({ statusCode: 200 });
+    await expect(post(`http://inner.example:${port}/`, { resolve })).rejects.toEqual(failure('refused_address'));
+  });
+
+  it('says that a name is not known', async () => {
+    const resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+    await expect(post('http://nowhere.example/', { resolve })).rejects.toEqual(failure('name_not_found'));
+  });
+
+  it('has one deadline for the name, the connection and the answer', async () => {
+    const silent = await rawReceiver(() => undefined);
+    const slow = await rawReceiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const timer = setInterval(() => socket.write('x-more: 1\r\n'), 100);
+      socket.on('close', () => clearInterval(timer));
+    });
+    const hang = () => new Promise<never>(() => undefined);
+    const deadline = { timeoutMs: 400 };
+    const startedAt = performance.now();
+    await expect(post('http://hangs.example/', { ...deadline, resolve: hang })).rejects.toEqual(failure('timeout'));
+    await expect(post(`http://127.0.0.1:${silent}/`, deadline)).rejects.toEqual(failure('timeout'));
+    await expect(post(`https://127.0.0.1:${silent}/`, deadline)).rejects.toEqual(failure('timeout'));
+    await expect(post(`http://127.0.0.1:${slow}/`, deadline)).rejects.toEqual(failure('timeout'));
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+  });
+
+  it('takes the status of an answer whose body never ends, and ends the connection', async () => {
+    const closed = Promise.withResolvers<number>();
+    const port = await rawReceiver((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+      const piece = `${(64 * 1024).toString(16)}\r\n${'x'.repeat(64 * 1024)}\r\n`;
+      const timer = setInterval(() => socket.write(piece), 5);
+      socket.on('close', () => {
+        clearInterval(timer);
+        closed.resolve(socket.bytesWritten);
+      });
+    });
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ statusCode: 200 });
+    expect(await closed.promise).toBeLessThan(8 * 1024 * 1024);
+  });
+
+  it('says no more of what failed than a code', async () => {
+    const gone = await portOf(createServer());
+    await new Promise((resolve) => (open.pop() as Server).close(resolve));
+    await expect(post(`http://127.0.0.1:${gone}/`)).rejects.toMatchObject({
+      code: 'no_answer',
+      message: 'no answer (ECONNREFUSED)',
+    });
+    const garbage = await rawReceiver((socket) => socket.end('SSH-2.0-nonsense\r\n'));
+    await expect(post(`http://127.0.0.1:${garbage}/`)).rejects.toEqual(failure('no_answer'));
+    await expect(post(`https://127.0.0.1:${garbage}/`)).rejects.toEqual(failure('no_answer'));
+  });
+
+  it('is called off with the reason of its signal', async () => {
+    const silent = await rawReceiver(() => undefined);
+    const stopping = new AbortController();
+    const sent = post(`http://127.0.0.1:${silent}/`, { signal: stopping.signal });
+    setTimeout(() => stopping.abort(new Error('stopping')), 50);
+    await expect(sent).rejects.toThrow('stopping');
+  });
+});
+
+describe('what is refused before a name is resolved', () => {
+  it.each([
+    ['http://127.0.0.1/', true],
+    ['http://[::1]:8080/', true],
+    ['http://[fd00::1]/', true],
+    ['http://169.254.169.254/latest/meta-data', true],
+    ['http://localhost/', true],
+    ['http://LOCALHOST./', true],
+    ['https://api.localhost/', true],
+    ['https://8.8.8.8/', false],
+    ['https://hooks.example/', false],
+    ['https://localhost.example/', false],
+  ])('%s: %s', (url, isRefused) => expect(knownRefusal(url, []) !== null).toBe(isRefused));
+
+  it('nothing that is allowed', () => {
+    expect(
+      ['http://127.0.0.1/', 'http://localhost:1/', 'http://[::1]/'].map((url) => knownRefusal(url, loopback)),
+    ).toEqual([null, null, null]);
+  });
+});

@@ -1,0 +1,212 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { openRig, type Rig, until } from '../support/controller-rig.ts';
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly at: number;
+}
+
+const secret = 'a webhook secret of the tests';
+
+describe.skipIf(!inject('postgres'))('a webhook', () => {
+  let rig: Rig;
+  let server: Server;
+  let received: Received[];
+  /** The status of each answer in turn; the last stays. */
+  let answers: (number | { status: number; headers: Record<string, string> } | 'hang')[];
+  let url: string;
+
+  beforeEach(async () => {
+    rig = await openRig({ WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_BACKOFF: '0s,100ms,200ms,300ms,400ms' });
+    received = [];
+    answers = [200];
+    server = createServer((request, response) => {
+      void request.toArray().then((chunks) => {
+        received.push({ headers: request.headers, body: Buffer.concat(chunks as Buffer[]).toString(), at: Date.now() });
+        const answer = answers.length > 1 ? answers.shift() : answers[0];
+        if (answer === 'hang' || answer === undefined) return;
+        if (typeof answer === 'number') response.writeHead(answer).end();
+        else response.writeHead(answer.status, answer.headers).end();
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  });
+  afterEach(async () => {
+    await rig.close();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const callbackOf = async (id: string) => (await rig.find(id)).callbackStatus;
+  const attemptsOf = async (id: string) => {
+    const { rows } = await rig.database.pool.query<{
+      attempt: number;
+      status_code: number | null;
+      error: string | null;
+    }>(
+      `select attempt, status_code, error from webhook_attempts a join webhook_events e on e.id = a.event_id
+       where e.job_id = $1 order by a.id`,
+      [id],
+    );
+    return rows;
+  };
+  /** Ends a job without running it: what follows is the sender's alone. */
+  async function fail(more: { callbackUrl: string; trace?: { traceparent: string; tracestate?: string } }) {
+    const id = await rig.submit('ok', { ticket: false, ...more });
+    const end = { results: null, error: jobErrorOf('no_video_stream', 1), eventId: randomUUID(), now: new Date() };
+    await rig.jobs.finish({ jobId: id, attempt: 1, status: 'failed', ...end });
+    return { id, eventId: end.eventId };
+  }
+
+  it('of a completed job carries the specified fields and both signatures over the bytes sent', async () => {
+    rig.startWorker();
+    const id = await rig.submit('ok', { callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+    );
+    const [{ headers, body }] = received as [Received];
+    const job = await rig.find(id);
+    expect(JSON.parse(body)).toMatchObject({
+      job_id: id,
+      type: 'video:cover',
+      hash: job.hash,
+      status: 'completed',
+      results: job.results as object,
+    });
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['x-signature']).toBe(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
+    const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    const standard = Object.fromEntries(names.map((name) => [name, String(headers[name])]));
+    expect(new Webhook(Buffer.from(secret).toString('base64')).verify(body, standard)).toMatchObject({ job_id: id });
+    expect(() => new Webhook(Buffer.from('another').toString('base64')).verify(body, standard)).toThrow();
+  });
+
+  it('of a failed job carries its error, and null results', async () => {
+    rig.startWorker();
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+    );
+    expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({
+      status: 'failed',
+      results: null,
+      error: { code: 'no_video_stream' },
+    });
+  });
+
+  it('continues the trace of the request that made the job', async () => {
+    rig.startWorker();
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    const trace = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
+    await fail({ callbackUrl: url, trace });
+    const { headers } = await until(
+      () => received[0] as Received,
+      (one) => one !== undefined,
+    );
+    expect(headers['x-trace-id']).toBe(traceId);
+    expect(headers['traceparent']).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+    expect(headers['tracestate']).toBe('vendor=1');
+  });
+
+  it('is tried five times with the same bytes and id, then the job says callback_failed', async () => {
+    answers = [500];
+    rig.startWorker();
+    const { id, eventId } = await fail({ callbackUrl: url });
+    expect(await callbackOf(id)).toBe('pending');
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'callback_failed',
+    );
+    expect(received).toHaveLength(5);
+    expect(new Set(received.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([eventId]));
+    const kept = [1, 2, 3, 4, 5].map((attempt) => ({ attempt, status_code: 500, error: 'the receiver answered 500' }));
+    expect(await attemptsOf(id)).toEqual(kept);
+  });
+
+  it('is delivered by any later 2xx', async () => {
+    answers = [500, 302, 204];
+    rig.startWorker();
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+    );
+    expect((await attemptsOf(id)).map(({ status_code: code }) => code)).toEqual([500, 302, 204]);
+  });
+
+  it('ends at 410', async () => {
+    answers = [410];
+    rig.startWorker();
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'callback_failed',
+    );
+    expect(received).toHaveLength(1);
+  });
+
+  it('waits as long as Retry-After asks', async () => {
+    answers = [{ status: 503, headers: { 'retry-after': '2' } }, 200];
+    rig.startWorker();
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+    );
+    const [first, second] = received.map(({ at }) => at) as [number, number];
+    expect(second - first).toBeGreaterThanOrEqual(1_900);
+  });
+
+  it('is not sent to an address that is not allowed', async () => {
+    rig.startWorker({ webhook: { allowedCidrs: [], backoffMs: [0, 50] } });
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'callback_failed',
+    );
+    expect(received).toHaveLength(0);
+    expect(await attemptsOf(id)).toMatchObject([{ status_code: null, error: 'the address is not allowed' }, {}]);
+  });
+
+  it('is sent once when many senders are at work', async () => {
+    for (let count = 0; count < 4; count++) rig.startWorker();
+    const ids = await Promise.all(Array.from({ length: 20 }, () => fail({ callbackUrl: url })));
+    for (const { id } of ids)
+      await until(
+        () => callbackOf(id),
+        (status) => status === 'sent',
+      );
+    expect(received.map(({ headers }) => headers['webhook-id']).toSorted()).toEqual(
+      ids.map(({ eventId }) => eventId).toSorted(),
+    );
+  });
+
+  it('of one receiver that hangs does not hold up another', async () => {
+    answers = ['hang', 200];
+    rig.startWorker();
+    const hanging = await fail({ callbackUrl: url });
+    await until(
+      () => received.length,
+      (count) => count === 1,
+    );
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+      5_000,
+    );
+    expect(await callbackOf(hanging.id)).toBe('pending');
+  });
+});
