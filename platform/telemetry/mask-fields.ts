@@ -2,6 +2,8 @@ import { redact } from '../commands/redact.ts';
 
 const secretName =
   /secret|passw|token|authorization|cookie|credential|signature|api[-_]?key|content[-_]?key|private[-_]?key|encryption[-_]?key/i;
+/** Identifiers that are long hex by nature and no secrets. */
+const publicName = /^(trace_?id|span_?id|traceparent|hash|source|rev|kid|etag|sha256)$/i;
 const depthMax = 6;
 
 /** `text` redacted, for a line of a log. */
@@ -15,12 +17,18 @@ export function maskFields(fields: object): Record<string, unknown> {
 }
 
 function maskEntries(fields: object, depth: number): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      secretName.test(name) && value !== null && typeof value !== 'boolean' ? '***' : maskValue(value, depth + 1),
-    ]),
-  );
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, maskField(name, value, depth)]));
+}
+
+function maskField(name: string, value: unknown, depth: number): unknown {
+  if (typeof value === 'string' && isPublic(name, value)) return value;
+  const isSecret = secretName.test(name) && value !== null && value !== undefined && typeof value !== 'boolean';
+  return isSecret ? '***' : maskValue(value, depth + 1);
+}
+
+/** `key` is an object's key, which holds a slash; a content key does not. */
+function isPublic(name: string, value: string): boolean {
+  return publicName.test(name) || (name === 'key' && value.includes('/'));
 }
 
 function maskValue(value: unknown, depth: number): unknown {

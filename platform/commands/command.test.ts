@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { mask, showCommand } from './command.ts';
+import { LineReader } from './line-reader.ts';
+import { tailOf } from './output.ts';
+import { redact } from './redact.ts';
+
+describe('a shown command', () => {
+  it('reads as one would type it', () => {
+    const args = ['-i', 'my clip.mp4', '-vf', "drawtext=text='x'", '-y', ''];
+    expect(showCommand({ program: '/usr/bin/ffmpeg', args })).toBe(
+      `/usr/bin/ffmpeg -i 'my clip.mp4' -vf 'drawtext=text='\\''x'\\''' -y ''`,
+    );
+  });
+
+  it('masks its secrets wherever they stand', () => {
+    const key = 'aabbccddeeff00112233445566778899';
+    const args = ['--keys', `label=:key_id=01:key=${key}`, '--other', "it's"];
+    expect(showCommand({ program: 'packager', args, secrets: [key, "it's"] })).toBe(
+      'packager --keys label=:key_id=01:key=*** --other ***',
+    );
+  });
+
+  it('masks the longer of two secrets first, and an empty one masks nothing', () => {
+    expect(mask('abc abcdef', ['abc', 'abcdef', ''])).toBe('*** ***');
+  });
+});
+
+describe('redacting', () => {
+  it.each([
+    ['key 0123456789abcdef0123456789ABCDEF!', 'key ***!'],
+    ['key=0x0123456789abcdef0123456789abcdef', 'key=0x***'],
+    ['keys0123456789abcdef0123456789abcdefs', 'keys***s'],
+    ['short 0123456789abcdef', 'short 0123456789abcdef'],
+    ['uuid 0190a6d2-7c1e-7b1a-9a53-0c0ffee00000', 'uuid 0190a6d2-7c1e-7b1a-9a53-0c0ffee00000'],
+    ['postgres://me:pw@host:5432/db', 'postgres://***@host:5432/db'],
+    ['redis://:p%40ss@host/0', 'redis://***@host/0'],
+    ['http://user:p@ss@host/', 'http://***@host/'],
+    ['https://host/a/b?X-Amz-Signature=00ff&b=2 and more', 'https://host/a/b?*** and more'],
+    ['https://host/a/b', 'https://host/a/b'],
+    ['http://proxy/http://user:pw@host/a', 'http://proxy/http://***@host/a'],
+    ['"http://a:b@c?d","http://a:b@c?d"', '"http://***@c?***","http://***@c?***"'],
+    ['Authorization: Bearer eyJhIjox.abc-_~+/=', 'Authorization: Bearer ***'],
+    ['mail me@example.org', 'mail me@example.org'],
+  ])('turns %j into %j', (text, expected) => {
+    expect(redact(text)).toBe(expected);
+  });
+
+  it('is quick about long hostile text', () => {
+    const start = performance.now();
+    for (const piece of ['http://', 'a', 'a:', '0', 'bearer ', 'x://y@', 'x://y?']) redact(piece.repeat(50_000));
+    expect(performance.now() - start).toBeLessThan(2000);
+  });
+});
+
+describe('reading lines', () => {
+  const linesOf = (...chunks: (string | Buffer)[]) => {
+    const lines: string[] = [];
+    const reader = new LineReader((line) => lines.push(line));
+    for (const chunk of chunks) reader.write(Buffer.from(chunk));
+    reader.end();
+    return lines;
+  };
+
+  it('joins what arrives in pieces, also halves of a character and of a line end', () => {
+    const bytes = Buffer.from('é\n');
+    expect(linesOf('a', 'b\nc', bytes.subarray(0, 1), bytes.subarray(1), 'd\r', '\ne\r', 'f')).toEqual([
+      'ab',
+      'cé',
+      'd',
+      'e',
+      'f',
+    ]);
+  });
+
+  it('keeps empty lines, and makes none of the end', () => {
+    expect(linesOf('a\n\nb\n')).toEqual(['a', '', 'b']);
+    expect(linesOf('')).toEqual([]);
+  });
+
+  it('cuts a line that does not end', () => {
+    const [line, ...others] = linesOf(...Array.from({ length: 100 }, () => 'x'.repeat(10_000)));
+    expect(line).toHaveLength(64 * 1024);
+    expect(others).toEqual([]);
+  });
+});
+
+describe('the tail of a text', () => {
+  it('is cut between characters', () => {
+    expect(tailOf('aé🎬', 100)).toBe('aé🎬');
+    expect(tailOf('aé🎬', 4)).toBe('🎬');
+    expect(tailOf('aé🎬', 5)).toBe('🎬');
+    expect(tailOf('aé🎬', 6)).toBe('é🎬');
+    expect(tailOf('', 4)).toBe('');
+  });
+});
