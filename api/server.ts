@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
@@ -34,16 +35,8 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: paramCharactersMax },
-    frameworkErrors: (error, request, reply) => answerError(d, error, request, reply),
-    clientErrorHandler: (error, socket) => {
-      const status = statusOfClientError(error.code);
-      const body = rawProblem(status);
-      if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-      socket.end(
-        `HTTP/1.1 ${status} \r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n` +
-          `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      );
-    },
+    frameworkErrors: (error, request, reply) => void answerError(d, error, request, reply),
+    clientErrorHandler: answerClientError,
   });
   addTracing(app);
   addHttpMetrics(app, d.metrics);
@@ -103,6 +96,20 @@ function answerError(
   if (problem.code === 'internal_error' && !request.signal.aborted)
     d.log.error({ err: error, method: request.method, route: request.routeOptions?.url }, 'request failed');
   return sendProblem(request, reply, problem);
+}
+
+/** Answers what Node could not read as a request at all; no hook and no route has seen it. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = statusOfClientError(error.code);
+  const body = rawProblem(status);
+  socket.end(
+    `HTTP/1.1 ${status} \r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n` +
+      `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 /** `/api` is v1 (decisions.md, "versioning"). */

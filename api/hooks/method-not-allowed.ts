@@ -15,7 +15,7 @@ export function watchMethods(app: FastifyInstance): () => void {
     known.set(url, found);
   });
   return () => {
-    for (const [url, found] of [...known]) {
+    for (const [url, found] of known) {
       const allow = [...found].toSorted().join(', ');
       app.route({
         method: methods.filter((method) => !found.has(method)),

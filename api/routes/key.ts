@@ -27,23 +27,24 @@ type KeyRequest = FastifyRequest<{ Params: { hash: string } }>;
 type KeyDependencies = Pick<ApiDependencies, 'config' | 'contentKeys' | 'clock'> & { readonly limiter: RateLimiter };
 
 export function addKeyRoutes(app: FastifyInstance, d: KeyDependencies): void {
-  const onRequest = async (_request: FastifyRequest, reply: FastifyReply) => {
-    reply.headers(corsHeaders);
-  };
   for (const url of ['/api/key/:hash', '/api/key/:hash/clearkey'])
-    app.options(url, { onRequest }, (_request, reply) => reply.headers(preflightHeaders).code(204).send());
+    app.options(url, { onRequest: withCors }, (_request, reply) => reply.headers(preflightHeaders).code(204).send());
 
-  app.get('/api/key/:hash', { onRequest }, async (request: KeyRequest, reply) => {
+  app.get('/api/key/:hash', { onRequest: withCors }, async (request: KeyRequest, reply) => {
     const { key } = await findKey(request, reply, d);
     return reply.header('content-type', 'application/octet-stream').send(key);
   });
 
   // The licence that EME's ClearKey takes (W3C Encrypted Media Extensions, section 9.1.4), for players of that road.
-  app.get('/api/key/:hash/clearkey', { onRequest }, async (request: KeyRequest, reply) => {
+  app.get('/api/key/:hash/clearkey', { onRequest: withCors }, async (request: KeyRequest, reply) => {
     const { kid, key } = await findKey(request, reply, d);
     const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };
     return reply.send({ keys: [jwk], type: 'temporary' });
   });
+}
+
+async function withCors(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.headers(corsHeaders);
 }
 
 /** @throws KnownProblem `rate_limited`, `unauthorized`, `forbidden`, `not_found` */

@@ -36,9 +36,6 @@ interface Target {
 }
 
 export function addStreamRoutes(app: FastifyInstance, { media }: { readonly media: MediaReader }): void {
-  const withCors = async (_request: FastifyRequest, reply: FastifyReply) => {
-    reply.headers(corsHeaders);
-  };
   app.options('/stream/*', { onRequest: withCors }, (_request, reply) =>
     reply.headers(preflightHeaders).code(204).send(),
   );
@@ -52,6 +49,10 @@ export function addStreamRoutes(app: FastifyInstance, { media }: { readonly medi
       return answerObject(request, reply, { media, target });
     },
   });
+}
+
+async function withCors(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.headers(corsHeaders);
 }
 
 /** @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found` */

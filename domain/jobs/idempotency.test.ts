@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { idempotencyKey } from './idempotency.ts';
 import { parseSubmission } from './submission.ts';
@@ -10,6 +10,10 @@ function keyOf(body: unknown): string {
 }
 
 const full = { type: 'video:full', hash: 'h', source: 's' };
+
+const written = (text: string): unknown =>
+  JSON.parse(`{"type":"video:cover","hash":"h","source":"s","options":{"timestamp_sec":${text}}}`);
+const coverKey = (h: string, s: string) => idempotencyKey({ type: 'video:cover', hash: h, source: s, options: {} });
 
 describe('idempotencyKey', () => {
   it('is SHA-256 of the canonical JSON, so another language can find it', () => {
@@ -31,8 +35,6 @@ describe('idempotencyKey', () => {
   });
 
   it('is the same for numbers that are equal, however they are written', () => {
-    const written = (text: string): unknown =>
-      JSON.parse(`{"type":"video:cover","hash":"h","source":"s","options":{"timestamp_sec":${text}}}`);
     expect(new Set(['1', '1.0', '1e0', '10e-1'].map((text) => keyOf(written(text)))).size).toBe(1);
     expect(keyOf(written('-0'))).toBe(keyOf(written('0')));
   });
@@ -57,9 +59,8 @@ describe('idempotencyKey', () => {
     const text = fc.string({ minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(text, text, text, text, (hash, source, otherHash, otherSource) => {
-        const key = (h: string, s: string) => idempotencyKey({ type: 'video:cover', hash: h, source: s, options: {} });
         const isEqual = hash === otherHash && source === otherSource;
-        expect(key(hash, source) === key(otherHash, otherSource)).toBe(isEqual);
+        expect(coverKey(hash, source) === coverKey(otherHash, otherSource)).toBe(isEqual);
       }),
     );
   });

@@ -125,7 +125,7 @@ function defaultConfig(): ApiDependencies['config'] {
     apiRateLimitPerMinute: 10_000,
     keyRateLimitPerMinute: 10_000,
     webhook: { allowedCidrs: [], backoffMs: [0] },
-  } as ApiDependencies['config'];
+  };
 }
 
 async function newStorage(folder: string, name: string): Promise<StorageSettings> {

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
@@ -243,8 +242,7 @@ describe('clients that go away', () => {
         await new Promise((resolve) => response.once('data', resolve));
         request.destroy();
       }
-      for (let waited = 0; ended < opened && waited < 5000; waited += 20) await sleep(20);
-      expect([opened, ended]).toEqual([5, 5]);
+      await vi.waitFor(() => expect([opened, ended]).toEqual([5, 5]), { timeout: 5000 });
       expect((await other.raw(path)).bytes.equals(segment)).toBe(true);
     } finally {
       await other.close();

@@ -9,6 +9,9 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+const failing = () => Promise.reject(Object.assign(new Error('secret-host refused'), { code: 'ECONNREFUSED' }));
+const hanging = () => new Promise<never>(() => {});
+
 async function metric(of: ApiUnderTest, line: string): Promise<number> {
   const found = (await of.raw('/metrics')).text.split('\n').find((text) => text.startsWith(`${line} `));
   return found === undefined ? 0 : Number(found.slice(line.length));
@@ -27,9 +30,6 @@ describe('`GET /readyz`', () => {
     const answer = await api.raw('/readyz');
     expect([answer.status, answer.text]).toEqual([200, 'OK']);
   });
-
-  const failing = () => Promise.reject(Object.assign(new Error('secret-host refused'), { code: 'ECONNREFUSED' }));
-  const hanging = () => new Promise<never>(() => {});
 
   it.each([
     ['database', 'database'],

@@ -8,6 +8,9 @@ import { apiKey, type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from
 let api: ApiUnderTest;
 const inAnHour = () => Math.floor(Date.now() / 1000) + 3600;
 
+const ask = (authorization: string | null, path = '/api/key/video-1') =>
+  api.raw(path, { headers: authorization === null ? {} : { authorization } });
+
 beforeAll(async () => {
   api = await startApi();
   await api.d.contentKeys.findOrCreate('video-1');
@@ -47,9 +50,6 @@ describe('header `X-API-Key: <API_KEY>`; internal use only', () => {
 });
 
 describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`', () => {
-  const ask = (authorization: string | null, path = '/api/key/video-1') =>
-    api.raw(path, { headers: authorization === null ? {} : { authorization } });
-
   it('"`X-API-Key` is not accepted"', async () => {
     expect((await api.raw('/api/key/video-1', { headers: { 'x-api-key': apiKey } })).status).toBe(401);
   });

@@ -9,6 +9,12 @@ let api: ApiUnderTest;
 let counter = 0;
 const thumbnail = () => ({ type: 'image:thumbnail', hash: `e${counter++}`, source: 'a.jpg' });
 
+const authorization = (hash: string) =>
+  `Bearer ${signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret)}`;
+
+const ask = (hash: string, path = `/api/key/${hash}`) =>
+  api.raw(path, { headers: { authorization: authorization(hash) } });
+
 beforeAll(async () => {
   api = await startApi();
 });
@@ -84,7 +90,7 @@ describe('`POST /api/jobs`: other bodies', () => {
 
 describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
   it('a queue that refuses: 500, and the same request again finds the one job and queues it', async () => {
-    const { add } = api.d.queue;
+    const add = api.d.queue.add.bind(api.d.queue);
     const submission = thumbnail();
     api.d.queue.add = () => Promise.reject(new Error('connect ECONNREFUSED redis.internal:6379'));
     try {
@@ -105,7 +111,7 @@ describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
   });
 
   it('a database that fails: 500 and no ticket', async () => {
-    const { insertOrFind } = api.d.jobs;
+    const insertOrFind = api.d.jobs.insertOrFind.bind(api.d.jobs);
     const before = (await api.d.queue.depth()).default.pending;
     api.d.jobs.insertOrFind = () => Promise.reject(new Error('relation "jobs" does not exist'));
     try {
@@ -120,11 +126,6 @@ describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
 });
 
 describe('`GET /api/key/{hash}`', () => {
-  const authorization = (hash: string) =>
-    `Bearer ${signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret)}`;
-  const ask = (hash: string, path = `/api/key/${hash}`) =>
-    api.raw(path, { headers: { authorization: authorization(hash) } });
-
   it('200: "token verified, key returned": "raw 16 bytes … `application/octet-stream`"', async () => {
     const { key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1');
@@ -154,9 +155,8 @@ describe('`GET /api/key/{hash}`', () => {
   it('`/clearkey` answers the same token with the W3C ClearKey licence', async () => {
     const { kid, key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1', '/api/key/k1/clearkey');
-    const b64 = (bytes: Buffer) => bytes.toString('base64url');
     expect(answer.json).toEqual({
-      keys: [{ kty: 'oct', kid: b64(Buffer.from(kid, 'hex')), k: b64(key) }],
+      keys: [{ kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') }],
       type: 'temporary',
     });
     expect((await api.raw('/api/key/k1/clearkey')).status).toBe(401);

@@ -8,6 +8,10 @@ let api: ApiUnderTest;
 afterEach(() => api.close());
 const thumbnail = (n: number) => ({ type: 'image:thumbnail', hash: `l${n}`, source: 'a.jpg' });
 
+const token = (hash: string) => signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
+const ask = (bearer: string, headers: Record<string, string> = {}) =>
+  api.raw('/api/key/h', { headers: { authorization: `Bearer ${bearer}`, ...headers } });
+
 describe('"API rate limit … per API key, fixed window, backed by the key-value store"', () => {
   it('applies to "`POST /api/jobs` and retry requests", tells what is left, and answers 429 over it', async () => {
     api = await startApi({ apiRateLimitPerMinute: 5 });
@@ -69,10 +73,6 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
 });
 
 describe('"Key rate limit … keyed by Bearer token or remote IP"', () => {
-  const token = (hash: string) => signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
-  const ask = (bearer: string, headers: Record<string, string> = {}) =>
-    api.raw('/api/key/h', { headers: { authorization: `Bearer ${bearer}`, ...headers } });
-
   it('gives each signed token a window, and all made-up ones that of the address', async () => {
     api = await startApi({ keyRateLimitPerMinute: 3 });
     await api.d.contentKeys.findOrCreate('h');
