@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { parseStorageSettings, type StorageSettings } from '../storage/settings.ts';
-import { type Environment, readSettings } from '../settings/settings.ts';
+import { type Environment, isGiven, readSettings } from '../settings/settings.ts';
 import type { LogLevel } from '../telemetry/logger.ts';
 import { secretSettings } from './secret-settings.ts';
 import { serverSettings, type Surface } from './server-settings.ts';
@@ -69,7 +69,8 @@ export type LoadedConfig = { readonly config: Config } | { readonly faults: read
  */
 export function loadConfig(env: Environment, argv: readonly string[]): LoadedConfig {
   const flags = readFlags(argv);
-  const service = readSettings(serviceSettings, { ...env, ...flags.variables });
+  const envWithFlags = { ...env, ...flags.variables };
+  const service = readSettings(serviceSettings, envWithFlags);
   const server = readSettings(serverSettings, env);
   const secrets = readSettings(secretSettings, env);
   const worker = readSettings(workerSettings, env);
@@ -78,11 +79,10 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const faults = [flags, service, server, secrets, worker, source, media].flatMap((read) =>
     'faults' in read && read.faults !== undefined ? read.faults : [],
   );
-  if (service.values !== undefined && server.values !== undefined && secrets.values !== undefined) {
-    faults.push(
-      ...missing(service.values.MODE, server.values.SERVER_SURFACES, { ...server.values, ...secrets.values }),
-    );
-  }
+  // Read by themselves, so that another setting's fault does not hide what is missing.
+  const mode = readSettings(serviceSettings.pick({ MODE: true }), envWithFlags).values?.MODE;
+  const surfaces = readSettings(serverSettings.pick({ SERVER_SURFACES: true }), env).values?.SERVER_SURFACES;
+  if (mode !== undefined && surfaces !== undefined) faults.push(...missing(mode, surfaces, env));
   if (secrets.values !== undefined) faults.push(...equalSecrets(secrets.values));
   const isWhole =
     service.values !== undefined &&
@@ -120,11 +120,7 @@ type Secrets = ReturnType<typeof secretSettings.parse>;
 type Needed = 'API_KEY' | 'KEY_TOKEN_SECRET' | 'WEBHOOK_SECRET' | 'ENCRYPTION_KEY' | 'BASE_URL';
 
 /** A fault for each setting that the mode and the surfaces need and that is not there. */
-function missing(
-  mode: Config['mode'],
-  surfaces: ReadonlySet<Surface>,
-  given: Readonly<Partial<Record<Needed, unknown>>>,
-): string[] {
+function missing(mode: Config['mode'], surfaces: ReadonlySet<Surface>, env: Environment): string[] {
   const isWorker = mode !== 'server';
   const hasApi = mode !== 'worker' && surfaces.has('api');
   const hasDelivery = mode !== 'worker' && surfaces.has('delivery');
@@ -136,7 +132,7 @@ function missing(
     ENCRYPTION_KEY: isWorker || hasDelivery,
     BASE_URL: isWorker || hasApi,
   };
-  const names = (Object.keys(isNeeded) as Needed[]).filter((name) => isNeeded[name] && given[name] === undefined);
+  const names = (Object.keys(isNeeded) as Needed[]).filter((name) => isNeeded[name] && !isGiven(env, name));
   return names.map((name) => `${name}: is required`);
 }
 

@@ -72,6 +72,11 @@ export function readSettings<Shape extends SettingsShape>(
   return parsed.success && faults.length === 0 ? { values: parsed.data } : { faults };
 }
 
+/** Whether a setting is there, by itself or as `<NAME>_FILE`. */
+export function isGiven(env: Environment, name: string): boolean {
+  return [env[name], env[`${name}_FILE`]].some((text) => text !== undefined && text !== '');
+}
+
 function readSecret(env: Environment, name: string, faults: string[]): string | undefined {
   const file = env[`${name}_FILE`];
   if (file === undefined || file === '') return env[name];

@@ -1,0 +1,286 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Config, loadConfig } from './config.ts';
+
+const secrets = {
+  API_KEY: 'api-key-0123456789',
+  KEY_TOKEN_SECRET: 'key-token-secret-0123456789',
+  WEBHOOK_SECRET: 'webhook-secret-0123456789',
+  ENCRYPTION_KEY: 'encryption-key-0123456789',
+};
+
+const whole = {
+  ...secrets,
+  DATABASE_URL: 'postgres://me:database-password@db:5432/reelwright',
+  REDIS_URL: 'redis://:redis-password@redis:6379/0',
+  BASE_URL: 'https://media.example.org',
+  SOURCE_BUCKET: 'sources',
+  SOURCE_S3_ENDPOINT: 'http://s3:9000',
+  SOURCE_S3_ACCESS_KEY_ID: 'source-access',
+  SOURCE_S3_SECRET_ACCESS_KEY: 'source-secret-access-key',
+  MEDIA_BUCKET: 'file:media',
+};
+
+function without(...names: (keyof typeof whole)[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => !(names as string[]).includes(name)));
+}
+
+function load(env: Record<string, string>, ...argv: string[]): Config {
+  const loaded = loadConfig(env, argv);
+  if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
+  return loaded.config;
+}
+
+function faultsOf(env: Record<string, string>, ...argv: string[]): readonly string[] {
+  const loaded = loadConfig(env, argv);
+  return 'faults' in loaded ? loaded.faults : [];
+}
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'reelwright-config-'));
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+describe('a whole configuration', () => {
+  it('fills in what is specified and decided', () => {
+    expect(load(whole)).toEqual({
+      mode: 'all',
+      host: '0.0.0.0',
+      port: 3000,
+      surfaces: new Set(['api', 'delivery']),
+      executor: 'process',
+      databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },
+      redis: { kind: 'redis', url: whole.REDIS_URL },
+      source: {
+        bucket: 'sources',
+        s3: {
+          endpoint: 'http://s3:9000',
+          region: 'us-east-1',
+          keys: { accessKeyId: 'source-access', secretAccessKey: 'source-secret-access-key' },
+          forcePathStyle: true,
+          checksums: 'when_supported',
+          timeoutMs: 30_000,
+          chainVariables: {},
+        },
+      },
+      media: { bucket: `file:${join(process.cwd(), 'media')}`, dir: join(process.cwd(), 'media') },
+      apiKeys: [secrets.API_KEY],
+      keyTokenSecret: secrets.KEY_TOKEN_SECRET,
+      webhookSecret: secrets.WEBHOOK_SECRET,
+      encryptionKeys: [secrets.ENCRYPTION_KEY],
+      thumbSecrets: [],
+      baseUrl: 'https://media.example.org',
+      maxFileSizeBytes: 20 * 1024 ** 3,
+      largeVideoThresholdBytes: 2 * 1024 ** 3,
+      workerConcurrency: 4,
+      largeWorkerConcurrency: 1,
+      workerMetricsPort: 3001,
+      otlpEndpoint: null,
+      webhook: { allowedCidrs: [], backoffMs: [0, 5000, 30_000, 180_000, 1_080_000] },
+      trustedProxies: [],
+      workDir: '/tmp',
+      toolPaths: {},
+      logLevel: 'info',
+      apiRateLimitPerMinute: 30,
+      keyRateLimitPerMinute: 120,
+      jobAttempts: 3,
+      jobDeadlineMs: 21_600_000,
+      leaseMs: 15_000,
+      sweepIntervalMs: 5000,
+      ticketAgeMs: 30_000,
+    } satisfies Config);
+  });
+
+  it('takes what is said instead', () => {
+    const config = load({
+      ...whole,
+      DATABASE_URL: 'embedded:data/db',
+      REDIS_URL: 'embedded:',
+      API_KEY: `${secrets.API_KEY}, another-api-key-0123456789`,
+      MAX_FILE_SIZE: '500MiB',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+      SERVER_SURFACES: 'delivery',
+      WORK_DIR: '/scratch',
+      FFMPEG_PATH: '/opt/ffmpeg',
+      PORT: '0',
+    });
+    expect(config).toMatchObject({
+      databaseUrl: { kind: 'embedded', dir: join(process.cwd(), 'data/db') },
+      redis: { kind: 'embedded' },
+      apiKeys: [secrets.API_KEY, 'another-api-key-0123456789'],
+      maxFileSizeBytes: 500 * 1024 ** 2,
+      otlpEndpoint: 'http://collector:4318',
+      surfaces: new Set(['delivery']),
+      workDir: '/scratch',
+      toolPaths: { ffmpeg: '/opt/ffmpeg' },
+      port: 0,
+    });
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    const config = load({ ...whole, OTEL_EXPORTER_OTLP_ENDPOINT: '', PORT: '', THUMB_SECRET: '' });
+    expect(config).toMatchObject({ otlpEndpoint: null, port: 3000, thumbSecrets: [] });
+  });
+
+  it('runs work on Kubernetes inside a cluster, and as processes elsewhere, unless it is told', () => {
+    const inCluster = { ...whole, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+    expect(load(inCluster).executor).toBe('kubernetes');
+    expect(load({ ...inCluster, EXECUTOR: 'process' }).executor).toBe('process');
+  });
+
+  it('leaves credentials to the chain of the SDK when none are given, and keeps what the chain reads', () => {
+    const env = {
+      ...without('SOURCE_S3_ACCESS_KEY_ID', 'SOURCE_S3_SECRET_ACCESS_KEY'),
+      AWS_ROLE_ARN: 'arn:aws:iam::1:role/r',
+    };
+    const { s3 } = load(env).source;
+    expect(s3?.keys).toBeUndefined();
+    expect(s3?.chainVariables).toEqual({ AWS_ROLE_ARN: 'arn:aws:iam::1:role/r' });
+  });
+});
+
+describe('modes', () => {
+  it('are taken from the flag before the variable', () => {
+    expect(load({ ...whole, MODE: 'server' }, '--mode=worker').mode).toBe('worker');
+    expect(load({ ...whole, MODE: 'server' }).mode).toBe('server');
+  });
+
+  it('that are unknown are faults, and unknown flags as well', () => {
+    const wrongMode = 'MODE: expected one of all, server, worker';
+    expect(faultsOf({ ...whole, MODE: 'both' })).toEqual([wrongMode]);
+    expect(faultsOf(whole, '--mode=both')).toEqual([wrongMode]);
+    expect(faultsOf(whole, '--mode=')).toEqual(['--mode: expected one of all, server, worker']);
+    expect(faultsOf(whole, '--verbose', '--mode', 'worker', '--api-key=hunter2')).toEqual([
+      '--verbose: is not a known flag; the only one is --mode=',
+      '--mode: is not a known flag; the only one is --mode=',
+      'worker: is not a known flag; the only one is --mode=',
+      '--api-key: is not a known flag; the only one is --mode=',
+    ]);
+  });
+
+  const common = ['DATABASE_URL', 'REDIS_URL', 'SOURCE_BUCKET', 'MEDIA_BUCKET'];
+  it.each([
+    ['all', 'api,delivery', ['API_KEY', 'KEY_TOKEN_SECRET', 'WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
+    ['server', 'api,delivery', ['API_KEY', 'KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
+    ['server', 'api', ['API_KEY', 'BASE_URL']],
+    ['server', 'delivery', ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY']],
+    ['worker', 'api,delivery', ['WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
+  ])('%s with the surfaces %s needs no more than it uses', (mode, surfaces, needed) => {
+    const faults = faultsOf({ MODE: mode, SERVER_SURFACES: surfaces });
+    expect(faults.toSorted()).toEqual([...common, ...needed].map((name) => `${name}: is required`).toSorted());
+  });
+
+  it('that have no use for a secret get one that nobody knows', () => {
+    const config = load({ ...without('WEBHOOK_SECRET', 'API_KEY'), MODE: 'server', SERVER_SURFACES: 'delivery' });
+    expect(config.apiKeys).toEqual([]);
+    expect(config.webhookSecret.length).toBeGreaterThan(40);
+    expect(load({ ...without('WEBHOOK_SECRET'), MODE: 'server' }).webhookSecret).not.toBe(config.webhookSecret);
+  });
+});
+
+describe('secrets', () => {
+  it('may come from files, whose last line end is not part of them', () => {
+    const file = join(dir, 'api-key');
+    writeFileSync(file, 'api-key-from-a-file\n');
+    writeFileSync(join(dir, 's3'), 'source-secret-from-a-file');
+    writeFileSync(join(dir, 'db'), 'postgres://me:pw@db/from-file\r\n');
+    const config = load({
+      ...without('API_KEY', 'SOURCE_S3_SECRET_ACCESS_KEY', 'DATABASE_URL'),
+      API_KEY_FILE: file,
+      SOURCE_S3_SECRET_ACCESS_KEY_FILE: join(dir, 's3'),
+      DATABASE_URL_FILE: join(dir, 'db'),
+    });
+    expect(config.apiKeys).toEqual(['api-key-from-a-file']);
+    expect(config.source.s3?.keys?.secretAccessKey).toBe('source-secret-from-a-file');
+    expect(config.databaseUrl).toEqual({ kind: 'postgres', url: 'postgres://me:pw@db/from-file' });
+  });
+
+  it('whose file cannot be read, or that come twice, are faults', () => {
+    const missing = { ...without('API_KEY'), API_KEY_FILE: join(dir, 'missing') };
+    expect(faultsOf(missing)).toEqual(['API_KEY_FILE: expected a file that can be read (ENOENT)']);
+    const file = join(dir, 'twice');
+    writeFileSync(file, 'api-key-from-a-file');
+    expect(faultsOf({ ...whole, API_KEY_FILE: file })).toEqual([
+      'API_KEY_FILE: expected only one of API_KEY and API_KEY_FILE',
+    ]);
+  });
+
+  it('are at least 16 bytes long, each of a list', () => {
+    expect(faultsOf({ ...whole, KEY_TOKEN_SECRET: 'x'.repeat(15), API_KEY: 'api-key-0123456789,short' })).toEqual([
+      'API_KEY: expected secrets of at least 16 bytes each, separated by commas',
+      'KEY_TOKEN_SECRET: expected a secret of at least 16 bytes',
+    ]);
+    expect(faultsOf({ ...whole, KEY_TOKEN_SECRET: 'é'.repeat(8) })).toEqual([]);
+  });
+
+  it('differ from each other', () => {
+    const env = { ...whole, WEBHOOK_SECRET: secrets.API_KEY, THUMB_SECRET: 'thumb-secret-01234,thumb-secret-01234' };
+    expect(faultsOf(env)).toEqual([
+      'WEBHOOK_SECRET: expected another value than API_KEY',
+      'THUMB_SECRET: expected keys that differ',
+    ]);
+  });
+});
+
+describe('faults', () => {
+  const wrong = {
+    MODE: 'everything',
+    PORT: '70000',
+    HOST: 'not a host',
+    SERVER_SURFACES: 'api,admin',
+    BASE_URL: 'https://media.example.org/',
+    DATABASE_URL: 'mysql://me:database-password@db/x',
+    REDIS_URL: 'http://:redis-password@redis',
+    API_KEY: 'too-short-key',
+    KEY_TOKEN_SECRET: 'short-secret',
+    MAX_FILE_SIZE: 'huge',
+    WORKER_CONCURRENCY: '0',
+    WEBHOOK_BACKOFF: '1s,1s,1s,1s,1s,1s',
+    WEBHOOK_ALLOWED_CIDRS: 'anywhere',
+    TRUSTED_PROXIES: '10.0.0.0/99',
+    LOG_LEVEL: 'loud',
+    EXECUTOR: 'docker',
+    LEASE_DURATION: '0s',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+    SOURCE_BUCKET: 'file:',
+    MEDIA_BUCKET: 'no spaces please',
+    MEDIA_S3_ENDPOINT: 's3:9000',
+    MEDIA_S3_FORCE_PATH_STYLE: 'maybe',
+  };
+
+  it('are all told at once, each with its variable and what was expected', () => {
+    const faults = faultsOf(wrong);
+    expect(faults.map((fault) => fault.split(':')[0]).toSorted()).toEqual(Object.keys(wrong).toSorted());
+    for (const fault of faults) expect(fault).toMatch(/^[A-Z0-9_]+: expected /);
+  });
+
+  it('hold no value of a variable', () => {
+    const told = faultsOf(wrong, '--secret=hunter2hunter2').join('\n');
+    for (const value of ['database-password', 'redis-password', 'too-short-key', 'short-secret', 'hunter2']) {
+      expect(told).not.toContain(value);
+    }
+  });
+
+  it.each([
+    'media.example.org',
+    '/media',
+    'ftp://media',
+    'https://media/?a',
+    'https://media#a',
+    'https://u:p@media',
+    'https://media/',
+  ])('include the base address %s', (address) => {
+    expect(faultsOf({ ...whole, BASE_URL: address })).toEqual([
+      'BASE_URL: expected an absolute http or https URL that does not end with "/"',
+    ]);
+  });
+
+  it('include one of two halves of a credential', () => {
+    expect(faultsOf(without('SOURCE_S3_SECRET_ACCESS_KEY'))).toEqual([
+      'SOURCE_S3_SECRET_ACCESS_KEY: expected together with SOURCE_S3_ACCESS_KEY_ID, or neither',
+    ]);
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import {
+  booleanValue,
+  cidrsValue,
+  durationsValue,
+  httpUrlValue,
+  integerValue,
+  positiveDurationValue,
+  sizeValue,
+  wordValue,
+} from './values.ts';
+
+const GiB = 1024 ** 3;
+
+type Case = readonly [schema: z.ZodType, text: string, value: unknown];
+const understood: Record<string, Case[]> = {
+  sizes: [
+    [sizeValue, '0', 0],
+    [sizeValue, '1048576', 1_048_576],
+    [sizeValue, '500MiB', 500 * 1024 * 1024],
+    [sizeValue, ' 20GiB ', 20 * GiB],
+    [sizeValue, '8TiB', 8 * 1024 * GiB],
+  ],
+  durations: [
+    [positiveDurationValue, '250ms', 250],
+    [positiveDurationValue, '1.5s', 1500],
+    [positiveDurationValue, '3m', 180_000],
+    [positiveDurationValue, '6h', 21_600_000],
+    [positiveDurationValue, '7d', 604_800_000],
+    [durationsValue, '0s, 5s,3m', [0, 5000, 180_000]],
+  ],
+  'words and numbers': [
+    [integerValue(0, 65_535), '0', 0],
+    [integerValue(0, 65_535), '65535', 65_535],
+    [booleanValue, 'true', true],
+    [booleanValue, 'false', false],
+    [wordValue(['a', 'b']), 'b', 'b'],
+  ],
+  addresses: [
+    [httpUrlValue, 'http://127.0.0.1:9000', 'http://127.0.0.1:9000'],
+    [cidrsValue, '10.0.0.0/8, fd00::/8', ['10.0.0.0/8', 'fd00::/8']],
+    [cidrsValue, '127.0.0.1,::1', ['127.0.0.1/32', '::1/128']],
+  ],
+};
+
+const refused: Record<string, readonly (readonly [schema: z.ZodType, text: string])[]> = {
+  sizes: ['', '-1', '1.5GiB', '5MB', '5 MiB', 'lots', '1e9', '99999999TiB', '0x10'].map((text) => [sizeValue, text]),
+  durations: ['', '5', '-5s', '5 s', 's', '0s', '1w'].map((text) => [positiveDurationValue, text]),
+  'lists of durations': ['', '1s,,2s', '1s;2s', '1s,x'].map((text) => [durationsValue, text]),
+  numbers: ['', '-1', '65536', '1.5', '1e3', ' ', 'NaN', '0x1f'].map((text) => [integerValue(0, 65_535), text]),
+  words: ['', 'yes', 'TRUE', '1'].map((text) => [booleanValue, text]),
+  addresses: ['host', '//host', 'ftp://host', 'http://', 'http://u:p@host'].map((text) => [httpUrlValue, text]),
+  networks: [
+    '',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    'fd00::/129',
+    '10.0.0.0/8/8',
+    'localhost',
+    '10.0.0.0/-1',
+    'fe80::1%eth0',
+    '1.2.3.4,',
+  ].map((text) => [cidrsValue, text]),
+};
+
+describe.each(Object.entries(understood))('%s', (_name, cases) => {
+  it.each(cases)('%# understands %s', (schema, text, value) => {
+    expect(schema.parse(text)).toEqual(value);
+  });
+});
+
+describe.each(Object.entries(refused))('%s', (_name, cases) => {
+  it.each(cases)('%# refuses what is none and does not repeat it', (schema, text) => {
+    const { error } = schema.safeParse(text);
+    expect(error?.issues).toHaveLength(1);
+    expect(error?.issues[0]?.message).toMatch(/^expected /);
+    if (text.trim().length > 4) expect(error?.issues[0]?.message).not.toContain(text);
+  });
+});
