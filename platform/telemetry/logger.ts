@@ -1,5 +1,6 @@
 import { type DestinationStream, pino } from 'pino';
-import { maskFields, maskText } from './mask-fields.ts';
+import { redact } from '../commands/redact.ts';
+import { maskFields } from './mask-fields.ts';
 
 /** pino's logger, as far as it is used here: `child`, `debug`, `info`, `warn`, `error`, each `(fields, message)`. */
 export type Logger = pino.Logger;
@@ -21,19 +22,19 @@ export interface LoggerOptions {
  * names look like a secret's are masked at any depth, and every text is redacted.
  */
 export function createLogger({ level, name, destination }: LoggerOptions): Logger {
-  return pino(
+  const logger = pino(
     {
       level,
       base: { name },
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: {
-        level: (label) => ({ level: label }),
-        log: (fields) => maskFields(fields),
-        bindings: (bindings) => maskFields(bindings),
-      },
+      formatters: { level: (label) => ({ level: label }), log: maskFields },
+      // Errors are spelt out by maskFields; pino's own way would put the message of the cause into a message.
+      serializers: { err: (masked: unknown) => masked },
       hooks: {
         logMethod(args, method) {
-          const masked = args.map((arg) => (typeof arg === 'string' ? maskText(arg) : arg));
+          const [first, ...rest] = args as unknown[];
+          const spelt = first instanceof Error ? [{ err: first }, first.message, ...rest] : [first, ...rest];
+          const masked = spelt.map((arg) => (typeof arg === 'string' ? redact(arg) : arg));
           method.apply(this, masked as typeof args);
         },
       },
@@ -41,4 +42,14 @@ export function createLogger({ level, name, destination }: LoggerOptions): Logge
     // Synchronously: the last line before an exit is the one that is needed.
     destination ?? pino.destination({ dest: 2, sync: true }),
   );
+  return withMaskedChildren(logger);
+}
+
+/** pino does not ask its formatters about the fields of a child. A child inherits this, and so do its own. */
+function withMaskedChildren(logger: Logger): Logger {
+  const { child } = logger;
+  logger.child = function maskedChild(this: Logger, bindings: object, options?: object) {
+    return child.call(this, maskFields(bindings), options);
+  } as Logger['child'];
+  return logger;
 }

@@ -6,11 +6,6 @@ const secretName =
 const publicName = /^(trace_?id|span_?id|traceparent|hash|source|rev|kid|etag|sha256)$/i;
 const depthMax = 6;
 
-/** `text` redacted, for a line of a log. */
-export function maskText(text: string): string {
-  return redact(text);
-}
-
 /** A copy of a log line's fields: what is named like a secret is `***`, every text is redacted, errors are spelt out. */
 export function maskFields(fields: object): Record<string, unknown> {
   return maskEntries(fields, 0);
@@ -39,16 +34,26 @@ function maskValue(value: unknown, depth: number): unknown {
   if (Buffer.isBuffer(value) || ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
   if (value instanceof Error) return maskError(value, depth);
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => maskValue(item, depth + 1));
-  return maskEntries(value, depth);
+  if (isPlain(value)) return maskEntries(value, depth);
+  if ('toJSON' in value && typeof value.toJSON === 'function') return maskValue(value.toJSON(), depth + 1);
+  // A socket, a request: what hangs on it is no part of a line.
+  return `[${value.constructor.name}]`;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 function maskError(error: Error, depth: number): Record<string, unknown> {
   const { name, message, stack, cause, ...others } = error as Error & Record<string, unknown>;
+  const errors = error instanceof AggregateError ? { errors: maskValue(error.errors, depth) } : {};
   return {
     type: name,
     message: redact(message),
     ...(stack === undefined ? {} : { stack: redact(stack) }),
     ...(cause === undefined ? {} : { cause: maskValue(cause, depth + 1) }),
+    ...errors,
     ...maskEntries(others, depth),
   };
 }

@@ -1,0 +1,145 @@
+import { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { createLogger, type Logger, type LogLevel } from './logger.ts';
+
+function logged(write: (log: Logger) => void, level: LogLevel = 'info'): Record<string, unknown>[] {
+  const lines: string[] = [];
+  write(createLogger({ level, name: 'test', destination: { write: (line) => void lines.push(line) } }));
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const key = '0123456789abcdef0123456789abcdef';
+
+describe('a line of the log', () => {
+  it('is JSON with level, time, name, fields and message', () => {
+    const [line] = logged((log) => log.info({ jobId: 'a', sizeBytes: 5, done: true, at: new Date(0) }, 'started'));
+    expect(line).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      name: 'test',
+      jobId: 'a',
+      sizeBytes: 5,
+      done: true,
+      at: '1970-01-01T00:00:00.000Z',
+      msg: 'started',
+    });
+  });
+
+  it('is written from its level on', () => {
+    const write = (log: Logger) => {
+      log.debug('a');
+      log.warn('b');
+    };
+    expect(logged(write).map(({ msg }) => msg)).toEqual(['b']);
+    expect(logged(write, 'silent')).toEqual([]);
+  });
+
+  it('carries the fields of its child', () => {
+    const [line] = logged((log) => log.child({ jobId: 'a', apiKey: 'hunter2' }).info('x'));
+    expect(line).toMatchObject({ jobId: 'a', apiKey: '***' });
+  });
+});
+
+describe('secrets', () => {
+  it.each([
+    'secret',
+    'keyTokenSecret',
+    'WEBHOOK_SECRET',
+    'password',
+    'apiKey',
+    'API_KEY',
+    'x-api-key',
+    'authorization',
+    'cookie',
+    'token',
+    'contentKey',
+    'encryptionKeys',
+    'privateKey',
+    'credentials',
+    'signature',
+  ])('are masked in a field named %s, at any depth and of any kind', (name) => {
+    const [line] = logged((log) =>
+      log.info(
+        { [name]: 'hunter2', deep: { list: [{ [name]: ['hunter2'] }] }, more: { [name]: { a: 'hunter2' } } },
+        'x',
+      ),
+    );
+    expect(line).toMatchObject({ [name]: '***', deep: { list: [{ [name]: '***' }] }, more: { [name]: '***' } });
+    expect(JSON.stringify(line)).not.toContain('hunter2');
+  });
+
+  it('are redacted in messages and in every text', () => {
+    const [line] = logged((log) =>
+      log.info({ url: 'postgres://me:hunter2@db/x', list: [`key ${key}`] }, `opening https://u:hunter2@h/?sig=${key}`),
+    );
+    expect(line).toMatchObject({
+      url: 'postgres://***@db/x',
+      list: ['key ***'],
+      msg: 'opening https://***@h/?***',
+    });
+  });
+
+  it('are redacted in values put into the message, and masked in objects put there', () => {
+    const lines = logged((log) => {
+      log.info('opening %s with %s', 'https://u:hunter2@h/', key);
+      log.info(`plain ${key}`);
+    });
+    expect(lines.map(({ msg }) => msg)).toEqual(['opening https://***@h/ with ***', 'plain ***']);
+  });
+
+  it('are redacted in errors and in what caused them', () => {
+    const cause = Object.assign(new Error(`refused by https://u:hunter2@h/`), {
+      code: 'ECONNREFUSED',
+      token: 'hunter2',
+    });
+    const [line] = logged((log) => log.error({ err: new Error(`bad key ${key}`, { cause }) }, 'failed'));
+    expect(line).toMatchObject({
+      err: {
+        type: 'Error',
+        message: 'bad key ***',
+        stack: expect.stringContaining('logger.test.ts'),
+        cause: { message: 'refused by https://***@h/', code: 'ECONNREFUSED', token: '***' },
+      },
+    });
+    expect(JSON.stringify(line)).not.toMatch(/hunter2|0123456789abcdef/);
+  });
+
+  it('are redacted in an error that is logged by itself', () => {
+    const [line] = logged((log) => log.error(new Error(`bad key ${key}`)));
+    expect(JSON.stringify(line)).not.toContain(key);
+    expect(line).toMatchObject({ err: { message: 'bad key ***' }, msg: 'bad key ***' });
+  });
+
+  it('leave identifiers readable that are long hex by nature', () => {
+    const fields = { traceId: key, trace_id: key, hash: key, kid: key, key: `videos/ab/${key}/master.m3u8` };
+    expect(logged((log) => log.info(fields, 'x'))[0]).toMatchObject(fields);
+    expect(logged((log) => log.info({ key }, 'x'))[0]).toMatchObject({ key: '***' });
+  });
+});
+
+describe('odd fields', () => {
+  it('that are no plain objects show their kind, and do not drag in what hangs on them', () => {
+    const fields = { url: new URL('http://u:hunter2@h/?a'), socket: new Socket(), map: new Map([['a', 1]]) };
+    expect(logged((log) => log.info(fields, 'x'))[0]).toMatchObject({
+      url: 'http://***@h/?***',
+      socket: '[Socket]',
+      map: '[Map]',
+    });
+  });
+
+  it('include the errors of an error that holds several', () => {
+    const [line] = logged((log) =>
+      log.error({ err: new AggregateError([new Error(`key ${key}`)], 'both failed') }, 'x'),
+    );
+    expect(line).toMatchObject({ err: { message: 'both failed', errors: [{ message: 'key ***' }] } });
+  });
+
+  it('do not break a line: bytes, deep and circular objects, nothing, big numbers', () => {
+    const circular: Record<string, unknown> = { a: 1 };
+    circular['self'] = circular;
+    const [line] = logged((log) =>
+      log.info({ bytes: Buffer.from('hunter2'), circular, nothing: null, missing: undefined, big: 2n ** 70n }, 'x'),
+    );
+    expect(line).toMatchObject({ bytes: '7 bytes', nothing: null, big: '1180591620717411303424', msg: 'x' });
+  });
+});
