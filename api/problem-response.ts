@@ -23,6 +23,11 @@ const statusOf = {
   internal_error: 500,
 } as const satisfies Record<RequestErrorCode, number>;
 
+/** The HTTP status of a problem. */
+export function statusOfProblem(code: RequestErrorCode): number {
+  return statusOf[code];
+}
+
 /** What the framework refuses by itself, by its own codes; any other of its 4xx is an invalid request. */
 const codeOfFrameworkError: Readonly<Record<string, RequestErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',

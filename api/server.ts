@@ -2,15 +2,22 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
+import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { apiGuards } from './hooks/guards.ts';
 import { addHttpMetrics } from './hooks/http-metrics.ts';
 import { addJsonBody } from './hooks/json-body.ts';
 import { watchMethods } from './hooks/method-not-allowed.ts';
 import { RateLimiter } from './hooks/rate-limit.ts';
 import { addTracing } from './hooks/tracing.ts';
+import { JobWatcher } from './job-watcher.ts';
 import { MediaReader } from './media-reader.ts';
+import { collectRoutes } from './openapi/route-doc.ts';
 import { rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
+import { addCallbackRoutes } from './routes/callbacks.ts';
+import { addDocsRoutes } from './routes/docs.ts';
+import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
 import { addKeyRoutes } from './routes/key.ts';
 import { addPlayerRoutes } from './routes/player.ts';
@@ -38,6 +45,7 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
     frameworkErrors: (error, request, reply) => void answerError(d, error, request, reply),
     clientErrorHandler: answerClientError,
   });
+  closeIdleConnections(app);
   addTracing(app);
   addHttpMetrics(app, d.metrics);
   addJsonBody(app);
@@ -54,8 +62,16 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
     },
   });
   const refuseOtherMethods = watchMethods(app);
+  const routes = collectRoutes(app);
   addSystemRoutes(app, d);
-  if (d.config.surfaces.has('api')) addJobRoutes(app, { ...d, limiter, queries: new JobQueries(d.database) });
+  if (d.config.surfaces.has('api')) {
+    const queries = new JobQueries(d.database);
+    const guards = apiGuards({ ...d, limiter });
+    addJobRoutes(app, { ...d, guards, queries });
+    addJobEventRoutes(app, { ...d, guards, watcher: new JobWatcher({ queries, log: d.log }) });
+    addCallbackRoutes(app, { ...d, guards, callbacks: new CallbackStore(d.database) });
+    addDocsRoutes(app, { routes });
+  }
   if (d.config.surfaces.has('delivery')) {
     addStreamRoutes(app, { media: new MediaReader(d.media) });
     addKeyRoutes(app, { ...d, limiter });
@@ -110,6 +126,17 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     `HTTP/1.1 ${status} \r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n` +
       `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
+}
+
+/**
+ * A connection whose answer was under way when the server began to close is kept alive after it, since the answer's
+ * head had promised that; without this it would hold the server for as long as idle connections are kept.
+ */
+function closeIdleConnections(app: FastifyInstance): void {
+  app.addHook('preClose', async () => {
+    const timer = setInterval(() => app.server.closeIdleConnections(), 50);
+    app.server.once('close', () => clearInterval(timer));
+  });
 }
 
 /** `/api` is v1 (decisions.md, "versioning"). */

@@ -1,45 +1,35 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { faultsOf, parseSubmission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
-import type { ApiDependencies } from '../dependencies.ts';
 import { isKnownToBeAllowed } from '../callback-address.ts';
-import { checkApiKey } from '../hooks/api-key.ts';
-import { announceLimit, type RateLimit, type RateLimiter } from '../hooks/rate-limit.ts';
+import { cancelJob } from '../cancel-job.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Guards } from '../hooks/guards.ts';
 import { traceOf } from '../hooks/tracing.ts';
 import { matchesEtag } from '../http-headers.ts';
+import { readCursor, writeCursor } from '../job-cursor.ts';
 import { retryJob } from '../retry-job.ts';
 import { submitJob } from '../submit-job.ts';
 import { jobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
+import { bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
+import * as docs from './jobs.doc.ts';
 
 // Job management (section 4). Every route wants `X-API-Key`; those that make jobs are limited for each key.
 
 /** When to ask again for a job that is under way, in seconds: a hint, since jobs take seconds to hours. */
 const pollAfterSec = 2;
 
-const emptyBody = z.strictObject({}).optional();
-
 type JobRequest = FastifyRequest<{ Params: { id: string } }>;
+type JobDependencies = ApiDependencies & { readonly queries: JobQueries; readonly guards: Guards };
 
-export function addJobRoutes(
-  app: FastifyInstance,
-  d: ApiDependencies & { readonly queries: JobQueries; readonly limiter: RateLimiter },
-): void {
-  const limit: RateLimit = { name: 'api', quota: d.config.apiRateLimitPerMinute };
-  const authenticated = async (request: FastifyRequest) => {
-    checkApiKey(request, d.config.apiKeys);
-  };
-  // Before the body is read, so that requests that fail validation count; a failed authentication spends nothing.
-  const limited = async (request: FastifyRequest, reply: FastifyReply) => {
-    announceLimit(limit, reply);
-    await d.limiter.spend(limit, checkApiKey(request, d.config.apiKeys), reply);
-  };
+export function addJobRoutes(app: FastifyInstance, d: JobDependencies): void {
+  const { authenticated, limited } = d.guards;
 
-  app.post('/api/jobs', { onRequest: limited }, async (request, reply) => {
+  app.post('/api/jobs', { onRequest: limited, config: { doc: docs.submit } }, async (request, reply) => {
     const { submission, faults } = parseSubmission(request.body, (url) =>
       isKnownToBeAllowed(url, d.config.webhook.allowedCidrs),
     );
@@ -51,18 +41,55 @@ export function addJobRoutes(
       .send(submissionToWire(outcome));
   });
 
-  app.get('/api/jobs/:id', { onRequest: authenticated }, async (request: JobRequest, reply) => {
-    const job = await d.jobs.find(request.params.id);
-    if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
-    return answerJob(request, reply, job);
+  app.get('/api/jobs', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
+    const query = jobListQuerySchema.safeParse(request.query);
+    if (!query.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(query.error) });
+    const { cursor, limit, ...filter } = query.data;
+    const after = cursor === undefined ? null : readCursor(cursor);
+    // One more than is shown tells whether there is another page.
+    const jobs = await d.queries.list(filter, { after, limit: limit + 1 });
+    const last = jobs.length > limit ? jobs[limit - 1] : undefined;
+    const shown = jobs.slice(0, limit).map(jobToWire);
+    return { jobs: shown, next_cursor: last === undefined ? null : writeCursor(last) };
   });
 
-  app.post('/api/jobs/:id/retry', { onRequest: limited }, async (request: JobRequest, reply) => {
-    const body = emptyBody.safeParse(request.body);
-    if (!body.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(body.error) });
-    const jobs = await retryJob(d, request.params.id, traceOf(request));
-    return reply.code(202).send(retryToWire(request.params.id, jobs));
-  });
+  app.get(
+    '/api/jobs/:id',
+    { onRequest: authenticated, config: { doc: docs.find } },
+    async (request: JobRequest, reply) => answerJob(request, reply, await findJob(d, request.params.id)),
+  );
+
+  app.post(
+    '/api/jobs/:id/retry',
+    { onRequest: limited, config: { doc: docs.retry } },
+    async (request: JobRequest, reply) => {
+      refuseFields(request);
+      const jobs = await retryJob(d, request.params.id, traceOf(request));
+      return reply.code(202).send(retryToWire(request.params.id, jobs));
+    },
+  );
+
+  app.post(
+    '/api/jobs/:id/cancel',
+    { onRequest: authenticated, config: { doc: docs.cancel } },
+    async (request: JobRequest) => {
+      refuseFields(request);
+      return jobToWire(await cancelJob(d, request.params.id));
+    },
+  );
+}
+
+/** @throws KnownProblem `not_found`, also for an id that is none */
+export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<Job> {
+  const job = await jobs.find(id);
+  if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
+  return job;
+}
+
+/** "No request body" (section 4): an empty one, or an object without fields, since some clients must send one. */
+export function refuseFields(request: FastifyRequest): void {
+  const body = bodySchemas.NoFields.optional().safeParse(request.body);
+  if (!body.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(body.error) });
 }
 
 /** A job with its ETag, so that polling costs no body while nothing has changed. */

@@ -6,6 +6,7 @@ import type { ContentKey } from '#domain/playback/content-key.ts';
 import { hasValidSignature, verifyPlaybackToken } from '#domain/playback/token.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { addressBucket, type RateLimit, type RateLimiter } from '../hooks/rate-limit.ts';
+import type { RouteDoc } from '../openapi/route-doc.ts';
 
 // `GET /api/key/{hash}` (sections 4, 5 and 7): a content key for a playback token. `X-API-Key` means nothing here.
 
@@ -23,6 +24,21 @@ const preflightHeaders = {
   'access-control-max-age': '86400',
 };
 
+const doc: RouteDoc = {
+  tag: 'Playback',
+  summary: 'Get the content key of an encrypted media',
+  credential: 'playback_token',
+  isLimited: true,
+  path: { hash: 'The media, which the token must name.' },
+  answers: { 200: { description: 'The raw 16 bytes.', contentType: 'application/octet-stream' } },
+  problems: ['forbidden', 'not_found', 'invalid_request'],
+};
+const clearKeyDoc: RouteDoc = {
+  ...doc,
+  summary: 'Get the content key as a W3C ClearKey licence',
+  answers: { 200: { description: 'The licence.', schemas: ['ClearKeyLicence'] } },
+};
+
 type KeyRequest = FastifyRequest<{ Params: { hash: string } }>;
 type KeyDependencies = Pick<ApiDependencies, 'config' | 'contentKeys' | 'clock'> & { readonly limiter: RateLimiter };
 
@@ -30,17 +46,21 @@ export function addKeyRoutes(app: FastifyInstance, d: KeyDependencies): void {
   for (const url of ['/api/key/:hash', '/api/key/:hash/clearkey'])
     app.options(url, { onRequest: withCors }, (_request, reply) => reply.headers(preflightHeaders).code(204).send());
 
-  app.get('/api/key/:hash', { onRequest: withCors }, async (request: KeyRequest, reply) => {
+  app.get('/api/key/:hash', { onRequest: withCors, config: { doc } }, async (request: KeyRequest, reply) => {
     const { key } = await findKey(request, reply, d);
     return reply.header('content-type', 'application/octet-stream').send(key);
   });
 
   // The licence that EME's ClearKey takes (W3C Encrypted Media Extensions, section 9.1.4), for players of that road.
-  app.get('/api/key/:hash/clearkey', { onRequest: withCors }, async (request: KeyRequest, reply) => {
-    const { kid, key } = await findKey(request, reply, d);
-    const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };
-    return reply.send({ keys: [jwk], type: 'temporary' });
-  });
+  app.get(
+    '/api/key/:hash/clearkey',
+    { onRequest: withCors, config: { doc: clearKeyDoc } },
+    async (request: KeyRequest, reply) => {
+      const { kid, key } = await findKey(request, reply, d);
+      const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };
+      return reply.send({ keys: [jwk], type: 'temporary' });
+    },
+  );
 }
 
 async function withCors(_request: FastifyRequest, reply: FastifyReply): Promise<void> {

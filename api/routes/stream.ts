@@ -9,6 +9,7 @@ import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
 import { acceptsGzip, matchesEtag, readRange } from '../http-headers.ts';
 import type { MediaReader } from '../media-reader.ts';
+import type { RouteDoc } from '../openapi/route-doc.ts';
 
 // `GET /stream/{hash}/*` (section 4): objects of the media bucket, as players and CDNs want them.
 
@@ -29,6 +30,23 @@ const preflightHeaders = {
   'access-control-max-age': '86400',
 };
 
+const doc: RouteDoc = {
+  tag: 'Playback',
+  summary: 'Get a playlist, segment or image of a media',
+  description:
+    'Playback begins at `/stream/{hash}/master.m3u8`. Ranges, `ETag` and HEAD work; playlists may be gzipped.',
+  credential: 'none',
+  path: { hash: 'The media.', path: 'One or more segments: what the playlists name.' },
+  headers: { Range: 'One range of bytes.', 'If-None-Match': 'An `ETag`.' },
+  answers: {
+    200: { description: 'The object, immutable.', contentType: '*/*' },
+    206: { description: 'The range.', contentType: '*/*' },
+    304: { description: 'Nothing has changed.' },
+    416: { description: 'The range lies outside the object.' },
+  },
+  problems: ['invalid_request', 'not_found'],
+};
+
 /** An object that was asked for: its key, and its type by the extension. */
 interface Target {
   readonly key: string;
@@ -43,6 +61,7 @@ export function addStreamRoutes(app: FastifyInstance, { media }: { readonly medi
     method: ['GET', 'HEAD'],
     url: '/stream/*',
     onRequest: withCors,
+    config: { doc },
     handler: async (request, reply) => {
       const target = await findTarget(request, media);
       if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { media, target });

@@ -1,10 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import type { ApiDependencies } from '../dependencies.ts';
+import type { RouteDoc } from '../openapi/route-doc.ts';
 
 // `/healthz`, `/readyz`, `/metrics` (section 4, "System").
 
 const readinessTimeoutMs = 2000;
 const plainText = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+
+const docOf = (summary: string, more: RouteDoc['answers'] = {}): { config: { doc: RouteDoc } } => ({
+  config: {
+    doc: {
+      tag: 'System',
+      summary,
+      credential: 'none',
+      answers: { 200: { description: 'Plain text.', contentType: 'text/plain' }, ...more },
+      problems: [],
+    },
+  },
+});
+const notReady = { 503: { description: '`not ready: <check>: <detail>`', contentType: 'text/plain' } };
 
 export function addSystemRoutes(
   app: FastifyInstance,
@@ -17,24 +31,30 @@ export function addSystemRoutes(
     media_bucket: (signal) => d.media.ping(signal),
   };
 
-  app.get('/healthz', (_request, reply) => reply.headers(plainText).send('OK'));
+  app.get('/healthz', docOf('Tell whether the process is alive'), (_request, reply) =>
+    reply.headers(plainText).send('OK'),
+  );
 
-  app.get('/readyz', async (_request, reply) => {
-    const signal = AbortSignal.timeout(readinessTimeoutMs);
-    const outcomes = await Promise.all(
-      Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
-    );
-    const failures = outcomes.filter(({ failure }) => failure !== null);
-    reply.headers(plainText);
-    if (failures.length === 0) return reply.send('OK');
-    for (const { check, failure } of failures) {
-      d.metrics.readinessFailures.inc({ check });
-      d.log.warn({ check, err: failure?.error }, 'not ready');
-    }
-    return reply.code(503).send(`not ready: ${failures.map((f) => `${f.check}: ${f.failure?.detail}`).join('; ')}`);
-  });
+  app.get(
+    '/readyz',
+    docOf('Tell whether what the service depends on can be reached', notReady),
+    async (_request, reply) => {
+      const signal = AbortSignal.timeout(readinessTimeoutMs);
+      const outcomes = await Promise.all(
+        Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
+      );
+      const failures = outcomes.filter(({ failure }) => failure !== null);
+      reply.headers(plainText);
+      if (failures.length === 0) return reply.send('OK');
+      for (const { check, failure } of failures) {
+        d.metrics.readinessFailures.inc({ check });
+        d.log.warn({ check, err: failure?.error }, 'not ready');
+      }
+      return reply.code(503).send(`not ready: ${failures.map((f) => `${f.check}: ${f.failure?.detail}`).join('; ')}`);
+    },
+  );
 
-  app.get('/metrics', async (_request, reply) => {
+  app.get('/metrics', docOf('Metrics in the Prometheus text format'), async (_request, reply) => {
     const text = await d.metrics.registry.metrics();
     return reply.headers({ 'content-type': d.metrics.registry.contentType, 'cache-control': 'no-store' }).send(text);
   });

@@ -40,14 +40,27 @@ const callbackUrlSchema = z
     'must not contain credentials',
   );
 
+const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_url: callbackUrlSchema.optional() };
+
 /** The body of `POST /api/jobs`, but for what the type decides about `options`. */
-const bodySchema = z.strictObject({
-  type: z.enum(jobTypeNames),
-  hash: mediaHashSchema,
-  source: sourceKeySchema,
-  options: z.unknown().optional(),
-  callback_url: callbackUrlSchema.optional(),
-});
+const bodySchema = z.strictObject({ type: z.enum(jobTypeNames), options: z.unknown().optional(), ...sharedFields });
+
+function bodySchemaOf<T extends JobType>(type: T) {
+  return z.strictObject({
+    type: z.literal(type),
+    ...sharedFields,
+    options: jobTypes[type].options.optional(),
+  });
+}
+
+/** The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` says more of what is wrong. */
+export const submissionBodySchema = z.discriminatedUnion('type', [
+  bodySchemaOf('image:thumbnail'),
+  bodySchemaOf('video:cover'),
+  bodySchemaOf('video:preview'),
+  bodySchemaOf('video:transcode'),
+  bodySchemaOf('video:full'),
+]);
 
 /** A valid submission; `options` has its defaults filled in. */
 export interface Submission<T extends JobType = JobType> {

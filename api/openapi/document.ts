@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import type { RequestErrorCode } from '#domain/errors.ts';
+import { requestErrors } from '#domain/errors.ts';
+import { statusOfProblem } from '../problem-response.ts';
+import { answerSchemas, bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
+import type { DocumentedRoute, RouteDoc } from './route-doc.ts';
+
+// OpenAPI 3.1 out of the zod schemas that requests are read with and answers are typed by.
+
+type Json = Record<string, unknown>;
+
+const addressOf = (name: string) => `#/components/schemas/${name}`;
+const reference = (name: string) => ({ $ref: addressOf(name) });
+const problemContent = { 'application/problem+json': { schema: reference('Problem') } };
+
+/** The OpenAPI 3.1 document of `routes`. */
+export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
+  const paths: Record<string, Json> = {};
+  for (const { method, url, doc } of routes) {
+    const path = pathOf(url);
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(path, doc) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Reelwright',
+      version: '1',
+      description:
+        'Media processing and delivery. Refused requests are answered with RFC 9457 problem documents; fields are only ever added.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      schemas: { ...componentsOf(answerSchemas, 'output'), ...componentsOf(bodySchemas, 'input') },
+      securitySchemes: {
+        api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        playback_token: { type: 'http', scheme: 'bearer', description: 'A playback token, signed by the application.' },
+      },
+    },
+  };
+}
+
+/** `/stream/*` → `/stream/{hash}/{path}`: OpenAPI has no parameter of several segments, so one stands for them. */
+export function pathOf(url: string): string {
+  return url.replace('/stream/*', '/stream/{hash}/{path}').replaceAll(/:(\w+)/g, '{$1}');
+}
+
+function operationOf(path: string, doc: RouteDoc): Json {
+  return {
+    tags: [doc.tag],
+    summary: doc.summary,
+    ...(doc.description === undefined ? {} : { description: doc.description }),
+    security: doc.credential === 'none' ? [] : [{ [doc.credential]: [] }],
+    parameters: [...pathParameters(path, doc), ...queryParameters(doc), ...headerParameters(doc)],
+    ...(doc.body === undefined ? {} : { requestBody: requestBodyOf(doc.body) }),
+    responses: { ...answersOf(doc), ...problemsOf(doc) },
+  };
+}
+
+function pathParameters(path: string, doc: RouteDoc): Json[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    description: doc.path?.[name] ?? '',
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters(doc: RouteDoc): Json[] {
+  if (doc.query === undefined) return [];
+  const { properties = {} } = z.toJSONSchema(jobListQuerySchema, { io: 'output' });
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
+}
+
+function headerParameters(doc: RouteDoc): Json[] {
+  return Object.entries(doc.headers ?? {}).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }));
+}
+
+function requestBodyOf({ name, isRequired, example }: NonNullable<RouteDoc['body']>): Json {
+  const media = { schema: reference(name), ...(example === undefined ? {} : { example }) };
+  return { required: isRequired, content: { 'application/json': media } };
+}
+
+const limitHeaders = {
+  'RateLimit-Policy': { schema: { type: 'string' }, description: 'draft-ietf-httpapi-ratelimit-headers-10' },
+  RateLimit: { schema: { type: 'string' }, description: 'What is left of the window, and the seconds to its end.' },
+};
+
+function answersOf(doc: RouteDoc): Json {
+  const answers = Object.entries(doc.answers).map(([status, { description, schemas, contentType }]) => {
+    const shapes = (schemas ?? []).map(reference);
+    const json = { 'application/json': { schema: shapes.length === 1 ? shapes[0] : { anyOf: shapes } } };
+    const other = contentType === undefined ? {} : { content: { [contentType]: { schema: {} } } };
+    const headers = {
+      'X-Trace-ID': { schema: { type: 'string' }, description: 'For correlation by hand.' },
+      ...(doc.isLimited === true ? limitHeaders : {}),
+    };
+    return [status, { description, headers, ...(shapes.length > 0 ? { content: json } : other) }];
+  });
+  return Object.fromEntries(answers) as Json;
+}
+
+/** One answer a status, which names its codes. Any route may fail, and each has other methods. */
+function problemsOf(doc: RouteDoc): Json {
+  const codes = new Set<RequestErrorCode>([...doc.problems, 'method_not_allowed', 'internal_error']);
+  if (doc.credential !== 'none') codes.add('unauthorized');
+  if (doc.isLimited === true) codes.add('rate_limited');
+  const byStatus: Record<string, { description: string; content: Json }> = {};
+  for (const code of codes) {
+    const status = String(statusOfProblem(code));
+    const line = `\`${code}\`: ${requestErrors[code].publicMessage}`;
+    const before = byStatus[status]?.description;
+    byStatus[status] = { description: before === undefined ? line : `${before} ${line}`, content: problemContent };
+  }
+  return byStatus;
+}
+
+/** The schemas as components, which refer to one another by name. */
+function componentsOf(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Json {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
+  const made = z.toJSONSchema(registry, {
+    uri: addressOf,
+    io,
+    // Answers may get new fields at any time (section 9), so a reader must not be told that there are no others.
+    override: ({ jsonSchema }) => {
+      if (io === 'output') delete jsonSchema.additionalProperties;
+    },
+  });
+  const components = Object.entries(made.schemas).map(([id, { $schema: _dialect, $id: _id, ...schema }]) => [
+    id,
+    schema,
+  ]);
+  return Object.fromEntries(components) as Json;
+}

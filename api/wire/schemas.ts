@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
+import { jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
+import { jobErrorSchema } from '#domain/jobs/job-error.ts';
+import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
+import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
+
+// What goes over the wire, in snake_case (section 2): the shapes of answers, from which both the types of what is sent
+// and the OpenAPI document come.
+
+const requestErrorCodes = Object.keys(requestErrors) as [RequestErrorCode, ...RequestErrorCode[]];
+const time = z.iso.datetime();
+const jobTypeSchema = z.enum(jobTypeNames);
+const callbackStatusSchema = z.enum(callbackStatuses);
+
+const resultsSchema = z.union(jobTypeNames.map((type) => jobTypes[type].results));
+
+const jobSchema = z.object({
+  job_id: z.uuid(),
+  type: jobTypeSchema,
+  hash: z.string(),
+  status: jobStatusSchema,
+  phase: jobPhaseSchema.nullable(),
+  progress: z.int().min(0).max(100),
+  attempt: z.int().min(1),
+  callback_status: callbackStatusSchema.nullable(),
+  retry_of_job_id: z.uuid().nullable(),
+  error: jobErrorSchema.nullable(),
+  results: resultsSchema.nullable(),
+  created_at: time,
+  updated_at: time,
+});
+
+const jobCreatedSchema = z.object({ job_id: z.uuid(), hash: z.string(), status: jobStatusSchema });
+const jobCompletedSchema = z.object({ hash: z.string(), status: z.literal('completed'), results: resultsSchema });
+
+const retrySchema = z.object({
+  source_job_id: z.uuid(),
+  strategy: z.literal('retry_tasks'),
+  jobs: z.array(
+    z.object({ job_id: z.uuid(), type: jobTypeSchema, status: jobStatusSchema, retry_of_job_id: z.uuid().nullable() }),
+  ),
+});
+
+const jobListSchema = z.object({ jobs: z.array(jobSchema), next_cursor: z.string().nullable() });
+
+const callbacksSchema = z.object({
+  job_id: z.uuid(),
+  callback_url: z.string().nullable(),
+  callback_status: callbackStatusSchema.nullable(),
+  /** Null until the job is over, and without a `callback_url`. */
+  event_id: z.uuid().nullable(),
+  next_attempt_at: time.nullable(),
+  attempts: z.array(
+    z.object({
+      attempt: z.int().min(1),
+      started_at: time,
+      duration_ms: z.int().min(0),
+      status_code: z.int().nullable(),
+      error: z.string().nullable(),
+    }),
+  ),
+});
+
+const clearKeySchema = z.object({
+  keys: z.array(z.object({ kty: z.literal('oct'), kid: z.string(), k: z.string() })),
+  type: z.literal('temporary'),
+});
+
+const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  instance: z.string(),
+  code: z.enum(requestErrorCodes),
+  trace_id: z.string(),
+  errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
+});
+
+/** The shapes of answers, by their names in the OpenAPI document. */
+export const answerSchemas = {
+  Job: jobSchema,
+  JobCreated: jobCreatedSchema,
+  JobCompleted: jobCompletedSchema,
+  JobList: jobListSchema,
+  Retry: retrySchema,
+  Callbacks: callbacksSchema,
+  ClearKeyLicence: clearKeySchema,
+  Problem: problemSchema,
+} as const;
+export type AnswerName = keyof typeof answerSchemas;
+export type Wire<Name extends AnswerName> = z.output<(typeof answerSchemas)[Name]>;
+
+/** The shapes of request bodies, by their names in the OpenAPI document. */
+export const bodySchemas = { CreateJobRequest: submissionBodySchema, NoFields: z.strictObject({}) } as const;
+export type BodyName = keyof typeof bodySchemas;
+
+/** The query of `GET /api/jobs`. */
+export const jobListQuerySchema = z.strictObject({
+  type: jobTypeSchema.optional(),
+  status: jobStatusSchema.optional(),
+  hash: mediaHashSchema.optional(),
+  limit: z.coerce.number<string>().int().min(1).max(100).default(50),
+  cursor: z.string().max(256).optional(),
+});

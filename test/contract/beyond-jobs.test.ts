@@ -1,0 +1,272 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
+import { thumbnailResults } from './results.ts';
+
+// Beyond the specification (decisions.md): list, cancel, events, callbacks.
+
+let api: ApiUnderTest;
+let counter = 0;
+const thumbnail = (more: object = {}) => ({ type: 'image:thumbnail', hash: `b${counter++}`, source: 'a.jpg', ...more });
+const post = (path: string) => api.call(path, { method: 'POST' });
+const unknownId = '00000000-0000-4000-8000-000000000000';
+
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.close());
+
+async function submitOne(more: object = {}): Promise<string> {
+  return (await api.submit(thumbnail(more))).json.job_id as string;
+}
+
+describe('`GET /api/jobs`', () => {
+  it('pages through all jobs, the newest first, none twice, while new ones come', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 7; n++) ids.unshift(await submitOne());
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    for (let page = 0; page < 100; page++) {
+      const query = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const { json } = await api.call(`/api/jobs?limit=3${query}`);
+      expect(json.jobs.length).toBeLessThanOrEqual(3);
+      seen.push(...json.jobs.map((job: { job_id: string }) => job.job_id));
+      cursor = json.next_cursor;
+      if (page === 0) await submitOne();
+      if (cursor === null) break;
+    }
+    expect(seen.slice(0, 7)).toEqual(ids);
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+
+  it('shows the same Job as `GET /api/jobs/{id}`', async () => {
+    const id = await submitOne();
+    const { json } = await api.call('/api/jobs?limit=1');
+    expect(json.jobs).toEqual([(await api.call(`/api/jobs/${id}`)).json]);
+  });
+
+  it('filters by type, status and hash', async () => {
+    const id = await submitOne({ hash: 'filtered' });
+    await api.submit({ type: 'video:cover', hash: 'filtered', source: 'a.mp4' });
+    await api.complete(id, thumbnailResults);
+    const found = async (query: string) =>
+      (await api.call(`/api/jobs?${query}`)).json.jobs.map((job: { job_id: string }) => job.job_id);
+    expect(await found('hash=filtered')).toHaveLength(2);
+    expect(await found('hash=filtered&type=image:thumbnail')).toEqual([id]);
+    expect(await found('hash=filtered&status=completed')).toEqual([id]);
+    expect(await found('hash=filtered&status=completed&type=video:cover')).toEqual([]);
+    expect(await found('hash=nobody')).toEqual([]);
+  });
+
+  it.each([
+    ['status=done', '/status'],
+    ['type=video', '/type'],
+    ['hash=..', '/hash'],
+    ['limit=0', '/limit'],
+    ['limit=101', '/limit'],
+    ['limit=x', '/limit'],
+    ['order=asc', '/order'],
+    ['cursor=x', '/cursor'],
+    [`cursor=${Buffer.from('["x",1]').toString('base64url')}`, '/cursor'],
+    [`cursor=${Buffer.from(`[1e300,"${unknownId}"]`).toString('base64url')}`, '/cursor'],
+    ['status=queued&status=failed', '/status'],
+  ])('?%s is refused', async (query, pointer) => {
+    const answer = await api.call(`/api/jobs?${query}`);
+    expect([answer.status, answer.json.errors[0].pointer]).toEqual([400, pointer]);
+  });
+
+  it('wants the API key', async () => {
+    expect((await api.raw('/api/jobs')).status).toBe(401);
+  });
+});
+
+describe('`POST /api/jobs/{id}/cancel`', () => {
+  it('ends a queued job at once, takes its ticket away, and can be repeated', async () => {
+    const id = await submitOne();
+    const before = (await api.d.queue.depth()).default.pending;
+    const answer = await post(`/api/jobs/${id}/cancel`);
+    expect(answer.status).toBe(200);
+    expect(answer.json).toMatchObject({
+      status: 'cancelled',
+      error: { code: 'cancelled' },
+      results: null,
+      phase: null,
+    });
+    expect((await api.d.queue.depth()).default.pending).toBe(before - 1);
+    const again = await post(`/api/jobs/${id}/cancel`);
+    expect([again.status, again.json]).toEqual([200, answer.json]);
+  });
+
+  it('tells whoever runs the job, and nothing that comes later changes it', async () => {
+    const id = await submitOne();
+    const lease = { jobId: id, attempt: 1, owner: 'worker', leaseMs: 60_000 };
+    await api.d.jobs.claim(lease);
+    expect((await post(`/api/jobs/${id}/cancel`)).json.status).toBe('cancelled');
+    expect(await api.d.jobs.renewLease(lease)).toBe('cancelled');
+    const late = { results: thumbnailResults, error: null, eventId: randomUUID(), now: new Date() };
+    expect(await api.d.jobs.finish({ jobId: id, attempt: 1, status: 'completed', ...late })).toBeNull();
+  });
+
+  it('answers 409 for a job that is over, and 404 for none', async () => {
+    const completed = await submitOne();
+    await api.complete(completed, thumbnailResults);
+    const failed = await submitOne();
+    await api.fail(failed);
+    expect((await post(`/api/jobs/${completed}/cancel`)).json).toMatchObject({ status: 409, code: 'conflict' });
+    expect((await post(`/api/jobs/${failed}/cancel`)).status).toBe(409);
+    expect((await post(`/api/jobs/${unknownId}/cancel`)).status).toBe(404);
+  });
+
+  it('"`cancelled` is terminal; `/retry` on it is 409", and an equal submission makes a new job', async () => {
+    const submission = thumbnail();
+    const { json } = await api.submit(submission);
+    await post(`/api/jobs/${json.job_id}/cancel`);
+    expect((await post(`/api/jobs/${json.job_id}/retry`)).status).toBe(409);
+    expect((await api.submit(submission)).status).toBe(202);
+  });
+});
+
+interface SentEvent {
+  readonly id: string;
+  readonly job: { status: string; progress: number };
+}
+
+/** Reads events until the stream ends or `count` have come; comments are left out. */
+async function readEvents(path: string, { lastEventId, count = 100 }: { lastEventId?: string; count?: number } = {}) {
+  const headers = { 'x-api-key': apiKey, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
+  const abort = new AbortController();
+  const response = await fetch(`${api.url}${path}`, { headers, signal: abort.signal });
+  const events: SentEvent[] = [];
+  let text = '';
+  if (response.body !== null)
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const id = /^id: (.*)$/m.exec(block)?.[1];
+        const data = /^data: (.*)$/m.exec(block)?.[1];
+        if (id !== undefined && data !== undefined) events.push({ id, job: JSON.parse(data) as SentEvent['job'] });
+      }
+      if (events.length >= count) break;
+    }
+  abort.abort();
+  return { status: response.status, contentType: response.headers.get('content-type'), events };
+}
+
+describe('`GET /api/jobs/{id}/events`', () => {
+  it('tells the state at once and each change, and ends with the job', async () => {
+    const id = await submitOne();
+    const reading = readEvents(`/api/jobs/${id}/events`);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    await api.d.jobs.claim({ jobId: id, attempt: 1, owner: 'worker', leaseMs: 60_000 });
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    await api.d.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress: 40 });
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    const end = { results: thumbnailResults, error: null, eventId: randomUUID(), now: new Date() };
+    await api.d.jobs.finish({ jobId: id, attempt: 1, status: 'completed', ...end });
+    const { contentType, events } = await reading;
+    expect(contentType).toBe('text/event-stream');
+    expect(events.map(({ job }) => [job.status, job.progress])).toEqual([
+      ['queued', 0],
+      ['processing', 0],
+      ['processing', 40],
+      ['completed', 100],
+    ]);
+    expect(events.at(-1)?.job).toEqual((await api.call(`/api/jobs/${id}`)).json);
+  });
+
+  it('with `Last-Event-ID` tells only what is newer, and 204 once the end was told', async () => {
+    const id = await submitOne();
+    const first = await readEvents(`/api/jobs/${id}/events`, { count: 1 });
+    const lastEventId = first.events[0]?.id ?? '';
+    const reading = readEvents(`/api/jobs/${id}/events`, { lastEventId });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await api.complete(id, thumbnailResults);
+    const { events } = await reading;
+    expect(events.at(-1)?.job.status).toBe('completed');
+    expect(events.map((event) => event.id)).not.toContain(lastEventId);
+    const after = await readEvents(`/api/jobs/${id}/events`, { lastEventId: events.at(-1)?.id ?? '' });
+    expect([after.status, after.events]).toEqual([204, []]);
+    const fromTheStart = await readEvents(`/api/jobs/${id}/events`, { lastEventId: 'unknown' });
+    expect(fromTheStart.events.map(({ job }) => job.status)).toEqual(['completed']);
+  });
+
+  it('is refused without the key, and for no job', async () => {
+    expect((await api.raw(`/api/jobs/${unknownId}/events`)).status).toBe(401);
+    expect((await api.call(`/api/jobs/${unknownId}/events`)).status).toBe(404);
+  });
+
+  it('does not hold up a server that stops', async () => {
+    const other = await startApi();
+    const { json } = await other.submit(thumbnail());
+    const response = await fetch(`${other.url}/api/jobs/${json.job_id}/events`, { headers: { 'x-api-key': apiKey } });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    const began = performance.now();
+    await other.close();
+    expect(performance.now() - began).toBeLessThan(2000);
+    await reader?.cancel();
+  });
+});
+
+describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', () => {
+  const callback = { callback_url: 'https://example.com/hook' };
+
+  it('shows the event and its attempts, and delivers it again from the start', async () => {
+    const id = await submitOne(callback);
+    const none = await api.call(`/api/jobs/${id}/callbacks`);
+    const url = callback.callback_url;
+    expect(none.json).toEqual({
+      job_id: id,
+      callback_url: url,
+      callback_status: null,
+      event_id: null,
+      next_attempt_at: null,
+      attempts: [],
+    });
+    await api.complete(id, thumbnailResults);
+    const pending = (await api.call(`/api/jobs/${id}/callbacks`)).json;
+    expect(pending).toMatchObject({ callback_status: 'pending', attempts: [] });
+    expect((await post(`/api/jobs/${id}/callbacks/redeliver`)).json).toMatchObject({ status: 409, code: 'conflict' });
+
+    await recordAttempts(pending.event_id, [503, 'failed']);
+    const failed = (await api.call(`/api/jobs/${id}/callbacks`)).json;
+    expect(failed).toMatchObject({
+      callback_status: 'callback_failed',
+      next_attempt_at: null,
+      attempts: [{ attempt: 1, status_code: 503, duration_ms: 12, error: 'answered 503' }],
+    });
+    const again = await post(`/api/jobs/${id}/callbacks/redeliver`);
+    expect(again.status).toBe(202);
+    expect(again.json).toMatchObject({ callback_status: 'pending', event_id: pending.event_id });
+    expect(again.json.next_attempt_at).not.toBeNull();
+    expect((await api.call(`/api/jobs/${id}`)).json.callback_status).toBe('pending');
+    await recordAttempts(pending.event_id, [200, 'sent']);
+    const sent = (await api.call(`/api/jobs/${id}/callbacks`)).json;
+    expect(sent.callback_status).toBe('sent');
+    expect(sent.attempts.map((attempt: { status_code: number }) => attempt.status_code)).toEqual([503, 200]);
+  });
+
+  it('answers 409 where there is no webhook, and 404 where there is no job', async () => {
+    const id = await submitOne();
+    await api.complete(id, thumbnailResults);
+    expect((await post(`/api/jobs/${id}/callbacks/redeliver`)).status).toBe(409);
+    expect((await api.call(`/api/jobs/${id}/callbacks`)).json).toMatchObject({ callback_url: null, event_id: null });
+    expect((await post(`/api/jobs/${unknownId}/callbacks/redeliver`)).status).toBe(404);
+    expect((await api.call(`/api/jobs/${unknownId}/callbacks`)).status).toBe(404);
+  });
+});
+
+async function recordAttempts(eventId: string, [statusCode, next]: [number, 'sent' | 'failed']): Promise<void> {
+  const { WebhookEventStore } = await import('#platform/postgres/webhook-event-store.ts');
+  await new WebhookEventStore(api.d.database).recordAttempt({
+    eventId,
+    attempt: 1,
+    startedAt: new Date(),
+    durationMs: 12,
+    statusCode,
+    error: next === 'sent' ? null : `answered ${statusCode}`,
+    next,
+  });
+}

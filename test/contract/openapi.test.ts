@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerSchemas, type AnswerName } from '../../api/wire/schemas.ts';
+import { parseSubmission } from '#domain/jobs/submission.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import { partlyFailedResults, thumbnailResults } from './results.ts';
+
+// `GET /openapi.json` and `/docs` (decisions.md, "beyond the specification").
+
+let api: ApiUnderTest;
+beforeAll(async () => {
+  api = await startApi();
+  await api.putSource('video.mp4', 'x');
+});
+afterAll(() => api.close());
+
+/** Fails for a value that lacks a field, and for one that has a field more. */
+function check(name: AnswerName, value: unknown): void {
+  const shape: unknown = answerSchemas[name].parse(value);
+  expect(shape).toEqual(value);
+}
+
+describe('`GET /openapi.json`', () => {
+  it('names every route of section 4 and those beyond it', async () => {
+    const { json, status } = await api.raw('/openapi.json');
+    expect([status, json.openapi]).toEqual([200, '3.1.0']);
+    const paths = json.paths as Record<string, object>;
+    const routes = Object.entries(paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(new Set(routes)).toEqual(
+      new Set([
+        'GET /healthz',
+        'GET /readyz',
+        'GET /metrics',
+        'POST /api/jobs',
+        'GET /api/jobs',
+        'GET /api/jobs/{id}',
+        'POST /api/jobs/{id}/retry',
+        'POST /api/jobs/{id}/cancel',
+        'GET /api/jobs/{id}/events',
+        'GET /api/jobs/{id}/callbacks',
+        'POST /api/jobs/{id}/callbacks/redeliver',
+        'GET /stream/{hash}/{path}',
+        'GET /api/key/{hash}',
+        'GET /api/key/{hash}/clearkey',
+      ]),
+    );
+  });
+
+  it('has no reference that leads nowhere, and every path parameter', async () => {
+    const { json, text } = await api.raw('/openapi.json');
+    const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
+    expect(references.length).toBeGreaterThan(10);
+    for (const name of references) expect(Object.keys(json.components.schemas)).toContain(name);
+    for (const [path, item] of Object.entries<Record<string, { parameters: { name: string; in: string }[] }>>(
+      json.paths,
+    ))
+      for (const { parameters } of Object.values(item)) {
+        const named = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => `{${name}}`);
+        expect(named).toEqual(path.match(/\{\w+\}/g) ?? []);
+      }
+  });
+
+  it('gives each of its example bodies as one that is accepted', async () => {
+    const { json } = await api.raw('/openapi.json');
+    const { example } = json.paths['/api/jobs'].post.requestBody.content['application/json'];
+    expect(parseSubmission(example).faults).toBeUndefined();
+  });
+
+  it('says that a body has no other fields, and of an answer nothing of the kind', async () => {
+    const { CreateJobRequest, Job } = (await api.raw('/openapi.json')).json.components.schemas;
+    expect(CreateJobRequest.oneOf).toHaveLength(5);
+    for (const shape of CreateJobRequest.oneOf) expect(shape.additionalProperties).toBe(false);
+    expect(Job.additionalProperties).toBeUndefined();
+  });
+
+  it('tells the truth: what is answered has the shapes that it names, and no field more', async () => {
+    const full = await api.submit({
+      type: 'video:full',
+      hash: 'f',
+      source: 'video.mp4',
+      callback_url: 'https://a.test',
+    });
+    check('JobCreated', full.json);
+    await api.fail(full.json.job_id, partlyFailedResults());
+    check('Job', (await api.call(`/api/jobs/${full.json.job_id}`)).json);
+    check('Callbacks', (await api.call(`/api/jobs/${full.json.job_id}/callbacks`)).json);
+    check('Retry', (await api.call(`/api/jobs/${full.json.job_id}/retry`, { method: 'POST' })).json);
+    const submission = { type: 'image:thumbnail', hash: 'i', source: 'a.jpg' };
+    const image = await api.submit(submission);
+    check('Job', (await api.submit(submission)).json);
+    await api.complete(image.json.job_id, thumbnailResults);
+    check('JobCompleted', (await api.submit(submission)).json);
+    check('JobList', (await api.call('/api/jobs')).json);
+    check('Problem', (await api.submit({})).json);
+    check('Problem', (await api.call('/nowhere')).json);
+  });
+});
+
+describe('`/docs`', () => {
+  it('is one page without a script and without anything from elsewhere, with an anchor for each problem', async () => {
+    const { text, headers, status } = await api.raw('/docs');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(text).not.toMatch(/<script|<link|<img|@import|url\(|src=/);
+    const problem = await api.call('/nowhere');
+    const anchor = String(problem.json.type).replace('/docs#', '');
+    expect(text).toContain(`id="${anchor}"`);
+    for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) expect(text).toContain(`id="${id}"`);
+  });
+});
