@@ -52,15 +52,15 @@ describe('redacting', () => {
   });
 });
 
-describe('reading lines', () => {
-  const linesOf = (...chunks: (string | Buffer)[]) => {
-    const lines: string[] = [];
-    const reader = new LineReader((line) => lines.push(line));
-    for (const chunk of chunks) reader.write(Buffer.from(chunk));
-    reader.end();
-    return lines;
-  };
+const linesOf = (...chunks: (string | Buffer)[]) => {
+  const lines: string[] = [];
+  const reader = new LineReader((line) => lines.push(line));
+  for (const chunk of chunks) reader.write(Buffer.from(chunk));
+  reader.end();
+  return lines;
+};
 
+describe('reading lines', () => {
   it('joins what arrives in pieces, also halves of a character and of a line end', () => {
     const bytes = Buffer.from('é\n');
     expect(linesOf('a', 'b\nc', bytes.subarray(0, 1), bytes.subarray(1), 'd\r', '\ne\r', 'f')).toEqual([

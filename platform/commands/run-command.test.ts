@@ -37,6 +37,10 @@ async function gone(mark: string): Promise<boolean> {
   return false;
 }
 
+function* endless() {
+  for (;;) yield Buffer.alloc(65_536);
+}
+
 let dir: string;
 beforeAll(async () => {
   dir = await realpath(await mkdtemp(join(tmpdir(), 'reelwright-commands-')));
@@ -220,11 +224,7 @@ describe('input', () => {
   });
 
   it('may be more than the command reads', async () => {
-    const stdin = Readable.from(
-      (function* endless() {
-        for (;;) yield Buffer.alloc(65_536);
-      })(),
-    );
+    const stdin = Readable.from(endless());
     const script = 'process.stdin.once("data", () => process.exit(0))';
     expect((await runCommand(node(script), { timeoutMs, stdin })).exitCode).toBe(0);
     expect(stdin.destroyed).toBe(true);

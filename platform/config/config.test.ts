@@ -253,7 +253,8 @@ describe('faults', () => {
 
   it('are all told at once, each with its variable and what was expected', () => {
     const faults = faultsOf(wrong);
-    expect(faults.map((fault) => fault.split(':')[0]).toSorted()).toEqual(Object.keys(wrong).toSorted());
+    expect(new Set(faults.map((fault) => fault.split(':')[0]))).toEqual(new Set(Object.keys(wrong)));
+    expect(faults).toHaveLength(Object.keys(wrong).length);
     for (const fault of faults) expect(fault).toMatch(/^[A-Z0-9_]+: expected /);
   });
 

@@ -8,6 +8,11 @@ function logged(write: (log: Logger) => void, level: LogLevel = 'info'): Record<
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
+function writeTwo(log: Logger): void {
+  log.debug('a');
+  log.warn('b');
+}
+
 const key = '0123456789abcdef0123456789abcdef';
 
 describe('a line of the log', () => {
@@ -26,12 +31,8 @@ describe('a line of the log', () => {
   });
 
   it('is written from its level on', () => {
-    const write = (log: Logger) => {
-      log.debug('a');
-      log.warn('b');
-    };
-    expect(logged(write).map(({ msg }) => msg)).toEqual(['b']);
-    expect(logged(write, 'silent')).toEqual([]);
+    expect(logged(writeTwo).map(({ msg }) => msg)).toEqual(['b']);
+    expect(logged(writeTwo, 'silent')).toEqual([]);
   });
 
   it('carries the fields of its child', () => {

@@ -47,6 +47,7 @@ export function createLogger({ level, name, destination }: LoggerOptions): Logge
 
 /** pino does not ask its formatters about the fields of a child. A child inherits this, and so do its own. */
 function withMaskedChildren(logger: Logger): Logger {
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with the `this` that it has
   const { child } = logger;
   logger.child = function maskedChild(this: Logger, bindings: object, options?: object) {
     return child.call(this, maskFields(bindings), options);

@@ -48,6 +48,18 @@ describe('reading a trace context', () => {
   });
 });
 
+const work = async (name: string) =>
+  withSpan(name, {}, async (span) => {
+    await sleep(5);
+    expect(currentTrace()).toEqual(span.trace);
+    await withSpan('inner', {}, async (inner) => {
+      await sleep(1);
+      expect(traceIdOf(inner.trace)).toBe(traceIdOf(span.trace));
+      expect(currentTrace()).toEqual(inner.trace);
+    });
+    expect(currentTrace()).toEqual(span.trace);
+  });
+
 let tracing: Tracing | undefined;
 afterEach(async () => {
   await tracing?.shutdown();
@@ -73,17 +85,6 @@ describe('spans that are not exported', () => {
   it('are the current one in what they run, after awaits as well, and apart from each other', async () => {
     tracing = startTracing({ endpoint: null, serviceName: 'test' });
     expect(currentTrace()).toBeNull();
-    const work = async (name: string) =>
-      withSpan(name, {}, async (span) => {
-        await sleep(5);
-        expect(currentTrace()).toEqual(span.trace);
-        await withSpan('inner', {}, async (inner) => {
-          await sleep(1);
-          expect(traceIdOf(inner.trace)).toBe(traceIdOf(span.trace));
-          expect(currentTrace()).toEqual(inner.trace);
-        });
-        expect(currentTrace()).toEqual(span.trace);
-      });
     await Promise.all([work('a'), work('b')]);
     expect(currentTrace()).toBeNull();
   });
