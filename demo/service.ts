@@ -156,11 +156,11 @@ async function lastWords(log: string): Promise<string> {
   return (told.at(-1) ?? lines.at(-1) ?? 'it said nothing').slice(0, 500);
 }
 
-/** `wanted` when it is given, else 3000 when nobody listens there, else a free one. @throws Error when `wanted` is taken */
+/** `wanted` when it is given (`0`: any free one), else 3000 when nobody listens there, else a free one. @throws Error when `wanted` is taken */
 export async function choosePort(wanted: string | undefined): Promise<number> {
   if (wanted === undefined || wanted === '') return (await listenOnce(3000)) ?? (await listenOnce(0)) ?? 0;
   const port = Number(wanted);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`PORT: ${wanted} is no port`);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`PORT: ${wanted} is no port`);
   const free = await listenOnce(port);
   if (free === null) throw new Error(`PORT: somebody listens on ${port} already`);
   return free;

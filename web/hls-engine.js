@@ -63,7 +63,9 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
         .toSorted((a, b) => b.bandwidth - a.bandwidth),
     isAutomatic: () => hls.autoLevelEnabled,
     selectQuality(id) {
-      hls.nextLevel = id === 'auto' ? -1 : Number(id);
+      // At once, as asked for; the automatic choice takes over with the next segment.
+      if (id === 'auto') hls.loadLevel = -1;
+      else hls.currentLevel = Number(id);
     },
     audioTracks: () =>
       hls.audioTracks.map(({ lang, name }, index) => ({

@@ -1,0 +1,261 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
+import { getJob, submitJob, waitForJob } from '../../demo/jobs.ts';
+import { makeSample, videoCommand } from '../../demo/sample.ts';
+import { choosePort, type Service, startService } from '../../demo/service.ts';
+import {
+  chromiumPath,
+  differenceOf,
+  keepScreenshot,
+  messageOf,
+  openBrowser,
+  openPage,
+  pictureOf,
+  stateOf,
+  waitForTime,
+  type WatchedPage,
+} from '../support/browser.ts';
+
+// The player page in a real Chromium, on streams that the whole line has made: the service as a user starts it, on the
+// embedded parts, with a short video in two rungs and two languages, once encrypted and once clear.
+
+const checkout = resolve(import.meta.dirname, '../..');
+const signal = new AbortController().signal;
+const encrypted = 'player-encrypted';
+const clear = 'player-clear';
+
+let folder: string;
+let secrets: Secrets;
+let service: Service;
+let browser: Browser;
+let encryptedJobId: string;
+
+function tokenFor(hash: string, { lifetimeSec = 600, secret = secrets.values.KEY_TOKEN_SECRET } = {}): string {
+  return signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + lifetimeSec }, secret);
+}
+
+function address(fragment: Record<string, string>, baseUrl = service.baseUrl): string {
+  return `${baseUrl}/player/#${new URLSearchParams(fragment).toString()}`;
+}
+
+/** A page of its own for a test, on `fragment`. */
+async function visit(fragment: Record<string, string>, viewport?: { width: number; height: number }) {
+  const watched = await openPage(browser, viewport);
+  onTestFinished(() => watched.page.context().close());
+  await watched.page.goto(address(fragment));
+  return watched;
+}
+
+function api() {
+  return { baseUrl: service.baseUrl, apiKey: secrets.values.API_KEY, signal };
+}
+
+async function expectMovingPicture({ page, errors }: WatchedPage): Promise<void> {
+  await waitForTime(page, 1);
+  const first = await pictureOf(page);
+  await waitForTime(page, 4);
+  const second = await pictureOf(page);
+  expect(first.brightness).toBeGreaterThan(20);
+  expect(first.contrast).toBeGreaterThan(20);
+  expect(differenceOf(first, second)).toBeGreaterThan(2);
+  expect(await messageOf(page)).toBe('');
+  expect(errors).toEqual([]);
+}
+
+async function makeStreams(): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'reelwright-player-'));
+  const data = await dataFolderAt(join(folder, 'data'));
+  secrets = await readOrMakeSecrets(data);
+  const command = videoCommand(findProgram('ffmpeg', process.env), {
+    width: 960,
+    height: 540,
+    frameRate: 25,
+    durationSec: 14,
+  });
+  await makeSample({ file: join(data.source, 'video.mp4'), command, signal });
+  const port = await choosePort('0');
+  service = await startService({ checkout, data, secrets, port, env: process.env, signal });
+  const jobIds = await Promise.all(
+    [encrypted, clear].map((hash) => {
+      const options = { encrypt: hash === encrypted };
+      return submitJob({ type: 'video:transcode', hash, source: 'video.mp4', options }, api());
+    }),
+  );
+  await Promise.all(jobIds.map((id) => waitForJob(id, api())));
+  encryptedJobId = jobIds[0] ?? '';
+}
+
+describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () => {
+  beforeAll(async () => {
+    await makeStreams();
+    browser = await openBrowser();
+  }, 300_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await service?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('plays the encrypted stream with its token: time advances and the picture is there and moves', async () => {
+    const watched = await visit({ hash: encrypted, token: tokenFor(encrypted) });
+    await expectMovingPicture(watched);
+    await expect.poll(() => watched.page.locator('#figure-encryption').innerText()).toBe('cbcs');
+    await keepScreenshot(watched.page, 'encrypted');
+  });
+
+  it('sends the token to the key endpoint alone, as a header', async () => {
+    const token = tokenFor(encrypted);
+    const { page, requests } = await visit({ hash: encrypted, token });
+    await waitForTime(page, 2);
+    const sent = await requests();
+    expect(sent.filter(({ url }) => url.includes('/stream/')).length).toBeGreaterThan(4);
+    for (const { url, headers } of sent) {
+      const isKeyRequest = new URL(url).pathname === `/api/key/${encrypted}`;
+      expect.soft(url).not.toContain(token);
+      expect.soft(headers['authorization'] ?? 'none', url).toBe(isKeyRequest ? `Bearer ${token}` : 'none');
+      const others = Object.entries(headers).filter(([name]) => name !== 'authorization');
+      expect.soft(JSON.stringify(others), url).not.toContain(token);
+    }
+    expect(sent.some(({ url }) => url.endsWith(`/api/key/${encrypted}`))).toBe(true);
+  });
+
+  it('sends the token to the host of the page, not to another one that a playlist names', async () => {
+    const watched = await openPage(browser);
+    onTestFinished(() => watched.page.context().close());
+    const page = service.baseUrl.replace('127.0.0.1', 'localhost');
+    await watched.page.goto(address({ hash: encrypted, token: tokenFor(encrypted) }, page));
+    await waitForTime(watched.page, 1);
+    const hosts = (await watched.requests()).map(({ url }) => new URL(url).host);
+    expect([...new Set(hosts.filter((host) => host !== ''))]).toEqual([new URL(page).host]);
+  });
+
+  const refusals: [string, () => string, RegExp][] = [
+    ['without a token', () => '', /^key-401: This stream is encrypted and needs a token/],
+    [
+      'with an expired token',
+      () => tokenFor(encrypted, { lifetimeSec: -60 }),
+      /^key-403: The token was refused It expired on /,
+    ],
+    [
+      'with a forged token',
+      () => tokenFor(encrypted, { secret: 'a secret of somebody else' }),
+      /^key-403: The token was refused Its signature does not hold/,
+    ],
+    [
+      "with another media's token",
+      () => tokenFor(clear),
+      /^key-403: The token was refused It was made for another media/,
+    ],
+    ['with a text that is no token', () => 'nonsense', /^key-403: The token was refused It is not a playback token/],
+  ];
+
+  it.each(refusals)('%s the encrypted stream does not play, and the page says why', async (name, token, message) => {
+    const { page, errors } = await visit({ hash: encrypted, ...(token() === '' ? {} : { token: token() }) });
+    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(message);
+    await page.waitForTimeout(1500);
+    expect(await stateOf(page)).toMatchObject({ time: 0, frames: 0 });
+    expect(errors).toEqual([]);
+    await keepScreenshot(page, name.replaceAll(/\W+/g, '-'));
+  });
+
+  it('says so when there is no stream for a hash', async () => {
+    const { page } = await visit({ hash: 'nobody-made-this' });
+    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(/^stream-404: There is no such stream/);
+    await keepScreenshot(page, 'missing');
+  });
+
+  it.each(['shaka', 'hls'])('plays the clear stream in %s without a token', async (engine) => {
+    const watched = await visit({ hash: clear, engine });
+    await expectMovingPicture(watched);
+    await keepScreenshot(watched.page, `clear-${engine}`);
+    expect((await watched.requests()).some(({ url }) => url.includes('/api/key/'))).toBe(false);
+  });
+
+  it('says that hls.js cannot play an encrypted stream, and plays on in Shaka Player when asked', async () => {
+    const { page } = await visit({ hash: encrypted, engine: 'hls', token: tokenFor(encrypted) });
+    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(/^hls-encrypted: /);
+    await page.selectOption('#engine', 'shaka');
+    await waitForTime(page, 1);
+    expect(await messageOf(page)).toBe('');
+  });
+
+  it.each(['shaka', 'hls'])('switches the quality while playing in %s', async (engine) => {
+    const hash = engine === 'hls' ? clear : encrypted;
+    const { page } = await visit({ hash, engine, token: tokenFor(hash) });
+    await waitForTime(page, 0.5);
+    const height = async () => (await stateOf(page)).height;
+    const choose = async (text: string) => {
+      const value = await page.locator('#quality option', { hasText: text }).last().getAttribute('value');
+      await page.selectOption('#quality', value ?? '');
+    };
+    await choose('360p · ');
+    await page.locator('#seek').fill('0.2');
+    await expect.poll(height, { timeout: 15_000 }).toBe(360);
+    await choose('540p · ');
+    await expect.poll(height, { timeout: 15_000 }).toBe(540);
+    await page.selectOption('#quality', 'auto');
+    await expect.poll(() => page.locator('#quality').inputValue()).toBe('auto');
+  });
+
+  it.each(['shaka', 'hls'])('begins with the default audio track in %s and switches to the other', async (engine) => {
+    const hash = engine === 'hls' ? clear : encrypted;
+    const { page, requests } = await visit({ hash, engine, token: tokenFor(hash) });
+    await waitForTime(page, 0.5);
+    const segmentsOf = async (language: string) =>
+      (await requests()).filter(({ url }) => url.includes(`/audio_${language}_`) && url.endsWith('.m4s')).length;
+    const [before, chosen] = [await segmentsOf('de'), await page.locator('#audio option:checked').innerText()];
+    expect(chosen).toMatch(/^English/);
+    expect(before).toBe(0);
+    const german = await page.locator('#audio option', { hasText: 'German' }).getAttribute('value');
+    await page.selectOption('#audio', german ?? '');
+    await expect.poll(() => segmentsOf('de'), { timeout: 15_000 }).toBeGreaterThan(0);
+    const then = (await stateOf(page)).time;
+    await waitForTime(page, then + 2);
+    expect(await page.locator('#audio option:checked').innerText()).toMatch(/^German/);
+  });
+
+  it('jumps where the slider is put, and pauses and plays on by the button', async () => {
+    const { page } = await visit({ hash: encrypted, token: tokenFor(encrypted) });
+    await waitForTime(page, 0.5);
+    await page.locator('#seek').hover();
+    expect(await page.locator('#scrub-tip').isVisible()).toBe(true);
+    await page.locator('#seek').fill('9');
+    await waitForTime(page, 9.5);
+    await page.click('#play');
+    const paused = (await stateOf(page)).time;
+    await page.waitForTimeout(700);
+    expect((await stateOf(page)).time).toBe(paused);
+    await page.click('#play');
+    await waitForTime(page, paused + 0.5);
+  });
+
+  it('plays a job that is pasted as the API answers it', async () => {
+    const { page } = await visit({});
+    expect(await messageOf(page)).toMatch(/^nothing: /);
+    await page.fill('#pick', JSON.stringify(await getJob(encryptedJobId, api()), null, 2));
+    await page.fill('#token', tokenFor(encrypted));
+    await page.click('#picker button');
+    await waitForTime(page, 1);
+    await page.fill('#pick', JSON.stringify({ hash: 'x', type: 'image:thumbnail', status: 'completed', results: {} }));
+    await page.click('#picker button');
+    expect(await page.locator('#picker-fault').innerText()).toContain('made no stream');
+  });
+
+  it('fits a phone: nothing to scroll sideways, and the controls can be touched', async () => {
+    const { page } = await visit({ hash: encrypted, token: tokenFor(encrypted) }, { width: 320, height: 640 });
+    await waitForTime(page, 1);
+    expect((await stateOf(page)).overflow).toBe(0);
+    for (const button of await page.locator('.controls button:visible').all()) {
+      const box = await button.boundingBox();
+      expect(Math.min(box?.width ?? 0, box?.height ?? 0)).toBeGreaterThanOrEqual(44);
+    }
+    await keepScreenshot(page, 'phone');
+  });
+});
