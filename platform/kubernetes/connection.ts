@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import type { Access, Credentials, TlsMaterial } from './credentials.ts';
+import { KubeError, type KubeStatus } from './errors.ts';
+
+/** How the connection behaves; all of it has defaults that suit an API server in the same cluster. */
+export interface ConnectionOptions {
+  /** How long one request may take, answer and all, in milliseconds. A watch must open within it. */
+  timeoutMs?: number;
+  /** The most sockets at once. A watch holds one for as long as it runs. */
+  connectionsMax?: number;
+  /** How the API server's audit log and metrics know this client. */
+  userAgent?: string;
+}
+
+/** One request; `path` has its query already. */
+export interface KubeRequest {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  /** Sent as JSON of this content type. */
+  body?: { type: string; value: unknown };
+  signal?: AbortSignal | undefined;
+  /** Called the moment before the request leaves; what it throws is thrown, and nothing is sent. */
+  guard?: (() => void) | undefined;
+  /** The request in words, for errors: `create jobs media/mj-1`. */
+  what: string;
+}
+
+/** A stream that has opened; `close` gives its socket back or up. */
+export interface OpenStream {
+  chunks: AsyncIterable<string>;
+  close(): void;
+}
+
+// Credentials are asked for again after this long. What stands behind them (a token file, an exec plugin) keeps its own
+// count of when they expire; this only spares asking for each request.
+const accessTtlMs = 10_000;
+
+// kube-apiserver closes a connection after 90 s of idleness, and load balancers commonly after 60 s: ours goes first.
+const idleSocketMs = 45_000;
+
+/** Kept-alive connections to one API server, with credentials that are renewed as they change. */
+export class Connection {
+  readonly #credentials: Credentials;
+  readonly #origin: string;
+  readonly #basePath: string;
+  readonly #timeoutMs: number;
+  readonly #connectionsMax: number;
+  readonly #userAgent: string;
+  #access: { value: Promise<Access>; untilMs: number } | undefined;
+  #pool: { dispatcher: Dispatcher; fingerprint: string } | undefined;
+
+  constructor(credentials: Credentials, options: ConnectionOptions = {}) {
+    const server = new URL(credentials.server);
+    this.#credentials = credentials;
+    this.#origin = server.origin;
+    this.#basePath = server.pathname.replace(/\/+$/, '');
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.#connectionsMax = options.connectionsMax ?? 32;
+    this.#userAgent = options.userAgent ?? 'reelwright';
+  }
+
+  /** Sends a request and reads the whole answer, which is JSON. Throws `KubeError`, or the reason of an abort. */
+  async exchange(request: KubeRequest): Promise<unknown> {
+    using limits = new Limits(request.signal, this.#timeoutMs);
+    try {
+      const { statusCode, headers, body } = await this.#send(request, limits.signal);
+      const text = await body.text();
+      if (statusCode < 300) return text === '' ? undefined : JSON.parse(text);
+      throw refusal(request.what, statusCode, headers, text);
+    } catch (error) {
+      throw limits.explain(request.what, error);
+    }
+  }
+
+  /** Sends a request whose answer has no end of its own. The time limit is for the opening alone. */
+  async open(request: KubeRequest): Promise<OpenStream> {
+    const limits = new Limits(request.signal, this.#timeoutMs);
+    try {
+      const { statusCode, headers, body } = await this.#send(request, limits.signal);
+      if (statusCode >= 300) throw refusal(request.what, statusCode, headers, await body.text());
+      limits.lift();
+      body.setEncoding('utf8');
+      return { chunks: explained(body, limits, request.what), close: () => closeStream(body, limits) };
+    } catch (error) {
+      limits[Symbol.dispose]();
+      throw limits.explain(request.what, error);
+    }
+  }
+
+  /** Closes every socket at once; requests and streams that run are broken off. */
+  async close(): Promise<void> {
+    await this.#pool?.dispatcher.destroy();
+  }
+
+  async #send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const answer = await this.#sendOnce(request, signal, false);
+    if (answer.statusCode !== 401) return answer;
+    // A token may have been revoked or replaced before its time: one more try, with credentials read anew.
+    await answer.body.dump();
+    return this.#sendOnce(request, signal, true);
+  }
+
+  async #sendOnce(request: KubeRequest, signal: AbortSignal, isRefused: boolean): Promise<Dispatcher.ResponseData> {
+    const access = await this.#currentAccess(request.what, isRefused);
+    const dispatcher = this.#dispatcherFor(access.tls);
+    request.guard?.();
+    return dispatcher.request({
+      origin: this.#origin,
+      path: this.#basePath + request.path,
+      method: request.method,
+      headers: {
+        accept: 'application/json',
+        'user-agent': this.#userAgent,
+        ...access.headers,
+        ...(request.body ? { 'content-type': request.body.type } : {}),
+      },
+      body: request.body ? JSON.stringify(request.body.value) : null,
+      signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  async #currentAccess(what: string, isRefused: boolean): Promise<Access> {
+    const nowMs = performance.now();
+    if (isRefused || !this.#access || nowMs >= this.#access.untilMs) {
+      this.#access = { value: this.#credentials.access(isRefused), untilMs: nowMs + accessTtlMs };
+    }
+    try {
+      return await this.#access.value;
+    } catch (error) {
+      this.#access = undefined;
+      throw new KubeError(`${what}: no credentials`, { status: 0, reason: 'Unauthorized' }, { cause: error });
+    }
+  }
+
+  // A certificate that changed needs new connections; the old ones end with the requests and watches they carry.
+  #dispatcherFor(tls: TlsMaterial): Dispatcher {
+    const fingerprint = fingerprintOf(tls);
+    if (this.#pool?.fingerprint === fingerprint) return this.#pool.dispatcher;
+    const old = this.#pool?.dispatcher;
+    this.#pool = { dispatcher: this.#newDispatcher(tls), fingerprint };
+    void old?.close();
+    return this.#pool.dispatcher;
+  }
+
+  #newDispatcher(tls: TlsMaterial): Dispatcher {
+    const { proxy } = this.#credentials;
+    // HTTP/1.1 on purpose: giving up a silent watch then closes its socket, where in HTTP/2 the dead connection would
+    // go on to serve everything else.
+    const shape = { allowH2: false, pipelining: 1, keepAliveTimeout: idleSocketMs, connections: this.#connectionsMax };
+    const connect = { timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 };
+    if (proxy !== undefined) return new ProxyAgent({ uri: proxy, requestTls: { ...tls, ...connect }, ...shape });
+    return new Pool(this.#origin, { ...shape, connect: { ...tls, ...connect } });
+  }
+}
+
+/** The caller's signal and the time limit of one request, as one signal, with the difference told in the error. */
+class Limits implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #signal: AbortSignal | undefined;
+  readonly #timeoutMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #isLate = false;
+  readonly #abort = () => this.#controller.abort(this.#signal?.reason);
+
+  constructor(signal: AbortSignal | undefined, timeoutMs: number) {
+    this.#signal = signal;
+    this.#timeoutMs = timeoutMs;
+    this.#timer = setTimeout(() => {
+      this.#isLate = true;
+      this.#controller.abort();
+    }, timeoutMs);
+    if (signal?.aborted) this.#abort();
+    else signal?.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Takes the time limit away; the caller's signal goes on. */
+  lift(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.lift();
+    this.#signal?.removeEventListener('abort', this.#abort);
+  }
+
+  /** Ends what runs under these limits. */
+  cut(): void {
+    this[Symbol.dispose]();
+    this.#controller.abort();
+  }
+
+  /** What to throw for an error that came up under these limits. */
+  explain(what: string, error: unknown): unknown {
+    if (error instanceof KubeError) return error;
+    if (this.#signal?.aborted) return this.#signal.reason;
+    if (this.#isLate) {
+      const message = `${what}: no answer within ${this.#timeoutMs} ms`;
+      return new KubeError(message, { status: 0, reason: 'Deadline' }, { cause: error });
+    }
+    if (!isNetworkFault(error)) return error;
+    const message = `${what}: ${error.message || error.code}`;
+    return new KubeError(message, { status: 0, reason: 'Unreachable' }, { cause: error });
+  }
+}
+
+// Errors of sockets, TLS and undici bear a code; what a guard throws, or a fault of our own, is passed on as it is.
+function isNetworkFault(error: unknown): error is Error & { code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+function refusal(what: string, status: number, headers: Record<string, unknown>, text: string): KubeError {
+  let body: KubeStatus | undefined;
+  try {
+    body = JSON.parse(text) as KubeStatus;
+  } catch {
+    // Not an API server's Status: something in between answered.
+    body = { message: text.slice(0, 200) };
+  }
+  const retryAfter = headers['retry-after'];
+  return KubeError.ofStatus(what, status, body, typeof retryAfter === 'string' ? retryAfter : undefined);
+}
+
+async function* explained(chunks: AsyncIterable<string>, limits: Limits, what: string): AsyncGenerator<string> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    throw limits.explain(what, error);
+  }
+}
+
+function closeStream(body: Dispatcher.ResponseData['body'], limits: Limits): void {
+  // Destroying a body makes it report that it was; nobody waits for that report any more.
+  body.on('error', () => {});
+  limits.cut();
+  body.destroy();
+}
+
+function fingerprintOf({ ca, cert, key, servername, rejectUnauthorized }: TlsMaterial): string {
+  const hash = createHash('sha256');
+  for (const part of [ca, cert, key, servername]) hash.update(part ?? '').update('\0');
+  return hash.update(String(rejectUnauthorized)).digest('base64');
+}

@@ -1,0 +1,119 @@
+/**
+ * Why a request failed, in one word. Most are the API server's own (`reason` of its Status, see the API conventions of
+ * Kubernetes); two are ours: `Unreachable` (no answer came) and `Deadline` (it came too late).
+ */
+export type KubeReason =
+  | 'AlreadyExists'
+  | 'BadRequest'
+  | 'Conflict'
+  | 'Expired'
+  | 'Forbidden'
+  | 'Gone'
+  | 'InternalError'
+  | 'Invalid'
+  | 'MethodNotAllowed'
+  | 'NotFound'
+  | 'ServerTimeout'
+  | 'ServiceUnavailable'
+  | 'Timeout'
+  | 'TooManyRequests'
+  | 'Unauthorized'
+  | 'Unreachable'
+  | 'Deadline'
+  | 'Unknown';
+
+/** One field that the API server refused, as its Status names it. */
+export interface KubeErrorCause {
+  field?: string;
+  reason?: string;
+  message?: string;
+}
+
+/** The body of every refusal of an API server, and of the ERROR event of a watch. */
+export interface KubeStatus {
+  kind?: string;
+  code?: number;
+  reason?: string;
+  message?: string;
+  details?: { causes?: KubeErrorCause[]; retryAfterSeconds?: number };
+}
+
+/** A request that the API server refused, or that it did not answer. An abort by the caller is never one of these. */
+export class KubeError extends Error {
+  override readonly name = 'KubeError';
+  /** The HTTP status, or 0 when no answer came. */
+  readonly status: number;
+  readonly reason: KubeReason;
+  /** How long the server asks to wait before the next try (its `Retry-After`), in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** The fields that were refused, when the server named them. */
+  readonly causes: readonly KubeErrorCause[];
+
+  constructor(
+    message: string,
+    fault: {
+      status: number;
+      reason: KubeReason;
+      retryAfterMs?: number | undefined;
+      causes?: readonly KubeErrorCause[];
+    },
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.status = fault.status;
+    this.reason = fault.reason;
+    this.retryAfterMs = fault.retryAfterMs;
+    this.causes = fault.causes ?? [];
+  }
+
+  /**
+   * From a refusal: the HTTP status, its body where that is a Status, and its `Retry-After` in seconds. `what` is the
+   * request in words for the message, as in `create jobs media/mj-1`.
+   */
+  static ofStatus(what: string, status: number, body: KubeStatus | undefined, retryAfter?: string): KubeError {
+    const seconds = Number(retryAfter ?? body?.details?.retryAfterSeconds);
+    return new KubeError(`${what}: ${status} ${body?.message ?? 'no reason was given'}`, {
+      status,
+      reason: knownReason(body?.reason) ?? reasonByStatus[status] ?? 'Unknown',
+      retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined,
+      causes: body?.details?.causes ?? [],
+    });
+  }
+}
+
+/** Whether this is a `KubeError` for one of these reasons. */
+export function hasReason(error: unknown, ...reasons: KubeReason[]): error is KubeError {
+  return error instanceof KubeError && reasons.includes(error.reason);
+}
+
+/** Whether a watch or a list cannot go on from where it was, and a list from the start is needed. */
+export function isExpired(error: unknown): boolean {
+  return error instanceof KubeError && (error.status === 410 || hasReason(error, 'Expired', 'Gone'));
+}
+
+// The API server gives a reason nearly always; what stands before it (a proxy, a load balancer) gives a number alone.
+const reasonByStatus: Partial<Record<number, KubeReason>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  409: 'Conflict',
+  410: 'Gone',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+};
+
+const knownReasons = new Set<string | undefined>([
+  ...Object.values(reasonByStatus),
+  'AlreadyExists',
+  'Expired',
+  'ServerTimeout',
+]);
+
+function knownReason(reason: string | undefined): KubeReason | undefined {
+  return knownReasons.has(reason) ? (reason as KubeReason) : undefined;
+}

@@ -1,0 +1,105 @@
+import type { V1Job, V1Lease, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
+
+/** What every object of Kubernetes carries, as it is on the wire: times are RFC 3339 strings. */
+export interface ObjectMeta {
+  name?: string;
+  generateName?: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+}
+
+/** An object that this one goes with: the garbage collector removes it when the owner is gone. */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+/** Any object. */
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata?: ObjectMeta;
+}
+
+/** A page of a list; `metadata.continue` is there when more follow. */
+export interface KubeList<T> {
+  metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number };
+  items: T[];
+}
+
+/** One event of a watch. Errors are thrown instead, and a bookmark carries nothing but a resource version. */
+export type WatchEvent<T> =
+  | { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T }
+  | { type: 'BOOKMARK'; object: { metadata: { resourceVersion: string } } };
+
+/** A kind of object and where the API server keeps it. */
+export interface Resource<T extends KubeObject> {
+  /** `v1` or `<group>/<version>`. */
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The name in paths, plural and lower case. */
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+  /** Only for the type checker: what the objects look like. */
+  readonly example?: T;
+}
+
+/** Which object. A cluster-wide one has no namespace. */
+export interface ObjectRef {
+  namespace?: string | undefined;
+  name: string;
+}
+
+/**
+ * A type of `@kubernetes/client-node` as its objects are on the wire: times are strings there, and `continue` and its
+ * like do not bear the underscore that the generated classes give them.
+ */
+export type Wire<T> = T extends Date
+  ? string
+  : T extends (infer U)[]
+    ? Wire<U>[]
+    : T extends object
+      ? { [K in keyof T as K extends `_${infer Name}` ? Name : K]: Wire<T[K]> }
+      : T;
+
+/** `batch/v1` Jobs. */
+export const jobs: Resource<Wire<V1Job>> = { apiVersion: 'batch/v1', kind: 'Job', plural: 'jobs', isNamespaced: true };
+
+/** Pods. */
+export const pods: Resource<Wire<V1Pod>> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true };
+
+/** Secrets; their `data` is base64. */
+export const secrets: Resource<Wire<V1Secret>> = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  plural: 'secrets',
+  isNamespaced: true,
+};
+
+/** `coordination.k8s.io/v1` Leases. */
+export const leases: Resource<Wire<V1Lease>> = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  plural: 'leases',
+  isNamespaced: true,
+};
+
+/** `events.k8s.io/v1` Events. */
+export const events: Resource<Wire<EventsV1Event>> = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  plural: 'events',
+  isNamespaced: true,
+};

@@ -1,0 +1,262 @@
+import { type Backoff, backoffMs } from './backoff.ts';
+import type { KubeClient, Selection } from './client.ts';
+import { type Clock, monotonicClock, sleep } from './clock.ts';
+import { isExpired, KubeError } from './errors.ts';
+import type { Part } from '../lifecycle/part.ts';
+import type { Log } from './log.ts';
+import type { KubeObject, Resource } from './objects.ts';
+import { type StoreHandlers, Store } from './store.ts';
+
+// A copy of what the API server holds of one kind, kept up to date by one loop:
+//
+//   list ──▶ watch ──▶ watch ──▶ … ──▶ list (every `relistEveryMs`)
+//     ▲         │ ended by the server, reset, silent or refused: watch again from the last version seen
+//     └─────────┘ 410, as an HTTP status or as an ERROR event: the versions since are lost, list again
+//
+// The list is the truth and a watch only a hint of it: whatever a watch missed, the next list puts right. Nothing ends
+// the loop but `stop()`; each fault is logged and waited out, longer each time, and at least as long as a Retry-After.
+
+/** How a reflector behaves; times in milliseconds. */
+export interface ReflectorOptions<T extends KubeObject, S extends KubeObject> extends Selection {
+  client: KubeClient;
+  resource: Resource<T>;
+  /** What to keep of an object; it must keep name, namespace, uid and resourceVersion. Pure. */
+  trim: (object: T) => S;
+  /** Told of every change of the copy, in order. One that throws is logged, and the rest goes on. */
+  handlers?: StoreHandlers<S>;
+  log: Log;
+  /** Objects a page of a list (500). */
+  pageSize?: number;
+  /** How long the server lets a watch run (5 min, and up to as much again by chance). */
+  watchTimeoutMs?: number;
+  /** After this long without a word the connection counts as dead (90 s; bookmarks come about every minute). */
+  silenceMs?: number;
+  /** How often everything is listed again, whatever the watch said (10 min, ±10 %). */
+  relistEveryMs?: number;
+  backoff?: Backoff;
+  clock?: Clock;
+  random?: () => number;
+}
+
+// A watch that ends before this, with nothing said, was no watch: going on at once would be a busy loop.
+const shortWatchMs = 1000;
+
+/** Lists and watches one kind of object, from `start()` to `stop()`. */
+export class Reflector<T extends KubeObject, S extends KubeObject> implements Part {
+  readonly name: string;
+  readonly #options: Required<Omit<ReflectorOptions<T, S>, keyof Selection | 'handlers'>> & Selection;
+  readonly #store: Store<S>;
+  readonly #stopping = new AbortController();
+  readonly #synced = Promise.withResolvers<void>();
+  #loop: Promise<void> | undefined;
+  #hasSynced = false;
+  #resourceVersion: string | undefined;
+  #relistAtMs = 0;
+  #failures = 0;
+
+  constructor(options: ReflectorOptions<T, S>) {
+    this.name = `reflector of ${options.resource.plural}`;
+    this.#options = {
+      pageSize: 500,
+      watchTimeoutMs: 300_000,
+      silenceMs: 90_000,
+      relistEveryMs: 600_000,
+      backoff: { baseMs: 500, maxMs: 30_000 },
+      clock: monotonicClock,
+      random: Math.random,
+      ...options,
+    };
+    this.#store = new Store(options.handlers ?? {}, (error, event, key) => {
+      options.log.error({ err: error, event, key, kind: options.resource.kind }, 'a handler of a reflector threw');
+    });
+    // A stop before the first list refuses this promise also where nobody waits for it.
+    this.#synced.promise.catch(() => {});
+  }
+
+  /** Whether the first list is in the copy. Before that, an absent object may still exist. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  /** How many objects the copy holds. */
+  get size(): number {
+    return this.#store.size;
+  }
+
+  /** Resolves once `hasSynced`; rejects when the reflector is stopped before. */
+  whenSynced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  /** The object of this name as last seen. */
+  get(namespace: string | undefined, name: string): S | undefined {
+    return this.#store.get(namespace, name);
+  }
+
+  /** All objects as last seen; iterate, do not keep. */
+  values(): IterableIterator<S> {
+    return this.#store.values();
+  }
+
+  /**
+   * Begins; it does not wait for the first list, so that a process starts also while the API server is away. Twice, or
+   * after `stop()`, is a mistake of the caller and throws.
+   */
+  async start(): Promise<void> {
+    if (this.#loop) throw new Error(`the ${this.name} was started before`);
+    if (this.#stopping.signal.aborted) throw new Error(`the ${this.name} was stopped`);
+    this.#loop = this.#run(this.#stopping.signal);
+  }
+
+  /** Ends the loop and its request; the copy stays as it was. Resolves when nothing of it is left. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error(`the ${this.name} was stopped`));
+    this.#synced.reject(this.#stopping.signal.reason);
+    await this.#loop;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      try {
+        if (this.#resourceVersion === undefined || clock.nowMs() >= this.#relistAtMs) await this.#relist(signal);
+        await this.#watch(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const delayMs = this.#delayAfter(error);
+        if (delayMs > 0) await sleep(clock, delayMs, signal);
+      }
+    }
+  }
+
+  async #relist(signal: AbortSignal): Promise<void> {
+    const { clock, relistEveryMs, random } = this.#options;
+    const { items, resourceVersion } = await this.#listAll(signal);
+    if (signal.aborted) return;
+    this.#store.replace(items);
+    this.#resourceVersion = resourceVersion;
+    this.#relistAtMs = clock.nowMs() + relistEveryMs * (0.9 + 0.2 * random());
+    this.#hasSynced = true;
+    this.#synced.resolve();
+  }
+
+  // Pages of one snapshot. When the server forgets that snapshot between two pages, one list without pages ends it:
+  // starting over in pages could expire again and again on a slow link.
+  async #listAll(signal: AbortSignal): Promise<{ items: S[]; resourceVersion: string }> {
+    const { client, resource, pageSize, trim } = this.#options;
+    const selection = { ...this.#selection(), signal };
+    let page = await client.list(resource, { ...selection, limit: pageSize });
+    const items = page.items.map(trim);
+    try {
+      while (page.metadata.continue) {
+        page = await client.list(resource, { ...selection, limit: pageSize, continue: page.metadata.continue });
+        for (const item of page.items) items.push(trim(item));
+      }
+    } catch (error) {
+      if (!isExpired(error)) throw error;
+      page = await client.list(resource, selection);
+      return { items: page.items.map(trim), resourceVersion: versionOf(page.metadata) };
+    }
+    return { items, resourceVersion: versionOf(page.metadata) };
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { client, resource, trim, clock, watchTimeoutMs, random } = this.#options;
+    const startedMs = clock.nowMs();
+    const untilRelistMs = Math.max(1000, this.#relistAtMs - startedMs);
+    const timeoutMs = Math.min(untilRelistMs, watchTimeoutMs * (1 + random()));
+    using watchdog = new Watchdog(this.name, this.#options, signal);
+    const events = client.watch(resource, {
+      ...this.#selection(),
+      resourceVersion: this.#resourceVersion ?? '',
+      timeoutSeconds: Math.ceil(timeoutMs / 1000),
+      signal: watchdog.signal,
+    });
+    let hasSpoken = false;
+    for await (const event of events) {
+      watchdog.heard();
+      hasSpoken = true;
+      this.#failures = 0;
+      const version = event.object.metadata?.resourceVersion;
+      if (event.type === 'DELETED') this.#store.delete(trim(event.object));
+      else if (event.type !== 'BOOKMARK') this.#store.put(trim(event.object));
+      if (version !== undefined) this.#resourceVersion = version;
+    }
+    if (!hasSpoken && clock.nowMs() - startedMs < shortWatchMs) {
+      throw new KubeError(`watch ${resource.plural}: ended at once`, { status: 0, reason: 'Unreachable' });
+    }
+    this.#failures = 0;
+  }
+
+  // How long to wait after a fault; zero for the first 410, after which a list is the cure.
+  #delayAfter(error: unknown): number {
+    const { backoff, random, log, resource } = this.#options;
+    this.#failures += 1;
+    const isLost = isExpired(error);
+    if (isLost) this.#resourceVersion = undefined;
+    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    // Spread what a Retry-After would bring back all at once.
+    const askedMs = retryAfterMs * (1 + 0.2 * random());
+    const delayMs = isLost && this.#failures === 1 ? 0 : Math.max(askedMs, backoffMs(this.#failures, backoff, random));
+    const fields = { err: error, kind: resource.kind, failures: this.#failures, delayMs: Math.round(delayMs) };
+    log.warn(fields, isLost ? 'a watch is too old and everything is listed again' : 'a list or watch failed');
+    return delayMs;
+  }
+
+  #selection(): Selection {
+    const { namespace, labelSelector, fieldSelector } = this.#options;
+    return { namespace, labelSelector, fieldSelector };
+  }
+}
+
+/** Breaks a watch off when nothing is heard for `silenceMs`: a connection can die without either side being told. */
+class Watchdog implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  readonly #clock: Clock;
+  readonly #silenceMs: number;
+  readonly #name: string;
+  #heardMs: number;
+  #cancel: () => void;
+  readonly #abort = () => this.#controller.abort(this.#outer.reason);
+
+  constructor(name: string, { clock, silenceMs }: { clock: Clock; silenceMs: number }, outer: AbortSignal) {
+    this.#name = name;
+    this.#clock = clock;
+    this.#silenceMs = silenceMs;
+    this.#outer = outer;
+    this.#heardMs = clock.nowMs();
+    this.#cancel = clock.after(silenceMs, () => this.#look());
+    if (outer.aborted) this.#abort();
+    else outer.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  heard(): void {
+    this.#heardMs = this.#clock.nowMs();
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancel();
+    this.#outer.removeEventListener('abort', this.#abort);
+  }
+
+  // One timer for the whole watch instead of one an event: it looks, and waits for what is left.
+  #look(): void {
+    const leftMs = this.#heardMs + this.#silenceMs - this.#clock.nowMs();
+    if (leftMs > 0) {
+      this.#cancel = this.#clock.after(leftMs, () => this.#look());
+      return;
+    }
+    const message = `${this.#name}: nothing was heard for ${this.#silenceMs} ms`;
+    this.#controller.abort(new KubeError(message, { status: 0, reason: 'Deadline' }));
+  }
+}
+
+function versionOf(metadata: { resourceVersion?: string }): string {
+  if (!metadata.resourceVersion) throw new Error('a list came without a resource version');
+  return metadata.resourceVersion;
+}

@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { type LeaderElectorOptions, type LeaderTerm, LeaderElector, NotLeader } from '#platform/kubernetes/lease.ts';
+import { leases } from '#platform/kubernetes/objects.ts';
+import { adminCredentials, clientFor, newNamespace, server, until } from './support/cluster.ts';
+import { configMaps } from './support/kinds.ts';
+import { FaultyProxy } from './support/faulty-proxy.ts';
+
+const times = { termMs: 2000, deadlineMs: 1200, renewEveryMs: 300, retryEveryMs: 150 };
+
+/** A contender, with what happened to it in order. */
+function contender(namespace: string, identity: string, options: Partial<LeaderElectorOptions> = {}) {
+  const told: string[] = [];
+  const problems: string[] = [];
+  const terms: LeaderTerm[] = [];
+  const elector = new LeaderElector({
+    client: clientFor(),
+    namespace,
+    name: 'leader',
+    identity,
+    onStarted: (term) => {
+      terms.push(term);
+      told.push('started');
+    },
+    onStopped: () => {
+      told.push('stopped');
+    },
+    log: { warn: (_, message) => problems.push(message), error: (_, message) => problems.push(message) },
+    ...times,
+    ...options,
+  });
+  onTestFinished(() => elector.stop());
+  return { elector, told, problems, terms };
+}
+
+test.each([
+  { lease: 'a lease that is not there yet', isThere: false },
+  { lease: 'a lease that was given back', isThere: true },
+])('of many that seek $lease at once, one leads', async ({ isThere }) => {
+  const client = clientFor();
+  const namespace = await newNamespace(client);
+  if (isThere) await client.create(leases, { metadata: { namespace, name: 'leader' }, spec: { holderIdentity: '' } });
+  const all = Array.from({ length: 8 }, (_, i) => contender(namespace, `c-${i}`));
+  await Promise.all(all.map(({ elector }) => elector.start()));
+  await until('one leads', () => all.some(({ elector }) => elector.isLeader));
+  for (let look = 0; look < 30; look += 1) {
+    expect(all.filter(({ elector }) => elector.isLeader)).toHaveLength(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(all.flatMap(({ told }) => told)).toEqual(['started']);
+});
+
+test('a leader that stops gives the lease back once its work has ended, and another takes it at once', async () => {
+  const client = clientFor();
+  const namespace = await newNamespace(client);
+  let hasEnded = false;
+  const first = contender(namespace, 'first', {
+    onStopped: async () => {
+      // Longer than a deadline: the lease is renewed on while the work winds down.
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+      expect(second.elector.isLeader).toBe(false);
+      expect(first.terms[0]?.isHeld()).toBe(true);
+      hasEnded = true;
+    },
+  });
+  const second = contender(namespace, 'second');
+  await first.elector.start();
+  await until('the first leads', () => first.elector.isLeader);
+  await second.elector.start();
+  await first.elector.stop();
+  expect(hasEnded).toBe(true);
+  expect(first.terms[0]?.signal.aborted).toBe(true);
+  expect(first.terms[0]?.isHeld()).toBe(false);
+  await until('the second leads', () => second.elector.isLeader, 1000);
+  const lease = await client.get(leases, { namespace, name: 'leader' });
+  expect(lease.spec).toMatchObject({ holderIdentity: 'second', leaseTransitions: 1, leaseDurationSeconds: 2 });
+});
+
+test('a leader that cannot reach the API server stops before another may begin', async () => {
+  const namespace = await newNamespace(clientFor());
+  const proxy = await FaultyProxy.start();
+  const events: { who: string; what: string; atMs: number }[] = [];
+  const tell = (who: string, what: string) => void events.push({ who, what, atMs: performance.now() });
+  const first = contender(namespace, 'first', {
+    client: clientFor(adminCredentials(proxy.url)),
+    onStarted: () => tell('first', 'started'),
+    onStopped: () => tell('first', 'stopped'),
+  });
+  const second = contender(namespace, 'second', { onStarted: () => tell('second', 'started') });
+  await first.elector.start();
+  await until('the first leads', () => first.elector.isLeader);
+  await second.elector.start();
+  proxy.refuse();
+  await until('the second leads', () => second.elector.isLeader);
+  expect(events.map(({ who, what }) => `${who} ${what}`)).toEqual(['first started', 'first stopped', 'second started']);
+  // It comes back as a standby and leads again when it may.
+  proxy.accept();
+  await second.elector.stop();
+  await until('the first leads again', () => first.elector.isLeader);
+});
+
+test('a leader on a silent connection stops within its deadline', async () => {
+  const namespace = await newNamespace(clientFor());
+  const proxy = await FaultyProxy.start();
+  const { elector, told } = contender(namespace, 'first', { client: clientFor(adminCredentials(proxy.url)) });
+  await elector.start();
+  await until('it leads', () => elector.isLeader);
+  const mutedMs = performance.now();
+  proxy.mute({ alsoNew: true });
+  await until('it stopped', () => told.includes('stopped'));
+  expect(performance.now() - mutedMs).toBeLessThan(times.deadlineMs + 300);
+});
+
+test('a leader whose connection dies renews over another', async () => {
+  const namespace = await newNamespace(clientFor());
+  const proxy = await FaultyProxy.start();
+  const { elector, told } = contender(namespace, 'first', { client: clientFor(adminCredentials(proxy.url)) });
+  await elector.start();
+  await until('it leads', () => elector.isLeader);
+  proxy.mute();
+  await new Promise((resolve) => setTimeout(resolve, times.deadlineMs * 1.5));
+  expect(elector.isLeader).toBe(true);
+  expect(told).toEqual(['started']);
+});
+
+test('a renewal whose answer was lost does not end the term', async () => {
+  const namespace = await newNamespace(clientFor());
+  const client = clientFor();
+  const { elector, told } = contender(namespace, 'first');
+  await elector.start();
+  await until('it leads', () => elector.isLeader);
+  for (let i = 0; i < 4; i += 1) {
+    // The version moves on under the leader, with its own name still in the lease.
+    await client.mergePatch(leases, { namespace, name: 'leader' }, { metadata: { annotations: { i: String(i) } } });
+    await new Promise((resolve) => setTimeout(resolve, times.renewEveryMs * 1.5));
+  }
+  expect(elector.isLeader).toBe(true);
+  expect(told).toEqual(['started']);
+});
+
+test('a leader whose lease another holds stops at its next renewal', async () => {
+  const namespace = await newNamespace(clientFor());
+  const { elector, told, terms } = contender(namespace, 'first');
+  await elector.start();
+  await until('it leads', () => elector.isLeader);
+  await clientFor().mergePatch(leases, { namespace, name: 'leader' }, { spec: { holderIdentity: 'usurper' } });
+  await until('it stopped', () => told.includes('stopped'), times.renewEveryMs * 3);
+  expect(terms[0]?.signal.reason).toBeInstanceOf(NotLeader);
+  expect(() => terms[0]?.guard()).toThrow(NotLeader);
+});
+
+test('a leader that cannot begin its work gives the lease back', async () => {
+  const namespace = await newNamespace(clientFor());
+  let begun = 0;
+  const first = contender(namespace, 'first', {
+    onStarted: () => {
+      begun += 1;
+      throw new Error('cannot begin');
+    },
+  });
+  await first.elector.start();
+  await until('it tried twice', () => begun >= 2);
+  expect(first.told[0]).toBe('stopped');
+});
+
+test('a leader that was paused knows that it has lost before it writes', async () => {
+  const client = clientFor();
+  const namespace = await newNamespace(client);
+  await client.create(configMaps, { metadata: { name: 'work', namespace }, data: { by: 'nobody' } });
+  const paused = await leaderProcess(namespace);
+  const second = contender(namespace, 'second');
+  await until(
+    'the process works',
+    async () => (await client.get(configMaps, work(namespace))).data?.['by'] === 'paused',
+  );
+  await second.elector.start();
+  paused.kill('SIGSTOP');
+  await until('the second leads', () => second.elector.isLeader);
+  await client.mergePatch(configMaps, work(namespace), { data: { by: 'second' } });
+  const { metadata } = await client.get(configMaps, work(namespace));
+  const linesBefore = paused.lines.length;
+  paused.kill('SIGCONT');
+  await until('the process noticed', () => paused.lines.slice(linesBefore).includes('stopped'));
+  const after = await client.get(configMaps, work(namespace));
+  expect(after.data).toMatchObject({ by: 'second' });
+  expect(after.metadata.resourceVersion).toBe(metadata.resourceVersion);
+  // It was about to write, and was kept from it.
+  await until('a write was refused', () => paused.lines.slice(linesBefore).includes('refused'));
+});
+
+const work = (namespace: string) => ({ namespace, name: 'work' });
+
+async function leaderProcess(namespace: string) {
+  const program = fileURLToPath(new URL('support/leader-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [program, server.kubeconfigPath, namespace], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines: string[] = [];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => lines.push(...text.trim().split('\n')));
+  return { lines, kill: (signal: NodeJS.Signals) => child.kill(signal) };
+}

@@ -1,0 +1,268 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import type { KubeObject } from '#platform/kubernetes/objects.ts';
+import { secrets } from '#platform/kubernetes/objects.ts';
+import { Reflector, type ReflectorOptions } from '#platform/kubernetes/reflector.ts';
+import { compactEtcd } from './support/api-server.ts';
+import { adminCredentials, clientFor, newNamespace, server, until } from './support/cluster.ts';
+import { type ConfigMap, configMaps } from './support/kinds.ts';
+import { FaultyProxy } from './support/faulty-proxy.ts';
+
+const listLine = /^GET [^?]*configmaps(?!.*watch=true)/;
+const watchLine = /^GET .*configmaps\?.*watch=true/;
+
+interface Kept extends KubeObject {
+  metadata: { name: string; namespace: string; uid: string; resourceVersion: string };
+}
+
+function trim({ metadata: { name = '', namespace = '', uid = '', resourceVersion = '' } }: ConfigMap): Kept {
+  return { metadata: { name, namespace, uid, resourceVersion } };
+}
+
+/** A reflector behind a faulty proxy, and a client that is not behind it. */
+async function reflected(options: Partial<ReflectorOptions<ConfigMap, Kept>> = {}) {
+  const direct = clientFor();
+  const namespace = await newNamespace(direct);
+  const proxy = await FaultyProxy.start();
+  const told: string[] = [];
+  const problems: { err?: unknown; delayMs?: number }[] = [];
+  const reflector = new Reflector<ConfigMap, Kept>({
+    client: clientFor(adminCredentials(proxy.url)),
+    resource: configMaps,
+    namespace,
+    trim,
+    handlers: {
+      added: (object) => told.push(`added ${object.metadata.name}`),
+      updated: (object) => told.push(`updated ${object.metadata.name}`),
+      deleted: (object) => told.push(`deleted ${object.metadata.name}`),
+    },
+    log: { warn: (fields) => problems.push(fields), error: (fields) => problems.push(fields) },
+    backoff: { baseMs: 20, maxMs: 200 },
+    ...options,
+  });
+  onTestFinished(() => reflector.stop());
+  return { direct, namespace, proxy, told, problems, reflector };
+}
+
+function make(client: KubeClient, namespace: string, ...names: string[]) {
+  return Promise.all(names.map((name) => client.create(configMaps, { metadata: { name, namespace } })));
+}
+
+describe('a reflector', () => {
+  test('lists more than 500 objects in pages and keeps each trimmed', async () => {
+    const { direct, namespace, proxy, reflector } = await reflected({ pageSize: 200 });
+    await make(direct, namespace, ...Array.from({ length: 501 }, (_, i) => `c-${i}`));
+    await reflector.start();
+    expect(reflector.hasSynced).toBe(false);
+    await reflector.whenSynced();
+    expect(reflector.hasSynced).toBe(true);
+    expect(reflector.size).toBe(501);
+    expect(proxy.count(listLine)).toBe(3);
+    expect(Object.keys(reflector.get(namespace, 'c-500') ?? {})).toEqual(['metadata']);
+  });
+
+  test('follows what is created, changed and deleted', async () => {
+    const { direct, namespace, told, reflector } = await reflected();
+    await reflector.start();
+    await reflector.whenSynced();
+    await make(direct, namespace, 'a');
+    await direct.mergePatch(configMaps, { namespace, name: 'a' }, { data: { x: '1' } });
+    await direct.delete(configMaps, { namespace, name: 'a' });
+    await until('all three are told', () => told.length === 3);
+    expect(told).toEqual(['added a', 'updated a', 'deleted a']);
+    expect(reflector.size).toBe(0);
+  });
+
+  test('goes on after its connection is reset, from where it was', async () => {
+    const { direct, namespace, proxy, told, reflector } = await reflected();
+    await reflector.start();
+    await reflector.whenSynced();
+    for (const [index, name] of ['a', 'b', 'c'].entries()) {
+      await until('the watch is open', () => proxy.count(watchLine) > index);
+      proxy.reset();
+      await make(direct, namespace, name);
+      await until(`${name} is seen`, () => told.includes(`added ${name}`));
+    }
+    expect(proxy.count(listLine)).toBe(1);
+  });
+
+  test('gives a silent connection up and sees what it missed', async () => {
+    const { direct, namespace, proxy, told, problems, reflector } = await reflected({ silenceMs: 700 });
+    await reflector.start();
+    await reflector.whenSynced();
+    await until('the watch is open', () => proxy.count(watchLine) === 1);
+    proxy.mute();
+    await make(direct, namespace, 'a');
+    await until('a is seen', () => told.includes('added a'), 5000);
+    expect(proxy.count(listLine)).toBe(1);
+    expect(String(problems[0]?.err)).toContain('nothing was heard for 700 ms');
+  });
+
+  test('waits as long as a 429 asks, and watches again', async () => {
+    const { direct, namespace, proxy, told, problems, reflector } = await reflected();
+    proxy.answer(watchLine, 429, { headers: { 'retry-after': '1' }, times: 2 });
+    const startedMs = performance.now();
+    await reflector.start();
+    await reflector.whenSynced();
+    await make(direct, namespace, 'a');
+    await until('a is seen', () => told.includes('added a'));
+    expect(performance.now() - startedMs).toBeGreaterThan(2000);
+    expect(problems.map(({ delayMs }) => (delayMs ?? 0) >= 1000)).toEqual([true, true]);
+    expect(proxy.count(watchLine)).toBe(3);
+  });
+
+  test('waits out a 429 on its first list', async () => {
+    const { proxy, reflector } = await reflected();
+    proxy.answer(listLine, 429, { headers: { 'retry-after': '1' } });
+    await reflector.start();
+    await reflector.whenSynced();
+    expect(proxy.count(listLine)).toBe(2);
+  });
+
+  test('lists again when a watch answers 410', async () => {
+    const { direct, namespace, proxy, told, reflector } = await reflected();
+    proxy.answer(watchLine, 410);
+    await reflector.start();
+    await reflector.whenSynced();
+    await make(direct, namespace, 'a');
+    await until('a is seen', () => told.includes('added a'));
+    expect(proxy.count(listLine)).toBe(2);
+  });
+
+  test('lists again after the history it missed is compacted, and tells a name that changed hands as two objects', async () => {
+    const { direct, namespace, proxy, told, problems, reflector } = await reflected();
+    await make(direct, namespace, 'reborn', 'gone', 'same');
+    await reflector.start();
+    await reflector.whenSynced();
+    const before = reflector.get(namespace, 'reborn')?.metadata.uid;
+    await until('the watch is open', () => proxy.count(watchLine) === 1);
+    proxy.refuse();
+    told.length = 0;
+    await direct.delete(configMaps, { namespace, name: 'reborn' });
+    await direct.delete(configMaps, { namespace, name: 'gone' });
+    await make(direct, namespace, 'reborn', 'new');
+    await compactEtcd(server);
+    proxy.accept();
+    await until('the new one is seen', () => told.includes('added new'));
+    expect(told.toSorted()).toEqual(['added new', 'added reborn', 'deleted gone', 'deleted reborn']);
+    expect(told.indexOf('deleted reborn')).toBeLessThan(told.indexOf('added reborn'));
+    expect(reflector.get(namespace, 'reborn')?.metadata.uid).not.toBe(before);
+    expect(proxy.count(listLine)).toBe(2);
+    // The real server says it as an ERROR event within a watch that was answered with 200.
+    expect(problems.some(({ err }) => String(err).includes('too old') || String(err).includes('compacted'))).toBe(true);
+  });
+
+  test('outlives a list that fails again and again after a 410', async () => {
+    const { direct, namespace, proxy, told, reflector } = await reflected();
+    await reflector.start();
+    await reflector.whenSynced();
+    await until('the watch is open', () => proxy.count(watchLine) === 1);
+    proxy.answer(listLine, 500, { times: 3 });
+    proxy.answer(watchLine, 410, { times: 1 });
+    proxy.reset();
+    await make(direct, namespace, 'a');
+    await until('a is seen', () => told.includes('added a'));
+    expect(proxy.count(listLine)).toBe(5);
+  });
+
+  test('takes everything at once when the pages of its list expire midway', async () => {
+    const { direct, namespace, proxy, reflector } = await reflected({ pageSize: 2 });
+    await make(direct, namespace, 'a', 'b', 'c', 'd', 'e');
+    proxy.answer(/continue=/, 410);
+    await reflector.start();
+    await reflector.whenSynced();
+    expect(reflector.size).toBe(5);
+    expect(proxy.count(listLine)).toBe(3);
+  });
+
+  test('lists everything again on its timer, and tells nothing of what is the same', async () => {
+    const { direct, namespace, proxy, told, reflector } = await reflected({ relistEveryMs: 1000 });
+    await make(direct, namespace, 'a');
+    await reflector.start();
+    await until('four lists were made', () => proxy.count(listLine) >= 4);
+    expect(told).toEqual(['added a']);
+  });
+
+  test('survives handlers that throw', async () => {
+    const seen: string[] = [];
+    const { direct, namespace, problems, reflector } = await reflected({
+      handlers: {
+        added: ({ metadata }) => {
+          seen.push(metadata.name);
+          throw new Error('thrown by a handler');
+        },
+      },
+    });
+    await reflector.start();
+    await reflector.whenSynced();
+    await make(direct, namespace, 'a');
+    await make(direct, namespace, 'b');
+    await until('both are seen', () => seen.length === 2);
+    expect(problems.map(({ err }) => String(err))).toEqual(Array(2).fill('Error: thrown by a handler'));
+  });
+
+  test('cannot be started twice', async () => {
+    const { proxy, reflector } = await reflected();
+    await reflector.start();
+    await expect(reflector.start()).rejects.toThrow('started before');
+    await until('the watch is open', () => proxy.count(watchLine) === 1);
+    expect(proxy.count(listLine)).toBe(1);
+  });
+
+  test('leaves no connection, timer or waiter behind when stopped', async () => {
+    const { proxy, reflector } = await reflected();
+    const timersBefore = timers();
+    await reflector.start();
+    await until('the watch is open', () => proxy.count(watchLine) === 1);
+    await reflector.stop();
+    // The socket of the list may stay for reuse; that of the watch may not.
+    await until('the connection of the watch is closed', () => proxy.openLinks <= 1, 2000);
+    expect(timers()).toBeLessThanOrEqual(timersBefore + 1);
+    await expect(reflector.start()).rejects.toThrow('started before');
+    const requests = proxy.requests.length;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(proxy.requests).toHaveLength(requests);
+  });
+
+  test('that is stopped while it waits for its first list rejects whoever waits for that', async () => {
+    const { proxy, reflector } = await reflected();
+    proxy.refuse();
+    await reflector.start();
+    const synced = expect(reflector.whenSynced()).rejects.toThrow('was stopped');
+    await reflector.stop();
+    await synced;
+  });
+});
+
+test('bookmarks move a quiet watch forward, so that a reset does not bring it back to its list', async () => {
+  const direct = clientFor();
+  const [mine, other] = [await newNamespace(direct), await newNamespace(direct)];
+  const proxy = await FaultyProxy.start();
+  const reflector = new Reflector({
+    client: clientFor(adminCredentials(proxy.url)),
+    resource: secrets,
+    namespace: mine,
+    trim: (secret) => secret,
+    log: { warn: () => {}, error: () => {} },
+    watchTimeoutMs: 5000,
+    random: () => 0,
+  });
+  onTestFinished(() => reflector.stop());
+  await reflector.start();
+  await reflector.whenSynced();
+  const watched = () => proxy.requests.filter((line) => line.includes('watch=true')).map(resourceVersionIn);
+  await until('the watch is open', () => watched().length === 1);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const change = await direct.create(secrets, { metadata: { name: 'elsewhere', namespace: other } });
+  await until('the server ended the watch and the next is open', () => watched().length === 2);
+  expect(watched()[1]).toBeGreaterThanOrEqual(Number(change.metadata?.resourceVersion));
+  expect(watched()[1]).toBeGreaterThan(watched()[0] ?? Infinity);
+});
+
+function resourceVersionIn(line: string): number {
+  return Number(/resourceVersion=(\d+)/.exec(line)?.[1]);
+}
+
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+}

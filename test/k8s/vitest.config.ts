@@ -1,0 +1,16 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+// Tests against a real kube-apiserver, in a run of their own: `make test-k8s`.
+export default defineConfig({
+  root: fileURLToPath(new URL('../..', import.meta.url)),
+  test: {
+    name: 'k8s',
+    include: ['test/k8s/**/*.test.ts'],
+    globalSetup: ['test/k8s/support/global-setup.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // They share one etcd, and some compact it.
+    fileParallelism: false,
+  },
+});
