@@ -1,0 +1,35 @@
+/** A segment as written: bytes, and the seconds that its playlist states. */
+export interface MeasuredSegment {
+  readonly sizeBytes: number;
+  readonly durationSec: number;
+}
+
+/** Bits a second, rounded up. */
+export interface Bandwidth {
+  readonly average: number;
+  readonly peak: number;
+}
+
+/**
+ * What a rendition really costs. The peak is RFC 8216's "peak segment bit rate" (section 4.3.4.2): the largest bit rate
+ * of any run of neighbouring segments that lasts between 0.5 and 1.5 times the target duration.
+ */
+export function bandwidthOf(segments: readonly MeasuredSegment[], targetDurationSec: number): Bandwidth {
+  const average = bitrateOf(segments);
+  let peak = 0;
+  for (let first = 0; first < segments.length; first += 1) {
+    for (let last = first; last < segments.length; last += 1) {
+      const run = segments.slice(first, last + 1);
+      const durationSec = run.reduce((sum, segment) => sum + segment.durationSec, 0);
+      if (durationSec > 1.5 * targetDurationSec) break;
+      if (durationSec >= 0.5 * targetDurationSec) peak = Math.max(peak, bitrateOf(run));
+    }
+  }
+  return { average, peak: Math.max(peak, average) };
+}
+
+function bitrateOf(segments: readonly MeasuredSegment[]): number {
+  const bytes = segments.reduce((sum, segment) => sum + segment.sizeBytes, 0);
+  const durationSec = segments.reduce((sum, segment) => sum + segment.durationSec, 0);
+  return durationSec > 0 ? Math.ceil((bytes * 8) / durationSec) : 0;
+}

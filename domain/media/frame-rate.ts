@@ -1,0 +1,88 @@
+import { type Rational, rational, valueOf } from './rational.ts';
+
+/** Rates that players and screens know (media.md, "Odd sources"). */
+const standardRates: readonly Rational[] = [
+  { num: 24_000, den: 1001 },
+  { num: 24, den: 1 },
+  { num: 25, den: 1 },
+  { num: 30_000, den: 1001 },
+  { num: 30, den: 1 },
+  { num: 50, den: 1 },
+  { num: 60_000, den: 1001 },
+  { num: 60, den: 1 },
+];
+
+/** A rate this near to a standard one is that one, written with fewer digits. */
+const nearnessMax = 0.000_4;
+/** Below it a GOP of two seconds would hold hardly a frame, so frames are repeated. */
+const frameRateMin = 10;
+/** Containers round timestamps, Matroska to a millisecond: two roundings and a little. */
+const roundingSec = 0.002_1;
+const steadyShare = 0.98;
+
+interface RateEvidence {
+  /** Frames over duration as the container has it; null when unknown. */
+  readonly average: Rational | null;
+  /** Presentation times in seconds of runs of neighbouring frames, in any order within a run. */
+  readonly runs: readonly (readonly number[])[];
+}
+
+export interface FrameRatePlan {
+  readonly rate: Rational;
+  readonly isVariable: boolean;
+}
+
+/**
+ * The constant rate that a source is encoded at: its own when it is steady, the nearest standard rate when it is not;
+ * halved until it is at most `frameRateMax`, and repeated frames where it is under 10.
+ */
+export function planFrameRate(evidence: RateEvidence, frameRateMax: number): FrameRatePlan {
+  const gaps = evidence.runs.flatMap(gapsOf);
+  const median = medianOf(gaps);
+  const average = evidence.average === null ? null : valueOf(evidence.average);
+  if (median === null) {
+    const rate = evidence.average ?? { num: 25, den: 1 };
+    return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
+  }
+  const isSteady = gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02).length >= gaps.length * steadyShare;
+  const agrees = average === null || Math.abs(average * median - 1) < 0.05 + roundingSec / median;
+  if (isSteady && agrees) {
+    const meanGap = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+    const rate = evidence.average ?? rational(Math.max(1, Math.round(1000 / meanGap)), 1000);
+    return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
+  }
+  return { rate: nearestStandard(Math.max(average ?? 0, 1 / median)), isVariable: true };
+}
+
+function gapsOf(times: readonly number[]): number[] {
+  const sorted = times.toSorted((a, b) => a - b);
+  return sorted.slice(1).map((time, index) => time - (sorted[index] ?? time)).filter((gap) => gap > 0);
+}
+
+function medianOf(values: readonly number[]): number | null {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
+}
+
+function nearestStandard(framesPerSec: number): Rational {
+  const distance = (rate: Rational) => Math.abs(Math.log(valueOf(rate) / framesPerSec));
+  return standardRates.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best));
+}
+
+/** The standard rate that `rate` stands for, or `rate` to a thousandth of a frame. */
+function tidy(rate: Rational): Rational {
+  const standard = nearestStandard(valueOf(rate));
+  if (Math.abs(valueOf(rate) / valueOf(standard) - 1) < nearnessMax) return standard;
+  for (const multiple of [2, 4]) {
+    // 59.94 × 2 and × 4 are what fast cameras write.
+    const fast = { num: standard.num * multiple, den: standard.den };
+    if (Math.abs(valueOf(rate) / valueOf(fast) - 1) < nearnessMax) return fast;
+  }
+  return rational(Math.max(1, Math.round(valueOf(rate) * 1000)), 1000);
+}
+
+function withinBounds(rate: Rational, frameRateMax: number): Rational {
+  if (valueOf(rate) > frameRateMax) return withinBounds(rational(rate.num, rate.den * 2), frameRateMax);
+  if (valueOf(rate) >= frameRateMin) return rate;
+  const repeats = Math.ceil(frameRateMin / valueOf(rate));
+  return rational(rate.num * repeats, rate.den);
+}

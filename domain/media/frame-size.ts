@@ -1,0 +1,36 @@
+/** Pixels, as shown: after rotation and with square pixels. */
+export interface FrameSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A pixel that is further from square than this is a mistake of the file, not an intention. */
+const aspectMax = 10;
+
+/** `value` down to an even number, at least 2: 4:2:0 has half as many samples of colour. */
+export function evenDown(value: number): number {
+  return Math.max(2, Math.floor(value / 2) * 2);
+}
+
+/** `value` to the nearest even number, at least 2. */
+export function evenNear(value: number): number {
+  return Math.max(2, Math.round(value / 2) * 2);
+}
+
+interface CodedPicture extends FrameSize {
+  /** Width of a pixel over its height; 1 when it is square or unknown. */
+  readonly sampleAspect: number;
+  /** Degrees clockwise that a player turns the picture: 0, 90, 180 or 270. */
+  readonly rotation: number;
+}
+
+/** The size at which a coded picture is shown. The side that the pixels squeeze grows, so that no detail is lost. */
+export function displaySizeOf({ width, height, sampleAspect, rotation }: CodedPicture): FrameSize {
+  const isSane = sampleAspect > 1 / aspectMax && sampleAspect < aspectMax;
+  const aspect = isSane ? sampleAspect : 1;
+  const square =
+    aspect >= 1
+      ? { width: Math.round(width * aspect), height }
+      : { width, height: Math.round(height / aspect) };
+  return rotation % 180 === 0 ? square : { width: square.height, height: square.width };
+}

@@ -1,0 +1,41 @@
+import type { EncodingProfile } from './profiles.ts';
+import type { Rational } from './rational.ts';
+
+/**
+ * The grid (media.md, "Grid"): where every rung has an IDR and every segment begins. It counts in frames, so that all
+ * rungs, and chunks of one rung, meet exactly.
+ */
+export interface Grid {
+  readonly rate: Rational;
+  readonly gopFrames: number;
+  readonly segmentFrames: number;
+}
+
+/** The grid at a constant rate: a GOP is the nearest whole number of frames to two seconds. */
+export function gridOf(rate: Rational, profile: Pick<EncodingProfile, 'gopSec' | 'gopsPerSegment'>): Grid {
+  const gopFrames = Math.max(1, Math.round((profile.gopSec * rate.num) / rate.den));
+  return { rate, gopFrames, segmentFrames: gopFrames * profile.gopsPerSegment };
+}
+
+/** How long `frames` frames are shown, in seconds. */
+export function framesSec(frames: number, { num, den }: Rational): number {
+  return (frames * den) / num;
+}
+
+/** How many whole frames `durationSec` holds, to the nearest. */
+export function framesIn(durationSec: number, { num, den }: Rational): number {
+  return Math.round((durationSec * num) / den);
+}
+
+/** Samples in one AAC-LC frame, and those that its encoder puts before the first. */
+const aacFrameSamples = 1024;
+
+/**
+ * How many samples of audio go with `durationSec` of video. Segments are cut by decoding time, which the encoder's
+ * priming frame leads; one frame too many would open another segment when the video ends on the grid. So the last
+ * frame to be decoded begins before the video ends, and the sound ends at most one frame (21 ms) before the picture.
+ */
+export function audioSamplesFor(durationSec: number, sampleRate: number): number {
+  const framesDecoded = Math.ceil((durationSec * sampleRate) / aacFrameSamples - 1e-6);
+  return Math.max(1, framesDecoded - 1) * aacFrameSamples;
+}

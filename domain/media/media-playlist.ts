@@ -1,0 +1,30 @@
+/** One entry of a media playlist. */
+export interface PlaylistSegment {
+  readonly uri: string;
+  readonly durationSec: number;
+  /** Bytes of `uri` that the entry takes, where it is a part of it (`EXT-X-BYTERANGE`). */
+  readonly rangeBytes?: number;
+}
+
+export interface MediaPlaylist {
+  readonly targetDurationSec: number;
+  readonly segments: readonly PlaylistSegment[];
+}
+
+/** Reads what is measured of a media playlist (RFC 8216, section 4.3): its target and its segments. */
+export function parseMediaPlaylist(text: string): MediaPlaylist {
+  const segments: PlaylistSegment[] = [];
+  let targetDurationSec = 0;
+  let durationSec = 0;
+  let rangeBytes: number | undefined;
+  for (const line of text.split('\n').map((each) => each.trim())) {
+    if (line.startsWith('#EXT-X-TARGETDURATION:')) targetDurationSec = Number(line.slice(line.indexOf(':') + 1));
+    else if (line.startsWith('#EXTINF:')) durationSec = Number.parseFloat(line.slice('#EXTINF:'.length));
+    else if (line.startsWith('#EXT-X-BYTERANGE:')) rangeBytes = Number.parseInt(line.slice(line.indexOf(':') + 1), 10);
+    else if (line !== '' && !line.startsWith('#')) {
+      segments.push({ uri: line, durationSec, ...(rangeBytes === undefined ? {} : { rangeBytes }) });
+      rangeBytes = undefined;
+    }
+  }
+  return { targetDurationSec, segments };
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { imageFormats } from '#domain/job-types/image-thumbnail.ts';
+import { imageKey } from '#domain/media/object-keys.ts';
+import { places } from '../../context.ts';
+import { jobHandler } from '../job-handler.ts';
+import { makeThumbnails } from './make-thumbnails.ts';
+
+const pixels = z.int().positive();
+const madeSchema = z
+  .array(
+    z.object({
+      variant: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/),
+      format: z.enum(imageFormats),
+      width: pixels,
+      height: pixels,
+      size: z.int().positive(),
+    }),
+  )
+  .min(1);
+
+/** `image:thumbnail`: variants of one image. */
+export const imageThumbnail = jobHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
+  made: madeSchema,
+  async process(context) {
+    const made = await makeThumbnails(context.task.options.outputs, context);
+    return made.map(({ output: { variant, format }, width, height, size }) => ({ variant, format, width, height, size }));
+  },
+  async publish({ task, workspace }, made) {
+    const outputs = made.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));
+    const [first] = outputs;
+    if (first === undefined) throw new Error('a thumbnail job has at least one output');
+    return {
+      results: { key: first.key, outputs },
+      error: null,
+      files: outputs.map(({ key, variant, format }) => ({
+        key,
+        path: workspace.at(`${places.made}/${variant}.${format}`),
+      })),
+    };
+  },
+});

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { toJobError } from '#domain/jobs/job-error.ts';
+import { encodingProfiles, type EncodingProfile, x264Presets } from '#domain/media/profiles.ts';
+import { exitCodeOf, exitCodes } from '#domain/runner/exit-codes.ts';
+import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
+import { parseTask, type Task } from '#domain/runner/task.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { readStorageSettings } from '#platform/storage/settings.ts';
+import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
+import { type StepContext, workspaceIn } from './context.ts';
+import type { PublishContext } from './handlers/job-handler.ts';
+import { createReporter } from './reporter.ts';
+import { fetchSource } from './steps/fetch.ts';
+import { processSource } from './steps/process.ts';
+import { publishResults } from './steps/publish.ts';
+
+/*
+ * The runner: `node runner/main.ts fetch|process|publish|all`. Its environment is in domain/runner/steps.ts; stdout
+ * carries reports and nothing else, stderr logs. It ends with one of domain/runner/exit-codes.ts.
+ *
+ * SIGTERM stops it and every tool that it runs. A parent that wants it to end with itself sets RUNNER_PARENT=stdin and
+ * holds the other end of its standard input.
+ */
+
+const env = process.env;
+
+/** The reason of an abort: the step was told to stop, so the attempt does not count. */
+class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
+
+const stopping = new AbortController();
+
+function stop(why: string): void {
+  stopping.abort(new Stopped(why));
+}
+
+function openStore(which: 'SOURCE' | 'MEDIA'): ObjectStore {
+  return openObjectStore(readStorageSettings(env, which));
+}
+
+function profileOf({ profile }: Task): EncodingProfile {
+  // For demos and tests on slow machines: what is faster here costs quality at the same number of bits.
+  const preset = z.enum(x264Presets).optional().parse(env['X264_PRESET'] === '' ? undefined : env['X264_PRESET']);
+  return { ...encodingProfiles[profile], ...(preset === undefined ? {} : { preset }) };
+}
+
+function readEncryption(): PublishContext['encryption'] {
+  const [given, endpoint] = [env[runnerVariables.contentKey], env[runnerVariables.keyEndpoint]];
+  if (given === undefined || given === '') return null;
+  const [, kid, key] = /^([0-9a-f]{32}):([0-9a-f]{32})$/i.exec(given) ?? [];
+  if (kid === undefined || key === undefined) {
+    throw new Error(`${runnerVariables.contentKey} must be two times 32 hex digits`);
+  }
+  if (endpoint === undefined || !URL.canParse(endpoint)) throw new Error(`${runnerVariables.keyEndpoint} must be a URL`);
+  return { contentKey: { kid: kid.toLowerCase(), key: Buffer.from(key, 'hex') }, keyEndpoint: endpoint };
+}
+
+async function runStep(step: Step, context: StepContext): Promise<void> {
+  if (step === 'process') return processSource(context);
+  const store = openStore(step === 'fetch' ? 'SOURCE' : 'MEDIA');
+  try {
+    if (step === 'fetch') await fetchSource(context, store);
+    else await publishResults({ ...context, encryption: readEncryption() }, store);
+  } finally {
+    await store.close();
+  }
+}
+
+function stepsToRun(): readonly Step[] {
+  const asked = process.argv[2];
+  if (asked === 'all') return steps;
+  const step = steps.find((each) => each === asked);
+  if (step === undefined) throw new Error(`usage: runner/main.ts ${steps.join('|')}|all`);
+  return [step];
+}
+
+async function main(): Promise<number> {
+  const level = z.enum(logLevels).catch('info').parse(env['LOG_LEVEL']);
+  const log = createLogger({ level, name: 'runner' });
+  const reporter = createReporter((report) => process.stdout.write(`${JSON.stringify(report)}\n`));
+  let attempt = 1;
+  try {
+    const toRun = stepsToRun();
+    const task = parseTask(env[runnerVariables.task] ?? '');
+    ({ attempt } = task);
+    const workspace = workspaceIn(z.string().min(1).parse(env[runnerVariables.workspace]));
+    const program = (tool: Parameters<typeof findProgram>[0]) => findProgram(tool, env);
+    const base = { task, workspace, profile: profileOf(task), program, reporter, signal: stopping.signal };
+    for (const step of toRun) {
+      const stepLog = log.child({ job_id: task.job_id, attempt, step });
+      await runStep(step, { ...base, log: stepLog });
+      stopping.signal.throwIfAborted();
+    }
+    reporter.result(null);
+    return exitCodes.done;
+  } catch (thrown) {
+    if (stopping.signal.aborted) {
+      log.info({ why: String(stopping.signal.reason) }, 'stopped');
+      return exitCodes.stopped;
+    }
+    const error = asProblem(thrown);
+    log.error({ err: thrown, code: isJobProblem(error) ? error.code : 'internal' }, 'step failed');
+    const jobError = toJobError(error, attempt);
+    reporter.result(jobError);
+    return exitCodeOf(jobError.code);
+  }
+}
+
+/** What the system says of its own disk and memory is a known problem; anything else that is thrown stays what it is. */
+function asProblem(thrown: unknown): unknown {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  const isStarved = code === 'ENOSPC' || code === 'EDQUOT' || code === 'ENOMEM';
+  return isStarved && !isJobProblem(thrown) ? new KnownProblem('resource_exhausted', undefined, { cause: thrown }) : thrown;
+}
+
+process.once('SIGTERM', () => stop('SIGTERM'));
+process.once('SIGINT', () => stop('SIGINT'));
+// Nobody reads the reports of a runner whose parent is gone; the write must not end it before its tools are stopped.
+process.stdout.on('error', () => stop('stdout was closed'));
+if (env['RUNNER_PARENT'] === 'stdin') {
+  process.stdin.on('end', () => stop('the parent is gone')).on('error', () => stop('the parent is gone'));
+  process.stdin.resume();
+}
+
+process.exitCode = await main();
+process.stdin.destroy();

@@ -1,0 +1,75 @@
+import type { Command } from '#platform/commands/command.ts';
+import { places, type StepContext } from '../context.ts';
+import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
+import { runTool } from '../tools/run-tool.ts';
+import type { ProbedVideo } from './probe.ts';
+
+/** Which field of an interlaced frame comes first. */
+export type FieldOrder = 'progressive' | 'tff' | 'bff';
+
+const framesSampled = 60;
+const samplePlaces = [0.1, 0.6];
+const sampleTimeoutMs = 60_000;
+/** Nobody interlaces a larger picture. */
+const heightMax = 1088;
+const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png'];
+
+interface FieldCount {
+  readonly tff: number;
+  readonly bff: number;
+  readonly progressive: number;
+}
+
+/** Looks at `framesSampled` frames with `idet`, whose counts stand in the frames' metadata. */
+export function idetCommand(program: string, source: string, at: { streamIndex: number; fromSec: number }): Command {
+  return {
+    program,
+    args: [
+      ...quietArgs,
+      ...inputArgs(source, at.fromSec),
+      '-map',
+      `0:${at.streamIndex}`,
+      '-frames:v',
+      String(framesSampled),
+      '-vf',
+      'idet,metadata=mode=print:file=-',
+      '-f',
+      'null',
+      '-',
+    ],
+  };
+}
+
+/** The last counts in what `idetCommand` wrote to stdout. */
+export function parseIdet(stdout: string): FieldCount {
+  const last = (kind: string) => {
+    const found = stdout.matchAll(new RegExp(`lavfi\\.idet\\.multiple\\.${kind}=(\\d+(?:\\.\\d+)?)`, 'g'));
+    return Number([...found].at(-1)?.[1] ?? 0);
+  };
+  return { tff: last('tff'), bff: last('bff'), progressive: last('progressive') };
+}
+
+/** The order of fields that the counts speak for; a picture that hardly moves counts as progressive. */
+export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean): FieldOrder {
+  const sum = (kind: keyof FieldCount) => counts.reduce((total, count) => total + count[kind], 0);
+  const interlaced = sum('tff') + sum('bff');
+  // A still picture shows no fields, so the file's own word tips the scale.
+  const isInterlaced = interlaced > sum('progressive') * (isFlagged ? 0.5 : 2) && interlaced >= 5;
+  if (!isInterlaced) return 'progressive';
+  return sum('bff') > sum('tff') ? 'bff' : 'tff';
+}
+
+/** Whether a source is interlaced, told from its frames and not from its flag alone (media.md, "Odd sources"). */
+export async function detectInterlacing(video: ProbedVideo, endSec: number, context: StepContext): Promise<FieldOrder> {
+  const lines = video.rotation % 180 === 0 ? video.height : video.width;
+  if (neverInterlaced.includes(video.codec) || lines > heightMax) return 'progressive';
+  const counts: FieldCount[] = [];
+  for (const place of samplePlaces) {
+    const at = { streamIndex: video.streamIndex, fromSec: endSec * place };
+    const command = idetCommand(context.program('ffmpeg'), places.source, at);
+    const failure = { code: 'corrupt_input', message: 'The source is damaged: its frames cannot be decoded.' } as const;
+    const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure }, context);
+    counts.push(parseIdet(stdout));
+  }
+  return fieldOrderOf(counts, video.isFlaggedInterlaced);
+}

@@ -1,0 +1,65 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import type { ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
+import { places, type StepContext } from '../context.ts';
+
+/** An image is decoded in memory; a larger file is none that anybody looks at. */
+const imageBytesMax = 512 * 1024 * 1024;
+
+/**
+ * Copies the source into the workspace. It must still be what preflight saw.
+ *
+ * @throws KnownProblem `source_not_found`, `source_changed`, `source_unreadable`, `limit_exceeded`, `resource_exhausted`
+ */
+export async function fetchSource(context: StepContext, source: ObjectStore): Promise<void> {
+  const { task, workspace, reporter, signal } = context;
+  reporter.phase('probing');
+  await mkdir(workspace.root, { recursive: true });
+  const { info, body } = await openSource(context, source);
+  const isOtherSize = task.source.size !== null && task.source.size !== info.sizeBytes;
+  const isTooLarge = task.type === 'image:thumbnail' && info.sizeBytes > imageBytesMax;
+  if (isOtherSize || isTooLarge) {
+    body.destroy();
+    if (isOtherSize) throw new KnownProblem('source_changed');
+    throw new KnownProblem('limit_exceeded', `An image source may have ${imageBytesMax} bytes at most.`);
+  }
+  let bytes = 0;
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      reporter.progress(bytes / Math.max(1, info.sizeBytes));
+      done(null, chunk);
+    },
+  });
+  try {
+    await pipeline(body, counter, createWriteStream(workspace.at(places.source)), { signal });
+  } catch (error) {
+    throw readProblem(error, signal);
+  }
+  if (bytes !== info.sizeBytes) throw new KnownProblem('source_unreadable', 'The source object ended early.');
+  context.log.info({ bytes }, 'source fetched');
+}
+
+async function openSource({ task, signal }: StepContext, source: ObjectStore): Promise<StoredObject> {
+  const { key, etag } = task.source;
+  let object: StoredObject | null;
+  try {
+    object = await source.get(key, { signal, ...(etag === null ? {} : { ifMatch: etag }) });
+  } catch (error) {
+    throw readProblem(error, signal);
+  }
+  if (object === null) throw new KnownProblem('source_not_found');
+  return object;
+}
+
+/** A failure of the source's store is the source's; one of our own disk is ours. */
+function readProblem(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return new KnownProblem('resource_exhausted', undefined, { cause: error });
+  if (isJobProblem(error) && error.code !== 'storage_error') return error;
+  return new KnownProblem('source_unreadable', undefined, { cause: error });
+}

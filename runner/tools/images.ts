@@ -1,0 +1,49 @@
+import sharp, { type Sharp } from 'sharp';
+import type { ImageFormat } from '#domain/job-types/image-thumbnail.ts';
+
+/**
+ * sharp, closed to everything but the loaders of a few raster formats: no SVG, no PDF, no ImageMagick, no format that
+ * names other files. Importing this module is what closes it, for the whole process.
+ */
+sharp.block({ operation: ['VipsForeignLoad'] });
+sharp.unblock({
+  operation: [
+    'VipsForeignLoadJpegFile',
+    'VipsForeignLoadPngFile',
+    'VipsForeignLoadWebpFile',
+    'VipsForeignLoadHeifFile',
+    'VipsForeignLoadNsgifFile',
+    'VipsForeignLoadJpegBuffer',
+    'VipsForeignLoadPngBuffer',
+    'VipsForeignLoadWebpBuffer',
+    'VipsForeignLoadHeifBuffer',
+    'VipsForeignLoadNsgifBuffer',
+  ],
+});
+sharp.cache(false);
+
+/** 100 megapixels (decisions.md). */
+export const imagePixelsMax = 100_000_000;
+
+/** What a format can hold on a side, in pixels. */
+export const sideMaxOf = { webp: 16_383, jpg: 65_535, png: 65_535, avif: 16_384 } as const satisfies Record<
+  ImageFormat,
+  number
+>;
+
+/** The encoder of a stored picture; quality as decisions.md has it. */
+export function encodeAs(image: Sharp, format: ImageFormat): Sharp {
+  switch (format) {
+    case 'webp':
+      return image.webp({ quality: 80, effort: 4 });
+    case 'jpg':
+      // JPEG has no transparency; what shows through is white, as on a page.
+      return image.flatten({ background: '#ffffff' }).jpeg({ quality: 82, progressive: true });
+    case 'png':
+      return image.png({ compressionLevel: 9 });
+    case 'avif':
+      return image.avif({ quality: 50 });
+  }
+}
+
+export { sharp };
