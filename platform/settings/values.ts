@@ -35,10 +35,7 @@ function readDuration(text: string): number | null {
   return number === '' ? null : Math.round(Number(number) * (unitMs[unit] ?? 0));
 }
 
-/** Milliseconds: `250ms`, `5s`, `3m`, `1h`, `7d`. */
-export const durationValue = readBy('a duration such as 250ms, 5s or 3m', readDuration);
-
-/** Milliseconds, at least one. */
+/** Milliseconds, at least one: `250ms`, `5s`, `3m`, `1h`, `7d`. */
 export const positiveDurationValue = readBy('a duration over zero, such as 250ms, 5s or 3m', (text) => {
   const ms = readDuration(text);
   return ms === 0 ? null : ms;

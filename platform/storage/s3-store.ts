@@ -48,9 +48,7 @@ class S3Store implements ObjectStore {
       responseChecksumValidation: settings.checksums === 'when_required' ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
       requestHandler: {
         connectionTimeout: Math.min(connectTimeoutMs, settings.timeoutMs),
-        // Until the answer begins; its body has a timer of its own, which leaves slow readers alone.
-        requestTimeout: settings.timeoutMs,
-        throwOnRequestTimeout: true,
+        // Each request has a deadline below, and each body a timer that leaves slow readers alone; this one would not.
         socketTimeout: 0,
         httpAgent: { keepAlive: true, maxSockets: 256 },
         httpsAgent: { keepAlive: true, maxSockets: 256 },
