@@ -28,6 +28,7 @@ export function openRedisKeyValueStore(o: { readonly url: string }): KeyValueSto
     enableOfflineQueue: false,
     connectTimeout: 500,
     commandTimeout: 1_500,
+    socketTimeout: 2_000,
     maxRetriesPerRequest: 1,
     lazyConnect: true,
     retryStrategy: (times) => Math.min(times * 100, 2_000),

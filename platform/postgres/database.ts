@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
+import { Pool, type PoolClient } from 'pg';
 
 /** A pool of connections to PostgreSQL, and what the stores need of it. */
 export interface Database {
-  readonly pool: pg.Pool;
+  readonly pool: Pool;
   /** Ends every connection, once the queries under way are answered. Calling it again changes nothing. */
   close(): Promise<void>;
   /**
@@ -14,7 +14,7 @@ export interface Database {
    */
   ping(signal?: AbortSignal): Promise<void>;
   /** Runs `work` in a transaction: committed when it resolves, rolled back when it throws. */
-  transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
+  transaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T>;
 }
 
 const migrationsDir = join(import.meta.dirname, 'migrations');
@@ -30,13 +30,13 @@ const migrationLock = 7_342_001;
  * @param options `maxConnections` of this process, 10 by default
  */
 export function openDatabase(url: string, options: { readonly maxConnections?: number } = {}): Database {
-  const pool = new pg.Pool({
+  const pool = new Pool({
     connectionString: url,
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: 5000,
-    statement_timeout: 30_000,
+    statement_timeout: 10_000,
     // A server that hangs, or a network that swallows packets, must not hold a caller longer than a statement may take.
-    query_timeout: 35_000,
+    query_timeout: 12_000,
     keepAlive: true,
     application_name: 'reelwright',
   });
@@ -52,7 +52,7 @@ export function openDatabase(url: string, options: { readonly maxConnections?: n
   };
 }
 
-async function ping(pool: pg.Pool, signal: AbortSignal | undefined): Promise<void> {
+async function ping(pool: Pool, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal?.reason);
@@ -76,7 +76,7 @@ async function ping(pool: pg.Pool, signal: AbortSignal | undefined): Promise<voi
   }
 }
 
-async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   try {
     await client.query('begin');

@@ -1,6 +1,20 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { access, chmod, constants, cp, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  access,
+  chmod,
+  constants,
+  cp,
+  link,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,8 +29,14 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** For what root must put outside the checkout: owned by root, and nobody else may write here. */
-const rootsFolder = '/var/lib/reelwright';
+/** Where things are to be. */
+export interface Places {
+  /** The folder that was asked for, absolute. */
+  readonly dir: string;
+  /** For what root must put elsewhere: root's own, and nobody else may write to it. */
+  readonly outsideDir: string;
+  readonly user: ServerUser | undefined;
+}
 
 /**
  * The server's user: undefined (this process's own) unless this process is root.
@@ -28,8 +48,8 @@ export async function serverUser(): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
     try {
-      const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, name])));
-      return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+      return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
     } catch {
       // No such user; the next one may be there.
     }
@@ -44,17 +64,18 @@ export async function serverUser(): Promise<ServerUser | undefined> {
  * needed when the server's user cannot reach node_modules (a checkout in root's home), or this process cannot write
  * there: root's is made once a version in a folder of root's own, a user's beside the data.
  */
-export async function serverPrograms(dir: string, user: ServerUser | undefined): Promise<string> {
+export async function serverPrograms({ dir, outsideDir, user }: Places): Promise<string> {
   const { folder, version } = await platformPackage();
   const native = join(folder, 'native');
-  await finishPackage(native).catch(ignoreNotWritable);
+  await finishPackage(native).catch(ignore('EACCES', 'EPERM', 'EROFS'));
   if (await canRun(native, user)) return native;
-  const parent = user === undefined ? dir : await ownedFolder();
+  const parent = user === undefined ? dir : await ownedFolder(outsideDir);
   const copy = join(parent, `postgres-programs-${version}`);
   if (!(await canRun(copy, user))) {
     const temporary = `${copy}.${randomBytes(8).toString('hex')}`;
     await cp(native, temporary, { recursive: true, verbatimSymlinks: true });
     await finishPackage(temporary);
+    if (user !== undefined) await letOthersRead(temporary);
     await renameOver(temporary, copy);
   }
   if (!(await canRun(copy, user))) throw new Error(`the embedded PostgreSQL does not run on this machine: ${copy}`);
@@ -66,26 +87,27 @@ export async function serverPrograms(dir: string, user: ServerUser | undefined):
  *
  * Root's server has a user of its own. When that user cannot pass through to `dir` (a checkout in a folder that only
  * its owner can read), or somebody else could exchange what root makes in there, the cluster is put in a new folder of
- * `/var/lib/reelwright` and the file `dir/postgres-is-at` holds its path. Whoever removes `dir` begins anew; the folder
+ * `outsideDir` and the file `dir/postgres-is-at` holds its path. Whoever removes `dir` begins anew; the folder
  * outside is then nobody's and may be removed too.
  */
-export async function clusterFolder(dir: string, user: ServerUser | undefined): Promise<string> {
+export async function clusterFolder({ dir, outsideDir, user }: Places): Promise<string> {
   await mkdir(dir, { recursive: true });
   if (user === undefined) return dir;
   const pointer = join(dir, 'postgres-is-at');
-  const known = await readPointer(pointer);
-  if (known !== undefined) return known;
-  if ((await isSafe(dir, user)) && (await canEnter(dir, user))) return dir;
-  const outside = join(await ownedFolder(), `postgres-${randomBytes(16).toString('hex')}`);
-  await mkdir(outside, { mode: 0o755 });
-  try {
-    await writeFile(pointer, `${outside}\n`, { flag: 'wx' });
-  } catch (error) {
-    // Another process was faster; its folder is the one.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    await rm(outside, { recursive: true });
+  if ((await readPointer(pointer)) === undefined) {
+    if ((await isSafe(dir, user)) && (await canEnter(dir, user))) return dir;
+    // Whole at once, and never over another process's: its folder is the one then.
+    const temporary = `${pointer}.${randomBytes(8).toString('hex')}`;
+    await writeFile(temporary, `${join(outsideDir, `postgres-${randomBytes(16).toString('hex')}`)}\n`);
+    await link(temporary, pointer).catch(ignore('EEXIST'));
+    await rm(temporary);
   }
-  return (await readPointer(pointer)) ?? outside;
+  const outside = (await readPointer(pointer)) ?? '';
+  // Root does not follow a pointer that somebody else may have written to wherever it leads.
+  if (dirname(outside) !== outsideDir || !/\/postgres-[0-9a-f]{32}$/.test(outside))
+    throw new Error(`${pointer} does not name a folder of ${outsideDir}`);
+  await ownedFolder(outsideDir);
+  return await ownedFolder(outside);
 }
 
 /** Moves a finished folder to its place, unless another process has put one there: then the new one goes. */
@@ -94,7 +116,7 @@ export async function renameOver(from: string, to: string): Promise<void> {
     await rename(from, to);
   } catch (error) {
     await rm(from, { recursive: true, force: true });
-    if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    ignore('ENOTEMPTY', 'EEXIST')(error);
   }
 }
 
@@ -118,9 +140,9 @@ async function finishPackage(native: string): Promise<void> {
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[];
   for (const { source, target } of links) {
     // Both are below native/, and a link and its target are in one folder.
-    const link = join(native, target.replace(/^native\//, ''));
-    if (await lstat(link).catch(() => undefined)) continue;
-    await symlink(source.slice(source.lastIndexOf('/') + 1), link);
+    const path = join(native, target.replace(/^native\//, ''));
+    if (await lstat(path).catch(() => undefined)) continue;
+    await symlink(source.slice(source.lastIndexOf('/') + 1), path);
   }
   for (const program of ['postgres', 'initdb']) {
     const path = join(native, 'bin', program);
@@ -128,8 +150,14 @@ async function finishPackage(native: string): Promise<void> {
   }
 }
 
-function ignoreNotWritable(error: unknown): void {
-  if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+/** The original may have been installed under a umask that lets nobody else in. */
+async function letOthersRead(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isDirectory()) await chmod(path, 0o755);
+    else if (entry.isFile()) await chmod(path, ((await lstat(path)).mode & 0o100) === 0 ? 0o644 : 0o755);
+  }
 }
 
 /** Runs the program as the server's user would: tells of unreachable folders, modes and libraries alike. */
@@ -157,18 +185,27 @@ async function isSafe(dir: string, user: ServerUser): Promise<boolean> {
   return folder.isDirectory() && [0, user.uid, program.uid].includes(folder.uid) && (folder.mode & 0o002) === 0;
 }
 
-async function ownedFolder(): Promise<string> {
-  await mkdir(rootsFolder, { recursive: true, mode: 0o755 });
-  const found = await lstat(rootsFolder);
+/** A folder of root's that everybody may pass through, whatever the umask is, and that nobody else may write to. */
+async function ownedFolder(path: string): Promise<string> {
+  await mkdir(path, { recursive: true });
+  const found = await lstat(path);
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0)
-    throw new Error(`${rootsFolder} must be a folder of root's that nobody else may write to`);
-  return rootsFolder;
+    throw new Error(`${path} must be a folder of root's that nobody else may write to`);
+  await chmod(path, 0o755);
+  return path;
 }
 
-/** The folder that a pointer names; only one that `clusterFolder` can have made is believed. */
 async function readPointer(pointer: string): Promise<string | undefined> {
-  const path = (await readFile(pointer, 'utf8').catch(() => '')).trim();
-  if (dirname(path) !== rootsFolder || !/\/postgres-[0-9a-f]{32}$/.test(path)) return undefined;
-  const found = await lstat(path).catch(() => undefined);
-  return found?.isDirectory() === true ? path : undefined;
+  try {
+    return (await readFile(pointer, 'utf8')).trim();
+  } catch (error) {
+    ignore('ENOENT')(error);
+    return undefined;
+  }
+}
+
+function ignore(...codes: readonly string[]): (error: unknown) => void {
+  return (error) => {
+    if (!codes.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  };
 }

@@ -5,7 +5,7 @@ import { chown, lstat, mkdir, open, readFile, readlink, realpath, rm, writeFile 
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import { Client } from 'pg';
 import { clusterFolder, renameOver, serverPrograms, type ServerUser, serverUser } from './embedded-files.ts';
 
 /**
@@ -58,14 +58,19 @@ exit $code`;
 /**
  * Starts the server of a data folder, or shares the one that runs there.
  *
- * @param o `dir` is made when it is not there; relative to the working directory
+ * @param o `dir` is made when it is not there, and relative to the working directory. `outsideDir` is for what root must
+ *   put where the server's user can reach it (embedded-files.ts).
  * @throws Error with the end of the server's log when it does not start within a minute
  */
-export async function startEmbeddedPostgres(o: { readonly dir: string }): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(o: {
+  readonly dir: string;
+  readonly outsideDir?: string;
+}): Promise<EmbeddedPostgres> {
   const user = await serverUser();
-  const dir = await clusterFolder(resolve(o.dir), user);
+  const places = { dir: resolve(o.dir), outsideDir: o.outsideDir ?? '/var/lib/reelwright', user };
+  const dir = await clusterFolder(places);
   const cluster: Cluster = {
-    programs: await serverPrograms(dir, user),
+    programs: await serverPrograms(places),
     user,
     path: join(dir, 'postgres'),
     logFile: join(dir, 'server.log'),
@@ -226,7 +231,7 @@ async function serverUrl({ path }: Cluster, port: number): Promise<string> {
 }
 
 async function answers(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2000 });
   client.on('error', () => {});
   try {
     await client.connect();

@@ -1,7 +1,7 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
-import pg from 'pg';
+import { DatabaseError } from 'pg';
 import type { Database } from './database.ts';
 import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
 
@@ -43,7 +43,7 @@ export async function createRetries(
   } catch (error) {
     if (error instanceof KnownProblem && error.code === 'not_retryable')
       return { outcome: 'not_allowed', reason: error.message };
-    if (error instanceof pg.DatabaseError && error.constraint === 'jobs_live_idempotency_key')
+    if (error instanceof DatabaseError && error.constraint === 'jobs_live_idempotency_key')
       return { outcome: 'retry_exists' };
     throw error;
   }

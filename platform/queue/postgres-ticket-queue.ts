@@ -16,7 +16,9 @@ export function openPostgresTicketQueue(o: { readonly databaseUrl: string; reado
     migrate: true,
     max: 3,
     connectionTimeoutMillis: 2_000,
-    statement_timeout: 30_000,
+    statement_timeout: 10_000,
+    // A connection on which no answer comes for so long is replaced.
+    query_timeout: 12_000,
     application_name: 'reelwright-queue',
   };
   return new BullTicketQueue(

@@ -8,6 +8,8 @@ import type { TicketQueue } from './ticket-queue.ts';
 
 /** What is added fails at once while Redis is away (fastify/fastify-rate-limit#84); the connection is made again by itself. */
 const failFast = { enableOfflineQueue: false, connectTimeout: 500, maxRetriesPerRequest: 1 } as const;
+/** A connection on which no answer comes for so long is replaced: half-open connections look alive for a quarter of an hour. */
+const socketTimeoutMs = { list: 2_000, worker: 8_000 } as const;
 const retryStrategy = (times: number) => Math.min(times * 100, 2_000);
 const prefix = 'reelwright';
 
@@ -23,14 +25,20 @@ export function openRedisTicketQueue(o: { readonly url: string; readonly log: Lo
     {
       openList: (name) =>
         new Queue<Ticket>(name, {
-          connection: { url, ...failFast, retryStrategy },
+          connection: { url, ...failFast, socketTimeout: socketTimeoutMs.list, retryStrategy },
           prefix,
           defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
         }),
       // A reader waits for Redis to come back, however long that takes.
       openWorker: (name) =>
         new Worker<Ticket>(name, null, {
-          connection: { url, connectTimeout: 500, maxRetriesPerRequest: null, retryStrategy },
+          connection: {
+            url,
+            connectTimeout: 500,
+            maxRetriesPerRequest: null,
+            socketTimeout: socketTimeoutMs.worker,
+            retryStrategy,
+          },
           prefix,
           ...workerSettings,
         }),

@@ -9,6 +9,8 @@ export interface Line {
   cut(): Promise<void>;
   /** Connections stay, but nothing passes, as when a machine freezes. */
   freeze(): void;
+  /** Connections that are there fall silent for good; new ones work. */
+  stall(): void;
   mend(): Promise<void>;
   close(): Promise<void>;
 }
@@ -16,6 +18,7 @@ export interface Line {
 export async function openLine(target: string): Promise<Line> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
+  const stalled = new Set<Socket>();
   let isFrozen = false;
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
@@ -41,7 +44,7 @@ export async function openLine(target: string): Promise<Line> {
   const cut = async () => {
     const closed = server.listening ? once(server, 'close') : undefined;
     server.close();
-    for (const socket of sockets) socket.destroy();
+    for (const socket of [...sockets, ...stalled]) socket.destroy();
     await closed;
   };
   await listen(0);
@@ -54,6 +57,10 @@ export async function openLine(target: string): Promise<Line> {
     freeze() {
       isFrozen = true;
       for (const socket of sockets) socket.pause();
+    },
+    stall() {
+      for (const socket of sockets) stalled.add(socket.pause());
+      sockets.clear();
     },
     async mend() {
       isFrozen = false;

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import pg from 'pg';
+import { Pool } from 'pg';
 import { inject } from 'vitest';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -45,7 +45,7 @@ export async function startStore(kind: StoreKind): Promise<Store> {
     };
   }
   const database = await emptyDatabase();
-  const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+  const pool = new Pool({ connectionString: database.url, max: 1 });
   pool.on('error', () => {});
   return {
     url: database.url,

@@ -248,6 +248,25 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       }
     });
 
+    test('connections that fall silent are replaced', async () => {
+      const line = await openLine(store.url);
+      const far = openQueue(kind, line.url);
+      try {
+        const reader = far.reader('default');
+        await far.add(newTicket());
+        expect(await taken(reader)).not.toBeNull();
+        const next = taken(reader, 60_000);
+        await sleep(300);
+        line.stall();
+        const ticket = newTicket();
+        await expect.poll(() => far.add(ticket).then(() => 'added'), { timeout: 30_000 }).toBe('added');
+        expect(await next).toEqual(ticket);
+      } finally {
+        await far.close();
+        await line.close();
+      }
+    });
+
     test('a queue that is opened while the store is away works once it is there', async () => {
       const line = await openLine(store.url);
       await line.cut();

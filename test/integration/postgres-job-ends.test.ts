@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { KnownProblem } from '#domain/errors.ts';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
+import { describeStores } from './postgres-servers.ts';
+
+const leaseMs = 60_000;
+const imageResults = { key: 'images/ab/x/1/thumb.webp', outputs: [] } as unknown as JobResults;
+const idsOf = (tickets: readonly { jobId: string }[]) => tickets.map(({ jobId }) => jobId).toSorted();
+const retryOf = (id: string) => newJob({ retryOfJobId: id });
+
+describeStores('the end of a job', (c) => {
+  describe('finish', () => {
+    test('a completed job has its results, the progress of its type, and no phase', async () => {
+      const transcode = await claimedJob(c.jobs);
+      const { job: image } = await c.jobs.insertOrFind(newJob({ type: 'image:thumbnail' }));
+      await c.jobs.claim({ jobId: image.id, attempt: 1, owner: 'w', leaseMs });
+      for (const [id, progress] of [
+        [transcode.id, 95],
+        [image.id, 100],
+      ] as const) {
+        const final = { status: 'completed', results: imageResults, error: null } as const;
+        const job = await c.jobs.finish({ jobId: id, attempt: 1, eventId: randomUUID(), now: new Date(), ...final });
+        expect(job).toMatchObject({ ...final, progress, phase: null, callbackStatus: null });
+        expect(await c.jobs.find(id)).toEqual(job);
+      }
+      expect(await count(c.database, 'webhook_events')).toBe(0);
+    });
+
+    test('results keep the order of their fields', async () => {
+      const { id } = await claimedJob(c.jobs);
+      const results = JSON.parse('{"z":1,"a":{"y":2,"b":"\\u0000"}}') as JobResults;
+      const job = await c.jobs.finish(failure(id, 1, { status: 'completed', results, error: null }));
+      expect(JSON.stringify(job?.results)).toBe(JSON.stringify(results));
+    });
+
+    test('a job that failed keeps how far it came', async () => {
+      const { id } = await claimedJob(c.jobs);
+      await c.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress: 60 });
+      expect(await c.jobs.finish(failure(id))).toMatchObject({ status: 'failed', progress: 60, phase: null });
+    });
+
+    test('of many ends at once one is recorded, with one event', async () => {
+      const { job } = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
+      await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'w', leaseMs });
+      const ends = await Promise.all(Array.from({ length: 10 }, () => c.jobs.finish(failure(job.id))));
+      expect(ends.filter((end) => end !== null)).toHaveLength(1);
+      expect(await count(c.database, 'webhook_events')).toBe(1);
+    });
+
+    test('a job is completed only from processing, and a final one is never left', async () => {
+      const { id } = (await c.jobs.insertOrFind(newJob())).job;
+      const completed = failure(id, 1, { status: 'completed', results: imageResults, error: null });
+      expect(await c.jobs.finish(completed)).toBeNull();
+      expect(await c.jobs.finish(failure(id))).toMatchObject({ status: 'failed' });
+      expect(await c.jobs.finish(completed)).toBeNull();
+      expect(await c.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 })).toBeNull();
+      expect((await c.jobs.find(id))?.status).toBe('failed');
+    });
+
+    test('the webhook event holds the bytes of the final state, in the same transaction', async () => {
+      const { job } = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
+      const now = new Date('2026-01-02T03:04:05.678Z');
+      const final = failure(job.id, 1, { now });
+      expect(await c.jobs.finish(final)).toMatchObject({ callbackStatus: 'pending' });
+      const { rows } = await c.database.pool.query<Record<string, unknown>>('select * from webhook_events');
+      expect(rows).toMatchObject([{ id: final.eventId, job_id: job.id, url: job.callbackUrl, trace: job.trace }]);
+      expect(JSON.parse(rows[0]?.['body'] as string)).toEqual({
+        event_id: final.eventId,
+        occurred_at: now.toISOString(),
+        job_id: job.id,
+        type: job.type,
+        hash: job.hash,
+        status: 'failed',
+        results: null,
+        error: final.error,
+      });
+    });
+
+    test('when the event cannot be written, the job has not ended either', async () => {
+      const first = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
+      const second = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
+      const eventId = randomUUID();
+      await c.jobs.finish(failure(first.job.id, 1, { eventId }));
+      await expect(c.jobs.finish(failure(second.job.id, 1, { eventId }))).rejects.toThrow('duplicate key');
+      expect((await c.jobs.find(second.job.id))?.status).toBe('queued');
+    });
+
+    test('updated_at moves with every change and never stands still', async () => {
+      const { id } = (await c.jobs.insertOrFind(newJob())).job;
+      const seen = [(await c.jobs.find(id))?.updatedAt.getTime() ?? 0];
+      const note = async () => seen.push((await c.jobs.find(id))?.updatedAt.getTime() ?? 0);
+      await c.jobs.claim({ jobId: id, attempt: 1, owner: 'w', leaseMs });
+      await note();
+      for (const progress of [5, 6, 7, 8]) {
+        await c.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress });
+        await note();
+      }
+      await c.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 });
+      await note();
+      await c.jobs.finish(failure(id, 2));
+      await note();
+      expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => a - b));
+    });
+  });
+
+  describe('nextAttempt', () => {
+    test('the next attempt is free, counts the failure, and begins its progress anew', async () => {
+      const { id } = await claimedJob(c.jobs);
+      await c.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress: 60 });
+      const next = await c.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 });
+      expect(next).toMatchObject({ jobId: id, attempt: 2, queue: 'default' });
+      expect(await c.jobs.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 1, progress: 0 });
+      const after = await c.jobs.nextAttempt({ jobId: id, attempt: 2, countsAsFailure: false, delayMs: 0 });
+      expect(after).toMatchObject({ attempt: 3 });
+      expect(await c.jobs.find(id)).toMatchObject({ attempt: 3, failures: 1 });
+    });
+
+    test('of many calls for one attempt one moves the job on', async () => {
+      const { id } = await claimedJob(c.jobs);
+      const next = { jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 };
+      const tickets = await Promise.all(Array.from({ length: 10 }, () => c.jobs.nextAttempt(next)));
+      expect(tickets.filter((ticket) => ticket !== null)).toHaveLength(1);
+      expect(await c.jobs.find(id)).toMatchObject({ attempt: 2, failures: 1 });
+    });
+  });
+
+  describe('withoutTicket', () => {
+    const options = { olderThanMs: 0, limit: 100 };
+    test('names queued jobs and attempts that nobody holds, and no others', async () => {
+      const queued = (await c.jobs.insertOrFind(newJob())).job;
+      const again = await claimedJob(c.jobs);
+      await c.jobs.nextAttempt({ jobId: again.id, attempt: 1, countsAsFailure: true, delayMs: 0 });
+      await claimedJob(c.jobs);
+      await failedJob(c.jobs);
+      const later = await claimedJob(c.jobs);
+      await c.jobs.nextAttempt({ jobId: later.id, attempt: 1, countsAsFailure: true, delayMs: 60_000 });
+      await sleep(5);
+      const tickets = await c.jobs.withoutTicket(options);
+      expect(idsOf(tickets)).toEqual([queued.id, again.id].toSorted());
+      expect(tickets.find(({ jobId }) => jobId === again.id)).toMatchObject({ attempt: 2, queue: 'default' });
+    });
+
+    test('leaves alone what is younger than asked for', async () => {
+      await c.jobs.insertOrFind(newJob());
+      expect(await c.jobs.withoutTicket({ olderThanMs: 10_000, limit: 100 })).toEqual([]);
+    });
+
+    test('calls go round all rows, however few each may name', async () => {
+      const ids = [];
+      for (let i = 0; i < 5; i++) ids.push((await c.jobs.insertOrFind(newJob())).job.id);
+      await sleep(5);
+      const named = [];
+      for (let i = 0; i < 3; i++) named.push(...(await c.jobs.withoutTicket({ olderThanMs: 2, limit: 2 })));
+      expect(idsOf(named.slice(0, 5))).toEqual(ids.toSorted());
+    });
+  });
+
+  describe('createRetries', () => {
+    test('makes the jobs of a failed one, in their order', async () => {
+      const failed = await failedJob(c.jobs);
+      const wanted = [retryOf(failed.id), retryOf(failed.id), retryOf(failed.id)];
+      const created = await c.jobs.createRetries({ jobId: failed.id, newJobs: () => wanted });
+      expect(created).toMatchObject({
+        outcome: 'created',
+        jobs: wanted.map(({ id }) => ({ id, status: 'queued', retryOfJobId: failed.id })),
+      });
+      expect(await c.jobs.find(failed.id)).toEqual(failed);
+    });
+
+    test('of many retries at once one is made', async () => {
+      const failed = await failedJob(c.jobs);
+      const outcomes = await Promise.all(
+        Array.from({ length: 10 }, () =>
+          c.jobs.createRetries({ jobId: failed.id, newJobs: () => [retryOf(failed.id), retryOf(failed.id)] }),
+        ),
+      );
+      expect(outcomes.filter(({ outcome }) => outcome === 'created')).toHaveLength(1);
+      expect(outcomes.filter(({ outcome }) => outcome === 'retry_exists')).toHaveLength(9);
+      expect(await count(c.database, 'jobs')).toBe(3);
+    });
+
+    test('a job whose retry failed may be retried again', async () => {
+      const failed = await failedJob(c.jobs);
+      const retry = () => c.jobs.createRetries({ jobId: failed.id, newJobs: () => [retryOf(failed.id)] });
+      const first = await retry();
+      expect(await retry()).toEqual({ outcome: 'retry_exists' });
+      await c.jobs.finish(failure(first.outcome === 'created' ? (first.jobs[0]?.id ?? '') : ''));
+      expect(await retry()).toMatchObject({ outcome: 'created' });
+    });
+
+    test('a live job equal to one of the new ones stands in the way, and nothing is made', async () => {
+      const failed = await failedJob(c.jobs);
+      const { job: equal } = await c.jobs.insertOrFind(newJob({ hash: failed.hash }));
+      const newJobs = () => [retryOf(failed.id), newJob({ hash: equal.hash, retryOfJobId: failed.id })];
+      expect(await c.jobs.createRetries({ jobId: failed.id, newJobs })).toEqual({ outcome: 'retry_exists' });
+      expect(await count(c.database, 'jobs')).toBe(2);
+    });
+
+    test('retries of two jobs with equal new jobs do not wait for each other for ever', async () => {
+      for (let round = 0; round < 10; round++) {
+        const [a, b] = [await failedJob(c.jobs), await failedJob(c.jobs)];
+        const hashes = [randomUUID(), randomUUID()];
+        const equal = (retryOfJobId: string, order: string[]) =>
+          c.jobs.createRetries({
+            jobId: retryOfJobId,
+            newJobs: () => order.map((hash) => newJob({ hash, retryOfJobId })),
+          });
+        const outcomes = await Promise.all([equal(a.id, hashes), equal(b.id, hashes.toReversed())]);
+        expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['created', 'retry_exists']);
+      }
+    });
+
+    test('what is unknown, not failed, or not allowed makes nothing', async () => {
+      const queued = (await c.jobs.insertOrFind(newJob())).job;
+      const failed = await failedJob(c.jobs);
+      const newJobs = () => [retryOf(queued.id)];
+      const refuse = () => {
+        throw new KnownProblem('not_retryable', `The source of ${failed.id} is at fault.`);
+      };
+      for (const jobId of [randomUUID(), 'nonsense'])
+        expect(await c.jobs.createRetries({ jobId, newJobs })).toEqual({ outcome: 'not_found' });
+      expect(await c.jobs.createRetries({ jobId: queued.id, newJobs })).toEqual({ outcome: 'not_failed' });
+      expect(await c.jobs.createRetries({ jobId: failed.id, newJobs: refuse })).toEqual({
+        outcome: 'not_allowed',
+        reason: `The source of ${failed.id} is at fault.`,
+      });
+      expect(await count(c.database, 'jobs')).toBe(2);
+    });
+  });
+});

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
+import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
+import { describeStores } from './postgres-servers.ts';
+
+const leaseMs = 60_000;
+
+describeStores('the job store', (c) => {
+  describe('insertOrFind', () => {
+    test('a new job is queued, with everything that was given', async () => {
+      const given = newJob({ callbackUrl: 'https://example.com/hook', queue: 'video:large' });
+      const { job, isNew } = await c.jobs.insertOrFind(given);
+      const { idempotencyKey: _key, ...rest } = given;
+      expect(isNew).toBe(true);
+      expect(job).toEqual({
+        ...rest,
+        status: 'queued',
+        phase: null,
+        progress: 0,
+        attempt: 1,
+        failures: 0,
+        callbackStatus: null,
+        error: null,
+        results: null,
+        createdAt: expect.any(Date) as Date,
+        updatedAt: job.createdAt,
+      });
+      expect(await c.jobs.find(job.id)).toEqual(job);
+    });
+
+    test('an id that no job has, and one that is no UUID, find nothing', async () => {
+      expect(await c.jobs.find(randomUUID())).toBeNull();
+      expect(await c.jobs.find("x' or true")).toBeNull();
+    });
+
+    test('of 100 equal jobs at once one is made, and all are answered with it', async () => {
+      const hash = randomUUID();
+      const answers = await Promise.all(Array.from({ length: 100 }, () => c.jobs.insertOrFind(newJob({ hash }))));
+      expect(answers.filter(({ isNew }) => isNew)).toHaveLength(1);
+      expect(new Set(answers.map(({ job }) => job.id)).size).toBe(1);
+      expect(await count(c.database, 'jobs')).toBe(1);
+    });
+
+    test('exactly the rows of live statuses answer an equal job', async () => {
+      for (const status of jobStatuses) {
+        const hash = randomUUID();
+        const { job } = await c.jobs.insertOrFind(newJob({ hash }));
+        await c.database.pool.query('update jobs set status = $2 where id = $1', [job.id, status]);
+        const again = await c.jobs.insertOrFind(newJob({ hash }));
+        expect([status, again.isNew]).toEqual([status, !(liveStatuses as string[]).includes(status)]);
+      }
+    });
+
+    test('while equal jobs fail again and again, every call gets a job and no two live ones are there', async () => {
+      const hash = randomUUID();
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, async () => {
+          const { job } = await c.jobs.insertOrFind(newJob({ hash }));
+          await c.jobs.finish(failure(job.id));
+          return job.id;
+        }),
+      );
+      expect(answers).toHaveLength(60);
+      const { job, isNew } = await c.jobs.insertOrFind(newJob({ hash }));
+      expect([job.status, isNew]).toEqual(['queued', true]);
+    });
+  });
+
+  describe('claim and lease', () => {
+    test('of many claims at once one wins', async () => {
+      const { id } = (await c.jobs.insertOrFind(newJob())).job;
+      const claims = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => c.jobs.claim({ jobId: id, attempt: 1, owner: `worker-${i}`, leaseMs })),
+      );
+      const won = claims.filter((job) => job !== null);
+      expect(won).toHaveLength(1);
+      expect(won[0]).toMatchObject({ status: 'processing', phase: 'scheduling', attempt: 1 });
+    });
+
+    test('a claim of another attempt, of a job that is over, or of none, gets nothing', async () => {
+      const { id } = (await c.jobs.insertOrFind(newJob())).job;
+      const over = await failedJob(c.jobs);
+      for (const [jobId, attempt] of [
+        [id, 2],
+        [over.id, 1],
+        [randomUUID(), 1],
+      ] as const)
+        expect(await c.jobs.claim({ jobId, attempt, owner: 'w', leaseMs })).toBeNull();
+    });
+
+    test('a lease is renewed by its owner alone', async () => {
+      const { id } = await claimedJob(c.jobs);
+      const renew = (owner: string, attempt = 1) => c.jobs.renewLease({ jobId: id, attempt, owner, leaseMs });
+      expect(await renew('worker-1')).toBe('held');
+      expect(await renew('worker-2')).toBe('lost');
+      expect(await renew('worker-1', 2)).toBe('lost');
+      expect(await c.jobs.renewLease({ jobId: randomUUID(), attempt: 1, owner: 'worker-1', leaseMs })).toBe('lost');
+    });
+
+    test('the owner of a cancelled job is told so', async () => {
+      const { id } = await claimedJob(c.jobs);
+      await c.jobs.finish(failure(id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
+      expect(await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs })).toBe('cancelled');
+    });
+
+    test('renewing a lease, or giving out a ticket, is no change of the job', async () => {
+      const { id } = await claimedJob(c.jobs);
+      const before = await c.jobs.find(id);
+      await sleep(5);
+      await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs });
+      expect(await c.jobs.find(id)).toEqual(before);
+    });
+
+    test('a lapsed lease ends the attempt: the next one is to be had, and the old owner changes nothing more', async () => {
+      const { job } = await c.jobs.insertOrFind(newJob());
+      await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'dead', leaseMs: 20 });
+      await c.jobs.report({ jobId: job.id, attempt: 1, phase: 'encoding', progress: 40 });
+      expect(await c.jobs.releaseLapsed(new Date(Date.now() - 5_000))).toEqual([]);
+      await sleep(40);
+      const tickets = await c.jobs.releaseLapsed(new Date());
+      expect(tickets).toEqual([{ jobId: job.id, attempt: 2, queue: 'default', trace: job.trace }]);
+      expect(await c.jobs.find(job.id)).toMatchObject({
+        status: 'processing',
+        phase: 'admitted',
+        progress: 0,
+        attempt: 2,
+        failures: 0,
+      });
+      expect(await c.jobs.renewLease({ jobId: job.id, attempt: 1, owner: 'dead', leaseMs })).toBe('lost');
+      await c.jobs.report({ jobId: job.id, attempt: 1, phase: 'publishing', progress: 90 });
+      expect(await c.jobs.finish(failure(job.id, 1))).toBeNull();
+      expect(await c.jobs.nextAttempt({ jobId: job.id, attempt: 1, countsAsFailure: true, delayMs: 0 })).toBeNull();
+      expect(await c.jobs.find(job.id)).toMatchObject({ status: 'processing', progress: 0, attempt: 2 });
+      const taken = await c.jobs.claim({ jobId: job.id, attempt: 2, owner: 'alive', leaseMs });
+      expect(taken).toMatchObject({ attempt: 2, phase: 'scheduling' });
+      expect(await c.jobs.finish(failure(job.id, 2))).toMatchObject({ status: 'failed' });
+    });
+
+    test('sweepers at once release each lapsed lease once', async () => {
+      const ids = new Set<string>();
+      for (let i = 0; i < 30; i++) {
+        const { id } = (await c.jobs.insertOrFind(newJob())).job;
+        ids.add(id);
+        await c.jobs.claim({ jobId: id, attempt: 1, owner: 'dead', leaseMs: 1 });
+      }
+      await sleep(20);
+      const released = await Promise.all(Array.from({ length: 5 }, () => c.jobs.releaseLapsed(new Date())));
+      expect(released.flat().map(({ jobId }) => jobId)).toHaveLength(30);
+      expect(new Set(released.flat().map(({ jobId }) => jobId))).toEqual(ids);
+    });
+
+    test('an endless lease never lapses', async () => {
+      const { id } = (await c.jobs.insertOrFind(newJob())).job;
+      await c.jobs.claim({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
+      expect(await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity })).toBe('held');
+      expect(await c.jobs.releaseLapsed(new Date('9999-12-31'))).toEqual([]);
+    });
+  });
+
+  describe('report', () => {
+    test('neither progress nor phase falls within an attempt, in whatever order reports come', async () => {
+      const { id } = await claimedJob(c.jobs);
+      const reports = [
+        ['encoding', 50],
+        ['probing', 4],
+        ['encoding', 49],
+        ['packaging', 80],
+        ['encoding', 79],
+      ] as const;
+      for (const [phase, progress] of reports) await c.jobs.report({ jobId: id, attempt: 1, phase, progress });
+      expect(await c.jobs.find(id)).toMatchObject({ phase: 'packaging', progress: 80 });
+    });
+
+    test('a report of a job that nobody runs, or that is over, changes nothing', async () => {
+      const queued = (await c.jobs.insertOrFind(newJob())).job;
+      const over = await failedJob(c.jobs);
+      for (const { id } of [queued, over])
+        await c.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress: 50 });
+      expect(await c.jobs.find(queued.id)).toEqual(queued);
+      expect(await c.jobs.find(over.id)).toEqual(over);
+    });
+
+    test('progress is a whole percentage whatever is reported', async () => {
+      const { id } = await claimedJob(c.jobs);
+      await c.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress: 12.9 });
+      expect((await c.jobs.find(id))?.progress).toBe(12);
+      await c.jobs.report({ jobId: id, attempt: 1, phase: 'encoding', progress: 1e9 });
+      expect((await c.jobs.find(id))?.progress).toBe(100);
+    });
+  });
+});
