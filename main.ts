@@ -82,7 +82,9 @@ async function run(config: Config, log: Logger, signal: AbortSignal): Promise<vo
     return resource;
   };
   try {
-    await runParts(await openParts(config, log, open), { log, stopTimeoutMs, signal });
+    const parts = await openParts(config, log, open);
+    log.info({ mode: config.mode }, 'starting');
+    await runParts(parts, { log, stopTimeoutMs, signal });
   } finally {
     for (const resource of opened.toReversed()) await closeInTime(resource, log);
   }
@@ -133,13 +135,23 @@ async function openParts(config: Config, log: Logger, open: Open): Promise<Part[
   const runner = {
     program: process.execPath,
     script: fileURLToPath(new URL('runner/main.ts', import.meta.url)),
-    searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    variables: passedOn(['PATH', 'X264_PRESET']),
   };
   const webDir = fileURLToPath(new URL('web', import.meta.url));
   return [
     ...(config.mode === 'server' ? [] : controllerParts({ ...shared, runner })),
     ...(config.mode === 'worker' ? [] : [apiPart({ ...shared, webDir })]),
   ];
+}
+
+/** The little of this process's own environment that a runner sees. */
+function passedOn(names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
 }
 
 function close(resource: { close(): Promise<void> }): Promise<void> {

@@ -35,8 +35,13 @@ export interface ControllerDependencies {
   readonly randomUuid: () => string;
   /** 0 ≤ random < 1. */
   readonly random: () => number;
-  /** What the process executor starts: Node, the runner's main file, and the PATH on which its tools are found. */
-  readonly runner: { readonly program: string; readonly script: string; readonly searchPath: string };
+  /** What the process executor starts: Node, and the runner's main file. */
+  readonly runner: {
+    readonly program: string;
+    readonly script: string;
+    /** Beside what the configuration says: `PATH`, on which tools are found, and the like. */
+    readonly variables: Readonly<Record<string, string>>;
+  };
 }
 
 /** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
@@ -82,7 +87,7 @@ function processExecutorOf(d: ControllerDependencies): ProcessExecutor {
     },
     {
       ...d,
-      base: { searchPath: d.runner.searchPath, toolPaths: toolVariables(config.toolPaths), logLevel: config.logLevel },
+      base: { ...d.runner.variables, ...toolVariables(config.toolPaths), LOG_LEVEL: config.logLevel },
       storage: {
         source: storageEnvironment(config.source, 'SOURCE'),
         media: storageEnvironment(config.media, 'MEDIA'),

@@ -38,15 +38,18 @@ type Post = Parameters<typeof postOutbound>[0];
 const post = (url: string, more: Partial<Post> = {}) =>
   postOutbound({ url, headers: {}, body: '{}', timeoutMs: 2_000, allowedCidrs: loopback, ...more });
 
+const unknownName = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+const endless = () => new Promise<never>(() => undefined);
+
 const failure = (code: OutboundError['code']) => expect.objectContaining({ name: 'OutboundError', code }) as unknown;
 
 describe('a request to an address that a caller names', () => {
   it('sends the exact bytes of the body, and gives the status and Retry-After of the answer', async () => {
     const seen: { method: string | undefined; headers: unknown; body: string }[] = [];
     const port = await receiver((request, response) => {
-      void request.toArray().then((chunks) => {
-        const body = Buffer.concat(chunks as Buffer[]).toString();
-        seen.push({ method: request.method, headers: request.headers, body });
+      const { method, headers } = request;
+      request.setEncoding('utf8').once('data', (body: string) => {
+        seen.push({ method, headers, body });
         response.writeHead(503, { 'retry-after': '7' }).end('later');
       });
     });
@@ -112,8 +115,7 @@ describe('a request to an address that a caller names', () => {
   });
 
   it('says that a name is not known', async () => {
-    const resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
-    await expect(post('http://nowhere.example/', { resolve })).rejects.toEqual(failure('name_not_found'));
+    await expect(post('http://nowhere.example/', { resolve: unknownName })).rejects.toEqual(failure('name_not_found'));
   });
 
   it('has one deadline for the name, the connection and the answer', async () => {
@@ -123,10 +125,9 @@ describe('a request to an address that a caller names', () => {
       const timer = setInterval(() => socket.write('x-more: 1\r\n'), 100);
       socket.on('close', () => clearInterval(timer));
     });
-    const hang = () => new Promise<never>(() => undefined);
     const deadline = { timeoutMs: 400 };
     const startedAt = performance.now();
-    await expect(post('http://hangs.example/', { ...deadline, resolve: hang })).rejects.toEqual(failure('timeout'));
+    await expect(post('http://hangs.example/', { ...deadline, resolve: endless })).rejects.toEqual(failure('timeout'));
     await expect(post(`http://127.0.0.1:${silent}/`, deadline)).rejects.toEqual(failure('timeout'));
     await expect(post(`https://127.0.0.1:${silent}/`, deadline)).rejects.toEqual(failure('timeout'));
     await expect(post(`http://127.0.0.1:${slow}/`, deadline)).rejects.toEqual(failure('timeout'));

@@ -72,7 +72,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
     random: () => 0,
-    runner: { program: process.execPath, script: scriptedRunner, searchPath: process.env['PATH'] ?? '' },
+    runner: { program: process.execPath, script: scriptedRunner, variables: { PATH: process.env['PATH'] ?? '' } },
   };
 
   /** Starts a worker; `stop` is the graceful one. */

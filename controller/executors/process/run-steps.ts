@@ -15,7 +15,7 @@ import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { needsContentKey, runnerTaskOf } from '../runner-task.ts';
-import { type StepBase, stepEnvironment } from './step-environment.ts';
+import { stepEnvironment } from './step-environment.ts';
 
 export interface StepDependencies {
   readonly jobs: Pick<JobStore, 'report'>;
@@ -23,7 +23,8 @@ export interface StepDependencies {
   readonly log: Logger;
   /** Node and the runner's main file. */
   readonly runner: { readonly program: string; readonly script: string };
-  readonly base: StepBase;
+  /** What every step's environment holds. */
+  readonly base: Readonly<Record<string, string>>;
   readonly storage: {
     readonly source: Readonly<Record<string, string>>;
     readonly media: Readonly<Record<string, string>>;

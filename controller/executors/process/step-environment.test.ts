@@ -36,7 +36,7 @@ function environmentOf(step: 'fetch' | 'process' | 'publish' | 'all') {
     step,
     task: runnerTaskOf(job),
     workspace: '/scratch/w',
-    base: { searchPath: '/usr/bin', toolPaths: { FFMPEG_PATH: '/opt/ffmpeg' }, logLevel: 'info' },
+    base: { PATH: '/usr/bin', FFMPEG_PATH: '/opt/ffmpeg', LOG_LEVEL: 'info' },
     storage: { source: { SOURCE_BUCKET: 'in' }, media: { MEDIA_BUCKET: 'out', MEDIA_S3_SECRET_ACCESS_KEY: 'm' } },
     content: { key: { kid, key: Buffer.from(contentKey, 'hex') }, keyEndpoint: 'https://media.example/api/key/clip-1' },
   });

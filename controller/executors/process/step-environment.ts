@@ -2,20 +2,12 @@ import type { ContentKey } from '#domain/playback/content-key.ts';
 import { runnerVariables, type Step } from '#domain/runner/steps.ts';
 import type { Task } from '#domain/runner/task.ts';
 
-/** What every step's process is given, whatever it does. */
-export interface StepBase {
-  /** `PATH`: where the tools are found that have no variable of their own. */
-  readonly searchPath: string;
-  /** `FFMPEG_PATH`, `FFPROBE_PATH`, `PACKAGER_PATH`, as far as they are set. */
-  readonly toolPaths: Readonly<Record<string, string>>;
-  readonly logLevel: string;
-}
-
 interface StepInput {
   readonly step: Step | 'all';
   readonly task: Task;
   readonly workspace: string;
-  readonly base: StepBase;
+  /** What every step is given: `PATH`, where tools are found, `FFMPEG_PATH` and its like, `LOG_LEVEL`. */
+  readonly base: Readonly<Record<string, string>>;
   /** Settings and credentials of the two stores, as environment variables. */
   readonly storage: {
     readonly source: Readonly<Record<string, string>>;
@@ -34,12 +26,10 @@ interface StepInput {
  */
 export function stepEnvironment({ step, task, workspace, base, storage, content }: StepInput): Record<string, string> {
   return {
-    PATH: base.searchPath,
+    ...base,
     HOME: workspace,
     TMPDIR: workspace,
     LANG: 'C.UTF-8',
-    LOG_LEVEL: base.logLevel,
-    ...base.toolPaths,
     // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
     RUNNER_PARENT: 'stdin',
     [runnerVariables.task]: JSON.stringify(task),

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { readStorageSettings } from '#platform/storage/settings.ts';
+import { isAlive, until } from '../support/controller-rig.ts';
+import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../support/programs.ts';
+import { startProxy } from '../support/proxy.ts';
+
+afterEach(endPrograms);
+
+const stopped = (program: Program) => {
+  program.signal('SIGTERM');
+  return program.ended;
+};
+
+describe('a wrong configuration', () => {
+  it('ends the program with 2, lists every fault on a line of its own, and shows no secret', async () => {
+    const env = {
+      MODE: 'everything',
+      API_KEY: 'short',
+      WEBHOOK_SECRET: 'one secret for two things',
+      KEY_TOKEN_SECRET: 'one secret for two things',
+      BASE_URL: 'https://media.example/',
+      WORKER_CONCURRENCY: 'many',
+      DATABASE_URL: 'mysql://root:hunter2@db/x',
+      MEDIA_BUCKET: 'media',
+      MEDIA_S3_ACCESS_KEY_ID: 'half-of-a-pair',
+      LARGE_VIDEO_THRESHOLD: '2 GB',
+    };
+    const program = await startProgram({ env, waits: false });
+    expect(await program.ended).toBe(2);
+    const lines = program.output().trim().split('\n');
+    const wrong = ['MODE', 'API_KEY', 'BASE_URL', 'WORKER_CONCURRENCY', 'DATABASE_URL', 'REDIS_URL', 'SOURCE_BUCKET'];
+    for (const name of [...wrong, 'LARGE_VIDEO_THRESHOLD', 'MEDIA_S3_SECRET_ACCESS_KEY'])
+      expect(
+        lines.filter((line) => line.startsWith(`${name}: `)),
+        name,
+      ).toHaveLength(1);
+    expect(lines.every((line) => /^[A-Z0-9_]+(_FILE)?: \S/.test(line))).toBe(true);
+    for (const secret of ['short', 'one secret', 'hunter2', 'half-of']) expect(program.output()).not.toContain(secret);
+  });
+
+  it('of a flag is one as well', async () => {
+    const program = await startProgram({ args: ['--mod=worker'], env: {}, waits: false });
+    expect(await program.ended).toBe(2);
+    expect(program.output()).toContain('--mod: is not a known flag');
+  });
+});
+
+describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('server and worker', () => {
+  let database: TestDatabase;
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    database = await migratedDatabase();
+    const s3 = inject('s3');
+    if (s3 === null) throw new Error('no S3 server was started for this run');
+    const store = (name: string) => ({
+      [`${name}_BUCKET`]: `modes-${name.toLowerCase()}-${randomBytes(4).toString('hex')}`,
+      [`${name}_S3_ENDPOINT`]: s3.endpoint,
+      [`${name}_S3_ACCESS_KEY_ID`]: s3.accessKeyId,
+      [`${name}_S3_SECRET_ACCESS_KEY`]: s3.secretAccessKey,
+    });
+    const redis = { REDIS_URL: `${inject('redis')?.url}/3` };
+    env = { ...secrets, ...redis, ...store('SOURCE'), ...store('MEDIA'), DATABASE_URL: database.url };
+    const client = new S3Client({ ...s3, region: 'us-east-1', forcePathStyle: true, credentials: s3 });
+    for (const name of ['SOURCE_BUCKET', 'MEDIA_BUCKET'])
+      await client.send(new CreateBucketCommand({ Bucket: env[name] }));
+    client.destroy();
+  });
+  afterAll(async () => {
+    await database.drop();
+  });
+
+  it('started with npm as two processes on one Postgres, Redis and S3, take a job from submission to its results', async () => {
+    const server = await startProgram({ args: ['--mode=server'], env, viaNpm: true });
+    const worker = await startProgram({ args: ['--mode=worker'], env, viaNpm: true });
+    const source = openObjectStore(readStorageSettings(env, 'SOURCE'));
+    const red = { width: 64, height: 48, channels: 3 as const, background: 'red' };
+    const png = await sharp({ create: red }).png().toBuffer();
+    await source.put('in/red.png', png, { contentType: 'image/png' });
+    await source.close();
+
+    const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
+    const body = JSON.stringify({ type: 'image:thumbnail', hash: 'red-1', source: 'in/red.png' });
+    const submitted = await fetch(`${server.url}/api/jobs`, { method: 'POST', headers, body });
+    expect(submitted.status).toBe(202);
+    const { job_id: id } = (await submitted.json()) as { job_id: string };
+    const ask = async () => {
+      const answer = await fetch(`${server.url}/api/jobs/${id}`, { headers });
+      return (await answer.json()) as { status: string; results: { key: string } };
+    };
+    const job = await until(ask, ({ status }) => status === 'completed' || status === 'failed', 60_000);
+    expect(job).toMatchObject({ status: 'completed', progress: 100 });
+    const media = openObjectStore(readStorageSettings(env, 'MEDIA'));
+    expect((await media.head(job.results.key))?.sizeBytes).toBeGreaterThan(0);
+    await media.close();
+
+    const metrics = await (await fetch(`${worker.url}/metrics`)).text();
+    expect(metrics).toContain('svc_worker_tasks_total{type="image:thumbnail",result="completed"} 1');
+    expect(metrics).toMatch(/^svc_queue_tasks\{queue="default",state="pending"\} 0$/m);
+    expect((await fetch(`${worker.url}/readyz`)).status).toBe(404);
+    expect(await (await fetch(`${worker.url}/healthz`)).text()).toBe('OK');
+    for (const program of [worker, server]) {
+      const below = await program.descendants();
+      await stopped(program);
+      await until(
+        () => below.filter(isAlive),
+        (alive) => alive.length === 0,
+      );
+    }
+    expect(server.output() + worker.output()).not.toMatch(/"level":"(?:error|fatal)"/);
+  });
+
+  it('stop with exit code 0 when they are told to', async () => {
+    for (const mode of ['server', 'worker', 'all']) {
+      const program = await startProgram({ args: [`--mode=${mode}`], env });
+      expect([mode, await stopped(program)]).toEqual([mode, 0]);
+    }
+  });
+
+  it('end at once when they are told a second time', async () => {
+    const proxy = await startProxy(database.url);
+    const program = await startProgram({
+      args: ['--mode=worker'],
+      env: { ...env, DATABASE_URL: proxy.before(database.url) },
+    });
+    proxy.set('silent');
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    program.signal('SIGTERM');
+    await until(program.output, (output) => output.includes('"msg":"stopping"'));
+    program.signal('SIGTERM');
+    expect(await program.ended).toBe(130);
+    await proxy.close();
+  });
+
+  it('--mode wins over MODE', async () => {
+    const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
+    expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
+    const port = /"port":(\d+)/.exec(worker.output())?.[1];
+    expect(port).toBeUndefined();
+  });
+
+  it('a worker listens nowhere with WORKER_METRICS_PORT=0', async () => {
+    const worker = await startProgram({
+      args: ['--mode=worker'],
+      env: { ...env, WORKER_METRICS_PORT: '0' },
+      waits: false,
+    });
+    await until(worker.output, (output) => output.includes('"msg":"starting"'), 30_000);
+    await expect(fetch(`${worker.url}/healthz`)).rejects.toThrow();
+    expect(await stopped(worker)).toBe(0);
+  });
+});
+
+describe('mode all on the embedded parts', () => {
+  it('starts on an empty folder, is ready, and leaves no process behind', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-modes-'));
+    const [source, media] = [await mkdtemp(join(dir, 's-')), await mkdtemp(join(dir, 'm-'))];
+    const stores = { SOURCE_BUCKET: `file:${source}`, MEDIA_BUCKET: `file:${media}` };
+    const parts = { DATABASE_URL: `embedded:${join(dir, 'database')}`, REDIS_URL: 'embedded:' };
+    const program = await startProgram({ env: { ...secrets, ...stores, ...parts } });
+    const ready = await fetch(`${program.url}/readyz`);
+    expect([ready.status, await ready.text()]).toEqual([200, 'OK']);
+    const below = await program.descendants();
+    expect(below.length).toBeGreaterThan(0);
+    expect(await stopped(program)).toBe(0);
+    await until(
+      () => below.filter(isAlive),
+      (alive) => alive.length === 0,
+    );
+    await rm(dir, { recursive: true, force: true });
+  });
+});
