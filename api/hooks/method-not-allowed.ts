@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+/** Those of the HTTP standards, RFC 9110 and the newer PATCH and QUERY. */
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'];
 
 /**
  * Answers 405 with `Allow` where an address has routes but none of that method. Called before the routes are added;
@@ -9,6 +10,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
  */
 export function watchMethods(app: FastifyInstance): () => void {
   const known = new Map<string, Set<string>>();
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   app.addHook('onRoute', ({ url, method }) => {
     const found = known.get(url) ?? new Set();
     for (const name of [method].flat()) found.add(name);

@@ -29,13 +29,13 @@ describe('parseSubmission', () => {
     expect(pointersOf(body).toSorted()).toEqual(
       [
         '/hash invalid_format',
-        '/source custom',
+        '/source invalid_value',
         '/source_bucket unknown_field',
         '/a~1b~0c unknown_field',
         '/options/timestamp_sec unknown_field',
         '/options/cover/timestamp_sec too_small',
         '/options/cover/x unknown_field',
-        '/callback_url custom',
+        '/callback_url invalid_value',
       ].toSorted(),
     );
   });

@@ -84,8 +84,11 @@ export function jsonPointer(path: readonly PropertyKey[]): string {
 export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []): Fault[] {
   return error.issues.flatMap((issue) => {
     const path = [...under, ...issue.path];
-    if (issue.code !== 'unrecognized_keys')
-      return [{ pointer: jsonPointer(path), code: issue.code, detail: issue.message }];
+    if (issue.code !== 'unrecognized_keys') {
+      // The rules of our own are told by their detail; that zod has no code for them is nothing to a caller.
+      const code = issue.code === 'custom' ? 'invalid_value' : issue.code;
+      return [{ pointer: jsonPointer(path), code, detail: issue.message }];
+    }
     return issue.keys.map((key) => ({
       pointer: jsonPointer([...path, key]),
       code: 'unknown_field',
