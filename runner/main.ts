@@ -44,7 +44,10 @@ function openStore(which: 'SOURCE' | 'MEDIA'): ObjectStore {
 
 function profileOf({ profile }: Task): EncodingProfile {
   // For demos and tests on slow machines: what is faster here costs quality at the same number of bits.
-  const preset = z.enum(x264Presets).optional().parse(env['X264_PRESET'] === '' ? undefined : env['X264_PRESET']);
+  const preset = z
+    .enum(x264Presets)
+    .optional()
+    .parse(env['X264_PRESET'] === '' ? undefined : env['X264_PRESET']);
   return { ...encodingProfiles[profile], ...(preset === undefined ? {} : { preset }) };
 }
 
@@ -55,7 +58,8 @@ function readEncryption(): PublishContext['encryption'] {
   if (kid === undefined || key === undefined) {
     throw new Error(`${runnerVariables.contentKey} must be two times 32 hex digits`);
   }
-  if (endpoint === undefined || !URL.canParse(endpoint)) throw new Error(`${runnerVariables.keyEndpoint} must be a URL`);
+  if (endpoint === undefined || !URL.canParse(endpoint))
+    throw new Error(`${runnerVariables.keyEndpoint} must be a URL`);
   return { contentKey: { kid: kid.toLowerCase(), key: Buffer.from(key, 'hex') }, keyEndpoint: endpoint };
 }
 
@@ -114,7 +118,9 @@ async function main(): Promise<number> {
 function asProblem(thrown: unknown): unknown {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const isStarved = code === 'ENOSPC' || code === 'EDQUOT' || code === 'ENOMEM';
-  return isStarved && !isJobProblem(thrown) ? new KnownProblem('resource_exhausted', undefined, { cause: thrown }) : thrown;
+  return isStarved && !isJobProblem(thrown)
+    ? new KnownProblem('resource_exhausted', undefined, { cause: thrown })
+    : thrown;
 }
 
 process.once('SIGTERM', () => stop('SIGTERM'));

@@ -39,7 +39,10 @@ export function planAudio(sources: readonly AudioSource[], tracksMax: number): A
   const languages = taken.map(({ language }) => languageTag(language));
   const ids = audioTrackIds(languages.map((language) => ({ language: language ?? 'und', codec: 'aac', channels: 2 })));
   const names = uniqueNames(taken.map(({ title }, index) => nameOf(title, languages[index] ?? null)));
-  const defaultIndex = Math.max(0, taken.findIndex(({ isDefault }) => isDefault));
+  const defaultIndex = Math.max(
+    0,
+    taken.findIndex(({ isDefault }) => isDefault),
+  );
   return taken.map((source, index) => ({
     id: ids[index] ?? '',
     streamIndex: source.streamIndex,
@@ -54,7 +57,10 @@ export function planAudio(sources: readonly AudioSource[], tracksMax: number): A
 
 function nameOf(title: string | undefined, language: string | null): string {
   // A quoted string of a playlist holds no quote and no line break, and has no way to escape them.
-  const clean = (title ?? '').replace(/[\p{Cc}"\u2028\u2029]+/gu, ' ').trim().slice(0, nameCharactersMax);
+  const clean = (title ?? '')
+    .replace(/[\p{Cc}"\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(0, nameCharactersMax);
   if (clean !== '') return clean;
   return language === null ? 'Audio' : languageName(language);
 }

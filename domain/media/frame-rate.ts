@@ -44,7 +44,8 @@ export function planFrameRate(evidence: RateEvidence, frameRateMax: number): Fra
     const rate = evidence.average ?? { num: 25, den: 1 };
     return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
   }
-  const isSteady = gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02).length >= gaps.length * steadyShare;
+  const isSteady =
+    gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02).length >= gaps.length * steadyShare;
   const agrees = average === null || Math.abs(average * median - 1) < 0.05 + roundingSec / median;
   if (isSteady && agrees) {
     const meanGap = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
@@ -56,7 +57,10 @@ export function planFrameRate(evidence: RateEvidence, frameRateMax: number): Fra
 
 function gapsOf(times: readonly number[]): number[] {
   const sorted = times.toSorted((a, b) => a - b);
-  return sorted.slice(1).map((time, index) => time - (sorted[index] ?? time)).filter((gap) => gap > 0);
+  return sorted
+    .slice(1)
+    .map((time, index) => time - (sorted[index] ?? time))
+    .filter((gap) => gap > 0);
 }
 
 function medianOf(values: readonly number[]): number | null {

@@ -29,8 +29,6 @@ export function displaySizeOf({ width, height, sampleAspect, rotation }: CodedPi
   const isSane = sampleAspect > 1 / aspectMax && sampleAspect < aspectMax;
   const aspect = isSane ? sampleAspect : 1;
   const square =
-    aspect >= 1
-      ? { width: Math.round(width * aspect), height }
-      : { width, height: Math.round(height / aspect) };
+    aspect >= 1 ? { width: Math.round(width * aspect), height } : { width, height: Math.round(height / aspect) };
   return rotation % 180 === 0 ? square : { width: square.height, height: square.width };
 }

@@ -34,14 +34,22 @@ function startsWith(...bytes: number[]): (head: Buffer) => boolean {
 
 function isTransportStream(head: Buffer): boolean {
   // 192-byte packets have four bytes of time before the sync byte.
-  return tsPacketSizes.some((size) => [0, 4].some((offset) => [0, 1, 2, 3].every((n) => head[offset + n * size] === 0x47)));
+  return tsPacketSizes.some((size) =>
+    [0, 4].some((offset) => [0, 1, 2, 3].every((n) => head[offset + n * size] === 0x47)),
+  );
 }
 
 const signatures: readonly Signature[] = [
   { container: 'mov', matches: (head) => movBoxes.includes(head.toString('latin1', 4, 8)) },
   { container: 'matroska', matches: startsWith(0x1a, 0x45, 0xdf, 0xa3) },
-  { container: 'avi', matches: (head) => head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 11) === 'AVI' },
-  { container: 'wav', matches: (head) => head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 12) === 'WAVE' },
+  {
+    container: 'avi',
+    matches: (head) => head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 11) === 'AVI',
+  },
+  {
+    container: 'wav',
+    matches: (head) => head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 12) === 'WAVE',
+  },
   { container: 'mpegts', matches: isTransportStream },
   { container: 'mpeg', matches: startsWith(0x00, 0x00, 0x01, 0xba) },
   { container: 'flv', matches: (head) => head.toString('latin1', 0, 3) === 'FLV' },

@@ -9,7 +9,14 @@ import { describeCommand, packetTimesCommand, parsePacketTime } from '../tools/f
 import { runTool } from '../tools/run-tool.ts';
 import { containerOf } from './containers.ts';
 import { detectInterlacing, type FieldOrder } from './interlacing.ts';
-import { parseProbe, type ProbeDocument, type ProbedAudio, type ProbedSource, type ProbedVideo, readSource } from './probe.ts';
+import {
+  parseProbe,
+  type ProbeDocument,
+  type ProbedAudio,
+  type ProbedSource,
+  type ProbedVideo,
+  readSource,
+} from './probe.ts';
 
 /** What is known of a video source once it has been looked at; times in seconds from the start of the file. */
 export interface Source {
@@ -103,7 +110,10 @@ async function readHead(path: string): Promise<Buffer> {
 }
 
 /** Times of neighbouring frames; with no end in any header all of them, so that the end is counted. */
-async function videoTimes(probed: ProbedSource, context: StepContext): Promise<{ runs: number[][]; endSec: number | null }> {
+async function videoTimes(
+  probed: ProbedSource,
+  context: StepContext,
+): Promise<{ runs: number[][]; endSec: number | null }> {
   const { video } = probed;
   const isEndKnown = video.endSec !== null || probed.durationSec !== null;
   if (!isEndKnown) return countAll(video.streamIndex, context);

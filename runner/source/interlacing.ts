@@ -1,3 +1,4 @@
+import { isJobProblem } from '#domain/errors.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { places, type StepContext } from '../context.ts';
 import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
@@ -13,6 +14,8 @@ const sampleTimeoutMs = 60_000;
 /** Nobody interlaces a larger picture. */
 const heightMax = 1088;
 const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png'];
+
+const nothingThere = { code: 'corrupt_input', message: 'No frames could be decoded at one place.' } as const;
 
 interface FieldCount {
   readonly tff: number;
@@ -49,14 +52,21 @@ export function parseIdet(stdout: string): FieldCount {
   return { tff: last('tff'), bff: last('bff'), progressive: last('progressive') };
 }
 
-/** The order of fields that the counts speak for; a picture that hardly moves counts as progressive. */
+/** Real fields agree with each other; the edges of a moving drawing look like fields of either order. */
+const agreementMin = { flagged: 0.5, unflagged: 0.85 } as const;
+const framesDecidedMin = 10;
+
+/**
+ * The order of fields that the counts speak for. Where most frames show no movement, the file's own flag tips the
+ * scale; without it nearly every frame must show the same order.
+ */
 export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean): FieldOrder {
   const sum = (kind: keyof FieldCount) => counts.reduce((total, count) => total + count[kind], 0);
-  const interlaced = sum('tff') + sum('bff');
-  // A still picture shows no fields, so the file's own word tips the scale.
-  const isInterlaced = interlaced > sum('progressive') * (isFlagged ? 0.5 : 2) && interlaced >= 5;
-  if (!isInterlaced) return 'progressive';
-  return sum('bff') > sum('tff') ? 'bff' : 'tff';
+  const decided = sum('tff') + sum('bff') + sum('progressive');
+  const order = sum('bff') > sum('tff') ? 'bff' : 'tff';
+  const share = sum(order) / Math.max(1, decided);
+  const isInterlaced = decided >= framesDecidedMin && share >= agreementMin[isFlagged ? 'flagged' : 'unflagged'];
+  return isInterlaced ? order : 'progressive';
 }
 
 /** Whether a source is interlaced, told from its frames and not from its flag alone (media.md, "Odd sources"). */
@@ -67,9 +77,13 @@ export async function detectInterlacing(video: ProbedVideo, endSec: number, cont
   for (const place of samplePlaces) {
     const at = { streamIndex: video.streamIndex, fromSec: endSec * place };
     const command = idetCommand(context.program('ffmpeg'), places.source, at);
-    const failure = { code: 'corrupt_input', message: 'The source is damaged: its frames cannot be decoded.' } as const;
-    const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure }, context);
-    counts.push(parseIdet(stdout));
+    try {
+      const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure: nothingThere }, context);
+      counts.push(parseIdet(stdout));
+    } catch (error) {
+      // Damage at one place; what is left of the source is found out when all of it is decoded.
+      if (!isJobProblem(error) || error.code !== nothingThere.code) throw error;
+    }
   }
   return fieldOrderOf(counts, video.isFlaggedInterlaced);
 }

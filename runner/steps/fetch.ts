@@ -59,7 +59,8 @@ async function openSource({ task, signal }: StepContext, source: ObjectStore): P
 function readProblem(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return new KnownProblem('resource_exhausted', undefined, { cause: error });
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new KnownProblem('resource_exhausted', undefined, { cause: error });
   if (isJobProblem(error) && error.code !== 'storage_error') return error;
   return new KnownProblem('source_unreadable', undefined, { cause: error });
 }

@@ -73,7 +73,11 @@ async function uploadAll(
   return objects;
 }
 
-async function upload({ key, path }: PublishedFile, { signal }: PublishContext, media: ObjectStore): Promise<ManifestObject> {
+async function upload(
+  { key, path }: PublishedFile,
+  { signal }: PublishContext,
+  media: ObjectStore,
+): Promise<ManifestObject> {
   signal.throwIfAborted();
   const { size } = await stat(path);
   const contentType = storedContentType(key);

@@ -21,7 +21,11 @@ interface PacketTimes {
 }
 
 /** Presentation and decoding time and duration of packets, a line each, without decoding. */
-export function packetTimesCommand(program: string, source: string, { streamIndex, fromSec, packetsMax }: PacketTimes): Command {
+export function packetTimesCommand(
+  program: string,
+  source: string,
+  { streamIndex, fromSec, packetsMax }: PacketTimes,
+): Command {
   const interval = `${fromSec > 0 ? `+${fromSec.toFixed(3)}` : ''}%${packetsMax === null ? '' : `+#${packetsMax}`}`;
   return {
     program,

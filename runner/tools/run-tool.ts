@@ -64,7 +64,10 @@ async function problemOf(outcome: CommandOutcome, run: ToolRun, scratch: string)
   const { exitCode, signal, stderrTail: logTail, timedOut } = outcome;
   if (timedOut) return new KnownProblem('deadline_exceeded', 'A tool did not finish in time.', { logTail });
   const isStarved =
-    signal === 'SIGKILL' || outOfResourceExits.includes(exitCode) || outOfResource.test(logTail) || (await isFull(scratch));
+    signal === 'SIGKILL' ||
+    outOfResourceExits.includes(exitCode) ||
+    outOfResource.test(logTail) ||
+    (await isFull(scratch));
   if (isStarved) return new KnownProblem('resource_exhausted', undefined, { logTail });
   const failure = (exitCode === null ? undefined : run.failureOfExit?.[exitCode]) ?? run.failure;
   return new KnownProblem(failure.code, failure.message, { logTail });

@@ -23,7 +23,13 @@ export const imageThumbnail = jobHandler<'image:thumbnail', z.infer<typeof madeS
   made: madeSchema,
   async process(context) {
     const made = await makeThumbnails(context.task.options.outputs, context);
-    return made.map(({ output: { variant, format }, width, height, size }) => ({ variant, format, width, height, size }));
+    return made.map(({ output: { variant, format }, width, height, size }) => ({
+      variant,
+      format,
+      width,
+      height,
+      size,
+    }));
   },
   async publish({ task, workspace }, made) {
     const outputs = made.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));

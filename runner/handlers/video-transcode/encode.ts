@@ -67,7 +67,8 @@ export async function encodeStream(
   context: StepContext,
   onFraction: (fraction: number) => void,
 ): Promise<Encoded> {
-  for (const kind of ['video', 'audio']) await mkdir(context.workspace.at(join(places.made, kind)), { recursive: true });
+  for (const kind of ['video', 'audio'])
+    await mkdir(context.workspace.at(join(places.made, kind)), { recursive: true });
   const grid = gridOf(source.video.rate, context.profile);
   const rungs = planLadder(source.video, context.profile);
   const video = await encodeVideo(source, grid, rungs, context, (fraction) => onFraction(fraction * videoShare));
@@ -227,7 +228,12 @@ async function encodeAudioTracks(
 }
 
 /** Measures what the rungs cost and removes those that cost nearly as much as the one above. */
-async function dropCloseRungs(rungs: readonly Rung[], frames: number, grid: Grid, context: StepContext): Promise<Rung[]> {
+async function dropCloseRungs(
+  rungs: readonly Rung[],
+  frames: number,
+  grid: Grid,
+  context: StepContext,
+): Promise<Rung[]> {
   const durationSec = framesSec(frames, grid.rate);
   const measured: (Rung & { averageBitrate: number })[] = [];
   for (const rung of rungs) {
@@ -236,7 +242,10 @@ async function dropCloseRungs(rungs: readonly Rung[], frames: number, grid: Grid
   }
   const kept = keepWorthwhile(measured);
   for (const rung of measured.filter((each) => !kept.includes(each))) {
-    context.log.info({ rung: rung.id, averageBitrate: rung.averageBitrate }, 'rung dropped: it costs as much as the next');
+    context.log.info(
+      { rung: rung.id, averageBitrate: rung.averageBitrate },
+      'rung dropped: it costs as much as the next',
+    );
     await rm(context.workspace.at(encodedPlace('video', rung.id)));
   }
   return kept;

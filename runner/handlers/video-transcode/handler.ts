@@ -1,4 +1,3 @@
-import { KnownProblem } from '#domain/errors.ts';
 import { examineSource } from '../../source/examine.ts';
 import { jobHandler } from '../job-handler.ts';
 import { encodedSchema, encodeStream } from './encode.ts';
@@ -15,11 +14,8 @@ export const videoTranscode = jobHandler<'video:transcode', ReturnType<typeof en
     return encoded;
   },
   async publish(context, encoded) {
-    if (context.task.options.encrypt !== (context.encryption !== null)) {
-      throw new KnownProblem('internal', 'An encrypted stream needs a content key, and no other stream has one.');
-    }
     context.reporter.phase('packaging');
-    const { results, files } = await packageStream(encoded, context);
+    const { results, files } = await packageStream(encoded, context.task.options, context);
     return { results, error: null, files };
   },
 });

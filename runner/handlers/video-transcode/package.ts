@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
+import type { JobOptions } from '#domain/job-types/index.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { type Bandwidth, bandwidthOf, type MeasuredSegment } from '#domain/media/bandwidth.ts';
 import { framesSec } from '#domain/media/grid.ts';
@@ -25,21 +26,30 @@ const packageTimeoutMs = 2 * 3600_000;
 const missingSecMax = 0.5;
 
 /**
- * Packages what was encoded, encrypted when there is a key, and writes the revision's master playlist.
+ * Packages what was encoded, encrypted when that was asked for, and writes the revision's master playlist.
  *
  * @returns the results, and every file with its key, the master last
  * @throws KnownProblem `packager_error`, `resource_exhausted`, `deadline_exceeded`
  */
 export async function packageStream(
   encoded: Encoded,
+  { encrypt }: JobOptions<'video:transcode'>,
   context: PublishContext,
 ): Promise<{ results: VideoTranscodeResults; files: PublishedFile[] }> {
-  const { encryption, task, workspace } = context;
+  const { task, workspace } = context;
+  const encryption = encrypt ? context.encryption : null;
+  // A stream that was meant to be encrypted must never come out in the clear.
+  if (encrypt && encryption === null) throw new Error('an encrypted stream needs a content key');
   const output = workspace.at(places.packaged);
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
   const tracks = [
-    ...encoded.video.map(({ id }) => ({ kind: 'video' as const, id, input: encodedPlace('video', id), language: null })),
+    ...encoded.video.map(({ id }) => ({
+      kind: 'video' as const,
+      id,
+      input: encodedPlace('video', id),
+      language: null,
+    })),
     ...encoded.audio.map(({ id, language }) => ({
       kind: 'audio' as const,
       id,
@@ -54,11 +64,12 @@ export async function packageStream(
   );
   const durationSec = framesSec(encoded.frames, encoded.grid.rate);
   const measured = new Map<string, Packaged>();
-  for (const { kind, id } of tracks) measured.set(id, await measure(join(output, kind, id), 'playlist.m3u8', durationSec));
+  for (const { kind, id } of tracks)
+    measured.set(id, await measure(join(output, kind, id), 'playlist.m3u8', durationSec));
   await writeMaster(encoded, measured, output);
   const key = (path: string) => videoKey(task.hash, task.rev, path);
   const files = await filesUnder(output, key);
-  return { results: resultsOf(encoded, measured, context), files };
+  return { results: resultsOf(encoded, measured, { task, encryption }), files };
 }
 
 async function measure(folder: string, playlist: string, durationSec: number | null): Promise<Packaged> {
@@ -113,7 +124,7 @@ async function filesUnder(output: string, key: (path: string) => string): Promis
 function resultsOf(
   encoded: Encoded,
   measured: ReadonlyMap<string, Packaged>,
-  { task, encryption }: PublishContext,
+  { task, encryption }: Pick<PublishContext, 'task' | 'encryption'>,
 ): VideoTranscodeResults {
   const place = (kind: 'video' | 'audio', id: string) => ({
     bitrate: Math.max(1, bandwidthIn(measured, id).average),

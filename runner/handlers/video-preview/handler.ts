@@ -1,0 +1,20 @@
+import { videoKey } from '#domain/media/object-keys.ts';
+import { examineSource } from '../../source/examine.ts';
+import { jobHandler } from '../job-handler.ts';
+import { makePreview, type PreviewMade, previewMadeSchema, previewPlace } from './make-preview.ts';
+
+/** `video:preview`: a short animation. */
+export const videoPreview = jobHandler<'video:preview', PreviewMade>({
+  made: previewMadeSchema,
+  async process(context) {
+    const source = await examineSource(context);
+    context.reporter.phase('encoding');
+    const made = await makePreview(source, context.task.options, context);
+    for (const warning of made.warnings) context.reporter.warn(warning);
+    return made;
+  },
+  async publish({ task, workspace }, made) {
+    const key = videoKey(task.hash, task.rev, `preview.${made.format}`);
+    return { results: { key, ...made }, error: null, files: [{ key, path: workspace.at(previewPlace(made.format)) }] };
+  },
+});

@@ -1,0 +1,74 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { KnownProblem } from '#domain/errors.ts';
+import type { JobOptions } from '#domain/job-types/index.ts';
+import { type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
+import { previewFormats } from '#domain/job-types/video-preview.ts';
+import { evenDown, evenNear, type FrameSize } from '#domain/media/frame-size.ts';
+import { places, type StepContext } from '../../context.ts';
+import type { Source } from '../../source/examine.ts';
+import { sharp } from '../../tools/images.ts';
+import { runTool } from '../../tools/run-tool.ts';
+import { previewCommand } from './command.ts';
+
+type PreviewOptions = JobOptions<'video:preview'>;
+
+/** What `makePreview` leaves in the workspace at `previewPlace`. */
+export const previewMadeSchema = z.object({
+  format: z.enum(previewFormats),
+  width: z.int().positive(),
+  height: z.int().positive(),
+  size: z.int().positive(),
+  frames: z.int().positive(),
+  warnings: warningsSchema,
+});
+export type PreviewMade = z.infer<typeof previewMadeSchema>;
+
+/** The file of a preview in the workspace. */
+export function previewPlace(format: PreviewOptions['format']): string {
+  return join(places.made, `preview.${format}`);
+}
+
+const previewTimeoutMs = 15 * 60_000;
+
+/** The size of a preview: the width that was asked for, made even, and never more than the source has. */
+export function previewSize(source: FrameSize, width: number): FrameSize {
+  const written = evenDown(Math.min(width, source.width));
+  return { width: written, height: evenNear((written * source.height) / source.width) };
+}
+
+/** When a preview begins and how long it lasts: one that would pass the end begins earlier, as far as it can. */
+export function previewSpan(
+  endSec: number,
+  options: Pick<PreviewOptions, 'start_sec' | 'duration'>,
+): { startSec: number; durationSec: number } {
+  const startSec = Math.max(0, Math.min(options.start_sec, endSec - options.duration));
+  return { startSec, durationSec: options.duration };
+}
+
+/**
+ * Makes a short silent animation.
+ *
+ * @throws KnownProblem `corrupt_input` when no frame can be decoded there
+ */
+export async function makePreview(source: Source, options: PreviewOptions, context: StepContext): Promise<PreviewMade> {
+  const { format, fps, width } = options;
+  const span = previewSpan(source.video.endSec, options);
+  const warnings: Warning[] = [];
+  if (span.startSec < options.start_sec) {
+    const message = `A preview from ${options.start_sec} s would pass the end; it begins at ${span.startSec.toFixed(3)} s.`;
+    warnings.push({ code: 'preview_start_moved', message });
+  }
+  const size = previewSize(source.video, width);
+  const output = previewPlace(format);
+  const command = previewCommand(context.program('ffmpeg'), { source, ...span, fps, size, format, output });
+  const failure = { code: 'corrupt_input', message: 'The source is damaged: its preview cannot be decoded.' } as const;
+  await runTool(command, { timeoutMs: previewTimeoutMs, failure }, context);
+  const path = context.workspace.at(output);
+  const { size: bytes } = await stat(path);
+  if (bytes === 0) throw new KnownProblem(failure.code, failure.message);
+  // Counted in what was written: frames that are alike are one in a file.
+  const { pages = 1 } = await sharp(path, { pages: -1 }).metadata();
+  return { format, ...size, size: bytes, frames: pages, warnings };
+}
