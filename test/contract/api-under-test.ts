@@ -63,18 +63,27 @@ export interface ApiUnderTest {
   close(): Promise<void>;
 }
 
+interface Detours {
+  /** Gives the address at which the API shall reach the server. */
+  readonly redis?: (url: string) => Promise<string>;
+  readonly postgres?: (url: string) => Promise<string>;
+}
+
 /** `config`: what differs from the defaults; `replace`: parts that fail or count. */
 export async function startApi(
   config: Partial<ApiDependencies['config']> = {},
   replace: Partial<ApiDependencies> = {},
+  detours: Detours = {},
 ): Promise<ApiUnderTest> {
   const tracing = startTracing({ endpoint: null, serviceName: 'test' });
   const testDatabase = await migratedDatabase();
-  const database = openDatabase(testDatabase.url, { maxConnections: 5 });
+  const databaseUrl = (await detours.postgres?.(testDatabase.url)) ?? testDatabase.url;
+  const database = openDatabase(databaseUrl, { maxConnections: 5 });
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-api-'));
   const log = createLogger({ level: 'silent', name: 'test' });
   // One of its own: windows and tickets of other tests would count here, and this one may be stopped.
   const redis = inject('redis') ? await startRedis() : null;
+  const redisUrl = redis === null ? null : ((await detours.redis?.(redis.url)) ?? redis.url);
   const webDir = join(folder, 'web');
   await mkdir(webDir);
   await writeFile(join(webDir, 'index.html'), '<!doctype html><title>player</title>');
@@ -82,10 +91,9 @@ export async function startApi(
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
-    queue: redis
-      ? openRedisTicketQueue({ url: redis.url, log })
-      : openPostgresTicketQueue({ databaseUrl: testDatabase.url, log }),
-    keyValues: redis ? openRedisKeyValueStore({ url: redis.url }) : openTableKeyValueStore(database),
+    queue:
+      redisUrl === null ? openPostgresTicketQueue({ databaseUrl, log }) : openRedisTicketQueue({ url: redisUrl, log }),
+    keyValues: redisUrl === null ? openTableKeyValueStore(database) : openRedisKeyValueStore({ url: redisUrl }),
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
     database,

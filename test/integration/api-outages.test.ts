@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { masterKey, videoKey } from '#domain/media/object-keys.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
+import { type CuttableProxy, cuttableProxy } from './cuttable-proxy.ts';
+
+// What the API does while Redis or PostgreSQL is away, and after.
+
+const rev = '0123456789abcdef';
+let counter = 0;
+const thumbnail = () => ({ type: 'image:thumbnail', hash: `o${counter++}`, source: 'a.jpg' });
+const authorization = () =>
+  `Bearer ${signPlaybackToken({ hash: 'movie', exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret)}`;
+
+async function withMovie(api: ApiUnderTest): Promise<void> {
+  await api.d.contentKeys.findOrCreate('movie');
+  await api.putMedia(masterKey('movie'), `#EXTM3U\n${rev}/video/r360_h264/playlist.m3u8\n`);
+  await api.putMedia(videoKey('movie', rev, 'video/r360_h264/init.mp4'), 'init');
+}
+
+async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
+  const began = performance.now();
+  const value = await work;
+  return { value, ms: performance.now() - began };
+}
+
+describe.skipIf(!inject('redis'))('while Redis is away', () => {
+  let api: ApiUnderTest;
+  let proxy: CuttableProxy;
+  beforeAll(async () => {
+    api = await startApi(
+      { apiRateLimitPerMinute: 50 },
+      {},
+      { redis: async (url) => (proxy = await cuttableProxy(url)).url },
+    );
+    await withMovie(api);
+  });
+  afterAll(async () => {
+    await proxy.mend();
+    await api.close();
+    await proxy.close();
+  });
+
+  it.each(['cut', 'hang'] as const)('(%s) submissions answer 500 soon, and everything else goes on', async (how) => {
+    const before = (await api.submit(thumbnail())).json.job_id as string;
+    const submission = thumbnail();
+    await proxy[how]();
+    const { value: refused, ms } = await timed(api.submit(submission));
+    expect([refused.status, refused.json.code]).toEqual([500, 'internal_error']);
+    expect(ms).toBeLessThan(10_000);
+
+    expect((await api.call(`/api/jobs/${before}`)).status).toBe(200);
+    expect((await api.call('/api/jobs')).status).toBe(200);
+    expect((await api.raw('/stream/movie/video/r360_h264/init.mp4')).text).toBe('init');
+    const key = await timed(api.raw('/api/key/movie', { headers: { authorization: authorization() } }));
+    expect(key.value.status).toBe(200);
+    expect(key.ms).toBeLessThan(3000);
+    const ready = await timed(api.raw('/readyz'));
+    expect(ready.value.status).toBe(503);
+    expect(ready.value.text).toMatch(/^not ready: key_value_store: /);
+    expect(ready.ms).toBeLessThan(2500);
+
+    await proxy.mend();
+    await vi.waitFor(async () => expect((await api.raw('/readyz')).text).toBe('OK'), {
+      timeout: 15_000,
+      interval: 200,
+    });
+    const again = await api.submit(submission);
+    expect([again.status, again.json.status]).toEqual([200, 'queued']);
+    expect((await api.submit(thumbnail())).status).toBe(202);
+    const { rows } = await api.d.database.pool.query('select 1 from jobs where hash = $1', [submission.hash]);
+    expect(rows).toHaveLength(1);
+  });
+});
+
+describe('while PostgreSQL is away', () => {
+  let api: ApiUnderTest;
+  let proxy: CuttableProxy;
+  beforeAll(async () => {
+    api = await startApi({}, {}, { postgres: async (url) => (proxy = await cuttableProxy(url)).url });
+    await withMovie(api);
+  });
+  afterAll(async () => {
+    await proxy.mend();
+    await api.close();
+    await proxy.close();
+  });
+
+  it.each(['cut', 'hang'] as const)(
+    '(%s) `/readyz` names it within 2 s, streams play on, and it comes back by itself',
+    async (how) => {
+      await proxy[how]();
+      const ready = await timed(api.raw('/readyz'));
+      expect(ready.value.status).toBe(503);
+      expect(ready.value.text).toMatch(/^not ready: .*database: /);
+      expect(ready.ms).toBeLessThan(2500);
+      expect((await api.raw('/healthz')).status).toBe(200);
+      expect((await api.raw('/stream/movie/master.m3u8')).status).toBe(200);
+      if (how === 'cut') {
+        expect((await api.submit(thumbnail())).status).toBe(500);
+        expect((await api.call('/api/jobs/00000000-0000-4000-8000-000000000000')).status).toBe(500);
+      }
+      await proxy.cut().catch(() => {});
+      await proxy.mend();
+      await vi.waitFor(async () => expect((await api.submit(thumbnail())).status).toBe(202), { timeout: 15_000 });
+    },
+  );
+});

@@ -1,0 +1,64 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+// A way to a server that a test can cut and mend: what stands before it sees a server that dies and comes back.
+
+export interface CuttableProxy {
+  /** The URL of the server with the proxy's address. */
+  readonly url: string;
+  /** Breaks every connection; new ones are refused. */
+  cut(): Promise<void>;
+  /** Breaks no connection, but lets no byte through: a server that hangs. */
+  hang(): void;
+  mend(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function cuttableProxy(serverUrl: string): Promise<CuttableProxy> {
+  const target = new URL(serverUrl);
+  const sockets = new Set<Socket>();
+  let isHanging = false;
+  const listener = createServer((client) => {
+    const server = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => {});
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+      from.on('data', (chunk) => {
+        if (!isHanging) to.write(chunk);
+      });
+    }
+  });
+  const listen = (port: number) =>
+    new Promise<void>((resolve, reject) => {
+      listener.once('error', reject);
+      listener.listen(port, '127.0.0.1', resolve);
+    });
+  await listen(0);
+  const { port } = listener.address() as AddressInfo;
+  const cut = async () => {
+    const closed = new Promise((resolve) => listener.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  const url = new URL(serverUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String(port);
+  return {
+    url: url.href,
+    cut,
+    hang: () => (isHanging = true),
+    mend: async () => {
+      isHanging = false;
+      if (!listener.listening) await listen(port);
+    },
+    close: async () => {
+      if (listener.listening) await cut();
+    },
+  };
+}
