@@ -168,7 +168,7 @@ function readAudio(streams: readonly Stream[], fileStartSec: number): { audio: P
 
 /** What muxers write there when nobody named the track. */
 function isGenericHandler(name: string | undefined): boolean {
-  return name === undefined || /handler|^(core media|mainconcept|gpac|bento4|\u0010)|audio$/i.test(name);
+  return name === undefined || /handler|^(core media|mainconcept|gpac|bento4)|audio$/i.test(name);
 }
 
 function audioRoleOf(disposition: Readonly<Record<string, number>>): ProbedAudio['role'] {

@@ -31,19 +31,17 @@ export const sideMaxOf = { webp: 16_383, jpg: 65_535, png: 65_535, avif: 16_384 
   number
 >;
 
-/** The encoder of a stored picture; quality as decisions.md has it. */
+/** Quality as decisions.md has it. JPEG has no transparency; what shows through is white, as on a page. */
+const encoders = {
+  webp: (image) => image.webp({ quality: 80, effort: 4 }),
+  jpg: (image) => image.flatten({ background: '#ffffff' }).jpeg({ quality: 82, progressive: true }),
+  png: (image) => image.png({ compressionLevel: 9 }),
+  avif: (image) => image.avif({ quality: 50 }),
+} as const satisfies Record<ImageFormat, (image: Sharp) => Sharp>;
+
+/** Sets the encoder of a stored picture. */
 export function encodeAs(image: Sharp, format: ImageFormat): Sharp {
-  switch (format) {
-    case 'webp':
-      return image.webp({ quality: 80, effort: 4 });
-    case 'jpg':
-      // JPEG has no transparency; what shows through is white, as on a page.
-      return image.flatten({ background: '#ffffff' }).jpeg({ quality: 82, progressive: true });
-    case 'png':
-      return image.png({ compressionLevel: 9 });
-    case 'avif':
-      return image.avif({ quality: 50 });
-  }
+  return encoders[format](image);
 }
 
 export { sharp };

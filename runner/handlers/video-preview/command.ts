@@ -38,24 +38,30 @@ export function previewCommand(program: string, preview: Preview): Command {
     ...toStillFilters(source.video, size),
     lastFilters[format],
   ];
+  const framesMax = Math.max(1, Math.round(durationSec * fps));
+  const input = [
+    ...guardArgs,
+    '-max_pixels',
+    String(pixelsMax),
+    '-ss',
+    startSec.toFixed(6),
+    '-t',
+    durationSec.toFixed(6),
+  ];
+  const limits = ['-frames:v', String(framesMax), '-fps_mode', 'passthrough'];
+  const graph = `[0:${source.video.streamIndex}]${filters.join(',')}[out]`;
   return {
     program,
     args: [
       ...quietArgs,
-      ...guardArgs,
-      ...[
-        '-max_pixels',
-        String(pixelsMax),
-        '-ss',
-        startSec.toFixed(6),
-        '-t',
-        durationSec.toFixed(6),
-        '-i',
-        source.path,
-      ],
+      ...input,
+      '-i',
+      source.path,
       '-filter_complex',
-      `[0:${source.video.streamIndex}]${filters.join(',')}[out]`,
-      ...['-map', '[out]', '-frames:v', String(Math.max(1, Math.round(durationSec * fps))), '-fps_mode', 'passthrough'],
+      graph,
+      '-map',
+      '[out]',
+      ...limits,
       ...encoderArgs[format],
       output,
     ],

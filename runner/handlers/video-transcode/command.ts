@@ -27,6 +27,7 @@ interface VideoEncode {
 const progressArgs = ['-progress', 'pipe:1', '-stats_period', '0.5'] as const;
 /** ffmpeg's exit code when more than `-max_error_rate` of the packets could not be decoded. */
 export const tooManyErrorsExit = 69;
+const noMetadataArgs = ['-map_metadata', '-1', '-map_chapters', '-1'] as const;
 const errorArgs = ['-max_error_rate', '0.05'] as const;
 
 /**
@@ -76,12 +77,10 @@ function videoGraph({ source: { video }, grid, heldFrames, rungs }: VideoEncode)
 
 /** Capped CRF: quality where it is cheap, the rung's bitrate where it is not. Every GOP is closed and equally long. */
 function x264Args({ bitrateMax }: Rung, { gopFrames }: Grid, { crf, preset }: EncodingProfile): string[] {
-  return [
-    ...['-c:v', 'libx264', '-preset', preset, '-profile:v', 'high', '-pix_fmt', 'yuv420p'],
-    ...['-crf', String(crf), '-maxrate', String(bitrateMax), '-bufsize', String(2 * bitrateMax)],
-    ...['-g', String(gopFrames), '-keyint_min', String(gopFrames), '-sc_threshold', '0', '-flags', '+cgop'],
-    ...['-fps_mode', 'passthrough', '-map_metadata', '-1', '-map_chapters', '-1'],
-  ];
+  const codec = ['-c:v', 'libx264', '-preset', preset, '-profile:v', 'high', '-pix_fmt', 'yuv420p'];
+  const rate = ['-crf', String(crf), '-maxrate', String(bitrateMax), '-bufsize', String(2 * bitrateMax)];
+  const gop = ['-g', String(gopFrames), '-keyint_min', String(gopFrames), '-sc_threshold', '0', '-flags', '+cgop'];
+  return [...codec, ...rate, ...gop, '-fps_mode', 'passthrough', ...noMetadataArgs];
 }
 
 /** Streams that are read and thrown away. ffmpeg reckons a file's time 0 from the streams in use alone. */
@@ -101,6 +100,7 @@ interface AudioEncode {
 /** One ffmpeg that encodes every audio track, whole: AAC-LC, stereo. */
 export function encodeAudioCommand(program: string, { source, tracks, samples, profile }: AudioEncode): Command {
   const { bitrate, sampleRate, channels } = profile.audio;
+  const codec = ['-c:a', 'aac', '-profile:a', 'aac_low', '-b:a', String(bitrate), '-ac', String(channels)];
   const readAlong = [source.video.streamIndex, ...source.audio.map(({ streamIndex }) => streamIndex)];
   return {
     program,
@@ -109,9 +109,12 @@ export function encodeAudioCommand(program: string, { source, tracks, samples, p
       ...progressArgs,
       ...inputArgs(source.path),
       ...tracks.flatMap(({ track, path }) => [
-        ...['-map', `0:${track.streamIndex}`, '-af', audioFilters(track, samples, sampleRate)],
-        ...['-c:a', 'aac', '-profile:a', 'aac_low', '-b:a', String(bitrate)],
-        ...['-ac', String(channels), '-ar', String(sampleRate), '-map_metadata', '-1', '-map_chapters', '-1'],
+        '-map',
+        `0:${track.streamIndex}`,
+        '-af',
+        audioFilters(track, samples, sampleRate),
+        ...codec,
+        ...noMetadataArgs,
         ...fragmentedMp4Args,
         path,
       ]),

@@ -109,15 +109,19 @@ function bandwidthIn(measured: ReadonlyMap<string, Packaged>, id: string): Bandw
   return measured.get(id)?.bandwidth ?? { average: 0, peak: 0 };
 }
 
+function uploadRank(path: string): number {
+  if (path === 'master.m3u8') return 2;
+  return /\.(m3u8|mpd)$/.test(path) ? 1 : 0;
+}
+
 /** Every file below `output`: segments and init segments first, then playlists, the master last. */
 async function filesUnder(output: string, key: (path: string) => string): Promise<PublishedFile[]> {
   const entries = await readdir(output, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(output.length + 1));
-  const rank = (path: string) => (path === 'master.m3u8' ? 2 : /\.(m3u8|mpd)$/.test(path) ? 1 : 0);
   return paths
-    .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+    .toSorted((a, b) => uploadRank(a) - uploadRank(b) || a.localeCompare(b))
     .map((path) => ({ key: key(path), path: join(output, path) }));
 }
 
