@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, lstat, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type FolderLock, lockFolder } from './folder-lock.ts';
 
 // Everything that the demo keeps: the buckets (two folders), the database, the secrets, scratch, and the log.
 
@@ -17,13 +18,22 @@ export interface DataFolder {
   readonly log: string;
 }
 
+const runsAtOnceMax = 8;
+
 /**
- * The first of two places that is this user's own: the checkout's `.reelwright/demo`, or, in a checkout of somebody
- * else's, a folder of the system's temporary one.
+ * The first place that is this user's own and no other run's: the checkout's `.reelwright/demo` (`demo-2`, … while
+ * others are at work), or, in a checkout of somebody else's, a folder of the system's temporary one.
  */
-export async function openDataFolder(checkout: string): Promise<DataFolder> {
+export async function openDataFolder(checkout: string): Promise<{ data: DataFolder; lock: FolderLock }> {
   const places = [join(checkout, '.reelwright', 'demo'), join(tmpdir(), `reelwright-demo-${process.getuid?.() ?? ''}`)];
-  for (const place of places) if (await isOwn(place)) return await dataFolderAt(place);
+  for (const place of places) {
+    for (let run = 1; run <= runsAtOnceMax; run += 1) {
+      const folder = run === 1 ? place : `${place}-${run}`;
+      if (!(await isOwn(folder))) break;
+      const lock = await lockFolder(folder);
+      if (lock !== null) return { data: await dataFolderAt(folder), lock };
+    }
+  }
   throw new Error(`neither ${places.join(' nor ')} is a folder of this user's own to write in`);
 }
 

@@ -7,9 +7,10 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { checkEncryptedStream, checkObjects } from './check.ts';
 import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
 import { type ApiAccess, type JobAnswer, submitJob, waitForJob } from './jobs.ts';
+import type { FolderLock } from './folder-lock.ts';
 import { createProgressBars } from './progress.ts';
 import { makeSources, type Sources } from './sample.ts';
-import { choosePort, type Service, startService } from './service.ts';
+import { choosePort, PortTaken, type Service, startService } from './service.ts';
 
 /**
  * The demo (`make demo`): a video goes in, an encrypted stream plays.
@@ -34,14 +35,17 @@ async function main(): Promise<void> {
   }
   let isDone = false;
   let service: Service | undefined;
+  let lock: FolderLock | undefined;
   try {
-    const data = await openDataFolder(checkout);
+    const opened = await openDataFolder(checkout);
+    lock = opened.lock;
+    const { data } = opened;
     const secrets = await readOrMakeSecrets(data);
     const { env } = process;
     const sources = await makeSources({ bucket: data.source, input: env['INPUT'], env, signal: stopping.signal, say });
-    const port = await choosePort(env['PORT']);
     say('starting the service on a database, a queue and buckets of its own');
-    service = await startService({ checkout, data, secrets, port, env, signal: stopping.signal });
+    service = await startOnFreePort({ checkout, data, secrets, env, signal: stopping.signal });
+    await lock.addProcess(service.pid);
     const signal = AbortSignal.any([stopping.signal, service.ended]);
     await show({ service, data, secrets, sources, signal });
     isDone = true;
@@ -53,11 +57,24 @@ async function main(): Promise<void> {
   } catch (error) {
     const isStopped = stopping.signal.aborted;
     process.exitCode = isStopped ? 130 : 1;
-    process.stderr.write(`demo: ${isStopped ? 'stopped' : `failed: ${reasonOf(error)}`}\n`);
+    // What was under way when the service ended tells less than why it ended.
+    const reason = reasonOf(service?.ended.aborted === true ? service.ended.reason : error);
+    process.stderr.write(`demo: ${isStopped ? 'stopped' : `failed: ${reason}`}\n`);
   }
-  if (service !== undefined) {
-    if (isDone && stopping.signal.aborted) say('stopping');
-    await service.stop();
+  if (isDone && stopping.signal.aborted) say('stopping');
+  await service?.stop();
+  await lock?.release();
+}
+
+/** A port that is free now may be taken when the service listens: another one is tried then, unless PORT names it. */
+async function startOnFreePort(o: Omit<Parameters<typeof startService>[0], 'port'>): Promise<Service> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await choosePort(o.env['PORT']);
+    try {
+      return await startService({ ...o, port });
+    } catch (error) {
+      if (!(error instanceof PortTaken) || attempt === 3) throw error;
+    }
   }
 }
 

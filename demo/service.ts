@@ -11,6 +11,7 @@ import type { DataFolder, Secrets } from './data-folder.ts';
 export interface Service {
   /** `http://127.0.0.1:PORT` */
   readonly baseUrl: string;
+  readonly pid: number;
   /** Aborts when the service ends without having been told to; its reason is an Error that says why. */
   readonly ended: AbortSignal;
   /** Ends the service and all that it started. */
@@ -21,9 +22,15 @@ interface StartOptions {
   readonly checkout: string;
   readonly data: DataFolder;
   readonly secrets: Secrets;
+  /** Free a moment ago. */
   readonly port: number;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
+}
+
+/** Another program has begun to listen on the port that was free a moment ago. */
+export class PortTaken extends Error {
+  override readonly name = 'PortTaken';
 }
 
 const readyTimeoutMs = 90_000;
@@ -40,11 +47,14 @@ const inherited = [
   'FFMPEG_PATH',
   'FFPROBE_PATH',
   'PACKAGER_PATH',
-  'LOG_LEVEL',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
 ] as const;
 
-/** Starts the service and waits until it says that it is ready. */
+/**
+ * Starts the service and waits until it says that it is ready.
+ *
+ * @throws PortTaken when somebody else was faster at the port; Error with the service's last words
+ */
 export async function startService(o: StartOptions): Promise<Service> {
   const baseUrl = `http://127.0.0.1:${o.port}`;
   const log = await open(o.data.log, 'w', 0o600);
@@ -69,7 +79,8 @@ export async function startService(o: StartOptions): Promise<Service> {
     const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null];
     if (isStopping) return;
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-    ended.abort(new Error(`the service ended ${how}: ${await lastWords(o.data.log)} (log: ${o.data.log})`));
+    const why = `the service ended ${how}: ${await lastWords(o.data.log)} (log: ${o.data.log})`;
+    ended.abort(why.includes('EADDRINUSE') ? new PortTaken(why) : new Error(why));
   };
   void tellOfEnd();
   const stop = async () => {
@@ -86,7 +97,7 @@ export async function startService(o: StartOptions): Promise<Service> {
     await stop();
     throw error;
   }
-  return { baseUrl, ended: ended.signal, stop };
+  return { baseUrl, pid: child.pid ?? 0, ended: ended.signal, stop };
 }
 
 function serviceEnvironment({ data, secrets, port, env }: StartOptions, baseUrl: string): Record<string, string> {
@@ -103,6 +114,7 @@ function serviceEnvironment({ data, secrets, port, env }: StartOptions, baseUrl:
     MEDIA_BUCKET: `file:${data.media}`,
     WORK_DIR: data.work,
     EXECUTOR: 'process',
+    LOG_LEVEL: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'info',
   };
 }
 
@@ -125,26 +137,34 @@ function killGroup(pid: number | undefined): void {
 
 async function waitUntilReady(baseUrl: string, signal: AbortSignal, log: string): Promise<void> {
   const deadline = Date.now() + readyTimeoutMs;
-  let last = 'it does not answer';
+  let last = 'it does not listen';
   while (Date.now() < deadline) {
     signal.throwIfAborted();
-    try {
-      const response = await fetch(`${baseUrl}/readyz`, {
-        signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
-      });
-      last = (await response.text()).trim();
-      if (response.ok) return;
-    } catch {
-      signal.throwIfAborted();
-    }
+    // Only its own word counts: another program may answer on the port.
+    if ((await readLog(log)).includes('"msg":"listening"')) last = await askReady(baseUrl, signal);
+    if (last === 'OK') return;
     await sleep(100, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
   throw new Error(`the service is not ready after ${readyTimeoutMs / 1000} s: ${last} (log: ${log})`);
 }
 
+async function askReady(baseUrl: string, signal: AbortSignal): Promise<string> {
+  try {
+    const response = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]) });
+    return (await response.text()).trim();
+  } catch (error) {
+    signal.throwIfAborted();
+    return String(error);
+  }
+}
+
+async function readLog(log: string): Promise<string> {
+  return await readFile(log, 'utf8').catch(() => '');
+}
+
 /** The message of the last line that tells of an error, else the last line. */
 async function lastWords(log: string): Promise<string> {
-  const lines = (await readFile(log, 'utf8').catch(() => '')).split('\n').filter((line) => line.trim() !== '');
+  const lines = (await readLog(log)).split('\n').filter((line) => line.trim() !== '');
   const told = lines.flatMap((line) => {
     try {
       const { level, msg, err } = JSON.parse(line) as { level?: string; msg?: string; err?: { message?: string } };
