@@ -35,32 +35,51 @@ export type Completion =
 
 interface AttemptToComplete {
   readonly job: Job;
+  /** The attempt that the job is at: what is recorded is recorded for it. */
   readonly attempt: number;
+  /** The attempt whose manifest counts; the same unless told. */
+  readonly manifestOf?: number;
   readonly signal?: AbortSignal;
 }
 
 /** @throws KnownProblem `storage_error`, or an error of the database: try again */
 export async function completeAttempt(
-  { job, attempt, signal }: AttemptToComplete,
+  { job, attempt, manifestOf = attempt, signal }: AttemptToComplete,
   d: CompletionDependencies,
 ): Promise<Completion> {
-  const read = await readManifest({ job, attempt }, d.media, signal);
+  const read = await readManifest({ job, attempt: manifestOf }, d.media, signal);
   if ('reason' in read) return { outcome: 'not_whole', reason: read.reason };
   const { manifest } = read;
   const missing = await firstNotWhole(manifest, d.media, signal);
   if (missing !== null) return { outcome: 'not_whole', reason: missing };
   const published = await publishTopMaster(manifest, d.media, signal);
   if (published !== null) return { outcome: 'not_whole', reason: published };
+  const error = manifest.error ?? jobErrorOf('internal', manifestOf);
   return recordEnd(
     {
       job,
       attempt,
       results: manifest.results as JobResults | null,
-      error:
-        manifest.status === 'completed' ? null : { ...(manifest.error ?? jobErrorOf('internal', attempt)), attempt },
+      error: manifest.status === 'completed' ? null : { ...error, attempt: manifestOf },
     },
     d,
   );
+}
+
+/** How far back an attempt looks; more than this many workers do not vanish between a manifest and its recording. */
+const attemptsBackMax = 3;
+
+/**
+ * Completes a job by what an earlier attempt left, if one came to its end and nobody recorded it: its worker vanished
+ * in between. Null: there is no such attempt, and the work is to be done.
+ */
+export async function completeByEarlierAttempt(job: Job, d: CompletionDependencies): Promise<Completion | null> {
+  const oldest = Math.max(1, job.attempt - attemptsBackMax);
+  for (let manifestOf = job.attempt - 1; manifestOf >= oldest; manifestOf--) {
+    const completion = await completeAttempt({ job, attempt: job.attempt, manifestOf }, d);
+    if (completion.outcome !== 'not_whole') return completion;
+  }
+  return null;
 }
 
 interface End {

@@ -53,7 +53,12 @@ export function controllerParts(d: ControllerDependencies): Part[] {
   return [
     executorPart(executor, d),
     ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
-    sweeperPart({ jobs, queue, log, clock, everyMs: config.sweepIntervalMs, ticketAgeMs: config.ticketAgeMs }),
+    sweeperPart({
+      ...{ jobs, queue, log, clock },
+      everyMs: config.sweepIntervalMs,
+      leaseMs: config.leaseMs,
+      ticketAgeMs: config.ticketAgeMs,
+    }),
     webhookSenderPart({
       events: d.webhookEvents,
       secret: config.webhookSecret,

@@ -27,8 +27,8 @@ const attemptTimeoutMs = 10_000;
 const lookEveryMs = 500;
 /** Receivers that hang hold up the others only when so many do at once. */
 const atOnce = 32;
-/** An event that a sender took and never recorded is another's after this; well over what an attempt takes. */
-const holdMs = 60_000;
+/** An event that a sender took and never recorded is another's after this: twice what an attempt takes. */
+const holdMs = 20_000;
 
 /**
  * The webhook sender works from the events table alone: the event was written in the transaction of the job's final

@@ -48,21 +48,6 @@ export interface OutboundAnswer {
   readonly retryAfter: string | null;
 }
 
-/** The names that mean this machine (RFC 6761), whatever a resolver says. */
-const localName = /(?:^|\.)localhost\.?$/i;
-
-/**
- * Why `url` is refused whatever its name resolves to: an address or a name that is never allowed. Null: not known
- * before the request is made.
- */
-export function knownRefusal(url: string, allowedCidrs: readonly string[]): string | null {
-  const host = hostOf(new URL(url));
-  if (isIP(host) !== 0) return isAllowedAddress(host, allowedCidrs) ? null : 'the address is not allowed';
-  if (!localName.test(host)) return null;
-  const isAllowed = ['127.0.0.1', '::1'].some((address) => isAllowedAddress(address, allowedCidrs));
-  return isAllowed ? null : 'the address is not allowed';
-}
-
 /**
  * Sends one POST and gives the answer's status. The answer's body is of no interest: a few kilobytes are read, so that
  * a receiver is not cut off in the middle of a word, and the rest is not.

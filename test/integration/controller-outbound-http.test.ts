@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { knownRefusal, OutboundError, postOutbound } from '#platform/outbound-http/outbound-http.ts';
+import { type OutboundError, postOutbound } from '#platform/outbound-http/outbound-http.ts';
 
 // Receivers on this machine's loopback address, which the tests allow by name and the service never does by itself.
 
@@ -167,26 +167,5 @@ describe('a request to an address that a caller names', () => {
     const sent = post(`http://127.0.0.1:${silent}/`, { signal: stopping.signal });
     setTimeout(() => stopping.abort(new Error('stopping')), 50);
     await expect(sent).rejects.toThrow('stopping');
-  });
-});
-
-describe('what is refused before a name is resolved', () => {
-  it.each([
-    ['http://127.0.0.1/', true],
-    ['http://[::1]:8080/', true],
-    ['http://[fd00::1]/', true],
-    ['http://169.254.169.254/latest/meta-data', true],
-    ['http://localhost/', true],
-    ['http://LOCALHOST./', true],
-    ['https://api.localhost/', true],
-    ['https://8.8.8.8/', false],
-    ['https://hooks.example/', false],
-    ['https://localhost.example/', false],
-  ])('%s: %s', (url, isRefused) => expect(knownRefusal(url, []) !== null).toBe(isRefused));
-
-  it('nothing that is allowed', () => {
-    expect(
-      ['http://127.0.0.1/', 'http://localhost:1/', 'http://[::1]/'].map((url) => knownRefusal(url, loopback)),
-    ).toEqual([null, null, null]);
   });
 });

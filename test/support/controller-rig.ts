@@ -17,6 +17,7 @@ import { JobStore } from '#platform/postgres/job-store.ts';
 import { LeftoverStore } from '#platform/postgres/leftover-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
+import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
@@ -58,7 +59,10 @@ export async function openRig(variables: Record<string, string> = {}) {
   const log = createLogger({ level: (process.env['RIG_LOG'] as 'info' | undefined) ?? 'silent', name: 'test' });
   const database = openDatabase(testDatabase.url);
   const jobs = new JobStore(database);
-  const queue = openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
+  const queue =
+    config.redis.kind === 'redis'
+      ? openRedisTicketQueue({ url: config.redis.url, log })
+      : openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
   const mediaStore = openObjectStore(config.media);
   const workers = new Set<{ stop: () => Promise<void> }>();
   const shared = {

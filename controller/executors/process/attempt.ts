@@ -10,7 +10,13 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
-import { completeAttempt, type CompletionDependencies, recordEnd } from '../../completion.ts';
+import {
+  completeAttempt,
+  completeByEarlierAttempt,
+  type Completion,
+  type CompletionDependencies,
+  recordEnd,
+} from '../../completion.ts';
 import { keepLease, type StopReason } from './lease.ts';
 import { type AttemptToRun, runSteps, type StepDependencies } from './run-steps.ts';
 
@@ -53,6 +59,11 @@ export async function runAttempt({ job, workspace, lease, stop }: AttemptInput, 
   const startedAt = performance.now();
   let result = 'bug';
   try {
+    const earlier = await earlierCompletion(job, d);
+    if (earlier !== null) {
+      result = settledAs(earlier);
+      return;
+    }
     const end = await withSpan('attempt', spanOf(job), (span) =>
       endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, d),
     );
@@ -113,11 +124,24 @@ async function settle({ job, end, stop }: EndedAttempt, d: AttemptDependencies):
     { log: d.log, stop },
   );
   if (completion === null) return 'disrupted';
-  if (completion.outcome === 'not_current') return 'lost';
-  if (completion.outcome === 'recorded') return completion.job.status === 'completed' ? 'completed' : 'failed';
+  if (completion.outcome !== 'not_whole') return settledAs(completion);
   d.log.error({ job_id: job.id, attempt: job.attempt, reason: completion.reason }, 'what an attempt left is not whole');
   const error = jobErrorOf('storage_error', job.attempt);
   return settle({ job, end: { kind: 'failed', exitCode: exitCodes.transient, error }, stop }, d);
+}
+
+function settledAs(completion: Exclude<Completion, { outcome: 'not_whole' }>): Settled {
+  if (completion.outcome === 'not_current') return 'lost';
+  return completion.job.status === 'completed' ? 'completed' : 'failed';
+}
+
+/** A bucket that cannot be asked now is no reason not to do the work. */
+async function earlierCompletion(job: Job, d: AttemptDependencies) {
+  const completion = await completeByEarlierAttempt(job, d).catch((error: unknown) => {
+    d.log.warn({ err: error, job_id: job.id }, 'an earlier attempt could not be looked for');
+    return null;
+  });
+  return completion?.outcome === 'not_whole' ? null : completion;
 }
 
 /** The end of a job that left no manifest; a full workflow's results say what became of each stage. */

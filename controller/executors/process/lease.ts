@@ -38,7 +38,8 @@ export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     try {
-      const state = await jobs.renewLease({ jobId: job.id, attempt: job.attempt, owner, leaseMs });
+      const renewing = jobs.renewLease({ jobId: job.id, attempt: job.attempt, owner, leaseMs });
+      const state = await withinMs(renewing, Math.max(lookEveryMsMax, everyMs));
       if (state === 'held') continue;
       onLoss(state);
       return;
@@ -48,5 +49,19 @@ export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal
         'the lease could not be renewed; the work goes on',
       );
     }
+  }
+}
+
+/** A connection that hangs must not hold up the next try, which may get a better one. */
+async function withinMs<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  const timer = new AbortController();
+  const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`no answer within ${timeoutMs} ms`);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    timer.abort();
+    for (const promise of [answer, late]) promise.catch(() => undefined);
   }
 }

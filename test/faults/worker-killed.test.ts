@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { isAlive, until } from '../support/controller-rig.ts';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { endPrograms } from '../support/programs.ts';
+import { makeVideo } from '../support/samples.ts';
+
+describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of an encode', () => {
+  let samples: string;
+  let fleet: Fleet;
+
+  beforeAll(async () => {
+    samples = await mkdtemp(join(tmpdir(), 'reelwright-samples-'));
+    await makeVideo({ path: join(samples, 'clip.mp4'), seconds: 12, width: 640, height: 360 });
+  });
+  afterAll(async () => {
+    await rm(samples, { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    fleet = await openFleet();
+    await fleet.addSource('clip.mp4', join(samples, 'clip.mp4'));
+  });
+  afterEach(async () => {
+    await endPrograms();
+    await fleet.close();
+  });
+
+  /** A worker that is encoding a job, slowly enough to be caught at it, and the processes below it. */
+  async function encodingWorker() {
+    const worker = await fleet.start('worker', { X264_PRESET: 'veryslow' });
+    const id = await fleet.submit('video:transcode', 'clip.mp4', { options: { encrypt: true } });
+    await fleet.reached(id, 'encoding');
+    // The runner, and ffmpeg below it.
+    const below = await until(worker.descendants, (pids) => pids.length >= 2);
+    return { worker, id, below };
+  }
+
+  it('is killed: its processes end by themselves, and the next worker takes the job up and completes it', async () => {
+    const { worker, id, below } = await encodingWorker();
+    worker.signal('SIGKILL');
+    expect(await worker.ended).toBe('SIGKILL');
+    await until(
+      () => below.filter(isAlive),
+      (alive) => alive.length === 0,
+      10_000,
+    );
+    expect(await fleet.workspaces()).toHaveLength(1);
+    const next = await fleet.start('worker');
+    const job = await fleet.finished(id);
+    expect(job).toMatchObject({ status: 'completed', progress: 95, attempt: 2, failures: 0 });
+    await until(fleet.workspaces, (left) => left.length === 0);
+    next.signal('SIGTERM');
+    expect(await next.ended).toBe(0);
+  });
+
+  it('is told to stop: it gives the job up at once, leaves nothing, and the next worker completes it', async () => {
+    const { worker, id, below } = await encodingWorker();
+    const toldAt = Date.now();
+    worker.signal('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    expect(Date.now() - toldAt).toBeLessThan(8_000);
+    expect(below.filter(isAlive)).toEqual([]);
+    expect(await fleet.workspaces()).toEqual([]);
+    expect(await fleet.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
+    await fleet.start('worker');
+    expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+  });
+
+  it('loses the database for longer than its lease: the work goes on, and is recorded when it is back', async () => {
+    const worker = await fleet.start('worker', { X264_PRESET: 'medium' });
+    const id = await fleet.submit('video:transcode', 'clip.mp4');
+    await fleet.reached(id, 'encoding');
+    fleet.databaseProxy.set('cut');
+    await sleep(6_000);
+    expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
+    fleet.databaseProxy.set('open');
+    expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+  });
+
+  it('loses the queue: the work is completed meanwhile, and what was submitted runs when it is back', async () => {
+    const worker = await fleet.start('worker');
+    const first = await fleet.submit('video:transcode', 'clip.mp4');
+    await fleet.reached(first, 'encoding');
+    fleet.redisProxy.set('cut');
+    expect(await fleet.finished(first)).toMatchObject({ status: 'completed', attempt: 1 });
+    const second = await fleet.submit('video:cover', 'clip.mp4');
+    await sleep(2_000);
+    expect(await fleet.find(second)).toMatchObject({ status: 'queued' });
+    fleet.redisProxy.set('open');
+    expect(await fleet.finished(second)).toMatchObject({ status: 'completed' });
+    expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,110 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type JobType, jobTypes } from '#domain/job-types/index.ts';
+import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { isFinal } from '#domain/jobs/status.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { until } from './controller-rig.ts';
+import { migratedDatabase } from './databases.ts';
+import { type Program, secrets, startProgram } from './programs.ts';
+import { startProxy } from './proxy.ts';
+import { startRedis } from './servers.ts';
+
+// The program as several processes, on a database, a Redis and folders of the test's own, each server behind a proxy.
+// What the test itself asks goes to the servers directly.
+
+export type Fleet = Awaited<ReturnType<typeof openFleet>>;
+
+export async function openFleet() {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-fleet-'));
+  const [source, media, work] = ['source', 'media', 'work'].map((name) => join(dir, name)) as [string, string, string];
+  for (const folder of [source, media, work]) await mkdir(folder);
+  const testDatabase = await migratedDatabase();
+  const redisServer = await startRedis();
+  const [databaseProxy, redisProxy] = [await startProxy(testDatabase.url), await startProxy(redisServer.url)];
+  const log = createLogger({ level: 'silent', name: 'test' });
+  const database = openDatabase(testDatabase.url);
+  const jobs = new JobStore(database);
+  const queue = openRedisTicketQueue({ url: redisServer.url, log });
+  const base = {
+    ...secrets,
+    DATABASE_URL: databaseProxy.before(testDatabase.url),
+    REDIS_URL: redisProxy.before(redisServer.url),
+    SOURCE_BUCKET: `file:${source}`,
+    MEDIA_BUCKET: `file:${media}`,
+    WORK_DIR: work,
+    LEASE_DURATION: '3s',
+    SWEEP_INTERVAL: '500ms',
+    TICKET_AGE: '2s',
+    X264_PRESET: 'ultrafast',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+  };
+  const find = async (id: string): Promise<Job> => {
+    const job = await jobs.find(id);
+    if (job === null) throw new Error(`no job ${id}`);
+    return job;
+  };
+
+  return {
+    database,
+    databaseProxy,
+    redisProxy,
+    jobs,
+    queue,
+    find,
+    start: (mode: 'server' | 'worker' | 'all', env: Record<string, string> = {}): Promise<Program> =>
+      startProgram({ args: [`--mode=${mode}`], env: { ...base, ...env } }),
+    async addSource(key: string, file: string): Promise<void> {
+      await mkdir(dirname(join(source, key)), { recursive: true });
+      await copyFile(file, join(source, key));
+    },
+    /** A row and its ticket, as the API makes them. */
+    async submit(type: JobType, key: string, more: { callbackUrl?: string; options?: object } = {}): Promise<string> {
+      const request = { type, hash: `media-${randomBytes(4).toString('hex')}`, source: key };
+      const options = jobTypes[type].options.parse(more.options ?? {});
+      const { size } = await stat(join(source, key));
+      const { job } = await jobs.insertOrFind({
+        ...request,
+        id: randomUUID(),
+        options,
+        idempotencyKey: idempotencyKey({ ...request, options }),
+        queue: 'default',
+        sourceSizeBytes: size,
+        sourceEtag: null,
+        callbackUrl: more.callbackUrl ?? null,
+        retryOfJobId: null,
+        trace: null,
+      });
+      await queue.add({ jobId: job.id, attempt: 1, queue: 'default' });
+      return job.id;
+    },
+    finished: (id: string, timeoutMs = 60_000) =>
+      until(
+        () => find(id),
+        ({ status }) => isFinal(status),
+        timeoutMs,
+      ),
+    reached: (id: string, phase: Job['phase']) =>
+      until(
+        () => find(id),
+        (job) => job.phase === phase,
+        60_000,
+      ),
+    workspaces: () => readdir(work),
+    async close(): Promise<void> {
+      await queue.close();
+      await database.close();
+      await databaseProxy.close();
+      await redisProxy.close();
+      await redisServer.stop();
+      await testDatabase.drop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
