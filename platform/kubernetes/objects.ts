@@ -1,3 +1,6 @@
+import { apiVersion } from '#domain/kubernetes/custom-resource.ts';
+import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
+import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { V1Job, V1Lease, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
 
 /** What every object of Kubernetes carries, as it is on the wire: times are RFC 3339 strings. */
@@ -101,5 +104,28 @@ export const events: Resource<Wire<EventsV1Event>> = {
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
   plural: 'events',
+  isNamespaced: true,
+};
+
+/** A job as an object of Kubernetes. */
+export interface MediaJob extends KubeObject {
+  spec: MediaJobSpec;
+  status?: MediaJobStatus;
+}
+
+/** Where runner pods go, and how many jobs are at work there at once. */
+export interface RunnerPool extends KubeObject {
+  spec: RunnerPoolSpec;
+  status?: RunnerPoolStatus;
+}
+
+/** Our MediaJobs. */
+export const mediaJobs: Resource<MediaJob> = { apiVersion, kind: 'MediaJob', plural: 'mediajobs', isNamespaced: true };
+
+/** Our RunnerPools; they have a scale subresource over `spec.concurrency`. */
+export const runnerPools: Resource<RunnerPool> = {
+  apiVersion,
+  kind: 'RunnerPool',
+  plural: 'runnerpools',
   isNamespaced: true,
 };

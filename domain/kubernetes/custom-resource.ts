@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+/** The API group of our own kinds, and the one version there is. */
+export const apiGroup = 'reelwright.dev';
+export const apiVersion = `${apiGroup}/v1alpha1`;
+
+/**
+ * A rule that the API server itself holds objects to (CEL, https://kubernetes.io/docs/reference/using-api/cel/).
+ * `self` is the value at the schema that carries the rule; with `oldSelf` in it, it is asked of changes alone.
+ */
+export interface CelRule {
+  readonly rule: string;
+  readonly message: string;
+  /** Which field to name in the refusal, from the schema that carries the rule: `.options.outputs`. */
+  readonly fieldPath?: string;
+}
+
+/** A column of `kubectl get`; one of priority 1 shows with `-o wide` only. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'date';
+  readonly jsonPath: string;
+  readonly priority?: 0 | 1;
+}
+
+/** All that a CustomResourceDefinition says of a kind; `scripts/generate-crds.ts` makes the file in `crds/` of it. */
+export interface CustomResource {
+  readonly kind: string;
+  /** The name in paths, which is also the file's. */
+  readonly plural: string;
+  readonly shortName: string;
+  readonly category: string;
+  readonly description: string;
+  readonly columns: readonly PrinterColumn[];
+  readonly spec: z.ZodType;
+  readonly status: z.ZodType;
+  /** Rules about spec and status together. */
+  readonly rules: readonly CelRule[];
+  /** Where `kubectl scale` and autoscalers find their numbers. */
+  readonly scale?: {
+    readonly specReplicasPath: string;
+    readonly statusReplicasPath: string;
+    readonly labelSelectorPath: string;
+  };
+}
+
+/** The zod metadata that puts rules on a schema. */
+export function celRules(...rules: readonly CelRule[]): { 'x-kubernetes-validations': readonly CelRule[] } {
+  return { 'x-kubernetes-validations': rules };
+}
+
+/** The zod metadata of a list whose items are told apart by these fields: the API server refuses a second one. */
+export function listMap(...keys: readonly string[]): Record<string, unknown> {
+  return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys };
+}
+
+const time = z.iso.datetime();
+
+/** A standard condition (`metav1.Condition`). */
+export const conditionSchema = z.strictObject({
+  type: z.string().max(316),
+  status: z.enum(['True', 'False', 'Unknown']),
+  observedGeneration: z.int().min(0).optional(),
+  lastTransitionTime: time,
+  reason: z
+    .string()
+    .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
+    .max(1024)
+    .describe('Why, in one UpperCamelCase word.'),
+  message: z.string().max(32_768).describe('For people.'),
+});
+export type Condition = z.infer<typeof conditionSchema>;
+
+/** Conditions by type. */
+export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap('type'));
+
+/** A moment, as RFC 3339 has it. */
+export const timeSchema = time;

@@ -1,0 +1,266 @@
+import { z } from 'zod';
+import { imageThumbnailOptions } from '../job-types/image-thumbnail.ts';
+import { type JobType, jobTypeNames } from '../job-types/index.ts';
+import { videoCoverOptions } from '../job-types/video-cover.ts';
+import type { videoFullOptions } from '../job-types/video-full.ts';
+import { videoPreviewOptions } from '../job-types/video-preview.ts';
+import { videoTranscodeOptions } from '../job-types/video-transcode.ts';
+import { jobErrorSchema } from '../jobs/job-error.ts';
+import { jobPhases } from '../jobs/status.ts';
+import {
+  type CelRule,
+  celRules,
+  conditionsSchema,
+  type CustomResource,
+  listMap,
+  timeSchema,
+} from './custom-resource.ts';
+
+// A MediaJob is one job as an object of Kubernetes. The API makes one for each job that runs there; one that is applied
+// with kubectl is a submission like any other. What POST /api/jobs refuses with 400, the API server refuses here, with
+// the field named: bounds by the schema, what a schema cannot say by CEL rules.
+//
+// A structural schema has no unions, so `options` has the fields of every type, each with its bounds, and a rule says
+// which type each belongs to. Defaults are not filled in here: they would be those of every type at once.
+
+/** How a MediaJob stands, in one word: the phase of its job, a trouble that holds it up, or its end. */
+export const mediaJobPhases = [
+  ...jobPhases,
+  'suspended',
+  'unschedulable',
+  'image_unavailable',
+  'quota_exceeded',
+  'completed',
+  'failed',
+  'cancelled',
+] as const;
+export type MediaJobPhase = (typeof mediaJobPhases)[number];
+
+/** The conditions of a MediaJob; the first two end it. */
+export const mediaJobConditionTypes = ['Complete', 'Failed', 'Suspended', 'Progressing', 'Published'] as const;
+export type MediaJobConditionType = (typeof mediaJobConditionTypes)[number];
+
+/** `options` as they may be given: those of one type, all optional. */
+export type MediaJobOptions = z.input<typeof imageThumbnailOptions> &
+  z.input<typeof videoCoverOptions> &
+  z.input<typeof videoPreviewOptions> &
+  z.input<typeof videoTranscodeOptions> &
+  z.input<typeof videoFullOptions>;
+
+/** `spec`: a submission, and how it is to be run. */
+export interface MediaJobSpec {
+  readonly type: JobType;
+  readonly hash: string;
+  /** Object key in the source bucket. */
+  readonly source: string;
+  readonly options?: MediaJobOptions;
+  readonly callbackUrl?: string;
+  /** The API server fills in false. */
+  readonly suspend?: boolean;
+  /** Of jobs that wait for the same pool, the higher begins first; the API server fills in 0. */
+  readonly priority?: number;
+  /** The RunnerPool; when there is none, the measured size of the source decides. */
+  readonly pool?: string;
+}
+
+/** `status`. Names within `results` and `error` are those of `GET /api/jobs/{id}`. */
+export type MediaJobStatus = z.infer<typeof statusSchema>;
+
+const coverOptions = withoutDefaults(videoCoverOptions);
+const transcodeOptions = withoutDefaults(videoTranscodeOptions);
+const previewOptions = withoutDefaults(videoPreviewOptions);
+
+// The defaults of `duration` and `fps` stand in for what is left out.
+const framesRule: CelRule = {
+  rule:
+    '(has(self.duration) ? self.duration : 3.0) * double(has(self.fps) ? self.fps : 10) <= 300.0' +
+    ' || !(has(self.duration) || has(self.fps))',
+  message: 'duration × fps must be at most 300',
+  fieldPath: '.duration',
+};
+
+const optionFields = {
+  ...withoutDefaults(imageThumbnailOptions).shape,
+  outputs: bare(imageThumbnailOptions.shape.outputs).meta(listMap('variant')).optional(),
+  ...coverOptions.shape,
+  ...previewOptions.shape,
+  ...transcodeOptions.shape,
+  cover: coverOptions.optional(),
+  preview: previewOptions.meta(celRules(framesRule)).optional(),
+  transcode: transcodeOptions.optional(),
+};
+
+const optionsOfType: Record<JobType, readonly string[]> = {
+  'image:thumbnail': Object.keys(imageThumbnailOptions.shape),
+  'video:cover': Object.keys(videoCoverOptions.shape),
+  'video:preview': Object.keys(videoPreviewOptions.shape),
+  'video:transcode': Object.keys(videoTranscodeOptions.shape),
+  'video:full': ['cover', 'preview', 'transcode'],
+};
+
+// One rule an option: it belongs to one type.
+const belongingRules = Object.entries(optionsOfType).flatMap(([type, names]) =>
+  names.map((name) => ({
+    rule: `!has(self.options) || !has(self.options.${name}) || self.type == '${type}'`,
+    message: `is an option of ${type} alone`,
+    fieldPath: `.options.${name}`,
+  })),
+);
+
+const immutableFields = ['type', 'hash', 'source', 'options', 'callbackUrl', 'pool'] as const;
+const requiredFields: readonly string[] = ['type', 'hash', 'source'];
+
+const immutableRules = immutableFields.map((name) => ({
+  rule: requiredFields.includes(name)
+    ? `self.${name} == oldSelf.${name}`
+    : `has(self.${name}) == has(oldSelf.${name}) && (!has(self.${name}) || self.${name} == oldSelf.${name})`,
+  message: 'cannot be changed: only suspend and priority can',
+  fieldPath: `.${name}`,
+}));
+
+// The same bounds as in domain/jobs/submission.ts, whose checks are functions that no API server can run.
+const specSchema = z
+  .strictObject({
+    type: z.enum(jobTypeNames).describe('What to make of the source.'),
+    hash: z
+      .string()
+      .max(128)
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/)
+      .meta(celRules({ rule: "!self.contains('..')", message: 'must not contain ".."' }))
+      .describe('The stable identifier of the media.'),
+    source: z
+      .string()
+      .min(1)
+      .max(1024)
+      .regex(/^[^\x00-\x1f\x7f-\x9f]+$/)
+      .meta(
+        celRules(
+          { rule: 'bytes(self).size() <= 1024', message: 'must be at most 1024 bytes of UTF-8' },
+          { rule: "!self.startsWith('/')", message: 'must not begin with "/"' },
+          { rule: "!self.matches('(^|/)[.][.](/|$)')", message: 'must not contain a ".." segment' },
+        ),
+      )
+      .describe('The key of the source object in the source bucket.'),
+    options: z
+      .strictObject(optionFields)
+      .meta(celRules(framesRule))
+      .optional()
+      .describe('The options of the type, as POST /api/jobs has them. What is left out has its default.'),
+    callbackUrl: z
+      .string()
+      .max(2048)
+      .regex(/^[^\x00-\x20\x7f-\x9f]+$/)
+      .meta(
+        celRules(
+          {
+            rule: "isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != ''",
+            message: 'must be an http or https URL',
+          },
+          { rule: "!self.matches('^[^/?#]*//[^/?#]*@')", message: 'must not contain credentials' },
+        ),
+      )
+      .optional()
+      .describe('Where the webhook of the end goes.'),
+    suspend: z.boolean().default(false).describe('Stops the work and begins none, at no cost of an attempt.'),
+    priority: z
+      .int()
+      .min(-1000)
+      .max(1000)
+      .default(0)
+      .describe('Of jobs that wait for the same pool, the higher begins first.'),
+    pool: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
+      .optional()
+      .describe('The RunnerPool to run in. Without it, the measured size of the source decides.'),
+  })
+  .meta(celRules(...belongingRules, ...immutableRules));
+
+const statusSchema = z.strictObject({
+  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+  phase: z.enum(mediaJobPhases).optional().describe('How it stands, in one word.'),
+  progress: z.int().min(0).max(100).optional().describe('Percent.'),
+  jobId: z.string().max(36).optional().describe('The id under which GET /api/jobs/{id} shows it.'),
+  pool: z.string().max(63).optional().describe('The RunnerPool that was chosen.'),
+  attempt: z.int().min(1).optional().describe('The attempt that runs, or the last one.'),
+  startTime: timeSchema.optional().describe('When its work first began.'),
+  completionTime: timeSchema.optional().describe('When it ended, either way.'),
+  // Typed by job type, checked by the schemas in domain/job-types, and written by the controller alone: a field that an
+  // older definition does not know would be dropped in silence here.
+  results: z
+    .looseObject({})
+    .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+    .optional()
+    .describe('The results, as GET /api/jobs/{id} has them.'),
+  error: jobErrorSchema.optional().describe('Why it failed.'),
+  conditions: conditionsSchema.optional().describe('Complete, Failed, Suspended, Progressing, Published.'),
+});
+
+const isFinal = (status: string) =>
+  `${status}.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')`;
+
+// An end cannot be taken back, whoever tries: not a controller that was paused, and not a person with kubectl.
+const terminalRules: CelRule[] = [
+  {
+    rule:
+      `!has(oldSelf.status) || !has(oldSelf.status.conditions) || !${isFinal('oldSelf.status')}` +
+      ' || has(self.status) && has(self.status.conditions)' +
+      " && oldSelf.status.conditions.filter(c, c.type in ['Complete', 'Failed'] && c.status == 'True')" +
+      ".all(old, self.status.conditions.exists(c, c.type == old.type && c.status == 'True'))",
+    message: 'Complete and Failed cannot be taken back',
+    fieldPath: '.status.conditions',
+  },
+  {
+    rule:
+      `!has(oldSelf.status) || !has(oldSelf.status.conditions) || !${isFinal('oldSelf.status')}` +
+      ' || !has(oldSelf.status.phase)' +
+      ' || has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase',
+    message: 'the phase of a job that has ended cannot change',
+    fieldPath: '.status.phase',
+  },
+  {
+    rule:
+      '!has(self.status) || !has(self.status.conditions)' +
+      " || !(self.status.conditions.exists(c, c.type == 'Complete' && c.status == 'True')" +
+      " && self.status.conditions.exists(c, c.type == 'Failed' && c.status == 'True'))",
+    message: 'a job is Complete or Failed, not both',
+    fieldPath: '.status.conditions',
+  },
+];
+
+/** What the CustomResourceDefinition of MediaJob says. */
+export const mediaJobResource: CustomResource = {
+  kind: 'MediaJob',
+  plural: 'mediajobs',
+  shortName: 'mj',
+  category: 'media',
+  description: 'One media-processing job: what to make of a source object, and what became of it.',
+  columns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Progress', type: 'integer', jsonPath: '.status.progress' },
+    { name: 'Pool', type: 'string', jsonPath: '.status.pool' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Hash', type: 'string', jsonPath: '.spec.hash', priority: 1 },
+    { name: 'Attempt', type: 'integer', jsonPath: '.status.attempt', priority: 1 },
+    { name: 'Error', type: 'string', jsonPath: '.status.error.code', priority: 1 },
+  ],
+  spec: specSchema,
+  status: statusSchema,
+  rules: terminalRules,
+};
+
+function bare(schema: z.core.$ZodType): z.ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
+    return bare(schema.unwrap());
+  }
+  return schema as z.ZodType;
+}
+
+// The same fields with the same bounds, each of which may be left out, and none of which is filled in.
+function withoutDefaults(options: z.ZodObject): z.ZodObject {
+  return z.strictObject(
+    Object.fromEntries(Object.entries(options.shape).map(([name, field]) => [name, bare(field).optional()])),
+  );
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { celRules, type CustomResource } from './custom-resource.ts';
+
+// A RunnerPool is where runner pods go and how many jobs are at work there at once. Every field may be changed while
+// the system runs; pods that run keep what they began with.
+
+// As Kubernetes writes quantities (`500m`, `4Gi`), without the sign, and of a number of bytes or cores too.
+const quantitySchema = z.union([z.int(), z.string()]).meta({
+  'x-kubernetes-int-or-string': true,
+  pattern: '^(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]+))?$',
+  maxLength: 32,
+});
+
+const tolerationSchema = z
+  .strictObject({
+    key: z.string().max(316).optional(),
+    operator: z.enum(['Exists', 'Equal']).optional(),
+    value: z.string().max(63).optional(),
+    effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+    tolerationSeconds: z.int().min(0).optional(),
+  })
+  .meta(
+    celRules(
+      {
+        rule: "!has(self.value) || self.value == '' || !has(self.operator) || self.operator == 'Equal'",
+        message: 'must be empty when operator is Exists',
+        fieldPath: '.value',
+      },
+      {
+        rule: "has(self.key) && self.key != '' || has(self.operator) && self.operator == 'Exists'",
+        message: 'a toleration of every key needs the operator Exists',
+        fieldPath: '.key',
+      },
+    ),
+  );
+
+const resourceListSchema = z.record(z.string(), quantitySchema).meta({ maxProperties: 16 });
+
+const specSchema = z.strictObject({
+  concurrency: z.int().min(0).max(10_000).describe('How many jobs of this pool are at work at once; 0 begins none.'),
+  nodeSelector: z
+    .record(z.string(), z.string().max(63))
+    .meta({ maxProperties: 32 })
+    .optional()
+    .describe('Labels that a node must have for pods of this pool.'),
+  tolerations: z.array(tolerationSchema).max(32).optional().describe('Taints that pods of this pool tolerate.'),
+  resources: z
+    .strictObject({ requests: resourceListSchema.optional(), limits: resourceListSchema.optional() })
+    .optional()
+    .describe('What each step of a job asks for, and may use.'),
+  scratch: z
+    .strictObject({ sizeLimit: quantitySchema.optional().describe('At most so much, else the pod is evicted.') })
+    .optional()
+    .describe('The folder that the steps of a job share.'),
+  priorityClassName: z.string().max(253).optional().describe('The PriorityClass of the pods; empty: none.'),
+  runtimeClassName: z.string().max(253).optional().describe('The RuntimeClass of the pods; empty: none.'),
+  activeDeadlineSeconds: z.int().min(1).max(604_800).optional().describe('How long one attempt may take.'),
+  kueueQueue: z.string().max(253).optional().describe('The LocalQueue of Kueue that admits the Jobs; empty: none.'),
+});
+
+const statusSchema = z.strictObject({
+  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+  active: z.int().min(0).optional().describe('How many jobs of this pool are at work.'),
+  queued: z.int().min(0).optional().describe('How many wait for this pool.'),
+  lastError: z
+    .string()
+    .max(1024)
+    .optional()
+    .describe('What last kept a job of this pool from running; empty: nothing.'),
+  selector: z.string().max(512).optional().describe('The pods of this pool, for autoscalers.'),
+});
+
+/** `spec` of a RunnerPool. Empty names mean none. */
+export type RunnerPoolSpec = z.infer<typeof specSchema>;
+/** `status` of a RunnerPool. */
+export type RunnerPoolStatus = z.infer<typeof statusSchema>;
+
+/** What the CustomResourceDefinition of RunnerPool says. */
+export const runnerPoolResource: CustomResource = {
+  kind: 'RunnerPool',
+  plural: 'runnerpools',
+  shortName: 'rp',
+  category: 'media',
+  description: 'Where runner pods go, what they may use, and how many jobs are at work at once.',
+  columns: [
+    { name: 'Concurrency', type: 'integer', jsonPath: '.spec.concurrency' },
+    { name: 'Active', type: 'integer', jsonPath: '.status.active' },
+    { name: 'Queued', type: 'integer', jsonPath: '.status.queued' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Last Error', type: 'string', jsonPath: '.status.lastError', priority: 1 },
+  ],
+  spec: specSchema,
+  status: statusSchema,
+  rules: [],
+  scale: {
+    specReplicasPath: '.spec.concurrency',
+    statusReplicasPath: '.status.active',
+    labelSelectorPath: '.status.selector',
+  },
+};
