@@ -72,16 +72,12 @@ function nearestStandard(framesPerSec: number): Rational {
   return standardRates.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best));
 }
 
-/** The standard rate that `rate` stands for, or `rate` to a thousandth of a frame. */
+/** The standard rate that `rate` stands for, or its double or fourfold (fast cameras); else `rate` to a thousandth. */
 function tidy(rate: Rational): Rational {
-  const standard = nearestStandard(valueOf(rate));
-  if (Math.abs(valueOf(rate) / valueOf(standard) - 1) < nearnessMax) return standard;
-  for (const multiple of [2, 4]) {
-    // 59.94 × 2 and × 4 are what fast cameras write.
-    const fast = { num: standard.num * multiple, den: standard.den };
-    if (Math.abs(valueOf(rate) / valueOf(fast) - 1) < nearnessMax) return fast;
-  }
-  return rational(Math.max(1, Math.round(valueOf(rate) * 1000)), 1000);
+  const known = [1, 2, 4].flatMap((multiple) => standardRates.map(({ num, den }) => rational(num * multiple, den)));
+  const off = (standard: Rational) => Math.abs(valueOf(rate) / valueOf(standard) - 1);
+  const nearest = known.reduce((best, standard) => (off(standard) < off(best) ? standard : best));
+  return off(nearest) < nearnessMax ? nearest : rational(Math.max(1, Math.round(valueOf(rate) * 1000)), 1000);
 }
 
 function withinBounds(rate: Rational, frameRateMax: number): Rational {

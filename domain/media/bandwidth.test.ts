@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { bandwidthOf } from './bandwidth.ts';
+import { parseMediaPlaylist } from './media-playlist.ts';
+
+describe('measured bandwidth', () => {
+  it('is bytes over time, rounded up', () => {
+    expect(bandwidthOf([{ sizeBytes: 1000, durationSec: 3 }], 6)).toEqual({ average: 2667, peak: 2667 });
+  });
+
+  it('has its peak over half a target duration or more (RFC 8216, section 4.3.4.2)', () => {
+    const segments = [
+      { sizeBytes: 750_000, durationSec: 6 },
+      { sizeBytes: 1_500_000, durationSec: 6 },
+      // Short and costly: alone it is no peak.
+      { sizeBytes: 500_000, durationSec: 1 },
+    ];
+    expect(bandwidthOf(segments, 6)).toEqual({ average: 1_692_308, peak: 2_285_715 });
+  });
+
+  it('is never a peak below the average, nor a division by zero', () => {
+    expect(bandwidthOf([{ sizeBytes: 10_000, durationSec: 0.2 }], 6)).toEqual({ average: 400_000, peak: 400_000 });
+    expect(bandwidthOf([], 6)).toEqual({ average: 0, peak: 0 });
+  });
+});
+
+describe('a media playlist', () => {
+  it('is read for its target, and for each segment its length and its part of a file', () => {
+    const text = [
+      '#EXTM3U',
+      '#EXT-X-TARGETDURATION:7',
+      '#EXT-X-MAP:URI="init.mp4"',
+      '#EXTINF:6.006,',
+      'seg_1.m4s',
+      '#EXTINF:2.002,',
+      '#EXT-X-BYTERANGE:50109@108',
+      'seg_2.m4s',
+      '#EXTINF:1.502,',
+      'seg_3.m4s',
+      '#EXT-X-ENDLIST',
+      '',
+    ].join('\r\n');
+    expect(parseMediaPlaylist(text)).toEqual({
+      targetDurationSec: 7,
+      segments: [
+        { uri: 'seg_1.m4s', durationSec: 6.006 },
+        { uri: 'seg_2.m4s', durationSec: 2.002, rangeBytes: 50_109 },
+        { uri: 'seg_3.m4s', durationSec: 1.502 },
+      ],
+    });
+  });
+});

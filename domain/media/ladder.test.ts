@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { assert, integer, property } from 'fast-check';
+import { displaySizeOf } from './frame-size.ts';
+import { inListingOrder, keepWorthwhile, planLadder } from './ladder.ts';
+import { encodingProfiles } from './profiles.ts';
+
+const profile = encodingProfiles.default;
+const sizes = (width: number, height: number) =>
+  planLadder({ width, height }, profile).map((rung) => [rung.id, rung.width]);
+
+const kept = (...averages: number[]) =>
+  keepWorthwhile(averages.map((averageBitrate) => ({ averageBitrate }))).map((rung) => rung.averageBitrate);
+
+const order = (...caps: number[]) =>
+  inListingOrder(
+    caps.map((bitrateMax) => ({ bitrateMax })),
+    profile,
+  ).map((rung) => rung.bitrateMax);
+
+describe('the ladder', () => {
+  it.each([
+    [
+      'full HD has the four rungs of the profile',
+      1920,
+      1080,
+      ['r360_h264 640', 'r540_h264 960', 'r720_h264 1280', 'r1080_h264 1920'],
+    ],
+    [
+      '4K has no rung above 1080 in this profile',
+      3840,
+      2160,
+      ['r360_h264 640', 'r540_h264 960', 'r720_h264 1280', 'r1080_h264 1920'],
+    ],
+    [
+      'a portrait goes by its short side and is named by its height',
+      1080,
+      1920,
+      ['r640_h264 360', 'r960_h264 540', 'r1280_h264 720', 'r1920_h264 1080'],
+    ],
+    ['exactly 20 % over its neighbour is no rung of its own', 768, 432, ['r360_h264 640']],
+    ['480 lies over 20 % from 360', 854, 480, ['r360_h264 640', 'r480_h264 854']],
+    ['600 lies near 540', 800, 600, ['r360_h264 480', 'r540_h264 720']],
+    [
+      '1000 lies far over 720 and under 1080',
+      1778,
+      1000,
+      ['r360_h264 640', 'r540_h264 960', 'r720_h264 1280', 'r1000_h264 1778'],
+    ],
+    ['smaller than the ladder: its own size', 320, 180, ['r180_h264 320']],
+    ['an odd size goes down to even', 321, 181, ['r180_h264 320']],
+    ['a tiny one is not scaled', 34, 18, ['r18_h264 34']],
+    ['one pixel becomes two, since colour needs them', 1, 1, ['r2_h264 2']],
+    ['a very wide one is held to a side that decoders take', 16_000, 1000, ['r256_h264 4096']],
+  ])('%s', (_, width, height, expected) => {
+    expect(sizes(width, height).map((rung) => rung.join(' '))).toEqual(expected);
+  });
+
+  it('never enlarges, is even, grows from rung to rung, and is never empty', () => {
+    const side = integer({ min: 2, max: 8000 });
+    assert(
+      property(side, side, (width, height) => {
+        const rungs = planLadder({ width, height }, profile);
+        expect(rungs.length).toBeGreaterThan(0);
+        expect(new Set(rungs.map(({ id }) => id)).size).toBe(rungs.length);
+        for (const [index, rung] of rungs.entries()) {
+          expect((rung.width % 2) + (rung.height % 2)).toBe(0);
+          expect(rung.width).toBeLessThanOrEqual(width + 1);
+          expect(rung.height).toBeLessThanOrEqual(height + 1);
+          expect(rung.bitrateMax).toBeGreaterThan(rungs[index - 1]?.bitrateMax ?? 0);
+        }
+      }),
+    );
+  });
+
+  it('gives a rung between two others a cap between theirs', () => {
+    expect(planLadder({ width: 854, height: 480 }, profile)[1]?.bitrateMax).toBe(1_576_667);
+    expect(planLadder({ width: 320, height: 180 }, profile)[0]?.bitrateMax).toBe(258_094);
+  });
+
+  it('drops a rung that costs over 70 % of the next one kept above it, and never the largest', () => {
+    expect(kept(100, 200, 400)).toEqual([100, 200, 400]);
+    expect(kept(100, 281, 400)).toEqual([100, 400]);
+    expect(kept(280, 400)).toEqual([280, 400]);
+    expect(kept(100, 95, 98)).toEqual([98]);
+    expect(kept(300, 390, 400)).toEqual([400]);
+  });
+
+  it('lists the 2.0 Mb/s rung first, or the nearest below it', () => {
+    expect(order(730_000, 2_000_000, 4_500_000, 7_800_000)).toEqual([2_000_000, 730_000, 4_500_000, 7_800_000]);
+    expect(order(730_000, 4_500_000)).toEqual([730_000, 4_500_000]);
+    expect(order(4_500_000)).toEqual([4_500_000]);
+  });
+});
+
+describe('the size at which a picture is shown', () => {
+  const coded = { width: 720, height: 576, sampleAspect: 1, rotation: 0 };
+  it.each([
+    ['square pixels stay', coded, 720, 576],
+    ['wide pixels widen the picture', { ...coded, sampleAspect: 64 / 45 }, 1024, 576],
+    ['narrow pixels heighten it', { ...coded, sampleAspect: 1 / 2 }, 720, 1152],
+    ['a quarter turn swaps the sides', { ...coded, rotation: 90 }, 576, 720],
+    ['half a turn does not', { ...coded, rotation: 180 }, 720, 576],
+    ['a turn comes after the aspect', { ...coded, sampleAspect: 64 / 45, rotation: 270 }, 576, 1024],
+    ['an absurd aspect is not believed', { ...coded, sampleAspect: 1000 }, 720, 576],
+  ])('%s', (_, picture, width, height) => {
+    expect(displaySizeOf(picture)).toEqual({ width, height });
+  });
+});

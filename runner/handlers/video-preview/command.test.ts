@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { Source } from '../../source/examine.ts';
+import { previewCommand } from './command.ts';
+import { previewSize, previewSpan } from './make-preview.ts';
+
+const words = (text: string) => text.split(' ');
+
+const video = {
+  streamIndex: 0,
+  hdr: 'none',
+  fieldOrder: 'progressive',
+  matrix: 'bt601',
+  isFullRange: false,
+} as Source['video'];
+const preview = {
+  source: { path: 'source', video },
+  startSec: 1.5,
+  durationSec: 3,
+  fps: 10,
+  size: { width: 480, height: 270 },
+};
+const input = [
+  ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
+  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+  ...words('-max_pixels 36000000 -ss 1.500000 -t 3.000000 -i source'),
+];
+const scaled =
+  'fps=fps=10:start_time=0,scale=w=480:h=270:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt601,setsar=1,format=rgb24';
+const limits = ['-map', '[out]', '-frames:v', '30', '-fps_mode', 'passthrough'];
+
+describe('the command that makes a preview', () => {
+  it('writes WebP', () => {
+    expect(previewCommand('ffmpeg', { ...preview, format: 'webp', output: 'made/preview.webp' })).toEqual({
+      program: 'ffmpeg',
+      args: [
+        ...input,
+        '-filter_complex',
+        `[0:0]${scaled},format=bgra[out]`,
+        ...limits,
+        ...words('-c:v libwebp_anim -quality 75 -compression_level 4 -loop 0 -f webp'),
+        'made/preview.webp',
+      ],
+    });
+  });
+
+  it('writes GIF with a palette of its own', () => {
+    expect(previewCommand('ffmpeg', { ...preview, format: 'gif', output: 'made/preview.gif' })).toEqual({
+      program: 'ffmpeg',
+      args: [
+        ...input,
+        '-filter_complex',
+        `[0:0]${scaled},split[colours][frames];[colours]palettegen=stats_mode=diff[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[out]`,
+        ...limits,
+        ...words('-c:v gif -loop 0 -f gif'),
+        'made/preview.gif',
+      ],
+    });
+  });
+});
+
+describe('a preview', () => {
+  it.each([
+    [{ width: 1920, height: 1080 }, 480, { width: 480, height: 270 }],
+    [{ width: 1920, height: 1080 }, 481, { width: 480, height: 270 }],
+    [{ width: 1080, height: 1920 }, 480, { width: 480, height: 854 }],
+    [{ width: 321, height: 181 }, 480, { width: 320, height: 180 }],
+  ])('of %o at width %i is %o', (source, width, size) => {
+    expect(previewSize(source, width)).toEqual(size);
+  });
+
+  it.each([
+    ['begins where it was asked to', 60, { start_sec: 10, duration: 3 }, 10],
+    ['moves back when it would pass the end', 60, { start_sec: 58, duration: 3 }, 57],
+    ['moves back from past the end', 60, { start_sec: 500, duration: 3 }, 57],
+    ['begins at the start of what is shorter than itself', 2, { start_sec: 1, duration: 3 }, 0],
+  ])('%s', (_, endSec, options, startSec) => {
+    expect(previewSpan(endSec, options).startSec).toBe(startSec);
+  });
+});

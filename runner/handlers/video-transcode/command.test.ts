@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import type { AudioPlan } from '#domain/media/audio-plan.ts';
+import { gridOf } from '#domain/media/grid.ts';
+import { planLadder } from '#domain/media/ladder.ts';
+import { encodingProfiles } from '#domain/media/profiles.ts';
+import type { Source } from '../../source/examine.ts';
+import { encodeAudioCommand, encodeVideoCommand } from './command.ts';
+
+const words = (text: string) => text.split(' ');
+
+const profile = encodingProfiles.default;
+const video: Source['video'] = {
+  streamIndex: 0,
+  codec: 'h264',
+  width: 960,
+  height: 540,
+  averageRate: { num: 25, den: 1 },
+  rotation: 0,
+  hdr: 'none',
+  pixelFormat: 'yuv420p',
+  isFlaggedInterlaced: false,
+  isFullRange: false,
+  matrix: 'bt601',
+  startSec: 0,
+  endSec: 10,
+  rate: { num: 25, den: 1 },
+  fieldOrder: 'progressive',
+};
+const audio: Source['audio'][number] = {
+  streamIndex: 1,
+  codec: 'aac',
+  channels: 2,
+  sampleRate: 48_000,
+  channelLayout: 'stereo',
+  language: 'eng',
+  title: undefined,
+  isDefault: true,
+  role: null,
+  endSec: 10,
+};
+const guard = [
+  ...words('-protocol_whitelist file -format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+  ...words('-max_pixels 36000000 -i source'),
+];
+const quiet = [
+  '-nostdin',
+  '-hide_banner',
+  '-nostats',
+  '-loglevel',
+  'warning',
+  '-y',
+  '-progress',
+  'pipe:1',
+  '-stats_period',
+  '0.5',
+];
+const mp4 = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'];
+const noMetadata = ['-map_metadata', '-1', '-map_chapters', '-1'];
+
+function encode(more: Partial<Source['video']> = {}, heldFrames = 0) {
+  const source = { path: 'source', video: { ...video, ...more }, audio: [audio] };
+  const rungs = planLadder(source.video, profile).map((track) => ({ track, path: `made/${track.id}.mp4` }));
+  const grid = gridOf(source.video.rate, profile);
+  return encodeVideoCommand('ffmpeg', { source, grid, heldFrames, rungs, profile });
+}
+
+const graphOf = (command: { args: readonly string[] }) => command.args[command.args.indexOf('-filter_complex') + 1];
+
+const x264 = (bitrate: number) => [
+  ...words('-c:v libx264 -preset medium -profile:v high -pix_fmt yuv420p'),
+  ...words(`-crf 23 -maxrate ${bitrate} -bufsize ${2 * bitrate}`),
+  ...words('-g 50 -keyint_min 50 -sc_threshold 0 -flags +cgop'),
+  ...words('-fps_mode passthrough'),
+  ...noMetadata,
+  ...mp4,
+];
+const toStream = (size: string) =>
+  `scale=${size}:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt601:out_color_matrix=bt709:out_range=limited,` +
+  'setsar=1,format=yuv420p,setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited';
+
+describe('the command that encodes video', () => {
+  it('decodes once and writes every rung on one grid', () => {
+    expect(encode()).toEqual({
+      program: 'ffmpeg',
+      args: [
+        ...quiet,
+        ...guard,
+        '-max_error_rate',
+        '0.05',
+        '-filter_complex',
+        `[0:0]fps=fps=25:start_time=0,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
+        ...words('-map [out0]'),
+        ...x264(730_000),
+        'made/r360_h264.mp4',
+        ...words('-map [out1]'),
+        ...x264(2_000_000),
+        'made/r540_h264.mp4',
+        ...words('-map 0:1 -c copy -f null -'),
+      ],
+    });
+  });
+
+  it('makes frames of fields before it sets the rate', () => {
+    expect(graphOf(encode({ fieldOrder: 'bff' }))).toMatch(
+      /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,split=2/,
+    );
+  });
+
+  it('holds the last picture while sound goes on', () => {
+    expect(graphOf(encode({}, 75))).toContain('fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,split=2');
+  });
+
+  it('maps HDR to SDR once, at the size of the largest rung, and PQ unlike HLG', () => {
+    const rest =
+      ',format=gbrpf32le,zscale=p=709,tonemap=tonemap=hable:desat=0,zscale=t=709:m=709:p=709:r=limited,format=yuv420p,split=2';
+    const linear = (transfer: string, peak: number) =>
+      `zscale=w=960:h=540:filter=bicubic:tin=${transfer}:min=2020_ncl:pin=2020:t=linear:npl=${peak}${rest}`;
+    expect(graphOf(encode({ hdr: 'pq', matrix: 'bt2020' }))).toContain(linear('smpte2084', 203));
+    expect(graphOf(encode({ hdr: 'hlg', matrix: 'bt2020' }))).toContain(linear('arib-std-b67', 1000));
+    expect(graphOf(encode({ hdr: 'pq', matrix: 'bt2020' }))).toContain('in_color_matrix=bt709:out_color_matrix=bt709');
+  });
+
+  it('brings full range to limited, and names a rate that has no decimal form', () => {
+    expect(graphOf(encode({ isFullRange: true }))).toContain('in_color_matrix=bt601:in_range=full:out_color_matrix');
+    expect(graphOf(encode({ rate: { num: 30_000, den: 1001 } }))).toContain('fps=fps=30000/1001:');
+  });
+});
+
+describe('the command that encodes audio', () => {
+  const plan: AudioPlan = {
+    id: 'audio_en_aac_2ch',
+    streamIndex: 1,
+    channels: 2,
+    channelLayout: 'stereo',
+    language: 'en',
+    name: 'English',
+    role: 'main',
+    isDefault: true,
+  };
+  const source = { path: 'source', video, audio: [audio] };
+
+  it('makes every track as long as the picture, from time 0 on', () => {
+    const tracks = [{ track: plan, path: 'made/audio/audio_en_aac_2ch.mp4' }];
+    expect(encodeAudioCommand('ffmpeg', { source, tracks, samples: 479_232, profile })).toEqual({
+      program: 'ffmpeg',
+      args: [
+        ...quiet,
+        ...guard,
+        ...words('-map 0:1 -af'),
+        'aresample=48000:async=1:first_pts=0,aformat=sample_fmts=fltp:sample_rates=48000:channel_layouts=stereo,apad=whole_len=479232,atrim=end_sample=479232',
+        ...words('-c:a aac -profile:a aac_low -b:a 128000 -ac 2'),
+        ...noMetadata,
+        ...mp4,
+        'made/audio/audio_en_aac_2ch.mp4',
+        ...words('-map 0:0 -map 0:1 -c copy -f null -'),
+      ],
+    });
+  });
+
+  it('takes the first two of channels that nobody named', () => {
+    const tracks = [{ track: { ...plan, channels: 6, channelLayout: null }, path: 'a.mp4' }];
+    const { args } = encodeAudioCommand('ffmpeg', { source, tracks, samples: 1024, profile });
+    expect(args[args.indexOf('-af') + 1]).toMatch(/^pan=stereo\|c0=c0\|c1=c1,aresample=/);
+  });
+});

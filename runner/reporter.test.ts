@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { parseReport, type Report } from '#domain/runner/report.ts';
+import { createReporter } from './reporter.ts';
+
+function reporterAt(times: { ms: number }) {
+  const reports: Report[] = [];
+  return {
+    reports,
+    reporter: createReporter(
+      (report) => reports.push(report),
+      () => times.ms,
+    ),
+  };
+}
+
+it('reports progress twice a second at most, by a percent at least, and never backwards', () => {
+  const clock = { ms: 1000 };
+  const { reports, reporter } = reporterAt(clock);
+  reporter.phase('encoding');
+  for (const [ms, fraction] of [
+    [1000, 0.1],
+    [1100, 0.2],
+    [1600, 0.3],
+    [2200, 0.305],
+    [2300, 0.2],
+    [2900, 7],
+    [9000, Number.NaN],
+  ] as const) {
+    clock.ms = ms;
+    reporter.progress(fraction);
+  }
+  expect(reports).toEqual([
+    { type: 'phase', phase: 'encoding' },
+    { type: 'progress', phase: 'encoding', fraction: 0.1 },
+    { type: 'progress', phase: 'encoding', fraction: 0.3 },
+    { type: 'progress', phase: 'encoding', fraction: 1 },
+  ]);
+});
+
+it('begins each phase at nothing, and writes what the parent can read', () => {
+  const { reports, reporter } = reporterAt({ ms: 5000 });
+  reporter.phase('encoding');
+  reporter.progress(0.9);
+  reporter.phase('packaging');
+  reporter.warn({ code: 'damaged_frames', message: 'Two frames are damaged.' });
+  reporter.result(null);
+  expect(reports.map((report) => parseReport(JSON.stringify(report)))).toEqual(reports);
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { fieldOrderOf, idetCommand, parseIdet } from './interlacing.ts';
+
+describe('interlacing', () => {
+  it('is looked for in a few frames of a guarded source', () => {
+    expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5 })).toEqual({
+      program: 'ffmpeg',
+      args: [
+        '-nostdin',
+        '-hide_banner',
+        '-nostats',
+        '-loglevel',
+        'warning',
+        '-y',
+        '-protocol_whitelist',
+        'file',
+        '-format_whitelist',
+        'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac',
+        '-max_pixels',
+        '36000000',
+        '-ss',
+        '1.500000',
+        '-i',
+        'source',
+        '-map',
+        '0:2',
+        '-frames:v',
+        '60',
+        '-vf',
+        'idet,metadata=mode=print:file=-',
+        '-f',
+        'null',
+        '-',
+      ],
+    });
+  });
+
+  it('is counted by the last frame that was looked at', () => {
+    const stdout = [
+      'frame:0 pts:0 pts_time:0',
+      'lavfi.idet.multiple.tff=1.00',
+      'lavfi.idet.multiple.bff=0.00',
+      'lavfi.idet.multiple.progressive=0.00',
+      'frame:1 pts:1 pts_time:0.04',
+      'lavfi.idet.multiple.tff=41.00',
+      'lavfi.idet.multiple.bff=11.00',
+      'lavfi.idet.multiple.progressive=9.00',
+    ].join('\n');
+    expect(parseIdet(stdout)).toEqual({ tff: 41, bff: 11, progressive: 9 });
+    expect(parseIdet('')).toEqual({ tff: 0, bff: 0, progressive: 0 });
+  });
+
+  it.each([
+    ['fields of one order throughout', [{ tff: 61, bff: 0, progressive: 0 }], false, 'tff'],
+    ['the other order', [{ tff: 0, bff: 120, progressive: 2 }], true, 'bff'],
+    ['whole frames', [{ tff: 0, bff: 0, progressive: 61 }], false, 'progressive'],
+    ['whole frames with the flag of fields', [{ tff: 0, bff: 0, progressive: 61 }], true, 'progressive'],
+    [
+      'a drawing whose edges look like fields of both orders',
+      [{ tff: 41, bff: 11, progressive: 9 }],
+      false,
+      'progressive',
+    ],
+    [
+      'places that disagree',
+      [
+        { tff: 61, bff: 0, progressive: 0 },
+        { tff: 0, bff: 61, progressive: 0 },
+      ],
+      false,
+      'progressive',
+    ],
+    ['hardly any movement, and no flag', [{ tff: 40, bff: 0, progressive: 20 }], false, 'progressive'],
+    ['hardly any movement, and a flag', [{ tff: 40, bff: 0, progressive: 20 }], true, 'tff'],
+    ['nothing that moves', [{ tff: 0, bff: 0, progressive: 0 }], true, 'progressive'],
+    ['nothing that could be decoded', [], true, 'progressive'],
+  ] as const)('%s: %o, flagged %s, is %s', (_, counts, isFlagged, order) => {
+    expect(fieldOrderOf(counts, isFlagged)).toBe(order);
+  });
+});

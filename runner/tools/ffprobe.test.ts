@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { describeCommand, packetTimesCommand, parsePacketTime } from './ffprobe.ts';
+import { ProgressReader } from './ffmpeg.ts';
+
+const words = (text: string) => text.split(' ');
+
+const look = [
+  ...words('-v error -protocol_whitelist file'),
+  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+  ...words('-probesize 20M -analyzeduration 20M'),
+];
+
+describe('the commands that look at a source', () => {
+  it('read its headers through the guard', () => {
+    expect(describeCommand('ffprobe', 'source')).toEqual({
+      program: 'ffprobe',
+      args: [...look, '-show_format', '-show_streams', '-of', 'json', '-i', 'source'],
+    });
+  });
+
+  it.each([
+    ['from the start', { fromSec: 0, packetsMax: 240 }, ['-read_intervals', '%+#240']],
+    ['from the middle', { fromSec: 45.5, packetsMax: 240 }, ['-read_intervals', '+45.500%+#240']],
+    ['all of them', { fromSec: 0, packetsMax: null }, []],
+  ])('read times of packets %s', (_, interval, expected) => {
+    expect(packetTimesCommand('ffprobe', 'source', { streamIndex: 1, ...interval }).args).toEqual([
+      ...look,
+      '-select_streams',
+      '1',
+      ...expected,
+      ...words('-show_entries packet=pts_time,dts_time,duration_time -of compact=print_section=0 -i source'),
+    ]);
+  });
+
+  it.each([
+    ['pts_time=1.5|dts_time=1.4|duration_time=0.04', { timeSec: 1.5, durationSec: 0.04 }],
+    ['pts_time=N/A|dts_time=1.4|duration_time=N/A', { timeSec: 1.4, durationSec: 0 }],
+    ['pts_time=-0.02|dts_time=N/A|duration_time=0.02|', { timeSec: -0.02, durationSec: 0.02 }],
+    ['pts_time=N/A|dts_time=N/A|duration_time=0.04', null],
+    ['', null],
+  ])('understand %j', (line, time) => {
+    expect(parsePacketTime(line)).toEqual(time);
+  });
+});
+
+describe('progress', () => {
+  it('is read from the lines that ffmpeg writes, and what is no number is passed over', () => {
+    const seconds: number[] = [];
+    const progress = new ProgressReader((sec) => seconds.push(sec));
+    const lines = [
+      'frame=10',
+      'out_time_us=N/A',
+      'progress=continue',
+      'frame=25',
+      'out_time_us=1000000',
+      'out_time=00:00:01.000000',
+    ];
+    for (const line of lines) progress.line(line);
+    expect([progress.frames, seconds]).toEqual([25, [1]]);
+  });
+});
