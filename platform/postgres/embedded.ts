@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
-import { chown, lstat, mkdir, open, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
+import { chown, lstat, mkdir, open, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -146,13 +146,17 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A server's working directory is its data folder. Where that cannot be seen (no /proc), the file is believed. */
+/**
+ * A server has its data folder in its arguments, which root may read of any process (and its working directory only
+ * with a capability that containers do not have). Where they cannot be seen, the file is believed.
+ */
 async function isServerOf(pid: number, data: string): Promise<boolean> {
-  if (process.platform !== 'linux') return true;
   try {
-    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(data));
-  } catch {
-    return false;
+    const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+    const folder = args[args.indexOf('-D') + 1];
+    return folder !== undefined && (await realpath(folder)) === (await realpath(data));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).path?.startsWith('/proc/') === true;
   }
 }
 

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import type { KeyValueStore } from '#platform/key-value/key-value-store.ts';
+import { openRedisKeyValueStore } from '#platform/key-value/redis-key-value-store.ts';
+import { openTableKeyValueStore } from '#platform/key-value/table-key-value-store.ts';
+import { migrate, openDatabase } from '#platform/postgres/database.ts';
+import { emptyDatabase } from '../support/databases.ts';
+import { type Line, openLine } from './queue-outage.ts';
+
+interface Opened {
+  store: KeyValueStore;
+  close(): Promise<void>;
+}
+
+const kinds = {
+  redis: {
+    serverUrl: () => inject('redis')?.url,
+    newPlace: () => Promise.resolve({ url: inject('redis')?.url ?? '', drop: () => Promise.resolve() }),
+    open(url: string): Opened {
+      const store = openRedisKeyValueStore({ url });
+      return { store, close: () => store.close() };
+    },
+  },
+  table: {
+    serverUrl: () => inject('postgres')?.url,
+    async newPlace() {
+      const place = await emptyDatabase();
+      const database = openDatabase(place.url);
+      await migrate(database);
+      await database.close();
+      return place;
+    },
+    open(url: string): Opened {
+      const database = openDatabase(url);
+      const store = openTableKeyValueStore(database);
+      return {
+        store,
+        async close() {
+          await store.close();
+          await database.close();
+        },
+      };
+    },
+  },
+};
+
+describe.each(['redis', 'table'] as const)('the key-value store on %s', (kind) => {
+  describe.skipIf(kinds[kind].serverUrl() === undefined)('with a real server', () => {
+    let place: { url: string; drop(): Promise<void> };
+    let opened: Opened[];
+    let stores: KeyValueStore[];
+
+    beforeAll(async () => {
+      place = await kinds[kind].newPlace();
+      opened = [kinds[kind].open(place.url), kinds[kind].open(place.url)];
+      stores = opened.map(({ store }) => store);
+    });
+    afterAll(async () => {
+      await Promise.all(opened.map((one) => one.close()));
+      await place.drop();
+    });
+    const first = () => stores[0] as KeyValueStore;
+
+    test('hits of a window are counted, and the window ends when it began plus its length', async () => {
+      const bucket = randomUUID();
+      expect(await first().hit(bucket, 60_000)).toEqual({ count: 1, resetMs: expect.closeTo(60_000, -3) as number });
+      await sleep(300);
+      const second = await first().hit(bucket, 60_000);
+      expect(second.count).toBe(2);
+      expect(second.resetMs).toBeLessThanOrEqual(59_750);
+      expect(second.resetMs).toBeGreaterThan(58_000);
+    });
+
+    test('buckets are apart, and so are values of the same name', async () => {
+      const bucket = randomUUID();
+      await first().hit(bucket, 60_000);
+      await first().set(bucket, 'value', 60_000);
+      expect((await first().hit(bucket, 60_000)).count).toBe(2);
+      expect((await first().hit(randomUUID(), 60_000)).count).toBe(1);
+      expect(await first().get(bucket)).toBe('value');
+    });
+
+    test('of 200 hits at once from several processes each is counted once', async () => {
+      const bucket = randomUUID();
+      const counts = await Promise.all(
+        Array.from({ length: 200 }, async (_, i) => (await (stores[i % 2] as KeyValueStore).hit(bucket, 60_000)).count),
+      );
+      expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
+    });
+
+    test('a window that is over begins anew', async () => {
+      const bucket = randomUUID();
+      await first().hit(bucket, 150);
+      expect((await first().hit(bucket, 150)).count).toBe(2);
+      await sleep(200);
+      const again = await first().hit(bucket, 150);
+      expect(again.count).toBe(1);
+      expect(again.resetMs).toBeGreaterThan(50);
+    });
+
+    test('a value is there until its time is over, the last one set wins', async () => {
+      const key = randomUUID();
+      expect(await first().get(key)).toBeNull();
+      await first().set(key, 'one', 60_000);
+      await first().set(key, 'zwei …', 200);
+      expect(await stores[1]?.get(key)).toBe('zwei …');
+      await sleep(250);
+      expect(await first().get(key)).toBeNull();
+    });
+
+    test('what was opened answers at once, without waiting for a connection to be made first', async () => {
+      const fresh = kinds[kind].open(place.url);
+      const answers = await Promise.all([
+        fresh.store.ping(),
+        fresh.store.get('x'),
+        fresh.store.hit(randomUUID(), 1000),
+      ]);
+      expect(answers[2].count).toBe(1);
+      await fresh.close();
+    });
+
+    test('while the server is away calls fail soon, and afterwards they work again by themselves', async () => {
+      const line: Line = await openLine(place.url);
+      const far = kinds[kind].open(line.url);
+      try {
+        await far.store.ping();
+        await line.cut();
+        for (let i = 0; i < 5; i++) {
+          const startedAt = performance.now();
+          await expect(far.store.hit('b', 1_000)).rejects.toThrow(Error);
+          expect(performance.now() - startedAt).toBeLessThan(2_000);
+        }
+        await line.mend();
+        await expect.poll(() => far.store.ping().then(() => 'up'), { timeout: 10_000 }).toBe('up');
+      } finally {
+        await far.close();
+        await line.close();
+      }
+    });
+  });
+});

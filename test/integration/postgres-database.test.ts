@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { type Database, migrate, openDatabase } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { emptyDatabase, type TestDatabase } from '../support/databases.ts';
+import { newJob } from './postgres-fixtures.ts';
+import { type Line, openLine } from './queue-outage.ts';
+
+describe.skipIf(!inject('postgres'))('the database', () => {
+  let testDatabase: TestDatabase;
+  let line: Line;
+  let database: Database;
+
+  beforeEach(async () => {
+    testDatabase = await emptyDatabase();
+    line = await openLine(testDatabase.url);
+    database = openDatabase(line.url, { maxConnections: 3 });
+  });
+  afterEach(async () => {
+    await database.close();
+    await line.close();
+    await testDatabase.drop();
+  });
+
+  const killConnections = async () => {
+    const killer = openDatabase(testDatabase.url, { maxConnections: 1 });
+    await killer.pool.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await killer.close();
+  };
+
+  test('migrations that start at once in many processes are applied once', async () => {
+    const others = Array.from({ length: 5 }, () => openDatabase(testDatabase.url));
+    await Promise.all([database, ...others].map(migrate));
+    await migrate(database);
+    const { rows } = await database.pool.query<{ name: string }>('select name from schema_migrations order by name');
+    expect(rows.map(({ name }) => name)[0]).toBe('0001-jobs.sql');
+    expect(rows.length).toBeGreaterThan(3);
+    await Promise.all(others.map((other) => other.close()));
+  });
+
+  test('migrations leave those of a newer version alone', async () => {
+    await migrate(database);
+    await database.pool.query(`insert into schema_migrations (name) values ('9999-later.sql')`);
+    await migrate(database);
+  });
+
+  test('a transaction is committed whole or not at all', async () => {
+    await database.pool.query('create table t (n int)');
+    const add = (n: number, fails: boolean) =>
+      database.transaction(async (client) => {
+        await client.query('insert into t values ($1)', [n]);
+        if (fails) throw new Error('on purpose');
+        return n;
+      });
+    expect(await add(1, false)).toBe(1);
+    await expect(add(2, true)).rejects.toThrow('on purpose');
+    expect((await database.pool.query('select n from t')).rows).toEqual([{ n: 1 }]);
+    expect([database.pool.idleCount, database.pool.waitingCount]).toEqual([database.pool.totalCount, 0]);
+  });
+
+  test('a connection that breaks while idle is replaced', async () => {
+    await database.ping();
+    await killConnections();
+    await sleep(50);
+    await database.ping();
+  });
+
+  test('a connection that breaks between two queries of a transaction fails that transaction alone', async () => {
+    const broken = database.transaction(async (client) => {
+      await client.query('select 1');
+      await killConnections();
+      await sleep(50);
+      await client.query('select 1');
+    });
+    await expect(broken).rejects.toThrow(Error);
+    await database.ping();
+  });
+
+  test('a server that is away is told at once, and is found when it is back', async () => {
+    await database.ping();
+    await line.cut();
+    await expect(database.ping()).rejects.toThrow(Error);
+    await line.mend();
+    await database.ping();
+  });
+
+  test('a ping is given up when its signal aborts, and holds no connection after it', async () => {
+    await database.ping();
+    line.freeze();
+    for (let i = 0; i < 5; i++) {
+      const startedAt = performance.now();
+      await expect(database.ping(AbortSignal.timeout(200))).rejects.toThrow('timeout');
+      expect(performance.now() - startedAt).toBeLessThan(600);
+    }
+    await line.mend();
+    await expect.poll(() => database.ping(AbortSignal.timeout(500)).then(() => 'up'), { timeout: 10_000 }).toBe('up');
+    expect(database.pool.waitingCount).toBe(0);
+    await expect(database.ping(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  });
+
+  test('connections that fall silent are replaced before half a minute is over', async () => {
+    await migrate(database);
+    const jobs = new JobStore(database);
+    await jobs.find(randomUUID());
+    line.stall();
+    await expect(jobs.find(randomUUID())).rejects.toThrow(Error);
+    expect((await jobs.insertOrFind(newJob())).isNew).toBe(true);
+  });
+});
