@@ -24,6 +24,7 @@ type RetryDependencies = Pick<ApiDependencies, 'jobs' | 'queue' | 'source' | 'co
 export async function retryJob(d: RetryDependencies, jobId: string, trace: TraceContext | null): Promise<Job[]> {
   const failed = await d.jobs.find(jobId);
   if (failed === null) throw reasons.not_found;
+  // The store decides this under the row's lock; here it only spares the look at the source.
   if (failed.status !== 'failed') throw reasons.not_failed;
   const source = await preflightAgain(d, failed);
   const outcome = await d.jobs.createRetries({

@@ -164,10 +164,14 @@ describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`'
 
   it('100 equal submissions at once make one row and one ticket', async () => {
     const submission = thumbnail();
+    const before = (await api.d.queue.depth()).default.pending;
     const answers = await Promise.all(Array.from({ length: 100 }, () => api.submit(submission)));
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(99);
     expect(new Set(answers.map(({ json }) => json.job_id)).size).toBe(1);
+    expect((await api.d.queue.depth()).default.pending).toBe(before + 1);
+    const { rows } = await api.d.database.pool.query('select 1 from jobs where hash = $1', [submission.hash]);
+    expect(rows).toHaveLength(1);
   });
 });
 
