@@ -1,0 +1,156 @@
+import sharp, { type Sharp } from 'sharp';
+import { afterAll, describe, expect, it } from 'vitest';
+import { removeRigs, run, runnerRig } from '../support/runner.ts';
+
+// image:thumbnail on the real sharp; all three steps in one process, as both executors run it.
+
+afterAll(removeRigs);
+
+type Colour = { r: number; g: number; b: number };
+const red = { r: 220, g: 20, b: 20 };
+const green = { r: 20, g: 200, b: 20 };
+const blue = { r: 20, g: 20, b: 220 };
+const white = { r: 250, g: 250, b: 250 };
+
+/** Four quarters: red and green above, blue and white below. */
+function quarters(width: number, height: number): Sharp {
+  const quarter = (colour: Colour, left: number, top: number) => ({
+    input: { create: { width: width / 2, height: height / 2, channels: 3 as const, background: colour } },
+    left,
+    top,
+  });
+  return sharp({ create: { width, height, channels: 3, background: red } }).composite([
+    quarter(green, width / 2, 0),
+    quarter(blue, 0, height / 2),
+    quarter(white, width / 2, height / 2),
+  ]);
+}
+
+/** The quarter that the colour at a place belongs to. */
+async function colourOf(path: string, x: number, y: number): Promise<string> {
+  const { data, info } = await sharp(path).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  const at = (Math.floor(y * info.height) * info.width + Math.floor(x * info.width)) * info.channels;
+  const [r = 0, g = 0, b = 0] = data.subarray(at, at + 3);
+  const named = { red, green, blue, white };
+  const distance = (c: Colour) => Math.abs(c.r - r) + Math.abs(c.g - g) + Math.abs(c.b - b);
+  const nearest = Object.entries(named).toSorted(([, c], [, d]) => distance(c) - distance(d))[0];
+  return nearest !== undefined && distance(nearest[1]) < 60 ? nearest[0] : `${r},${g},${b}`;
+}
+
+describe('image:thumbnail', () => {
+  it('writes one webp of 300 pixels, unless told otherwise', async () => {
+    const rig = await runnerRig('image:thumbnail', { content: await quarters(800, 600).png().toBuffer() });
+    expect(await run(rig, ['all'])).toMatchObject({ exitCode: 0, error: null });
+    const manifest = await rig.manifest();
+    const key = manifest?.results.key ?? '';
+    expect(key).toMatch(/^images\/[0-9a-f]{2}\/clip-1\/[0-9a-f]{16}\/thumb\.webp$/);
+    const { format, width, height, size } = await sharp(rig.at(key)).metadata();
+    expect([format, width, height]).toEqual(['webp', 300, 225]);
+    expect(manifest?.results.outputs).toEqual([
+      { variant: 'thumb', key, width: 300, height: 225, format: 'webp', size: manifest?.objects[0]?.size },
+    ]);
+    expect(size ?? manifest?.objects[0]?.size).toBe(manifest?.objects[0]?.size);
+  });
+
+  it('turns a photo of EXIF orientation 6 upright in every output, and strips its metadata', async () => {
+    // Stored lying on its side: what is shown at the top left is stored at the bottom left.
+    const content = await quarters(400, 300).withMetadata({ orientation: 6 }).jpeg({ quality: 95 }).toBuffer();
+    const outputs = [
+      { variant: 'small', width: 60, format: 'avif' },
+      { variant: 'large', width: 240, format: 'jpg' },
+      { variant: 'middle', width: 120, format: 'png' },
+      { variant: 'huge', width: 5000, format: 'webp' },
+    ];
+    const rig = await runnerRig('image:thumbnail', { content }, { outputs });
+    await run(rig, ['all']);
+    const made = (await rig.manifest())?.results.outputs ?? [];
+    expect(made.map(({ variant, width, height }) => [variant, width, height])).toEqual([
+      ['small', 60, 80],
+      ['large', 240, 320],
+      ['middle', 120, 160],
+      // Never enlarged: upright the source is 300 wide.
+      ['huge', 300, 400],
+    ]);
+    for (const { key, width, height } of made) {
+      const metadata = await sharp(rig.at(key)).metadata();
+      expect([metadata.width, metadata.height, metadata.orientation]).toEqual([width, height, undefined]);
+      expect(metadata.exif).toBeUndefined();
+      const corners = [
+        [0.2, 0.2],
+        [0.8, 0.2],
+        [0.2, 0.8],
+        [0.8, 0.8],
+      ] as const;
+      const colours = [];
+      for (const [x, y] of corners) colours.push(await colourOf(rig.at(key), x, y));
+      expect(colours).toEqual(['blue', 'red', 'white', 'green']);
+    }
+  });
+
+  it('takes the first frame of an animation, and puts white behind what a JPEG cannot show through', async () => {
+    const frame = (background: Colour) =>
+      sharp({ create: { width: 64, height: 64, channels: 3, background } })
+        .png()
+        .toBuffer();
+    const animation = await sharp([await frame(green), await frame(blue)], { join: { animated: true } })
+      .gif()
+      .toBuffer();
+    const animated = await runnerRig('image:thumbnail', { content: animation });
+    await run(animated, ['all']);
+    expect(await colourOf(animated.at((await animated.manifest())?.results.key ?? ''), 0.5, 0.5)).toBe('green');
+
+    const clear = { r: 0, g: 0, b: 0, alpha: 0 };
+    const content = await sharp({ create: { width: 64, height: 64, channels: 4, background: clear } })
+      .png()
+      .toBuffer();
+    const see = await runnerRig(
+      'image:thumbnail',
+      { content },
+      { outputs: [{ variant: 'a', width: 64, format: 'jpg' }] },
+    );
+    await run(see, ['all']);
+    expect(await colourOf(see.at((await see.manifest())?.results.key ?? ''), 0.5, 0.5)).toBe('white');
+  });
+
+  it.each([
+    ['text', Buffer.from('not a picture at all'), 'unsupported_media'],
+    ['SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'), 'unsupported_media'],
+    ['nothing', Buffer.alloc(0), 'unsupported_media'],
+    ['a JPEG that is cut off', null, 'corrupt_input'],
+    ['a header alone', Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16]), 'corrupt_input'],
+  ])('refuses %s and says why', async (_, given, code) => {
+    const whole = await quarters(400, 300).jpeg().toBuffer();
+    const rig = await runnerRig('image:thumbnail', { content: given ?? whole.subarray(0, whole.length / 2) });
+    const outcome = await run(rig, ['all']);
+    expect([outcome.exitCode, outcome.error?.code, outcome.error?.retryable]).toEqual([10, code, false]);
+    expect(await rig.keys()).toEqual([]);
+  });
+
+  it('refuses more than 100 megapixels from the header, before it decodes', async () => {
+    const background = { r: 0, g: 0, b: 0 };
+    const content = await sharp({
+      create: { width: 12_000, height: 9000, channels: 3, background },
+      limitInputPixels: false,
+    })
+      .toColourspace('b-w')
+      .png({ compressionLevel: 1 })
+      .toBuffer();
+    const rig = await runnerRig('image:thumbnail', { content });
+    expect(await run(rig, ['all'])).toMatchObject({ exitCode: 10, error: { code: 'limit_exceeded' } });
+  });
+
+  it('says that a source is not there, and that it changed', async () => {
+    const rig = await runnerRig('image:thumbnail', { content: await quarters(40, 30).png().toBuffer() });
+    const changed = JSON.parse(rig.task) as { source: Record<string, unknown> };
+    changed.source['size'] = 3;
+    expect(await run({ ...rig, task: JSON.stringify(changed) }, ['fetch'])).toMatchObject({
+      exitCode: 10,
+      error: { code: 'source_changed' },
+    });
+    changed.source['key'] = 'elsewhere';
+    expect(await run({ ...rig, task: JSON.stringify(changed) }, ['fetch'])).toMatchObject({
+      exitCode: 10,
+      error: { code: 'source_not_found' },
+    });
+  });
+});

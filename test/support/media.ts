@@ -1,0 +1,161 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import { findProgram, type ToolName } from '#platform/commands/find-program.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
+
+// Small media for tests, made by ffmpeg when first asked for and kept in the temporary folder; and what ffprobe and
+// ffmpeg say of what came out.
+
+const samplesDir = join(tmpdir(), `reelwright-samples-${process.getuid?.() ?? 0}`);
+
+/** Runs a tool to its end; its stdout. */
+export async function runTool(tool: ToolName, args: readonly string[], cwd?: string): Promise<string> {
+  const command = { program: findProgram(tool, process.env), args };
+  const outcome = await runCommand(command, {
+    timeoutMs: 120_000,
+    env: { PATH: process.env['PATH'] ?? '' },
+    cwd,
+    stdoutBytesMax: 64 * 1024 * 1024,
+  });
+  if (outcome.exitCode !== 0) throw new Error(`${tool} ${args.join(' ')}: ${outcome.stderrTail}`);
+  return outcome.stdout;
+}
+
+/** Whether a tool is on this machine. */
+export function hasTool(tool: ToolName): boolean {
+  try {
+    findProgram(tool, process.env);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The path of a file that `make` wrote once; made anew when `recipe` changes. */
+async function cached(name: string, recipe: string, make: (path: string) => Promise<void>): Promise<string> {
+  const digest = createHash('sha256').update(recipe).digest('hex').slice(0, 12);
+  const path = join(samplesDir, `${name.slice(0, -extname(name).length)}-${digest}${extname(name)}`);
+  if ((await stat(path).catch(() => null)) !== null) return path;
+  await mkdir(samplesDir, { recursive: true });
+  // Test files run side by side: each makes its own and puts it in place whole.
+  const unfinished = join(samplesDir, `${randomUUID()}${extname(name)}`);
+  try {
+    await make(unfinished);
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+  return path;
+}
+
+/** A file that ffmpeg writes; `args` without the output. The name's extension is the container. */
+export function sample(name: string, args: string): Promise<string> {
+  return cached(name, args, async (path) => {
+    await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args.split(' '), path]);
+  });
+}
+
+/** A file made from another. */
+export function changedSample(name: string, from: string, change: (bytes: Buffer) => Buffer): Promise<string> {
+  return cached(name, `${from} ${change.toString()}`, async (path) => {
+    await writeFile(path, change(await readFile(from)));
+  });
+}
+
+/** Turns an MP4 a quarter clockwise by the matrix of its first track, as phones do; works with every ffmpeg. */
+export function rotatedMp4(bytes: Buffer): Buffer {
+  const turned = Buffer.from(bytes);
+  const type = turned.indexOf('tkhd', 0, 'latin1');
+  // ISO 14496-12, section 8.3.2: version 0 has 40 bytes between the type and the matrix.
+  const matrix = [0, 0x1_0000, 0, -0x1_0000, 0, 0, 0, 0, 0x4000_0000];
+  for (const [index, value] of matrix.entries()) turned.writeInt32BE(value, type + 44 + 4 * index);
+  return turned;
+}
+
+export interface ProbedStream {
+  readonly codec_type: string;
+  readonly codec_name: string;
+  readonly profile: string;
+  readonly width: number;
+  readonly height: number;
+  readonly pix_fmt: string;
+  readonly r_frame_rate: string;
+  readonly sample_aspect_ratio: string;
+  readonly field_order: string;
+  readonly color_space: string;
+  readonly color_transfer: string;
+  readonly color_primaries: string;
+  readonly color_range: string;
+  readonly start_time: string;
+  readonly channels: number;
+  readonly sample_rate: string;
+  readonly nb_read_packets: string;
+  readonly side_data_list?: readonly { readonly side_data_type: string }[];
+}
+
+/** The streams of a file, with their packets counted. */
+export async function probeStreams(path: string): Promise<ProbedStream[]> {
+  const args = ['-v', 'error', '-count_packets', '-show_streams', '-of', 'json', path];
+  return (JSON.parse(await runTool('ffprobe', args)) as { streams: ProbedStream[] }).streams;
+}
+
+/** Presentation times of a file's first stream, in order, in seconds. */
+export async function packetTimes(path: string): Promise<number[]> {
+  const args = ['-v', 'error', '-select_streams', '0', '-show_entries', 'packet=pts_time', '-of', 'csv=p=0', path];
+  const times = (await runTool('ffprobe', args)).split('\n').map(Number.parseFloat);
+  return times.filter(Number.isFinite).toSorted((a, b) => a - b);
+}
+
+/**
+ * How alike two videos, or pictures, are: 1 for equal.
+ *
+ * @param filters applied to the reference, for its scale and its cut
+ */
+export async function similarity(path: string, reference: string, filters = 'null'): Promise<number> {
+  const graph = `[1:v]${filters},format=yuv420p[r];[0:v]format=yuv420p[a];[a][r]ssim=stats_file=-`;
+  const args = ['-v', 'error', '-nostdin', '-i', path, '-i', reference, '-lavfi', graph, '-f', 'null', '-'];
+  const all = [...(await runTool('ffmpeg', args)).matchAll(/All:([\d.]+)/g)].map((match) => Number(match[1]));
+  if (all.length === 0) throw new Error('no frame was compared');
+  return all.reduce((sum, value) => sum + value, 0) / all.length;
+}
+
+/** The average colour of a part of a picture or of a video's frame at `atSec`, `[red, green, blue]`. */
+export async function colourAt(path: string, crop: string, atSec = 0): Promise<[number, number, number]> {
+  const program = findProgram('ffmpeg', process.env);
+  const args = ['-v', 'error', '-nostdin', '-ss', String(atSec), '-i', path, '-frames:v', '1'];
+  const filters = ['-vf', `crop=${crop},scale=1:1:flags=area,format=rgb24`, '-f', 'rawvideo'];
+  const out = join(samplesDir, `${randomUUID()}.rgb`);
+  await mkdir(samplesDir, { recursive: true });
+  try {
+    const outcome = await runCommand({ program, args: [...args, ...filters, out] }, { timeoutMs: 30_000 });
+    if (outcome.exitCode !== 0) throw new Error(outcome.stderrTail);
+    const [red = 0, green = 0, blue = 0] = await readFile(out);
+    return [red, green, blue];
+  } finally {
+    await rm(out, { force: true });
+  }
+}
+
+/** Decrypts a CMAF track with the packager, as ffmpeg 5 cannot (cbcs). */
+export async function decrypt(
+  input: string,
+  output: string,
+  key: { kid: string; key: string },
+  kind: string,
+): Promise<void> {
+  const descriptor = `in=${input},stream=${kind},output=${output}`;
+  const keys = `label=:key_id=${key.kid}:key=${key.key}`;
+  await runTool('packager', [descriptor, '--enable_raw_key_decryption', '--keys', keys]);
+}
+
+/** The type of the first coded slice of a clear H.264 segment: 5 is an IDR. */
+export function firstSliceType(segment: Buffer): number | null {
+  const mdat = segment.indexOf('mdat', 0, 'latin1');
+  for (let at = mdat + 4; at + 5 <= segment.length; at += 4 + segment.readUInt32BE(at)) {
+    const type = (segment[at + 4] ?? 0) & 0x1f;
+    if (type >= 1 && type <= 5) return type;
+  }
+  return null;
+}
