@@ -54,14 +54,14 @@ export function listMap(...keys: readonly string[]): Record<string, unknown> {
   return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys };
 }
 
-const time = z.iso.datetime();
+/** A moment, as RFC 3339 has it. */
+export const timeSchema = z.iso.datetime();
 
-/** A standard condition (`metav1.Condition`). */
-export const conditionSchema = z.strictObject({
+const conditionSchema = z.strictObject({
   type: z.string().max(316),
   status: z.enum(['True', 'False', 'Unknown']),
   observedGeneration: z.int().min(0).optional(),
-  lastTransitionTime: time,
+  lastTransitionTime: timeSchema,
   reason: z
     .string()
     .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
@@ -69,10 +69,8 @@ export const conditionSchema = z.strictObject({
     .describe('Why, in one UpperCamelCase word.'),
   message: z.string().max(32_768).describe('For people.'),
 });
+/** A standard condition (`metav1.Condition`). */
 export type Condition = z.infer<typeof conditionSchema>;
 
 /** Conditions by type. */
 export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap('type'));
-
-/** A moment, as RFC 3339 has it. */
-export const timeSchema = time;

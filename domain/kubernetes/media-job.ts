@@ -34,10 +34,12 @@ export const mediaJobPhases = [
   'failed',
   'cancelled',
 ] as const;
+/** One of them. */
 export type MediaJobPhase = (typeof mediaJobPhases)[number];
 
 /** The conditions of a MediaJob; the first two end it. */
 export const mediaJobConditionTypes = ['Complete', 'Failed', 'Suspended', 'Progressing', 'Published'] as const;
+/** One of them. */
 export type MediaJobConditionType = (typeof mediaJobConditionTypes)[number];
 
 /** `options` as they may be given: those of one type, all optional. */

@@ -1,15 +1,6 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  kubeConfigCredentials,
-  kubeConfigFileCredentials,
-  serviceAccountCredentials,
-} from '#platform/kubernetes/credentials.ts';
-import { hasReason, isExpired, KubeError } from '#platform/kubernetes/errors.ts';
-import { jobs, type Wire } from '#platform/kubernetes/objects.ts';
+import { hasReason, isExpired } from '#platform/kubernetes/errors.ts';
+import { jobs, pods, type Wire } from '#platform/kubernetes/objects.ts';
 import type { V1Job } from '@kubernetes/client-node';
 import { adminCredentials, clientFor, newNamespace, server } from './support/cluster.ts';
 import { configMaps, namespaces } from './support/kinds.ts';
@@ -122,6 +113,19 @@ describe('server-side apply', () => {
   });
 });
 
+test('the status of a Pod is written as a kubelet would', async () => {
+  const client = clientFor();
+  const namespace = await newNamespace(client);
+  const metadata = { name: 'a', namespace };
+  await client.create(pods, { metadata, spec: { containers: [{ name: 'x', image: 'x' }] } });
+  const conditions = [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }];
+  await client.mergePatch(pods, metadata, { status: { phase: 'Failed', conditions } }, { subresource: 'status' });
+  const pod = await client.get(pods, metadata);
+  expect(pod.status).toMatchObject({ phase: 'Failed', conditions });
+  // Times are text on the wire, whatever client-node's classes say.
+  expect(typeof pod.metadata?.creationTimestamp).toBe('string');
+});
+
 describe('pages', () => {
   test('a list of more than 500 objects comes in pages that hold each object once', async () => {
     const client = clientFor();
@@ -225,71 +229,6 @@ describe('watch', () => {
   });
 });
 
-describe('credentials', () => {
-  test('a token file is read again once its token is refused', async () => {
-    const folder = await tempFolder();
-    const tokenFile = join(folder, 'token');
-    await writeFile(tokenFile, `${server.adminToken}\n`);
-    const user = { authProvider: { name: 'tokenFile', config: { tokenFile } } };
-    const client = clientFor(adminCredentials(server.url, user));
-    await client.list(namespaces);
-    await writeFile(tokenFile, 'revoked\n');
-    // The old token is still good, so nothing asks for another: a client of a revoked one is what must recover.
-    const late = clientFor(adminCredentials(server.url, user));
-    await expect(late.list(namespaces)).rejects.toMatchObject({ status: 401 });
-    await writeFile(tokenFile, `${server.adminToken}\n`);
-    await late.list(namespaces);
-  });
-
-  test('an exec plugin is asked for a token, once for many requests', async () => {
-    const folder = await tempFolder();
-    const plugin = join(folder, 'plugin');
-    await writeFile(
-      plugin,
-      `#!/bin/sh
-echo asked >> ${folder}/calls
-echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"${server.adminToken}"}}'
-`,
-    );
-    await chmod(plugin, 0o755);
-    const client = clientFor(
-      adminCredentials(server.url, {
-        exec: { apiVersion: 'client.authentication.k8s.io/v1', command: plugin, args: [], env: [] },
-      }),
-    );
-    await Promise.all(Array.from({ length: 20 }, () => client.list(namespaces, { limit: 1 })));
-    expect(await readFile(join(folder, 'calls'), 'utf8')).toBe('asked\n');
-  });
-
-  test("a pod's service account folder lets in", async () => {
-    const folder = await tempFolder();
-    await Promise.all([
-      writeFile(join(folder, 'token'), `${server.adminToken}\n`),
-      writeFile(join(folder, 'ca.crt'), server.caCert),
-    ]);
-    const { hostname: host, port } = new URL(server.url);
-    await clientFor(serviceAccountCredentials({ host, port, folder })).list(namespaces);
-  });
-
-  test('a kubeconfig file lets in, and one without its context is refused', async () => {
-    await clientFor(await kubeConfigFileCredentials(server.kubeconfigPath)).list(namespaces);
-    expect(() => kubeConfigCredentials(new KubeConfig())).toThrow('names no cluster');
-  });
-
-  test('a server with a certificate of an unknown authority is Unreachable', async () => {
-    const config = new KubeConfig();
-    config.loadFromClusterAndUser(
-      { name: 'test', server: server.url, skipTLSVerify: false },
-      { name: 'test', token: server.adminToken },
-    );
-    const error = await clientFor(kubeConfigCredentials(config))
-      .list(namespaces)
-      .catch((e: unknown) => e);
-    expect(error).toBeInstanceOf(KubeError);
-    expect(error).toMatchObject({ status: 0, reason: 'Unreachable' });
-  });
-});
-
 test('a guard that throws keeps a write from leaving, and reads pass it', async () => {
   const client = clientFor();
   const namespace = await newNamespace(client);
@@ -313,10 +252,4 @@ async function makeMany(client: ReturnType<typeof clientFor>, namespace: string,
       client.create(configMaps, { metadata: { name: `${prefix}-${i}`, namespace } }),
     ),
   );
-}
-
-async function tempFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelwright-k8s-test-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
@@ -250,4 +251,11 @@ describe('a MediaJob', () => {
       expect((await client.mergePatch(mediaJobs, metadata, { spec: change })).spec).toMatchObject(change);
     }
   });
+});
+
+test.each(['mediajob', 'runnerpool'])('the example at the head of docs/crds/%s.md is taken', async (page) => {
+  const { namespace } = await place();
+  const text = await readFile(`docs/crds/${page}.md`, 'utf8');
+  const example = /```yaml\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
+  expect(await kubectl(server, ['apply', '-n', namespace, '-f', '-'], example)).toMatch(/created\n$/);
 });

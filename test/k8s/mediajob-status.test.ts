@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
+import type { Condition } from '#domain/kubernetes/custom-resource.ts';
+import type { MediaJobConditionType, MediaJobPhase, MediaJobSpec } from '#domain/kubernetes/media-job.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
 import { kubectl } from './support/api-server.ts';
 import { clientFor, newNamespace, server } from './support/cluster.ts';
@@ -30,7 +31,7 @@ const named = (field: string) => ({
 
 describe('the status of a MediaJob', () => {
   const now = '2026-01-01T00:00:00Z';
-  const condition = (type: string, status = 'True') => ({
+  const condition = (type: MediaJobConditionType, status: Condition['status'] = 'True'): Condition => ({
     type,
     status,
     reason: 'Test',
@@ -45,8 +46,8 @@ describe('the status of a MediaJob', () => {
     expect(made.status).toBeUndefined();
   });
 
-  test.each(['Complete', 'Failed'])('cannot take %s back in any way', async (type) => {
-    const phase = type === 'Complete' ? 'completed' : 'failed';
+  test.each(['Complete', 'Failed'] as const)('cannot take %s back in any way', async (type) => {
+    const phase: MediaJobPhase = type === 'Complete' ? 'completed' : 'failed';
     const { client, metadata, patch } = await withStatus({
       phase,
       conditions: [condition(type), condition('Progressing', 'False')],
