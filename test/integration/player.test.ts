@@ -1,14 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
-import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
-import { getJob, submitJob, waitForJob } from '../../demo/jobs.ts';
-import { makeSample, videoCommand } from '../../demo/sample.ts';
-import { choosePort, type Service, startService } from '../../demo/service.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
+import { checkEncryptedStream } from '../../demo/check.ts';
+import { getJob } from '../../demo/jobs.ts';
 import {
   chromiumPath,
   differenceOf,
@@ -22,25 +19,80 @@ import {
   type WatchedPage,
 } from '../support/browser.ts';
 
-// The player page in a real Chromium, on streams that the whole line has made: the service as a user starts it, on the
-// embedded parts, with a short video in two rungs and two languages, once encrypted and once clear.
+import { clear, encrypted, makeStreams, startForger, type Streams } from './player-streams.ts';
 
-const checkout = resolve(import.meta.dirname, '../..');
-const signal = new AbortController().signal;
-const encrypted = 'player-encrypted';
-const clear = 'player-clear';
+// What came out of the whole line, as players meet it: decrypted by a program, and played by the page in a browser.
 
-let folder: string;
-let secrets: Secrets;
-let service: Service;
-let browser: Browser;
-let encryptedJobId: string;
+let streams: Streams;
 
-function tokenFor(hash: string, { lifetimeSec = 600, secret = secrets.values.KEY_TOKEN_SECRET } = {}): string {
+beforeAll(async () => {
+  streams = await makeStreams();
+}, 300_000);
+
+afterAll(() => streams?.stop());
+
+function tokenFor(hash: string, { lifetimeSec = 600, secret = streams.secrets.values.KEY_TOKEN_SECRET } = {}): string {
   return signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + lifetimeSec }, secret);
 }
 
-function address(fragment: Record<string, string>, baseUrl = service.baseUrl): string {
+describe('the encrypted stream, fetched as a player would', () => {
+  const { signal } = new AbortController();
+  const tools = { ffmpeg: findProgram('ffmpeg', process.env), packager: findProgram('packager', process.env) };
+
+  /** Fetches, decrypts and decodes the stream from a server that answers as the service does, but for `change`. */
+  async function check(name: string, change = (_path: string, bytes: Buffer) => bytes) {
+    const forger = await startForger(streams.service.baseUrl, change);
+    onTestFinished(() => forger.stop());
+    const { results } = streams.job;
+    const encryption = { ...results.encryption!, key_endpoint: `${forger.baseUrl}/api/key/${encrypted}` };
+    return await checkEncryptedStream({
+      baseUrl: forger.baseUrl,
+      hash: encrypted,
+      token: tokenFor(encrypted),
+      results: { ...results, encryption },
+      tools,
+      workDir: join(streams.folder, name),
+      signal,
+    });
+  }
+
+  it('decrypts with the key from the key endpoint, and its top rung looks like the source (SSIM over 0.9)', async () => {
+    const renditions = await check('whole');
+    expect(renditions.map(({ kind }) => kind).toSorted()).toEqual(['audio', 'audio', 'video', 'video']);
+    const top = renditions.find(({ url }) => url.includes('/r540_h264/'));
+    const inputs = ['-i', top?.file ?? '', '-i', streams.source];
+    const args = ['-nostdin', '-v', 'info', ...inputs, '-filter_complex', '[0:v][1:v]ssim', '-an', '-f', 'null', '-'];
+    const { stderrTail } = await runCommand({ program: tools.ffmpeg, args }, { timeoutMs: 60_000 });
+    expect(Number(/SSIM .*All:([0-9.]+)/.exec(stderrTail)?.[1])).toBeGreaterThan(0.9);
+  });
+
+  it('does not pass with another key', async () => {
+    const other = check('other-key', (path, bytes) => (path.startsWith('/api/key/') ? Buffer.alloc(16, 7) : bytes));
+    await expect(other).rejects.toThrow(/does not decrypt|does not decode|decodes with errors/);
+  });
+
+  it('does not pass with a damaged segment', async () => {
+    const damaged = check('damaged', (path, bytes) =>
+      path.endsWith('/video/r360_h264/seg_2.m4s') ? Buffer.from(bytes).fill(0, bytes.length >> 1) : bytes,
+    );
+    await expect(damaged).rejects.toThrow(/does not decrypt|does not decode|decodes with errors/);
+  });
+
+  it('does not pass with a segment missing, or a clear init segment', async () => {
+    const missing = check('missing', (path, bytes) =>
+      path.endsWith('/playlist.m3u8') ? Buffer.from(bytes.toString().replace(/#EXTINF:.*\n.*seg_2.*\n/, '')) : bytes,
+    );
+    await expect(missing).rejects.toThrow(/decodes to .* instead of/);
+    const bare = check('bare', (path, bytes) =>
+      path.endsWith('/init.mp4') ? Buffer.from(bytes.toString('latin1').replaceAll('cbcs', 'cenc'), 'latin1') : bytes,
+    );
+    await expect(bare).rejects.toThrow(/is not protected by cbcs/);
+  });
+});
+
+let browser: Browser;
+
+function address(fragment: Record<string, string>, baseUrl = streams.service.baseUrl): string {
   return `${baseUrl}/player/#${new URLSearchParams(fragment).toString()}`;
 }
 
@@ -50,10 +102,6 @@ async function visit(fragment: Record<string, string>, viewport?: { width: numbe
   onTestFinished(() => watched.page.context().close());
   await watched.page.goto(address(fragment));
   return watched;
-}
-
-function api() {
-  return { baseUrl: service.baseUrl, apiKey: secrets.values.API_KEY, signal };
 }
 
 async function expectMovingPicture({ page, errors }: WatchedPage): Promise<void> {
@@ -68,40 +116,12 @@ async function expectMovingPicture({ page, errors }: WatchedPage): Promise<void>
   expect(errors).toEqual([]);
 }
 
-async function makeStreams(): Promise<void> {
-  folder = await mkdtemp(join(tmpdir(), 'reelwright-player-'));
-  const data = await dataFolderAt(join(folder, 'data'));
-  secrets = await readOrMakeSecrets(data);
-  const command = videoCommand(findProgram('ffmpeg', process.env), {
-    width: 960,
-    height: 540,
-    frameRate: 25,
-    durationSec: 14,
-  });
-  await makeSample({ file: join(data.source, 'video.mp4'), command, signal });
-  const port = await choosePort('0');
-  service = await startService({ checkout, data, secrets, port, env: process.env, signal });
-  const jobIds = await Promise.all(
-    [encrypted, clear].map((hash) => {
-      const options = { encrypt: hash === encrypted };
-      return submitJob({ type: 'video:transcode', hash, source: 'video.mp4', options }, api());
-    }),
-  );
-  await Promise.all(jobIds.map((id) => waitForJob(id, api())));
-  encryptedJobId = jobIds[0] ?? '';
-}
-
 describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () => {
   beforeAll(async () => {
-    await makeStreams();
     browser = await openBrowser();
-  }, 300_000);
-
-  afterAll(async () => {
-    await browser?.close();
-    await service?.stop();
-    await rm(folder, { recursive: true, force: true });
   });
+
+  afterAll(() => browser?.close());
 
   it('plays the encrypted stream with its token: time advances and the picture is there and moves', async () => {
     const watched = await visit({ hash: encrypted, token: tokenFor(encrypted) });
@@ -129,7 +149,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
   it('sends the token to the host of the page, not to another one that a playlist names', async () => {
     const watched = await openPage(browser);
     onTestFinished(() => watched.page.context().close());
-    const page = service.baseUrl.replace('127.0.0.1', 'localhost');
+    const page = streams.service.baseUrl.replace('127.0.0.1', 'localhost');
     await watched.page.goto(address({ hash: encrypted, token: tokenFor(encrypted) }, page));
     await waitForTime(watched.page, 1);
     const hosts = (await watched.requests()).map(({ url }) => new URL(url).host);
@@ -239,7 +259,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
   it('plays a job that is pasted as the API answers it', async () => {
     const { page } = await visit({});
     expect(await messageOf(page)).toMatch(/^nothing: /);
-    await page.fill('#pick', JSON.stringify(await getJob(encryptedJobId, api()), null, 2));
+    await page.fill('#pick', JSON.stringify(await getJob(streams.job.job_id, streams.api), null, 2));
     await page.fill('#token', tokenFor(encrypted));
     await page.click('#picker button');
     await waitForTime(page, 1);
