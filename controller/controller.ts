@@ -54,7 +54,10 @@ export function controllerParts(d: ControllerDependencies): Part[] {
     executorPart(executor, d),
     ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
     sweeperPart({
-      ...{ jobs, queue, log, clock },
+      jobs,
+      queue,
+      log,
+      clock,
       everyMs: config.sweepIntervalMs,
       leaseMs: config.leaseMs,
       ticketAgeMs: config.ticketAgeMs,

@@ -1,0 +1,65 @@
+import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import { type QueueName, queueNames, queueOfSize, poolOfQueue } from '#domain/jobs/routing.ts';
+import { parseSubmission, type Submission } from '#domain/jobs/submission.ts';
+import { jobTypes } from '#domain/job-types/index.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { MediaJob } from '#platform/kubernetes/objects.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+
+export interface AdoptDependencies {
+  readonly jobs: Pick<JobStore, 'insertOrFind'>;
+  readonly queue: Pick<TicketQueue, 'add'>;
+  readonly source: Pick<ObjectStore, 'head'>;
+  readonly maxFileSizeBytes: number;
+  readonly largeVideoThresholdBytes: number;
+}
+
+/**
+ * Makes the row of a MediaJob that came by kubectl: a submission like any other, validated and measured again, whose
+ * job has the object's UID. An equal job that is live already is followed instead (section 2, "Idempotency key").
+ *
+ * @returns the job, or why there can be none
+ */
+export async function adopt(
+  { metadata, spec }: MediaJob,
+  d: AdoptDependencies,
+): Promise<{ readonly job: Job } | { readonly refusal: string }> {
+  const { type, hash, source, options, callbackUrl } = spec;
+  const body = { type, hash, source, ...(options === undefined ? {} : { options }) };
+  const parsed = parseSubmission(callbackUrl === undefined ? body : { ...body, callback_url: callbackUrl });
+  if (parsed.submission === undefined) {
+    return { refusal: parsed.faults.map(({ pointer, detail }) => `spec${pointer}: ${detail}`).join('; ') };
+  }
+  const found = await measured(parsed.submission, d);
+  if ('refusal' in found) return found;
+  const { submission } = parsed;
+  const { job } = await d.jobs.insertOrFind({
+    ...submission,
+    id: metadata?.uid ?? '',
+    idempotencyKey: idempotencyKey(submission),
+    ...found,
+    queue: queueOfPool(spec.pool) ?? found.queue,
+    retryOfJobId: null,
+    trace: null,
+  });
+  if (job.status === 'queued') await d.queue.add({ jobId: job.id, attempt: job.attempt, queue: job.queue });
+  return { job };
+}
+
+async function measured({ type, source }: Submission, d: AdoptDependencies) {
+  if (!jobTypes[type].hasPreflight) return { queue: 'default' as const, sourceSizeBytes: null, sourceEtag: null };
+  const info = await d.source.head(source);
+  if (info === null) return { refusal: 'spec.source: does not exist in the source bucket' };
+  if (info.sizeBytes > d.maxFileSizeBytes) {
+    return { refusal: `spec.source: is ${info.sizeBytes} bytes; at most ${d.maxFileSizeBytes} are accepted` };
+  }
+  const queue = queueOfSize(info.sizeBytes, d.largeVideoThresholdBytes);
+  return { queue, sourceSizeBytes: info.sizeBytes, sourceEtag: info.etag };
+}
+
+/** The queue that a pool serves; undefined for a pool that serves none, whose jobs wait in the queue of their size. */
+function queueOfPool(pool: string | undefined): QueueName | undefined {
+  return queueNames.find((queue) => poolOfQueue[queue] === pool);
+}

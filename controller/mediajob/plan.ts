@@ -1,0 +1,229 @@
+import type { AttemptEnd } from '#domain/jobs/attempts.ts';
+import { type JobError, jobErrorOf } from '#domain/jobs/job-error.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { isFinal, type JobPhase } from '#domain/jobs/status.ts';
+import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
+import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import type { MediaJob } from '#platform/kubernetes/objects.ts';
+import { endOfAttempt } from './attempt-end.ts';
+import { endOfJob, hasEnded, isOfRow, type JobSeen, type PodSeen } from './seen.ts';
+import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './status.ts';
+import { type Trouble, troubleOf } from './trouble.ts';
+
+/*
+ * What is to be done for a MediaJob, from everything that is seen of it: pure, so that every case is a line of a table.
+ *
+ *   no row ──adopt──▶ row waits for a slot ──claim (admission)──▶ row is held
+ *   held, no Job of the attempt ──▶ create the Job ──▶ pod ──▶ settle: completed, failed, or the next attempt
+ *   row final ──▶ one status write ──▶ after its time, the MediaJob goes
+ *
+ * Postgres is the truth: the row says which attempt counts and whether it is over. The Job of an attempt is made once.
+ * `status.attempt` says that it was made, so a Job that is gone then was taken away, and its attempt is a disruption:
+ * making it again could have two pods write under one revision.
+ */
+
+/** Everything that is seen of one MediaJob. */
+export interface Observed {
+  readonly mediaJob: MediaJob;
+  /** Null: there is none (yet). */
+  readonly row: Job | null;
+  /** The Job of the row's attempt. */
+  readonly job: JobSeen | null;
+  /** A Job was made a moment ago, and the cache does not show it yet. */
+  readonly isJobUnderway: boolean;
+  /** Jobs of earlier attempts. */
+  readonly otherJobs: readonly JobSeen[];
+  readonly pod: PodSeen | null;
+  readonly pool: { readonly name: string; readonly spec: RunnerPoolSpec | null };
+  /** Whether the pool's concurrency allows one more Job. */
+  readonly hasRoom: boolean;
+  /** Why the Job controller could not make the pod; null: it does not say so. */
+  readonly denied: string | null;
+  /** How long ago the status was written by this process. */
+  readonly sinceWrittenMs: number;
+}
+
+export type Action =
+  | { readonly do: 'adopt' }
+  | { readonly do: 'createJob' }
+  | { readonly do: 'deleteJob'; readonly job: JobSeen }
+  /** The attempt has ended. */
+  | { readonly do: 'settle'; readonly end: AttemptEnd }
+  /** The job ends without a word of a runner. */
+  | { readonly do: 'fail'; readonly error: JobError }
+  | { readonly do: 'report'; readonly phase: JobPhase }
+  | { readonly do: 'writeStatus'; readonly status: MediaJobStatus }
+  | { readonly do: 'tell'; readonly trouble: Trouble }
+  | { readonly do: 'remove' };
+
+export interface Plan {
+  readonly actions: readonly Action[];
+  /** When to look again at the latest, if nothing happens before. */
+  readonly againMs?: number;
+  /** Look again when the pool has room. */
+  readonly waitsForRoom?: boolean;
+  /** Another job's row, made by an equal submission, is what this MediaJob shows. */
+  readonly followsRow?: boolean;
+}
+
+export interface PlanSettings {
+  readonly pendingDeadlineMs: number;
+  readonly mediaJobTtlMs: number;
+}
+
+const nothing: Plan = { actions: [] };
+/** A pod of a busy cluster waits that long for its node without trouble. */
+const troubleAfterMs = 5_000;
+/** Another's row is looked at again so often. */
+const followEveryMs = 2_000;
+
+/** What is to be done now; pure. */
+export function plan(o: Observed, nowMs: number, settings: PlanSettings): Plan {
+  const { mediaJob, row } = o;
+  if (mediaJob.metadata?.deletionTimestamp !== undefined) return nothing;
+  if (hasEnded(mediaJob)) return planEnded(o, nowMs, settings);
+  if (row === null) {
+    if (!isOfRow(mediaJob)) return { actions: [{ do: 'adopt' }], againMs: 0 };
+    const status = refusedStatus(mediaJob, 'There is no such job in the database.', nowMs);
+    return { actions: [{ do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
+  }
+  const pool = o.pool.name;
+  if (isFinal(row.status)) {
+    const status = finalStatus({ mediaJob, row, pool, nowMs });
+    // A Job of a completed attempt ends by itself within a second; any other is stopped.
+    const stops = row.status === 'completed' ? [] : deletions([o.job, ...o.otherJobs]);
+    return { actions: [...stops, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
+  }
+  if (!isOfRow(mediaJob) && row.id !== mediaJob.metadata?.uid) return planFollower(o, row, nowMs);
+  return planActive(o, row, nowMs, settings);
+}
+
+function planEnded({ mediaJob, row, job, otherJobs }: Observed, nowMs: number, { mediaJobTtlMs }: PlanSettings): Plan {
+  const isCompleted = row?.status === 'completed';
+  const actions: Action[] = isCompleted ? deletions(otherJobs) : deletions([job, ...otherJobs]);
+  // etcd is not the history: a MediaJob goes, but only after Postgres has its end.
+  if (row !== null && !isFinal(row.status)) return { actions };
+  const endedMs = Date.parse(mediaJob.status?.completionTime ?? '') || nowMs;
+  const leftMs = endedMs + mediaJobTtlMs - nowMs;
+  if (leftMs <= 0) return { actions: [...actions, { do: 'remove' }] };
+  return { actions, againMs: leftMs };
+}
+
+function planFollower(o: Observed, row: Job, nowMs: number): Plan {
+  const status = activeStatus({ mediaJob: o.mediaJob, row, pool: o.pool.name, trouble: null, nowMs });
+  const isNews = isWorthWriting(o.mediaJob.status, status, o.sinceWrittenMs);
+  return { actions: isNews ? [{ do: 'writeStatus', status }] : [], againMs: followEveryMs, followsRow: true };
+}
+
+function planActive(o: Observed, row: Job, nowMs: number, settings: PlanSettings): Plan {
+  const { mediaJob, job } = o;
+  const stale = deletions(o.otherJobs);
+  if (mediaJob.spec.suspend === true) {
+    return { actions: [...stale, ...deletions([job]), ...statusWrite(o, row, null, nowMs)] };
+  }
+  // Nobody holds the row: it waits for admission, which calls again.
+  if (!isHeld(row)) return { actions: stale };
+  if (job === null) return planWithoutJob(o, row, stale, nowMs);
+  const end = endOfAttempt({ attempt: row.attempt, job, pod: o.pod }, nowMs);
+  if (end !== null) return { actions: [...stale, { do: 'settle', end }], againMs: 0 };
+  const running = phaseOfPod(o.pod);
+  if (running !== null) {
+    const reports: Action[] = isLater(running, row.phase) ? [{ do: 'report', phase: running }] : [];
+    return { actions: [...stale, ...reports, ...statusWrite(o, row, null, nowMs)], ...overdueOf(o.pod, nowMs) };
+  }
+  return planPending(o, row, { stale, nowMs, settings });
+}
+
+function planWithoutJob(o: Observed, row: Job, stale: readonly Action[], nowMs: number): Plan {
+  if (o.isJobUnderway) return { actions: stale };
+  if (o.mediaJob.status?.attempt === row.attempt) {
+    return { actions: [...stale, { do: 'settle', end: { kind: 'disrupted' } }], againMs: 0 };
+  }
+  if (o.pool.spec === null) {
+    const message = `There is no RunnerPool ${o.pool.name}.`;
+    const trouble: Trouble = { phase: 'unschedulable', reason: 'PoolNotFound', message, code: 'resource_exhausted' };
+    // Without an attempt in it: `status.attempt` would say that its Job was made.
+    return { actions: [...stale, ...troubleWrite(o, row, trouble, nowMs, false)], waitsForRoom: true };
+  }
+  if (!o.hasRoom) return { actions: stale, waitsForRoom: true };
+  const status = activeStatus({ mediaJob: o.mediaJob, row, pool: o.pool.name, trouble: null, nowMs });
+  return { actions: [...stale, { do: 'createJob' }, { do: 'writeStatus', status }] };
+}
+
+interface PendingInput {
+  readonly stale: readonly Action[];
+  readonly nowMs: number;
+  readonly settings: PlanSettings;
+}
+
+/** The Job is there, and no step has begun. */
+function planPending(o: Observed, row: Job, { stale, nowMs, settings }: PendingInput): Plan {
+  const sinceMs = Date.parse((o.pod ?? o.job)?.metadata.creationTimestamp ?? '') || nowMs;
+  const waitedMs = nowMs - sinceMs;
+  const trouble = troubleOf(o.pod, o.denied);
+  if (waitedMs >= settings.pendingDeadlineMs) {
+    const what = trouble === null ? 'Its pod did not begin.' : `${trouble.reason}: ${trouble.message}`;
+    const error = jobErrorOf(trouble?.code ?? 'resource_exhausted', row.attempt, what.slice(0, 1_000));
+    return { actions: [...stale, { do: 'fail', error }], againMs: 0 };
+  }
+  // Kubernetes gives times in whole seconds.
+  const shown = waitedMs + 1_000 >= troubleAfterMs ? trouble : null;
+  const againMs = Math.min(settings.pendingDeadlineMs - waitedMs, shown === null ? troubleAfterMs : 60_000);
+  return { actions: [...stale, ...troubleWrite(o, row, shown, nowMs, true)], againMs: Math.max(100, againMs) };
+}
+
+function troubleWrite(o: Observed, row: Job, trouble: Trouble | null, nowMs: number, isBegun: boolean): Action[] {
+  const writes = statusWrite(o, row, trouble, nowMs, isBegun);
+  return trouble === null || writes.length === 0 ? writes : [...writes, { do: 'tell', trouble }];
+}
+
+function statusWrite(o: Observed, row: Job, trouble: Trouble | null, nowMs: number, isBegun = true): Action[] {
+  const { mediaJob, pool, sinceWrittenMs } = o;
+  const status = activeStatus({ mediaJob, row, pool: pool.name, trouble, nowMs });
+  const { attempt = 0 } = mediaJob.status ?? {};
+  // A suspended job that has no Job keeps the attempt that was begun last, which may be none.
+  const isOfAttempt = isBegun && (o.job !== null || attempt === row.attempt);
+  const { attempt: _, ...rest } = status;
+  const wanted = isOfAttempt ? status : attempt === 0 ? rest : { ...rest, attempt };
+  return isWorthWriting(mediaJob.status, wanted, sinceWrittenMs) ? [{ do: 'writeStatus', status: wanted }] : [];
+}
+
+/** Whether an executor has claimed the row: one that waits for its next attempt is `admitted` again. */
+export function isHeld({ status, phase }: Pick<Job, 'status' | 'phase'>): boolean {
+  return status === 'processing' && phase !== 'admitted';
+}
+
+function deletions(jobs: readonly (JobSeen | null)[]): Action[] {
+  return jobs.flatMap((job) =>
+    job === null || job.metadata.deletionTimestamp !== undefined || endOfJob(job) !== null
+      ? []
+      : [{ do: 'deleteJob' as const, job }],
+  );
+}
+
+const phaseOfStep: Readonly<Record<string, JobPhase>> = {
+  fetch: 'probing',
+  process: 'encoding',
+  publish: 'packaging',
+  all: 'encoding',
+};
+
+/** What a pod that has begun is at; null: no step has begun. A runner that reports says more. */
+function phaseOfPod(pod: PodSeen | null): JobPhase | null {
+  const begun = (pod?.containers ?? []).filter(({ isRunning, terminated }) => isRunning || terminated !== undefined);
+  const last = begun.at(-1);
+  return last === undefined ? null : (phaseOfStep[last.name] ?? null);
+}
+
+const phaseOrder: readonly (JobPhase | null)[] = [null, 'admitted', 'scheduling', 'probing', 'encoding', 'packaging'];
+
+function isLater(phase: JobPhase, than: JobPhase | null): boolean {
+  const index = phaseOrder.indexOf(than);
+  return index !== -1 && phaseOrder.indexOf(phase) > index;
+}
+
+/** A pod that is to go is looked at again when it should be gone: its node may be no more. */
+function overdueOf(pod: PodSeen | null, nowMs: number): { againMs?: number } {
+  const { deletionTimestamp } = pod?.metadata ?? {};
+  return deletionTimestamp === undefined ? {} : { againMs: Math.max(500, Date.parse(deletionTimestamp) + 5_500 - nowMs) };
+}

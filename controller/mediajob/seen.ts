@@ -1,0 +1,128 @@
+import type { jobs, MediaJob, ObjectMeta, pods } from '#platform/kubernetes/objects.ts';
+import { labels, mediaJobName } from '../executors/kubernetes/names.ts';
+
+// What the caches keep: of ten thousand objects, the fields that are read and nothing else.
+
+export type { MediaJob as MediaJobSeen } from '#platform/kubernetes/objects.ts';
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** A batch/v1 Job. */
+export interface JobSeen {
+  metadata: ObjectMeta;
+  readonly isSuspended: boolean;
+  readonly conditions: readonly Condition[];
+  readonly hasPod: boolean;
+}
+
+/** How a container stands. */
+export interface ContainerSeen {
+  readonly name: string;
+  readonly waiting?: { readonly reason: string; readonly message: string };
+  readonly isRunning: boolean;
+  readonly terminated?: { readonly exitCode: number; readonly reason: string; readonly message: string };
+}
+
+/** A runner pod; its containers in the order in which they run. */
+export interface PodSeen {
+  metadata: ObjectMeta;
+  readonly phase: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly conditions: readonly Condition[];
+  readonly containers: readonly ContainerSeen[];
+}
+
+type Pod = NonNullable<(typeof pods)['example']>;
+type BatchJob = NonNullable<(typeof jobs)['example']>;
+
+/** A MediaJob without what is long and read by people alone. */
+export function trimMediaJob({ metadata, spec, status }: MediaJob): MediaJob {
+  const { results: _results, ...rest } = status ?? {};
+  return { metadata: trimMeta(metadata), spec, ...(status === undefined ? {} : { status: rest }) };
+}
+
+export function trimJob({ metadata, spec, status }: BatchJob): JobSeen {
+  return {
+    metadata: trimMeta(metadata as ObjectMeta),
+    isSuspended: spec?.suspend === true,
+    conditions: (status?.conditions ?? []).filter(({ status: state }) => state === 'True').map(trimCondition),
+    hasPod: (status?.active ?? 0) + (status?.succeeded ?? 0) + (status?.failed ?? 0) > 0,
+  };
+}
+
+export function trimPod({ metadata, status }: Pod): PodSeen {
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return {
+    metadata: trimMeta(metadata as ObjectMeta),
+    phase: status?.phase ?? 'Pending',
+    reason: status?.reason ?? '',
+    message: status?.message ?? '',
+    conditions: (status?.conditions ?? [])
+      .filter(({ type }) => type === 'PodScheduled' || type === 'DisruptionTarget')
+      .map(trimCondition),
+    containers: statuses.map(({ name, state }) => ({
+      name,
+      isRunning: state?.running !== undefined,
+      ...(state?.waiting === undefined
+        ? {}
+        : { waiting: { reason: state.waiting.reason ?? '', message: state.waiting.message ?? '' } }),
+      ...(state?.terminated === undefined
+        ? {}
+        : {
+            terminated: {
+              exitCode: state.terminated.exitCode,
+              reason: state.terminated.reason ?? '',
+              message: state.terminated.message ?? '',
+            },
+          }),
+    })),
+  };
+}
+
+function trimCondition({ type, status, reason, message }: Condition): Condition {
+  return { type, status, reason, message };
+}
+
+function trimMeta(metadata: ObjectMeta = {}): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp } = metadata;
+  const kept = { name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp };
+  return {
+    ...(Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined)) as ObjectMeta),
+    ...(metadata.labels === undefined ? {} : { labels: metadata.labels }),
+    ...(metadata.annotations === undefined ? {} : { annotations: ownAnnotations(metadata.annotations) }),
+  };
+}
+
+function ownAnnotations(annotations: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(annotations).filter(([name]) => name.startsWith('reelwright.dev/')));
+}
+
+/** Whether the executor made this MediaJob for a row that was there; else it is a submission by kubectl. */
+export function isOfRow({ metadata }: Pick<MediaJob, 'metadata'>): boolean {
+  const jobId = metadata?.labels?.[labels.jobId];
+  return jobId !== undefined && metadata?.name === mediaJobName(jobId);
+}
+
+/** The id of a MediaJob's job: for a submission by kubectl its UID, unless an equal job was there before. */
+export function jobIdOf(mediaJob: Pick<MediaJob, 'metadata' | 'status'>): string {
+  if (isOfRow(mediaJob)) return mediaJob.metadata?.labels?.[labels.jobId] ?? '';
+  return mediaJob.status?.jobId ?? mediaJob.metadata?.uid ?? '';
+}
+
+/** Whether a MediaJob has ended. */
+export function hasEnded({ status }: Pick<MediaJob, 'status'>): boolean {
+  return (status?.conditions ?? []).some(
+    ({ type, status: state }) => (type === 'Complete' || type === 'Failed') && state === 'True',
+  );
+}
+
+/** How the Job controller says that a Job ended; null while it has not. */
+export function endOfJob({ conditions }: JobSeen): Condition | null {
+  return conditions.find(({ type }) => type === 'Complete' || type === 'Failed') ?? null;
+}

@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { until } from '../support/controller-rig.ts';
+import { type Fleet, openFleet } from '../support/fleet.ts';
+import { endPrograms, type Program, secrets } from '../support/programs.ts';
+
+// A real process is killed at each gap between two stores: the row, the ticket, the answer, the webhook.
+
+describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is killed', () => {
+  let samples: string;
+  let fleet: Fleet;
+  const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
+
+  beforeAll(async () => {
+    samples = await mkdtemp(join(tmpdir(), 'reelwright-samples-'));
+    const create = { width: 64, height: 48, channels: 3 as const, background: 'red' };
+    await sharp({ create }).png().toFile(join(samples, 'red.png'));
+  });
+  afterAll(async () => {
+    await rm(samples, { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    fleet = await openFleet();
+    await fleet.addSource('red.png', join(samples, 'red.png'));
+  });
+  afterEach(async () => {
+    await endPrograms();
+    await fleet.close();
+  });
+
+  const submit = (server: Program, hash = 'red-1') => {
+    const body = JSON.stringify({ type: 'image:thumbnail', hash, source: 'red.png' });
+    return fetch(`${server.url}/api/jobs`, { method: 'POST', headers, body });
+  };
+  const rows = async (hash = 'red-1') =>
+    (await fleet.database.pool.query<{ id: string }>('select id from jobs where hash = $1', [hash])).rows;
+  const kill = async (program: Program) => {
+    program.signal('SIGKILL');
+    await program.ended;
+  };
+
+  it('between the commit of a submission and its ticket loses nothing: the sweeper adds the ticket', async () => {
+    const server = await fleet.start('server');
+    fleet.redisProxy.set('silent');
+    const answer = submit(server).catch(() => 'no answer');
+    const [row] = await until(
+      () => rows(),
+      (found) => found.length === 1,
+    );
+    await kill(server);
+    expect(await answer).toBe('no answer');
+    fleet.redisProxy.set('open');
+    expect((await fleet.queue.depth()).default).toMatchObject({ pending: 0, active: 0 });
+    await fleet.start('worker');
+    expect(await fleet.finished(row?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
+  });
+
+  it('between the ticket and the answer makes no second job: the caller asks again and gets the same one', async () => {
+    const first = await fleet.start('server');
+    // Its connection to the queue is there from now on.
+    expect((await submit(first, 'red-0')).status).toBe(202);
+    fleet.redisProxy.set('swallow');
+    const answer = submit(first).catch(() => 'no answer');
+    await until(
+      () => fleet.queue.depth(),
+      ({ default: depth }) => depth.pending === 2,
+    );
+    await kill(first);
+    expect(await answer).toBe('no answer');
+    fleet.redisProxy.set('open');
+    const second = await fleet.start('server');
+    const again = await submit(second);
+    const [row, ...others] = await rows();
+    expect(others).toEqual([]);
+    expect([again.status, await again.json()]).toEqual([200, expect.objectContaining({ job_id: row?.id })]);
+    await fleet.start('worker');
+    expect(await fleet.finished(row?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
+    const last = await submit(second);
+    expect([last.status, await last.json()]).toMatchObject([200, { status: 'completed', hash: 'red-1' }]);
+  });
+
+  describe('with a webhook to deliver', () => {
+    let receiver: Server;
+    let received: { id: string; body: string }[];
+    let isSilent: boolean;
+    let callbackUrl: string;
+
+    beforeEach(async () => {
+      received = [];
+      isSilent = false;
+      receiver = createServer((request, response) => {
+        let text = '';
+        request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        request.on('end', () => {
+          received.push({ id: String(request.headers['webhook-id']), body: text });
+          if (!isSilent) response.end();
+        });
+      }).listen(0, '127.0.0.1');
+      await once(receiver, 'listening');
+      callbackUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+    });
+    afterEach(() => {
+      receiver.closeAllConnections();
+      receiver.close();
+    });
+
+    const isSent = (id: string) =>
+      until(
+        () => fleet.find(id),
+        (job) => job.callbackStatus === 'sent',
+        60_000,
+      );
+
+    it('between the final state and its webhook loses none: the next worker sends it', async () => {
+      const worker = await fleet.start('worker');
+      const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
+      await until(
+        () => fleet.find(id),
+        ({ status }) => status === 'completed',
+        60_000,
+      );
+      await kill(worker);
+      const before = received.length;
+      await fleet.start('worker');
+      await isSent(id);
+      expect(before).toBeLessThanOrEqual(1);
+      expect(new Set(received.map(({ id: eventId }) => eventId)).size).toBe(1);
+      expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ job_id: id, status: 'completed' });
+    });
+
+    it('between sending a webhook and recording it sends the same bytes again under the same id', async () => {
+      isSilent = true;
+      const worker = await fleet.start('worker');
+      const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
+      await until(
+        () => received.length,
+        (count) => count === 1,
+        60_000,
+      );
+      await kill(worker);
+      isSilent = false;
+      await fleet.start('worker');
+      await isSent(id);
+      expect(received).toHaveLength(2);
+      expect(received[1]).toEqual(received[0]);
+    });
+  });
+});
