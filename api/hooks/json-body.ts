@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 
 /** The largest body of a request: 1 MiB, far over the largest valid submission. */
-export const bodyBytesMax = 1024 * 1024;
+const bodyBytesMax = 1024 * 1024;
 
 /**
  * Bodies are JSON in UTF-8 and nothing else. `JSON.parse` makes `__proto__` an ordinary own field, which the strict

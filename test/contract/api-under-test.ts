@@ -33,7 +33,7 @@ import { startRedis } from '../support/servers.ts';
 export const apiKey = 'api-key-of-the-contract-tests';
 export const olderApiKey = 'older-api-key-of-the-contract-tests';
 export const keyTokenSecret = 'key-token-secret-of-the-contract-tests';
-export const baseUrl = 'https://media.test';
+const baseUrl = 'https://media.test';
 
 /** An answer, read to its end. */
 export interface Answer {
