@@ -12,7 +12,7 @@ help:
 
 # ONCE and INPUT reach the program through its environment.
 demo:
-	@scripts/needs demo && node demo/main.ts
+	@scripts/needs demo && exec node demo/main.ts
 
 test:
 	@scripts/needs test && vitest run $(TEST_FLAGS)
