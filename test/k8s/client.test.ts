@@ -3,6 +3,7 @@ import { hasReason, isExpired } from '#platform/kubernetes/errors.ts';
 import { jobs, pods, type Wire } from '#platform/kubernetes/objects.ts';
 import type { V1Job } from '@kubernetes/client-node';
 import { adminCredentials, clientFor, newNamespace, server } from './support/cluster.ts';
+import { FaultyProxy } from './support/faulty-proxy.ts';
 import { configMaps, namespaces } from './support/kinds.ts';
 import { compactEtcd } from './support/api-server.ts';
 
@@ -227,6 +228,32 @@ describe('watch', () => {
     setTimeout(() => controller.abort(new Error('enough')), 200);
     await expect(next).rejects.toThrow('enough');
   });
+});
+
+test('a request on a silent connection ends at its time limit, and the next goes over another', async () => {
+  const proxy = await FaultyProxy.start();
+  const client = clientFor(adminCredentials(proxy.url), { timeoutMs: 400, connectionsMax: 1 });
+  await client.list(namespaces);
+  proxy.mute();
+  await expect(client.list(namespaces)).rejects.toMatchObject({ reason: 'Deadline', status: 0 });
+  await client.list(namespaces);
+});
+
+test('a reset connection and a 429 are told as such', async () => {
+  const proxy = await FaultyProxy.start();
+  const client = clientFor(adminCredentials(proxy.url));
+  proxy.answer(/^GET/, 429, { headers: { 'retry-after': '7' } });
+  await expect(client.list(namespaces)).rejects.toMatchObject({ reason: 'TooManyRequests', retryAfterMs: 7000 });
+  proxy.refuse();
+  await expect(client.list(namespaces)).rejects.toMatchObject({ reason: 'Unreachable', status: 0 });
+});
+
+test('many requests go over few connections', async () => {
+  const proxy = await FaultyProxy.start();
+  const client = clientFor(adminCredentials(proxy.url), { connectionsMax: 3 });
+  await Promise.all(Array.from({ length: 60 }, () => client.list(namespaces, { limit: 1 })));
+  for (let i = 0; i < 20; i += 1) await client.list(namespaces, { limit: 1 });
+  expect(proxy.linksEver).toBeLessThanOrEqual(3);
 });
 
 test('a guard that throws keeps a write from leaving, and reads pass it', async () => {

@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     name: 'k8s',
     include: ['test/k8s/**/*.test.ts'],
-    globalSetup: ['test/k8s/support/global-setup.ts'],
+    globalSetup: ['test/k8s/support/global-setup.ts', 'test/k8s/support/postgres-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // They share one etcd, and some compact it.

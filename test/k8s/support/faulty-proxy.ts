@@ -25,6 +25,8 @@ interface Fault {
 export class FaultyProxy {
   /** Every request line that came, as `GET /api/…`. */
   readonly requests: string[] = [];
+  /** How many connections there have been. */
+  linksEver = 0;
   readonly #links = new Set<Link>();
   readonly #server: Server;
   #faults: Fault[] = [];
@@ -107,6 +109,7 @@ export class FaultyProxy {
     const upstream = connect({ host, port: Number(port), ca: server.caCert });
     const link: Link = { raw, client, upstream, isMuted: this.#isMuting };
     this.#links.add(link);
+    this.linksEver += 1;
     client.on('data', (chunk: Buffer) => {
       if (!link.isMuted && !this.#answered(link, chunk)) upstream.write(chunk);
     });

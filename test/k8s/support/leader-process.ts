@@ -18,9 +18,9 @@ const elector = new LeaderElector({
   name: 'leader',
   identity: 'paused',
   log,
-  termMs: 2000,
-  deadlineMs: 1200,
-  renewEveryMs: 300,
+  termMs: 3000,
+  deadlineMs: 2000,
+  renewEveryMs: 400,
   retryEveryMs: 150,
   onStarted: (term) => {
     const guarded = client.guardedBy(term.guard);

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject, onTestFinished } from 'vitest';
+import { type JobType, jobTypes } from '#domain/job-types/index.ts';
+import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
+import { runParts } from '#platform/lifecycle/run-parts.ts';
+import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import type { NewJob } from '#platform/postgres/job-row.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { LeftoverStore } from '#platform/postgres/leftover-store.ts';
+import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
+import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { type ControllerDependencies, controllerParts } from '../../../controller/controller.ts';
+import { configOf } from '../../support/controller-rig.ts';
+import { migratedDatabase } from '../../support/databases.ts';
+import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
+import { TestNode } from './node.ts';
+
+// Whole workers in this process, with the `kubernetes` executor, on a real API server, a database and folders of the
+// test's own. What a cluster's controllers and kubelets do, a test does itself (node.ts).
+
+export type ControllerRig = Awaited<ReturnType<typeof openControllerRig>>;
+
+/** `variables` are added to each worker's environment. */
+export async function openControllerRig(variables: Record<string, string> = {}) {
+  if (!inject('postgres')) throw new Error('no PostgreSQL was started for this run');
+  const admin = clientFor();
+  const namespace = await newNamespace(admin);
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-k8s-rig-'));
+  const [source, media] = ['source', 'media'].map((name) => join(dir, name)) as [string, string];
+  for (const folder of [source, media]) await mkdir(folder);
+  const testDatabase = await migratedDatabase();
+  const config = configOf({
+    DATABASE_URL: testDatabase.url,
+    SOURCE_BUCKET: `file:${source}`,
+    MEDIA_BUCKET: `file:${media}`,
+    EXECUTOR: 'kubernetes',
+    KUBECONFIG: server.kubeconfigPath,
+    RUNNER_NAMESPACE: namespace,
+    RUNNER_IMAGE: 'docker.io/library/reelwright-runner:test',
+    ...variables,
+  });
+  const log = createLogger({ level: (process.env['RIG_LOG'] as 'info' | undefined) ?? 'silent', name: 'test' });
+  const database = openDatabase(testDatabase.url);
+  const jobs = new JobStore(database);
+  const queue = openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
+  const mediaStore = openObjectStore(config.media);
+  const sourceStore = openObjectStore(config.source);
+  const contentKeys = new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys });
+  const stops = new Set<() => Promise<void>>();
+
+  const startWorker = (overrides: Partial<ControllerDependencies> = {}) => {
+    const stopping = new AbortController();
+    const parts = controllerParts({
+      config,
+      jobs,
+      queue,
+      contentKeys,
+      webhookEvents: new WebhookEventStore(database),
+      leftovers: new LeftoverStore(database),
+      media: mediaStore,
+      metrics: new Metrics(),
+      log,
+      clock: () => new Date(),
+      randomUuid: () => randomUUID(),
+      random: () => 0,
+      kubernetes: { client: clientFor(adminCredentials()), source: sourceStore },
+      runner: { program: process.execPath, script: '', variables: { X264_PRESET: 'ultrafast' } },
+      ...overrides,
+    });
+    const ended = runParts(parts, { log, stopTimeoutMs: 10_000, signal: stopping.signal });
+    ended.catch(() => undefined);
+    const stop = async () => {
+      stops.delete(stop);
+      stopping.abort();
+      await ended;
+    };
+    stops.add(stop);
+    return { stop };
+  };
+
+  const find = async (id: string): Promise<Job> => {
+    const job = await jobs.find(id);
+    if (job === null) throw new Error(`no job ${id}`);
+    return job;
+  };
+
+  onTestFinished(async () => {
+    await Promise.all([...stops].map((stop) => stop()));
+    await queue.close();
+    await mediaStore.close();
+    await sourceStore.close();
+    await database.close();
+    await testDatabase.drop();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  return {
+    admin,
+    namespace,
+    config,
+    jobs,
+    queue,
+    contentKeys,
+    media: mediaStore,
+    node: new TestNode(admin, namespace),
+    startWorker,
+    find,
+    writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
+    /** A job's row and ticket, as the API makes them. */
+    async submit(type: JobType, more: Partial<NewJob> & { options?: unknown } = {}): Promise<string> {
+      const options = jobTypes[type].options.parse(more.options ?? {});
+      const request = { type, hash: `hash-${randomUUID()}`, source: 'source', ...more, options };
+      const { job } = await jobs.insertOrFind({
+        id: randomUUID(),
+        idempotencyKey: idempotencyKey(request),
+        queue: 'default',
+        sourceSizeBytes: null,
+        sourceEtag: null,
+        callbackUrl: null,
+        retryOfJobId: null,
+        trace: null,
+        ...request,
+      });
+      await queue.add({ jobId: job.id, attempt: 1, queue: job.queue });
+      return job.id;
+    },
+    mediaJob: (jobId: string): Promise<MediaJob> => getMediaJob(admin, namespace, `mj-${jobId}`),
+    mediaJobNamed: (name: string): Promise<MediaJob> => getMediaJob(admin, namespace, name),
+  };
+}
+
+function getMediaJob(client: KubeClient, namespace: string, name: string): Promise<MediaJob> {
+  return client.get(mediaJobs, { namespace, name });
+}
+
+/** The condition of a type, as `status/reason`. */
+export function conditionOf({ status }: MediaJob, type: string): string | undefined {
+  const found = status?.conditions?.find((condition) => condition.type === type);
+  return found && `${found.status}/${found.reason}`;
+}
