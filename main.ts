@@ -7,6 +7,8 @@ import { type Config, loadConfig } from './platform/config/config.ts';
 import type { KeyValueStore } from './platform/key-value/key-value-store.ts';
 import { openRedisKeyValueStore } from './platform/key-value/redis-key-value-store.ts';
 import { openTableKeyValueStore } from './platform/key-value/table-key-value-store.ts';
+import { KubeClient } from './platform/kubernetes/client.ts';
+import { kubeConfigFileCredentials, serviceAccountCredentials } from './platform/kubernetes/credentials.ts';
 import type { Part } from './platform/lifecycle/part.ts';
 import { runParts } from './platform/lifecycle/run-parts.ts';
 import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
@@ -137,9 +139,18 @@ async function openParts(config: Config, log: Logger, open: Open): Promise<Part[
     script: fileURLToPath(new URL('runner/main.ts', import.meta.url)),
     variables: passedOn(['PATH', 'X264_PRESET']),
   };
+  const kubernetes =
+    config.kubernetes === null
+      ? {}
+      : {
+          kubernetes: {
+            client: open('API server', await openKubeClient(config.kubernetes), close),
+            source: shared.source,
+          },
+        };
   const webDir = fileURLToPath(new URL('web', import.meta.url));
   return [
-    ...(config.mode === 'server' ? [] : controllerParts({ ...shared, runner })),
+    ...(config.mode === 'server' ? [] : controllerParts({ ...shared, ...kubernetes, runner })),
     ...(config.mode === 'worker' ? [] : [apiPart({ ...shared, webDir })]),
   ];
 }
@@ -156,6 +167,15 @@ function passedOn(names: readonly string[]): Record<string, string> {
 
 function close(resource: { close(): Promise<void> }): Promise<void> {
   return resource.close();
+}
+
+/** A client of the API server that this process runs under, or that a kubeconfig names. */
+async function openKubeClient({ access }: NonNullable<Config['kubernetes']>): Promise<KubeClient> {
+  return new KubeClient(
+    access.kind === 'service account'
+      ? serviceAccountCredentials(access)
+      : await kubeConfigFileCredentials(access.paths),
+  );
 }
 
 async function openDatabaseServer({ databaseUrl }: Config, open: Open): Promise<string> {

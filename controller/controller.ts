@@ -13,6 +13,8 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { admissionPart } from './admission/admission.ts';
 import type { Executor } from './executors/executor.ts';
+import { KubernetesExecutor } from './executors/kubernetes/kubernetes-executor.ts';
+import { kubernetesDependencies, type KubernetesInput } from './executors/kubernetes/dependencies.ts';
 import { ProcessExecutor } from './executors/process/process-executor.ts';
 import { removeLeftWorkspaces } from './executors/process/workspaces.ts';
 import { leftoverPart } from './leftovers.ts';
@@ -35,6 +37,8 @@ export interface ControllerDependencies {
   readonly randomUuid: () => string;
   /** 0 ≤ random < 1. */
   readonly random: () => number;
+  /** With the `kubernetes` executor: how its parts are reached. */
+  readonly kubernetes?: KubernetesInput;
   /** What the process executor starts: Node, and the runner's main file. */
   readonly runner: {
     readonly program: string;
@@ -47,11 +51,9 @@ export interface ControllerDependencies {
 /** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
 export function controllerParts(d: ControllerDependencies): Part[] {
   const { config, jobs, queue, metrics, log, clock } = d;
-  if (config.executor === 'kubernetes')
-    throw new Error('EXECUTOR=kubernetes: this version has the process executor alone');
-  const executor = processExecutorOf(d);
+  const { executor, part } = config.executor === 'kubernetes' ? kubernetesExecutorOf(d) : processExecutorOf(d);
   return [
-    executorPart(executor, d),
+    part,
     ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
     sweeperPart({
       jobs,
@@ -84,9 +86,25 @@ const leftoversEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can go on writing for it. */
 const leftoverGraceMs = 60 * 60_000;
 
-function processExecutorOf(d: ControllerDependencies): ProcessExecutor {
+/** An executor, and the part that starts and stops it. */
+interface ExecutorAndPart {
+  readonly executor: Executor;
+  readonly part: Part;
+}
+
+function kubernetesExecutorOf(d: ControllerDependencies): ExecutorAndPart {
+  const executor = new KubernetesExecutor(kubernetesDependencies(d));
+  const part: Part = {
+    name: 'executor kubernetes',
+    start: () => executor.start(),
+    stop: (signal) => executor.stop(signal),
+  };
+  return { executor, part };
+}
+
+function processExecutorOf(d: ControllerDependencies): ExecutorAndPart {
   const { config } = d;
-  return new ProcessExecutor(
+  const executor = new ProcessExecutor(
     {
       concurrency: { default: config.workerConcurrency, 'video:large': config.largeWorkerConcurrency },
       leaseMs: config.leaseMs,
@@ -105,6 +123,7 @@ function processExecutorOf(d: ControllerDependencies): ProcessExecutor {
       attemptsMax: config.jobAttempts,
     },
   );
+  return { executor, part: executorPart(executor, d) };
 }
 
 function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Record<string, string> {

@@ -33,7 +33,7 @@ export async function adopt(
     return { refusal: parsed.faults.map(({ pointer, detail }) => `spec${pointer}: ${detail}`).join('; ') };
   }
   const found = await measured(parsed.submission, d);
-  if ('refusal' in found) return found;
+  if (typeof found === 'string') return { refusal: found };
   const { submission } = parsed;
   const { job } = await d.jobs.insertOrFind({
     ...submission,
@@ -48,12 +48,13 @@ export async function adopt(
   return { job };
 }
 
+/** What preflight finds of the source, or why it refuses. */
 async function measured({ type, source }: Submission, d: AdoptDependencies) {
   if (!jobTypes[type].hasPreflight) return { queue: 'default' as const, sourceSizeBytes: null, sourceEtag: null };
   const info = await d.source.head(source);
-  if (info === null) return { refusal: 'spec.source: does not exist in the source bucket' };
+  if (info === null) return 'spec.source: does not exist in the source bucket';
   if (info.sizeBytes > d.maxFileSizeBytes) {
-    return { refusal: `spec.source: is ${info.sizeBytes} bytes; at most ${d.maxFileSizeBytes} are accepted` };
+    return `spec.source: is ${info.sizeBytes} bytes; at most ${d.maxFileSizeBytes} are accepted`;
   }
   const queue = queueOfSize(info.sizeBytes, d.largeVideoThresholdBytes);
   return { queue, sourceSizeBytes: info.sizeBytes, sourceEtag: info.etag };

@@ -225,5 +225,7 @@ function isLater(phase: JobPhase, than: JobPhase | null): boolean {
 /** A pod that is to go is looked at again when it should be gone: its node may be no more. */
 function overdueOf(pod: PodSeen | null, nowMs: number): { againMs?: number } {
   const { deletionTimestamp } = pod?.metadata ?? {};
-  return deletionTimestamp === undefined ? {} : { againMs: Math.max(500, Date.parse(deletionTimestamp) + 5_500 - nowMs) };
+  return deletionTimestamp === undefined
+    ? {}
+    : { againMs: Math.max(500, Date.parse(deletionTimestamp) + 5_500 - nowMs) };
 }

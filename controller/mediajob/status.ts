@@ -14,7 +14,9 @@ interface StatusInput {
   readonly nowMs: number;
 }
 
-type Wanted = Partial<Record<MediaJobConditionType, readonly [status: 'True' | 'False', reason: string, message: string]>>;
+type Wanted = Partial<
+  Record<MediaJobConditionType, readonly [status: 'True' | 'False', reason: string, message: string]>
+>;
 
 /** A condition's message is bounded by the definition; what Kubernetes says of a pod may be longer. */
 const messageLengthMax = 2_000;
@@ -65,7 +67,9 @@ export function finalStatus({ mediaJob, row, pool, nowMs }: Omit<StatusInput, 't
       {
         ...(isCompleted ? { Complete: ['True', reason, message] } : { Failed: ['True', reason, message] }),
         Progressing: ['False', reason, message],
-        ...(isCompleted && hasResults ? { Published: ['True', 'Published', 'The results are in the media bucket.'] } : {}),
+        ...(isCompleted && hasResults
+          ? { Published: ['True', 'Published', 'The results are in the media bucket.'] }
+          : {}),
       },
       at,
     ),
@@ -121,7 +125,11 @@ const mirrorEveryMs = 5_000;
  *
  * @param writtenMs when the status was last written, as far as this process knows
  */
-export function isWorthWriting(now: MediaJobStatus | undefined, wanted: MediaJobStatus, sinceWrittenMs: number): boolean {
+export function isWorthWriting(
+  now: MediaJobStatus | undefined,
+  wanted: MediaJobStatus,
+  sinceWrittenMs: number,
+): boolean {
   if (now === undefined || now.attempt !== wanted.attempt || now.jobId !== wanted.jobId) return true;
   if (outlineOf(now) !== outlineOf(wanted)) return true;
   const grown = (wanted.progress ?? 0) - (now.progress ?? 0);

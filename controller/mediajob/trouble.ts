@@ -12,7 +12,13 @@ export interface Trouble {
   readonly code: JobErrorCode;
 }
 
-const imageReasons = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'RegistryUnavailable'];
+const imageReasons = [
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'RegistryUnavailable',
+];
 const containerReasons = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
 /**

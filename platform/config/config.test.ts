@@ -52,6 +52,7 @@ describe('a whole configuration', () => {
       port: 3000,
       surfaces: new Set(['api', 'delivery']),
       executor: 'process',
+      kubernetes: null,
       databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },
       redis: { kind: 'redis', url: whole.REDIS_URL },
       source: {
@@ -126,7 +127,14 @@ describe('a whole configuration', () => {
   });
 
   it('runs work on Kubernetes inside a cluster, and as processes elsewhere, unless it is told', () => {
-    const inCluster = { ...whole, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+    const inCluster = {
+      ...whole,
+      KUBERNETES_SERVICE_HOST: '10.0.0.1',
+      RUNNER_NAMESPACE: 'runners',
+      RUNNER_IMAGE: 'docker.io/library/runner:1',
+      RUNNER_SOURCE_SECRET: 'source',
+      RUNNER_MEDIA_SECRET: 'media',
+    };
     expect(load(inCluster).executor).toBe('kubernetes');
     expect(load({ ...inCluster, EXECUTOR: 'process' }).executor).toBe('process');
   });

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseStorageSettings, type StorageSettings } from '../storage/settings.ts';
 import { type Environment, isGiven, readSettings } from '../settings/settings.ts';
 import type { LogLevel } from '../telemetry/logger.ts';
+import { kubernetesConfig, type KubernetesConfig, kubernetesSettings } from './kubernetes-settings.ts';
 import { secretSettings } from './secret-settings.ts';
 import { serverSettings, type Surface } from './server-settings.ts';
 import { type DatabaseUrl, modes, type RedisUrl, serviceSettings } from './service-settings.ts';
@@ -20,6 +21,8 @@ export interface Config {
   readonly port: number;
   readonly surfaces: ReadonlySet<Surface>;
   readonly executor: 'kubernetes' | 'process';
+  /** Null unless the executor is `kubernetes`, and this process is a worker. */
+  readonly kubernetes: KubernetesConfig | null;
   readonly databaseUrl: DatabaseUrl;
   readonly redis: RedisUrl;
   readonly source: StorageSettings;
@@ -76,7 +79,8 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const worker = readSettings(workerSettings, env);
   const source = parseStorageSettings(env, 'SOURCE');
   const media = parseStorageSettings(env, 'MEDIA');
-  const faults = [flags, service, server, secrets, worker, source, media].flatMap((read) =>
+  const kube = readSettings(kubernetesSettings, env);
+  const faults = [flags, service, server, secrets, worker, source, media, kube].flatMap((read) =>
     'faults' in read && read.faults !== undefined ? read.faults : [],
   );
   // Read by themselves, so that another setting's fault does not hide what is missing.
@@ -89,15 +93,25 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     server.values !== undefined &&
     secrets.values !== undefined &&
     worker.values !== undefined &&
+    kube.values !== undefined &&
     'settings' in source &&
     'settings' in media;
   if (!isWhole || faults.length > 0) return { faults };
+  const workers = workerConfig(worker.values, env);
+  const hasKeys = {
+    source: source.settings.s3?.keys !== undefined,
+    media: media.settings.s3?.keys !== undefined,
+  };
+  const isNeeded = workers.executor === 'kubernetes' && service.values.MODE !== 'server';
+  const found = isNeeded ? kubernetesConfig({ values: kube.values, env, hasKeys }) : { kubernetes: null };
+  if ('faults' in found) return { faults: found.faults };
   return {
     config: {
       ...serviceConfig(service.values),
       ...serverConfig(server.values),
       ...secretConfig(secrets.values),
-      ...workerConfig(worker.values, env),
+      ...workers,
+      ...found,
       source: source.settings,
       media: media.settings,
     },

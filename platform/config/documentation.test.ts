@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { defaultTextOf, notesOf } from '../settings/settings.ts';
 import { storageSettingsSchema } from '../storage/settings.ts';
+import { kubernetesSettings } from './kubernetes-settings.ts';
 import { secretSettings } from './secret-settings.ts';
 import { serverSettings } from './server-settings.ts';
 import { serviceSettings } from './service-settings.ts';
@@ -25,6 +26,7 @@ const expected = {
   'The server': rowsOf(serverSettings),
   Secrets: rowsOf(secretSettings),
   'Jobs and workers': rowsOf(workerSettings),
+  Kubernetes: rowsOf(kubernetesSettings),
   'The source store': rowsOf(storageSettingsSchema, 'SOURCE_'),
   'The media store': rowsOf(storageSettingsSchema, 'MEDIA_'),
 };

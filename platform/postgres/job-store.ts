@@ -115,6 +115,9 @@ const sql = {
       lease_expires_at = null, not_before = null, ticketed_at = now()
     from lapsed where jobs.id = lapsed.id
     returning jobs.id, attempt, queue, trace`,
+  heldBy: `
+    select id, queue, attempt, progress from jobs
+    where lease_owner = $1 and status = any($2)`,
   withoutTicket: `
     with waiting as (
       select id from jobs where status = any($1) and lease_owner is null
@@ -243,6 +246,15 @@ export class JobStore {
   async releaseLapsed(now: Date): Promise<Ticket[]> {
     const { rows } = await this.#database.pool.query<TicketRow>(sql.releaseLapsed, [now, statusesBefore('completed')]);
     return rows.map(ticketOfRow);
+  }
+
+  /** Every active job that `owner` holds, with as much as a look over all of them needs; progress in percent. */
+  async heldBy(owner: string): Promise<Pick<Job, 'id' | 'queue' | 'attempt' | 'progress'>[]> {
+    const { rows } = await this.#database.pool.query<Pick<JobRow, 'id' | 'queue' | 'attempt' | 'progress'>>(
+      sql.heldBy,
+      [owner, activeStatuses],
+    );
+    return rows;
   }
 
   /**

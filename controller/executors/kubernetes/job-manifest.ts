@@ -167,7 +167,9 @@ function environment(
       LANG: 'C.UTF-8',
       [runnerVariables.task]: JSON.stringify(runnerTaskOf(job)),
       [runnerVariables.workspace]: workspace,
-      ...(report === null ? {} : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),
+      ...(report === null
+        ? {}
+        : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),
       ...(readsSource ? storage.source : {}),
       ...(writesMedia ? storage.media : {}),
     }),
