@@ -6,16 +6,10 @@ import { exitCodeOf, exitCodes } from '#domain/runner/exit-codes.ts';
 import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
 import { parseTask, type Task } from '#domain/runner/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
-import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { openObjectStore } from '#platform/storage/open.ts';
-import { readStorageSettings } from '#platform/storage/settings.ts';
 import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
 import { type StepContext, workspaceIn } from './context.ts';
 import type { PublishContext } from './handlers/job-handler.ts';
 import { createReporter } from './reporter.ts';
-import { fetchSource } from './steps/fetch.ts';
-import { processSource } from './steps/process.ts';
-import { publishResults } from './steps/publish.ts';
 
 /*
  * The runner: `node runner/main.ts fetch|process|publish|all`. Its environment is in domain/runner/steps.ts; stdout
@@ -36,10 +30,6 @@ const stopping = new AbortController();
 
 function stop(why: string): void {
   stopping.abort(new Stopped(why));
-}
-
-function openStore(which: 'SOURCE' | 'MEDIA'): ObjectStore {
-  return openObjectStore(readStorageSettings(env, which));
 }
 
 function profileOf({ profile }: Task): EncodingProfile {
@@ -63,12 +53,25 @@ function readEncryption(): PublishContext['encryption'] {
   return { contentKey: { kid: kid.toLowerCase(), key: Buffer.from(key, 'hex') }, keyEndpoint: endpoint };
 }
 
+/** Modules are loaded by the step that needs them: the step that decodes untrusted bytes has no storage client. */
 async function runStep(step: Step, context: StepContext): Promise<void> {
-  if (step === 'process') return processSource(context);
-  const store = openStore(step === 'fetch' ? 'SOURCE' : 'MEDIA');
+  if (step === 'process') {
+    const { processSource } = await import('./steps/process.ts');
+    return processSource(context);
+  }
+  const [{ openObjectStore }, { readStorageSettings }] = await Promise.all([
+    import('#platform/storage/open.ts'),
+    import('#platform/storage/settings.ts'),
+  ]);
+  const store = openObjectStore(readStorageSettings(env, step === 'fetch' ? 'SOURCE' : 'MEDIA'));
   try {
-    if (step === 'fetch') await fetchSource(context, store);
-    else await publishResults({ ...context, encryption: readEncryption() }, store);
+    if (step === 'fetch') {
+      const { fetchSource } = await import('./steps/fetch.ts');
+      await fetchSource(context, store);
+    } else {
+      const { publishResults } = await import('./steps/publish.ts');
+      await publishResults({ ...context, encryption: readEncryption() }, store);
+    }
   } finally {
     await store.close();
   }

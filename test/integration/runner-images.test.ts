@@ -37,6 +37,11 @@ async function colourOf(path: string, x: number, y: number): Promise<string> {
   return nearest !== undefined && distance(nearest[1]) < 60 ? nearest[0] : `${r},${g},${b}`;
 }
 
+const frame = (background: Colour) =>
+  sharp({ create: { width: 64, height: 64, channels: 3, background } })
+    .png()
+    .toBuffer();
+
 describe('image:thumbnail', () => {
   it('writes one webp of 300 pixels, unless told otherwise', async () => {
     const rig = await runnerRig('image:thumbnail', { content: await quarters(800, 600).png().toBuffer() });
@@ -88,10 +93,6 @@ describe('image:thumbnail', () => {
   });
 
   it('takes the first frame of an animation, and puts white behind what a JPEG cannot show through', async () => {
-    const frame = (background: Colour) =>
-      sharp({ create: { width: 64, height: 64, channels: 3, background } })
-        .png()
-        .toBuffer();
     const animation = await sharp([await frame(green), await frame(blue)], { join: { animated: true } })
       .gif()
       .toBuffer();

@@ -109,16 +109,33 @@ export async function packetTimes(path: string): Promise<number[]> {
 }
 
 /**
- * How alike two videos, or pictures, are: 1 for equal.
+ * How alike two videos, or pictures, are: 1 for equal. Frames are compared by their number, so a frame too many or too
+ * few shows.
  *
  * @param filters applied to the reference, for its scale and its cut
  */
 export async function similarity(path: string, reference: string, filters = 'null'): Promise<number> {
-  const graph = `[1:v]${filters},format=yuv420p[r];[0:v]format=yuv420p[a];[a][r]ssim=stats_file=-`;
+  const byNumber = 'format=yuv420p,settb=1/1000,setpts=N*40';
+  const graph = `[1:v]${filters},${byNumber}[r];[0:v]${byNumber}[a];[a][r]ssim=stats_file=-`;
   const args = ['-v', 'error', '-nostdin', '-i', path, '-i', reference, '-lavfi', graph, '-f', 'null', '-'];
   const all = [...(await runTool('ffmpeg', args)).matchAll(/All:([\d.]+)/g)].map((match) => Number(match[1]));
   if (all.length === 0) throw new Error('no frame was compared');
   return all.reduce((sum, value) => sum + value, 0) / all.length;
+}
+
+/** The reference's frame of a number, from 0, as `similarity` takes it. */
+export function frameNumber(number: number): string {
+  return `select=eq(n\\,${number})`;
+}
+
+/** What ffmpeg complains of when it decodes a file; empty when all is well. */
+export async function decodingErrors(path: string): Promise<string> {
+  const command = {
+    program: findProgram('ffmpeg', process.env),
+    args: ['-v', 'error', '-nostdin', '-i', path, '-f', 'null', '-'],
+  };
+  const { exitCode, stderrTail } = await runCommand(command, { timeoutMs: 60_000 });
+  return exitCode === 0 ? stderrTail : stderrTail || `exit ${exitCode}`;
 }
 
 /** The average colour of a part of a picture or of a video's frame at `atSec`, `[red, green, blue]`. */

@@ -1,0 +1,246 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { videoFullResults } from '#domain/job-types/video-full.ts';
+import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
+import { decodingErrors, decrypt, frameNumber, probeStreams, sample, similarity } from '../support/media.ts';
+import {
+  contentKey,
+  keyEndpoint,
+  removeRigs,
+  run,
+  type RunnerOutcome,
+  type RunnerRig,
+  runnerRig,
+} from '../support/runner.ts';
+
+// video:full, encrypted, in three processes of which only the last has the key; and its single stages as job types.
+
+const keyEnvironment = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
+const seconds = 7;
+const lastFrame = Math.round((seconds * 30_000) / 1001) - 1;
+let source: string;
+
+beforeAll(async () => {
+  source = await sample(
+    'moving.mkv',
+    `-f lavfi -i testsrc2=s=640x360:r=30000/1001:d=${seconds} -f lavfi -i sine=f=440:r=48000:d=${seconds} ` +
+      '-c:v libx264 -preset ultrafast -crf 18 -pix_fmt yuv420p -c:a flac',
+  );
+});
+afterAll(removeRigs);
+
+/** Everything that a job left behind but for its source: workspace and media. */
+async function bytesLeft(rig: RunnerRig): Promise<Buffer[]> {
+  const entries = await readdir(rig.dir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== 'source' && entry.name !== 'clip');
+  return Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name))));
+}
+
+async function runAll(rig: RunnerRig, env: Record<string, string> = keyEnvironment): Promise<RunnerOutcome[]> {
+  return [await run(rig, ['fetch']), await run(rig, ['process']), await run(rig, ['publish'], env)];
+}
+
+describe('an encrypted video:full', () => {
+  let rig: RunnerRig<'video:full'>;
+  let outcomes: RunnerOutcome[];
+  let results: JobResults<'video:full'>;
+
+  beforeAll(async () => {
+    rig = await runnerRig('video:full', source, { cover: { timestamp_sec: 3 }, transcode: { encrypt: true } });
+    outcomes = await runAll(rig);
+    const manifest = await rig.manifest();
+    if (manifest === null) throw new Error(outcomes.map(({ stderr }) => stderr).join('\n'));
+    ({ results } = manifest);
+  });
+
+  async function encryptedTrack(kind: 'video' | 'audio'): Promise<string> {
+    const track = (kind === 'video' ? results.video_tracks : results.audio_tracks)?.[0];
+    if (track === undefined) throw new Error('no track');
+    const { segments } = parseMediaPlaylist(await readFile(rig.at(track.playlist), 'utf8'));
+    const folder = rig.at(track.playlist.replace('/playlist.m3u8', ''));
+    const parts = [await readFile(rig.at(track.init))];
+    for (const { uri } of segments) parts.push(await readFile(join(folder, uri)));
+    const path = join(rig.dir, `encrypted-${kind}.mp4`);
+    await writeFile(path, Buffer.concat(parts));
+    return path;
+  }
+
+  it('ends with every stage ready, artifacts and nothing to retry', () => {
+    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+    expect(videoFullResults.parse(results)).toEqual(results);
+    const ready = { status: 'ready' };
+    expect(results.stages).toEqual({ source: ready, cover: ready, preview: ready, transcode: ready });
+    expect(results.artifacts).toMatchObject({ cover: { format: 'jpg' }, preview: { format: 'webp' } });
+    expect(results.retry_plan).toMatchObject({ allowed: false, stages: [], job_types: [] });
+    expect(results.encryption).toEqual({ scheme: 'cbcs', kid: contentKey.kid, key_endpoint: keyEndpoint });
+    expect(results.streaming?.encrypted).toBe(true);
+  });
+
+  it('names the key by its endpoint in every playlist, in one format alone', async () => {
+    for (const { playlist } of [...(results.video_tracks ?? []), ...(results.audio_tracks ?? [])]) {
+      const lines = (await readFile(rig.at(playlist), 'utf8'))
+        .split('\n')
+        .filter((line) => line.startsWith('#EXT-X-KEY'));
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatch(
+        /^#EXT-X-KEY:METHOD=SAMPLE-AES,URI="https:\/\/media\.example\/api\/key\/clip-1",IV=0x[0-9a-f]{32},KEYFORMAT="identity"$/,
+      );
+    }
+  });
+
+  it('decrypts with its key to the frames of the source', async () => {
+    const clear = join(rig.dir, 'clear.mp4');
+    await decrypt(await encryptedTrack('video'), clear, contentKey, 'video');
+    expect(await similarity(clear, source)).toBeGreaterThan(0.9);
+    const [stream] = await probeStreams(clear);
+    expect(Number(stream?.nb_read_packets)).toBe(Math.round((seconds * 30_000) / 1001));
+  });
+
+  it('does not decrypt with another key, nor show anything without one', async () => {
+    // cbcs leaves nine of ten blocks as they are, so it is the decoder that tells.
+    const wrong = join(rig.dir, 'wrong.mp4');
+    await decrypt(await encryptedTrack('video'), wrong, { ...contentKey, key: '0'.repeat(32) }, 'video');
+    expect(await decodingErrors(wrong)).not.toBe('');
+    expect(await decodingErrors(await encryptedTrack('video'))).not.toBe('');
+    const right = join(rig.dir, 'right.mp4');
+    await decrypt(await encryptedTrack('video'), right, contentKey, 'video');
+    expect(await decodingErrors(right)).toBe('');
+  });
+
+  it('encrypts the audio too', async () => {
+    const [stream] = await probeStreams(await encryptedTrack('audio'));
+    expect(stream?.side_data_list?.map(({ side_data_type: type }) => type) ?? []).toContain(
+      'Encryption initialization data',
+    );
+    const clear = join(rig.dir, 'clear-audio.mp4');
+    await decrypt(await encryptedTrack('audio'), clear, contentKey, 'audio');
+    const [heard] = await probeStreams(clear);
+    expect(heard).toMatchObject({ codec_name: 'aac', channels: 2 });
+  });
+
+  it('leaves the key in no file, no report and no log', async () => {
+    const key = Buffer.from(contentKey.key, 'hex');
+    for (const bytes of await bytesLeft(rig)) {
+      expect(bytes.includes(key)).toBe(false);
+      expect(bytes.includes(contentKey.key)).toBe(false);
+    }
+    for (const { stdout, stderr } of outcomes) expect(`${stdout}${stderr}`).not.toContain(contentKey.key);
+  });
+
+  it('has the frame that was asked for as its cover', async () => {
+    const cover = rig.at(results.artifacts.cover?.key ?? '');
+    expect(await similarity(cover, source, frameNumber(89))).toBeGreaterThan(0.95);
+    expect(await similarity(cover, source, frameNumber(150))).toBeLessThan(0.9);
+  });
+});
+
+describe('a video:full in which a stage fails', () => {
+  it('publishes what is ready, and plans to redo the rest', async () => {
+    const rig = await runnerRig('video:full', source);
+    const outcomes = await runAll(rig, { PACKAGER_PATH: '/bin/false' });
+    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+    const manifest = await rig.manifest();
+    expect(manifest).toMatchObject({
+      status: 'failed',
+      error: { code: 'packager_error', stage: 'transcode', retryable: true },
+      results: {
+        stages: {
+          source: { status: 'ready' },
+          cover: { status: 'ready' },
+          preview: { status: 'ready' },
+          transcode: { status: 'failed', error: 'packager_error', retryable: true },
+        },
+        retry_plan: { allowed: true, strategy: 'retry_tasks', stages: ['transcode'], job_types: ['video:transcode'] },
+      },
+    });
+    const { artifacts } = manifest?.results ?? {};
+    const keys = await rig.keys();
+    expect(keys).toEqual(expect.arrayContaining([artifacts?.cover?.key, artifacts?.preview?.key]));
+    expect(manifest?.results).not.toHaveProperty('streaming');
+    expect(keys.filter((key) => key.endsWith('.m3u8'))).toEqual([]);
+  });
+
+  it('never publishes in the clear what should be encrypted', async () => {
+    const rig = await runnerRig('video:full', source, { transcode: { encrypt: true } });
+    await runAll(rig, {});
+    const manifest = await rig.manifest();
+    expect(manifest).toMatchObject({ status: 'failed', error: { code: 'internal', stage: 'transcode' } });
+    expect((await rig.keys()).filter((key) => /\.(m4s|m3u8)$/.test(key))).toEqual([]);
+  });
+
+  it('ends at once when the source itself is at fault, with the reason in its last line', async () => {
+    const rig = await runnerRig('video:full', { content: 'no video' });
+    expect(await run(rig)).toMatchObject({ exitCode: 10, error: { code: 'unsupported_media', retryable: false } });
+    expect(await rig.keys()).toEqual([]);
+  });
+});
+
+describe('video:cover', () => {
+  async function cover(options: object): Promise<{ results: JobResults<'video:cover'>; path: string }> {
+    const rig = await runnerRig('video:cover', source, options);
+    await run(rig, ['all']);
+    const manifest = await rig.manifest();
+    if (manifest === null) throw new Error('no result');
+    return { results: manifest.results, path: rig.at(manifest.results.key) };
+  }
+
+  it('takes the frame that is shown at a time, and says which', async () => {
+    const { results, path } = await cover({ timestamp_sec: 2.01 });
+    expect(results).toMatchObject({ format: 'jpg', width: 640, height: 360, timestamp_sec: 2.002, warnings: [] });
+    expect(await similarity(path, source, frameNumber(60))).toBeGreaterThan(0.95);
+  });
+
+  it('takes the last frame when the time lies past the end, with a warning', async () => {
+    const { results, path } = await cover({ timestamp_sec: 400 });
+    expect(results.timestamp_sec).toBeGreaterThan(seconds - 0.05);
+    expect(results.warnings).toMatchObject([{ code: 'timestamp_past_end' }]);
+    expect(await similarity(path, source, frameNumber(lastFrame))).toBeGreaterThan(0.95);
+  });
+
+  it('passes over black and blurred frames when no time is asked for', async () => {
+    // Black to 20 %, blurred to 30 %, then sharp.
+    const fading = await sample(
+      'fading.mp4',
+      "-f lavfi -i testsrc2=s=320x180:r=25:d=20 -vf drawbox=t=fill:c=black:enable='lt(t,4)',gblur=sigma=20:enable='between(t,4,6)' -c:v libx264 -preset ultrafast -pix_fmt yuv420p",
+    );
+    const rig = await runnerRig('video:cover', fading);
+    await run(rig, ['all']);
+    const manifest = await rig.manifest();
+    expect(manifest?.results.timestamp_sec).toBeGreaterThanOrEqual(6);
+  });
+});
+
+describe('video:preview', () => {
+  it.each([
+    ['webp', { duration: 2, fps: 12, width: 200, start_sec: 1 }, 24, 200, 112],
+    ['gif', { duration: 1, fps: 10, width: 161, start_sec: 60, format: 'gif' }, 10, 160, 90],
+  ])('makes an animated %s of as many frames as were asked for', async (format, options, frames, width, height) => {
+    const rig = await runnerRig('video:preview', source, options);
+    await run(rig, ['all']);
+    const manifest = await rig.manifest();
+    if (manifest === null) throw new Error('no result');
+    const { results } = manifest;
+    expect(results).toMatchObject({ format, frames, width, height });
+    const written = await sharp(rig.at(results.key), { pages: -1 }).metadata();
+    expect([written.format, written.pages, written.width, written.pageHeight, written.loop]).toEqual([
+      format,
+      frames,
+      width,
+      height,
+      0,
+    ]);
+    const durationMs = (written.delay ?? []).reduce((sum, delay) => sum + delay, 0);
+    expect(Math.abs(durationMs - options.duration * 1000)).toBeLessThan(50);
+    const isMoved = options.start_sec > seconds;
+    expect(results.warnings?.map(({ code }) => code)).toEqual(isMoved ? ['preview_start_moved'] : []);
+    // The first frame is the one at the start that was asked for, or as near to the end as the length allows.
+    const first = join(rig.dir, 'first.png');
+    await sharp(rig.at(results.key)).toFile(first);
+    const startSec = isMoved ? seconds - options.duration : options.start_sec;
+    const filters = `${frameNumber(Math.round((startSec * 30_000) / 1001))},scale=${width}:${height}`;
+    expect(await similarity(first, source, filters)).toBeGreaterThan(0.85);
+  });
+});

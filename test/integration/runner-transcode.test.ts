@@ -1,0 +1,195 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Parser } from 'm3u8-parser';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
+import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
+import { masterKey } from '#domain/media/object-keys.ts';
+import { firstSliceType, packetTimes, probeStreams, sample, similarity } from '../support/media.ts';
+import { removeRigs, run, type RunnerOutcome, type RunnerRig, runnerRig } from '../support/runner.ts';
+
+// video:transcode with the real ffmpeg and packager: the stream that comes out is looked at frame by frame.
+
+const seconds = 12.6;
+let source: string;
+let rig: RunnerRig<'video:transcode'>;
+let outcome: RunnerOutcome;
+let results: JobResults<'video:transcode'>;
+
+beforeAll(async () => {
+  source = await sample(
+    'two-languages.mp4',
+    `-f lavfi -i testsrc2=s=960x540:r=25:d=${seconds} -f lavfi -i sine=f=440:r=44100:d=${seconds} -f lavfi -i sine=f=880:r=48000:d=${seconds} ` +
+      '-map 0 -map 1 -map 2 -c:v libx264 -preset ultrafast -crf 18 -g 90 -pix_fmt yuv420p -c:a aac -metadata:s:a:0 language=eng -metadata:s:a:1 language=ger',
+  );
+  rig = await runnerRig('video:transcode', source);
+  outcome = await run(rig);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(`no result: ${outcome.stderr}`);
+  ({ results } = manifest);
+});
+afterAll(removeRigs);
+
+const folderOf = (playlist: string) => rig.at(playlist.slice(0, playlist.lastIndexOf('/')));
+
+/** A track put together again: its init segment and all its segments. */
+async function wholeTrack({ init, playlist }: { init: string; playlist: string }): Promise<string> {
+  const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
+  const parts = [await readFile(rig.at(init))];
+  for (const { uri } of segments) parts.push(await readFile(join(folderOf(playlist), uri)));
+  const path = join(rig.dir, `${playlist.replaceAll('/', '-')}.mp4`);
+  await writeFile(path, Buffer.concat(parts));
+  return path;
+}
+
+async function masterOf(): Promise<string> {
+  const rev = (await rig.manifest())?.rev ?? '';
+  return rig.at(masterKey('clip-1').replace('master.m3u8', `${rev}/master.m3u8`));
+}
+
+describe('video:transcode', () => {
+  it('has results of the specified shape, and every object that they name', async () => {
+    expect(outcome).toMatchObject({ exitCode: 0, error: null });
+    expect(videoTranscodeResults.parse(results)).toEqual(results);
+    expect(results.streaming).toEqual({
+      protocol: 'hls',
+      container: 'cmaf',
+      encrypted: false,
+      master_playlist: masterKey('clip-1'),
+      default_audio_track_id: 'audio_en_aac_2ch',
+    });
+    expect(results).not.toHaveProperty('encryption');
+    const keys = await rig.keys();
+    for (const { playlist, init } of [...results.video_tracks, ...results.audio_tracks]) {
+      expect(keys).toEqual(expect.arrayContaining([playlist, init]));
+    }
+    const manifest = await rig.manifest();
+    const named = manifest?.objects.map(({ key }) => key).toSorted();
+    expect(keys.filter((key) => !key.startsWith('work/'))).toEqual(named);
+    expect(results.source).toMatchObject({
+      container: 'mov',
+      video: { codec: 'h264', width: 960, height: 540, frame_rate: 25, interlaced: false },
+    });
+  });
+
+  it('makes the rungs of the ladder, the 2.0 Mb/s one first, and never enlarges', async () => {
+    expect(results.video_tracks.map(({ id, width, height }) => [id, width, height])).toEqual([
+      ['r540_h264', 960, 540],
+      ['r360_h264', 640, 360],
+    ]);
+    for (const track of results.video_tracks) {
+      const [stream] = await probeStreams(await wholeTrack(track));
+      expect(stream).toMatchObject({
+        codec_name: 'h264',
+        width: track.width,
+        height: track.height,
+        pix_fmt: 'yuv420p',
+        r_frame_rate: '25/1',
+        sample_aspect_ratio: '1:1',
+        color_space: 'bt709',
+        color_transfer: 'bt709',
+        color_primaries: 'bt709',
+        nb_read_packets: String(seconds * 25),
+      });
+    }
+  });
+
+  it('cuts segments of 6 s, each beginning with an IDR, at the same times on every rung', async () => {
+    const starts: number[][] = [];
+    for (const { playlist, init, segment_count: count } of results.video_tracks) {
+      const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
+      expect(segments.map(({ durationSec }) => durationSec)).toEqual([6, 6, 0.6]);
+      expect(count).toBe(3);
+      const ofTrack: number[] = [];
+      for (const { uri } of segments) {
+        const bytes = await readFile(join(folderOf(playlist), uri));
+        expect(firstSliceType(bytes)).toBe(5);
+        const path = join(rig.dir, 'segment.mp4');
+        await writeFile(path, Buffer.concat([await readFile(rig.at(init)), bytes]));
+        ofTrack.push((await packetTimes(path))[0] ?? -1);
+      }
+      starts.push(ofTrack);
+    }
+    expect(starts[0]).toEqual([0, 6, 12]);
+    expect(starts[1]).toEqual(starts[0]);
+  });
+
+  it('makes both audio tracks, as long as the picture, in the same segments', async () => {
+    expect(
+      results.audio_tracks.map(({ id, language, role, codec, channels }) => [id, language, role, codec, channels]),
+    ).toEqual([
+      ['audio_en_aac_2ch', 'en', 'main', 'aac', 2],
+      ['audio_de_aac_2ch', 'de', 'alternate', 'aac', 2],
+    ]);
+    for (const track of results.audio_tracks) {
+      const { segments } = parseMediaPlaylist(await readFile(rig.at(track.playlist), 'utf8'));
+      const total = segments.reduce((sum, { durationSec }) => sum + durationSec, 0);
+      expect(Math.abs(total - seconds)).toBeLessThan(0.03);
+      expect(segments).toHaveLength(track.segment_count);
+      expect(track.segment_count).toBe(3);
+      expect(track.bitrate).toBeGreaterThan(60_000);
+      expect(track.bitrate).toBeLessThan(150_000);
+      const [stream] = await probeStreams(await wholeTrack(track));
+      expect(stream).toMatchObject({ codec_name: 'aac', profile: 'LC', channels: 2, sample_rate: '48000' });
+    }
+  });
+
+  it('writes a master that a parser of others reads, with measured bandwidth and one default', async () => {
+    const parser = new Parser();
+    const text = await readFile(await masterOf(), 'utf8');
+    parser.push(text);
+    parser.end();
+    const { playlists, mediaGroups } = parser.manifest;
+    expect(playlists.map(({ uri }: { uri: string }) => uri)).toEqual([
+      'video/r540_h264/playlist.m3u8',
+      'video/r360_h264/playlist.m3u8',
+    ]);
+    expect(
+      Object.entries(mediaGroups.AUDIO['audio'] ?? {}).map(([name, { language, default: isDefault }]) => [
+        name,
+        language,
+        isDefault,
+      ]),
+    ).toEqual([
+      ['English', 'en', true],
+      ['German', 'de', false],
+    ]);
+    const audioMax = Math.max(...results.audio_tracks.map(({ bitrate }) => bitrate));
+    for (const [index, { attributes }] of playlists.entries()) {
+      const track = results.video_tracks[index];
+      const expected = (track?.bitrate ?? 0) + audioMax;
+      expect(attributes['AVERAGE-BANDWIDTH']).toBe(String(expected));
+      expect(attributes.BANDWIDTH).toBeGreaterThanOrEqual(expected);
+      expect(attributes.BANDWIDTH).toBeLessThan(expected * 2);
+      expect(attributes.RESOLUTION).toEqual({ width: track?.width, height: track?.height });
+      expect(attributes.CODECS).toMatch(/^avc1\.[0-9a-f]{6},mp4a\.40\.2$/);
+    }
+    expect(text.match(/#EXT-X-I-FRAME-STREAM-INF/g)).toHaveLength(2);
+  });
+
+  it('lists every second IDR of the grid in the I-frame playlist', async () => {
+    const folder = folderOf(results.video_tracks[0]?.playlist ?? '');
+    const { segments } = parseMediaPlaylist(await readFile(join(folder, 'iframes.m3u8'), 'utf8'));
+    expect(segments.map(({ durationSec }) => durationSec)).toEqual([2, 2, 2, 2, 2, 2, 0.6]);
+  });
+
+  it('shows the source, frame by frame', async () => {
+    const [top] = results.video_tracks;
+    if (top === undefined) throw new Error('no track');
+    expect(await similarity(await wholeTrack(top), source)).toBeGreaterThan(0.9);
+  });
+
+  it('tells its phases, and progress that grows to the end', () => {
+    expect(outcome.reports[0]).toEqual({ type: 'phase', phase: 'packaging' });
+    expect(outcome.reports.at(-1)).toEqual({ type: 'result', error: null });
+  });
+
+  it('changes nothing when it is published again', async () => {
+    const before = await readFile(await masterOf(), 'utf8');
+    const manifest = await rig.manifest();
+    expect(await run(rig, ['publish'])).toMatchObject({ exitCode: 0 });
+    expect(await rig.manifest()).toEqual(manifest);
+    expect(await readFile(await masterOf(), 'utf8')).toBe(before);
+  });
+});
