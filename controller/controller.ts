@@ -20,6 +20,7 @@ import { removeLeftWorkspaces } from './executors/process/workspaces.ts';
 import { leftoverPart } from './leftovers.ts';
 import { webhookSenderPart } from './webhooks.ts';
 import { queueGaugesPart } from './queue-gauges.ts';
+import { reportHandler } from './reports.ts';
 import { sweeperPart } from './sweeper.ts';
 import { workerListenerPart } from './worker-listener.ts';
 
@@ -52,6 +53,8 @@ export interface ControllerDependencies {
 export function controllerParts(d: ControllerDependencies): Part[] {
   const { config, jobs, queue, metrics, log, clock } = d;
   const { executor, part } = config.executor === 'kubernetes' ? kubernetesExecutorOf(d) : processExecutorOf(d);
+  const reports =
+    config.kubernetes === null ? {} : { reports: reportHandler({ jobs, webhookSecret: config.webhookSecret }) };
   return [
     part,
     ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
@@ -76,7 +79,7 @@ export function controllerParts(d: ControllerDependencies): Part[] {
     leftoverPart({ ...d, everyMs: leftoversEveryMs, graceMs: leftoverGraceMs }),
     queueGaugesPart({ queue, metrics, log, everyMs: gaugesEveryMs }),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0
-      ? [workerListenerPart({ host: config.host, port: config.workerMetricsPort, metrics })]
+      ? [workerListenerPart({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]
       : []),
   ];
 }

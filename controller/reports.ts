@@ -37,20 +37,28 @@ const reportBytesMax = 16 * 1024;
 export function reportHandler({ jobs, webhookSecret }: ReportDependencies): ReportHandler {
   const secret = reportSecretOf(webhookSecret);
   return async (request, response) => {
-    const [, jobId = '', digits = ''] = /^\/reports\/([0-9a-f-]{36})\/(\d{1,9})$/.exec(request.url ?? '') ?? [];
-    const attempt = { jobId, attempt: Number(digits) };
-    const end = (status: number) => response.writeHead(status, { 'cache-control': 'no-store' }).end();
-    if (request.method !== 'POST') return void end(405);
-    if (jobId === '' || !isToken(request.headers.authorization, reportTokenOf(attempt, secret))) return void end(403);
-    const body = await bodyOf(request);
-    const report = body === null ? null : parseReport(body);
-    if (report === null) return void end(400);
-    if (report.type === 'phase' || report.type === 'progress') {
-      const fraction = report.type === 'phase' ? 0 : report.fraction;
-      await jobs.report({ ...attempt, phase: report.phase, progress: progressOf(report.phase, fraction) });
-    }
-    end(204);
+    const status = await take(request, { jobs, secret });
+    response.writeHead(status, { 'cache-control': 'no-store' }).end();
   };
+}
+
+/** The HTTP status that a report is answered with. */
+async function take(
+  request: IncomingMessage,
+  { jobs, secret }: { jobs: Pick<JobStore, 'report'>; secret: Buffer },
+): Promise<number> {
+  const [, jobId = '', digits = ''] = /^\/reports\/([0-9a-f-]{36})\/(\d{1,9})$/.exec(request.url ?? '') ?? [];
+  const attempt = { jobId, attempt: Number(digits) };
+  if (request.method !== 'POST') return 405;
+  if (jobId === '' || !isToken(request.headers.authorization, reportTokenOf(attempt, secret))) return 403;
+  const body = await bodyOf(request);
+  const report = body === null ? null : parseReport(body);
+  if (report === null) return 400;
+  if (report.type === 'phase' || report.type === 'progress') {
+    const fraction = report.type === 'phase' ? 0 : report.fraction;
+    await jobs.report({ ...attempt, phase: report.phase, progress: progressOf(report.phase, fraction) });
+  }
+  return 204;
 }
 
 function isToken(header: string | undefined, token: string): boolean {

@@ -2,21 +2,26 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Part } from '#platform/lifecycle/part.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
+import type { ReportHandler } from './reports.ts';
 
 interface ListenerOptions {
   readonly host: string;
   /** `WORKER_METRICS_PORT`, not 0. */
   readonly port: number;
   readonly metrics: Pick<Metrics, 'registry'>;
+  /** With the `kubernetes` executor: takes the reports of runner pods, under `/reports/`. */
+  readonly reports?: ReportHandler;
 }
 
 /**
  * The worker's own small listener: `/healthz` and `/metrics`, and nothing else (section 4, "System"). It tells of this
  * process alone, so that a worker is not restarted because a database is away.
  */
-export function workerListenerPart({ host, port, metrics }: ListenerOptions): Part {
+export function workerListenerPart({ host, port, metrics, reports }: ListenerOptions): Part {
   const server = createServer((request, response) => {
-    answer(request, response, metrics).catch(() => response.destroy());
+    const isReport = reports !== undefined && request.url?.startsWith('/reports/') === true;
+    const answered = isReport ? reports(request, response) : answer(request, response, metrics);
+    answered.catch(() => response.destroy());
   });
   server.requestTimeout = 10_000;
   return {

@@ -9,6 +9,7 @@ import { findProgram } from '#platform/commands/find-program.ts';
 import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
 import { type StepContext, workspaceIn } from './context.ts';
 import type { PublishContext } from './handlers/job-handler.ts';
+import { leaveTerminationMessage, ReportPoster } from './report-outlets.ts';
 import { createReporter } from './reporter.ts';
 
 /*
@@ -88,7 +89,13 @@ function stepsToRun(): readonly Step[] {
 async function main(): Promise<number> {
   const level = z.enum(logLevels).catch('info').parse(env['LOG_LEVEL']);
   const log = createLogger({ level, name: 'runner' });
-  const reporter = createReporter((report) => process.stdout.write(`${JSON.stringify(report)}\n`));
+  const poster = openPoster();
+  const terminationLog = env[runnerVariables.terminationLog];
+  const reporter = createReporter((report) => {
+    process.stdout.write(`${JSON.stringify(report)}\n`);
+    poster?.post(report);
+    if (terminationLog !== undefined) leaveTerminationMessage(terminationLog, report);
+  });
   let attempt = 1;
   try {
     const toRun = stepsToRun();
@@ -114,7 +121,14 @@ async function main(): Promise<number> {
     const jobError = toJobError(error, attempt);
     reporter.result(jobError);
     return exitCodeOf(jobError.code);
+  } finally {
+    await poster?.settled();
   }
+}
+
+function openPoster(): ReportPoster | null {
+  const [url, token] = [env[runnerVariables.reportUrl], env[runnerVariables.reportToken]];
+  return url === undefined || token === undefined ? null : new ReportPoster({ url, token });
 }
 
 /** What the system says of its own disk and memory is a known problem; anything else that is thrown stays what it is. */

@@ -211,7 +211,7 @@ export class Leadership implements CacheListener {
     const statuses = poolStatusLoop({
       client: this.#client,
       namespace: this.#d.runnerNamespace,
-      pools: () => this.#caches.pools.values(),
+      pools: () => [...this.#caches.pools.values()],
       active: (pool) => this.#held.count(pool),
       depth: () => this.#d.queue.depth(),
       lastError: (pool) => (this.#isInTrouble(pool) ? (this.#troubles.get(pool) ?? '') : ''),
@@ -296,7 +296,7 @@ export class Leadership implements CacheListener {
         labels: { [labels.jobId]: id, [labels.pool]: pool },
       },
       // The webhook is the row's matter: its address may hold a secret of the caller's.
-      spec: { type, hash, source, options: options as NonNullable<MediaJob['spec']['options']>, pool },
+      spec: { type, hash, source, options, pool },
     });
   }
 

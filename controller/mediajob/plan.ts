@@ -189,7 +189,7 @@ function statusWrite(o: Observed, row: Job, trouble: Trouble | null, nowMs: numb
 }
 
 /** Whether an executor has claimed the row: one that waits for its next attempt is `admitted` again. */
-export function isHeld({ status, phase }: Pick<Job, 'status' | 'phase'>): boolean {
+function isHeld({ status, phase }: Pick<Job, 'status' | 'phase'>): boolean {
   return status === 'processing' && phase !== 'admitted';
 }
 

@@ -3,8 +3,6 @@ import { labels, mediaJobName } from '../executors/kubernetes/names.ts';
 
 // What the caches keep: of ten thousand objects, the fields that are read and nothing else.
 
-export type { MediaJob as MediaJobSeen } from '#platform/kubernetes/objects.ts';
-
 interface Condition {
   readonly type: string;
   readonly status: string;
@@ -49,7 +47,7 @@ export function trimMediaJob({ metadata, spec, status }: MediaJob): MediaJob {
 
 export function trimJob({ metadata, spec, status }: BatchJob): JobSeen {
   return {
-    metadata: trimMeta(metadata as ObjectMeta),
+    metadata: trimMeta(metadata),
     isSuspended: spec?.suspend === true,
     conditions: (status?.conditions ?? []).filter(({ status: state }) => state === 'True').map(trimCondition),
     hasPod: (status?.active ?? 0) + (status?.succeeded ?? 0) + (status?.failed ?? 0) > 0,
@@ -59,7 +57,7 @@ export function trimJob({ metadata, spec, status }: BatchJob): JobSeen {
 export function trimPod({ metadata, status }: Pod): PodSeen {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return {
-    metadata: trimMeta(metadata as ObjectMeta),
+    metadata: trimMeta(metadata),
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',
     message: status?.message ?? '',

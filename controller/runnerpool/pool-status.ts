@@ -10,7 +10,7 @@ import { labels } from '../executors/kubernetes/names.ts';
 interface PoolStatusOptions {
   readonly client: KubeClient;
   readonly namespace: string;
-  readonly pools: () => Iterable<RunnerPool>;
+  readonly pools: () => readonly RunnerPool[];
   readonly active: (pool: string) => number;
   readonly depth: () => Promise<Readonly<Record<QueueName, QueueDepth>>>;
   /** What keeps a job of the pool from running now; '' for nothing. */
@@ -35,7 +35,7 @@ export async function poolStatusLoop(o: PoolStatusOptions): Promise<void> {
 
 async function writeChanged(o: PoolStatusOptions): Promise<void> {
   const depths = await o.depth();
-  for (const { metadata, status } of [...o.pools()]) {
+  for (const { metadata, status } of o.pools()) {
     const name = metadata?.name ?? '';
     const queue = queueNames.find((each) => poolOfQueue[each] === name);
     const depth = queue === undefined ? null : depths[queue];

@@ -26,7 +26,11 @@ export function kubernetesDependencies(d: ControllerDependencies): MediaJobDepen
   return {
     ...d,
     ...input,
-    ...{ runnerNamespace, podName, podNamespace, pendingDeadlineMs, mediaJobTtlMs },
+    runnerNamespace,
+    podName,
+    podNamespace,
+    pendingDeadlineMs,
+    mediaJobTtlMs,
     attemptsMax: config.jobAttempts,
     maxFileSizeBytes: config.maxFileSizeBytes,
     largeVideoThresholdBytes: config.largeVideoThresholdBytes,

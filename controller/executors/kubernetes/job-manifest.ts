@@ -45,6 +45,7 @@ interface JobInput {
 
 const userId = 10_001;
 const workspace = '/workspace';
+const terminationLog = '/dev/termination-log';
 /** One to notice, three for the tools to end, one to spare (runner/main.ts). */
 const graceSeconds = 5;
 /** The kubelet's own default deadline of a pod that a pool sets none for. */
@@ -142,7 +143,7 @@ function container(step: Step | 'all', input: JobInput, { image, ...template }: 
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     },
-    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePath: terminationLog,
     terminationMessagePolicy: 'File',
     volumeMounts: [
       { name: 'workspace', mountPath: workspace },
@@ -167,6 +168,7 @@ function environment(
       LANG: 'C.UTF-8',
       [runnerVariables.task]: JSON.stringify(runnerTaskOf(job)),
       [runnerVariables.workspace]: workspace,
+      [runnerVariables.terminationLog]: terminationLog,
       ...(report === null
         ? {}
         : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
-import { jobs, type ObjectMeta, pods, secrets } from '#platform/kubernetes/objects.ts';
+import { jobs, pods, secrets } from '#platform/kubernetes/objects.ts';
 
 // What the Job controller and a kubelet do for a Job, done by a test: a pod is made of its template, its containers
 // run one after another as processes of this machine, and its status says what became of them.
@@ -14,7 +14,7 @@ type Pod = NonNullable<(typeof pods)['example']>;
 type Container = NonNullable<Pod['spec']>['containers'][number];
 type PodStatus = NonNullable<Pod['status']>;
 
-export const runnerMain = join(import.meta.dirname, '../../../runner/main.ts');
+const runnerMain = join(import.meta.dirname, '../../../runner/main.ts');
 
 export class TestNode {
   readonly #client: KubeClient;
@@ -143,4 +143,4 @@ function stateOf(exitCode: number | undefined, isRunning: boolean) {
   return isRunning ? { running: { startedAt: new Date().toISOString() } } : { waiting: { reason: 'PodInitializing' } };
 }
 
-export type { Job as BatchJob, ObjectMeta, Pod, PodStatus };
+export type { Job as BatchJob, Pod, PodStatus };

@@ -1,8 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { migrate, openDatabase } from '#platform/postgres/database.ts';
 import { createDatabase } from '../../support/databases.ts';
-// For what it says of the values that are provided.
-import type {} from '../../support/global-setup.ts';
 import { startPostgres } from '../../support/servers.ts';
 
 /** A PostgreSQL beside the API server, for the tests of the whole controller. */

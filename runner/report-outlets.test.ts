@@ -1,0 +1,58 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { parseReport, type Report } from '#domain/runner/report.ts';
+import { leaveTerminationMessage, ReportPoster } from './report-outlets.ts';
+
+async function folder(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-outlets-'));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  return dir;
+}
+
+it('leaves why a step failed as a report that can be read, without its details where they are too long', async () => {
+  const path = join(await folder(), 'message');
+  await writeFile(path, '');
+  const error = { ...jobErrorOf('corrupt_input', 2), details: { log_tail: 'x'.repeat(100) } };
+  leaveTerminationMessage(path, { type: 'result', error });
+  expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error });
+  leaveTerminationMessage(path, { type: 'result', error: { ...error, details: { log_tail: 'ä'.repeat(4096) } } });
+  expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: jobErrorOf('corrupt_input', 2) });
+});
+
+it('leaves nothing where no kubelet has made the file', async () => {
+  const path = join(await folder(), 'none');
+  leaveTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1) });
+  await expect(readFile(path)).rejects.toThrow('ENOENT');
+});
+
+it('posts the first report and the newest, with its token, one at a time', async () => {
+  const taken: { token: string | undefined; report: Report | null }[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      taken.push({ token: request.headers.authorization, report: parseReport(body) });
+      setTimeout(() => response.writeHead(204).end(), 50);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/reports/j/1`;
+  const poster = new ReportPoster({ url, token: 'secret' });
+  for (const fraction of [0.1, 0.2, 0.3]) poster.post({ type: 'progress', phase: 'encoding', fraction });
+  await expect.poll(() => taken.length).toBe(2);
+  await poster.settled();
+  expect(taken.map(({ report }) => report)).toMatchObject([{ fraction: 0.1 }, { fraction: 0.3 }]);
+  expect(taken[0]?.token).toBe('Bearer secret');
+});
+
+it('loses what nobody takes, without a word', async () => {
+  const poster = new ReportPoster({ url: 'http://127.0.0.1:9/', token: 'secret' });
+  poster.post({ type: 'phase', phase: 'encoding' });
+  await poster.settled();
+});
