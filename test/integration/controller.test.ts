@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { masterKey, revisionOf } from '#domain/media/object-keys.ts';
+import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { isAlive, mostAtOnce, openRig, type Rig, until } from '../support/controller-rig.ts';
 
 describe.skipIf(!inject('postgres'))('a worker', () => {
@@ -94,7 +94,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
 
   it('does not complete a job whose manifest names an object that is not there', async () => {
     rig.startWorker({ jobAttempts: 1 });
-    const job = await rig.finished(await rig.submit('lose', { type: 'video:transcode' }));
+    const job = await rig.finished(await rig.submit('lose'));
     expect(job).toMatchObject({ status: 'failed', error: { code: 'storage_error' } });
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
@@ -167,6 +167,24 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'a worker that is no more', leaseMs: 500 });
     rig.startWorker();
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+  });
+
+  it('completes a job by what a vanished worker had finished and not recorded, without doing it again', async () => {
+    const id = await rig.submit('ok', { ticket: false });
+    const { hash } = await rig.find(id);
+    const rev = revisionOf(id, 1);
+    const key = videoKey(hash, rev, 'cover.jpg');
+    await rig.media.put(key, 'cover', { contentType: 'image/jpeg' });
+    const manifest = {
+      ...{ v: 1, job_id: id, attempt: 1, type: 'video:cover', hash, rev, status: 'completed', error: null },
+      results: { key, format: 'jpg', size: 5, width: 2, height: 2, timestamp_sec: 0 },
+      objects: [{ key, size: 5, sha256: '0'.repeat(64) }],
+    };
+    await rig.media.put(resultManifestKey(id, 1), JSON.stringify(manifest), { contentType: 'application/json' });
+    await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, delayMs: 0 });
+    rig.startWorker();
+    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, results: { key } });
+    expect(await rig.notes()).toEqual([]);
   });
 
   async function processes() {

@@ -1,0 +1,117 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import type { ResultManifest } from '#domain/runner/manifest.ts';
+import { completeAttempt } from '../../controller/completion.ts';
+import { openRig, type Rig } from '../support/controller-rig.ts';
+
+describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
+  let rig: Rig;
+  let job: Job;
+  beforeEach(async () => {
+    rig = await openRig();
+    const id = await rig.submit('ok', { ticket: false, callbackUrl: 'https://hooks.example/' });
+    job = (await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'the test', leaseMs: 60_000 })) as Job;
+  });
+  afterEach(async () => {
+    await rig.close();
+  });
+
+  const complete = () =>
+    completeAttempt(
+      { job, attempt: job.attempt },
+      { jobs: rig.jobs, media: rig.media, clock: () => new Date(), randomUuid: () => randomUUID() },
+    );
+
+  /** The manifest of a cover whose one object is there, with what a test changes of it. */
+  async function leave(changes: Partial<ResultManifest> = {}, body = 'cover'): Promise<void> {
+    const rev = revisionOf(job.id, job.attempt);
+    const key = videoKey(job.hash, rev, 'cover.jpg');
+    if (body !== '') await rig.media.put(key, body, { contentType: 'image/jpeg' });
+    const manifest: ResultManifest = {
+      v: 1,
+      job_id: job.id,
+      attempt: job.attempt,
+      type: job.type,
+      hash: job.hash,
+      rev,
+      status: 'completed',
+      results: { key, format: 'jpg', size: 5, width: 2, height: 2, timestamp_sec: 0 },
+      error: null,
+      objects: [{ key, size: 5, sha256: createHash('sha256').update('cover').digest('hex') }],
+      ...changes,
+    };
+    await rig.media.put(resultManifestKey(job.id, job.attempt), JSON.stringify(manifest), {
+      contentType: 'text/plain',
+    });
+  }
+
+  const events = async () => {
+    const { rows } = await rig.database.pool.query<{ body: string }>('select body from webhook_events');
+    return rows.map(({ body }) => JSON.parse(body) as { status: string });
+  };
+
+  it('records what the manifest says, and the webhook event with it', async () => {
+    await leave();
+    expect(await complete()).toMatchObject({
+      outcome: 'recorded',
+      job: { status: 'completed', callbackStatus: 'pending' },
+    });
+    expect(await events()).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('can be repeated, and by many at once: one records, and there is one event', async () => {
+    await leave();
+    const outcomes = await Promise.all(Array.from({ length: 8 }, complete));
+    expect(outcomes.filter(({ outcome }) => outcome === 'recorded')).toHaveLength(1);
+    expect(outcomes.filter(({ outcome }) => outcome === 'not_current')).toHaveLength(7);
+    expect(await events()).toHaveLength(1);
+  });
+
+  it('of an attempt that is no longer the job’s records nothing', async () => {
+    await leave();
+    await rig.jobs.nextAttempt({ jobId: job.id, attempt: 1, countsAsFailure: false, delayMs: 0 });
+    expect(await complete()).toEqual({ outcome: 'not_current' });
+    expect(await rig.find(job.id)).toMatchObject({ status: 'processing', attempt: 2 });
+    expect(await events()).toEqual([]);
+  });
+
+  it.each([
+    ['whose object is not there', {}, ''],
+    ['whose object has another size', {}, 'a longer cover'],
+    ['of another job', { job_id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10' }, 'cover'],
+    ['of another attempt', { attempt: 2 }, 'cover'],
+    ['of another media', { hash: 'another' }, 'cover'],
+    ['of another revision', { rev: '0123456789abcdef' }, 'cover'],
+    ['whose results have not the shape of the type', { results: { key: 'x' } }, 'cover'],
+    ['that completed without results', { results: null }, 'cover'],
+    ['that failed without an error', { status: 'failed' as const, results: null }, 'cover'],
+    [
+      'with an object outside its revision',
+      { objects: [{ key: 'videos/x', size: 1, sha256: '0'.repeat(64) }] },
+      'cover',
+    ],
+  ])('of a manifest %s records nothing', async (_what, changes, body) => {
+    await leave(changes, body);
+    expect(await complete()).toMatchObject({ outcome: 'not_whole' });
+    expect(await rig.find(job.id)).toMatchObject({ status: 'processing' });
+  });
+
+  it('without a manifest, or with a broken one, records nothing', async () => {
+    expect(await complete()).toMatchObject({ outcome: 'not_whole' });
+    await rig.media.put(resultManifestKey(job.id, 1), '{"v":1', { contentType: 'text/plain' });
+    expect(await complete()).toMatchObject({ outcome: 'not_whole' });
+    expect(await events()).toEqual([]);
+  });
+
+  it('of a failed manifest records its error, and publishes nothing', async () => {
+    await leave({ status: 'failed', results: null, error: jobErrorOf('corrupt_input', 1) });
+    expect(await complete()).toMatchObject({
+      outcome: 'recorded',
+      job: { status: 'failed', error: { code: 'corrupt_input' } },
+    });
+    expect(await rig.media.head(masterKey(job.hash))).toBeNull();
+  });
+});
