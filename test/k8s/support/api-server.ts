@@ -39,9 +39,11 @@ export async function startApiServer(assets: string): Promise<ApiServer> {
   const [etcdPort, peerPort, securePort] = await freePorts(3);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const processes: ChildProcess[] = [];
+  let guard: ChildProcess | undefined;
   const stop = async () => {
     // The API server first: it would otherwise spend its last seconds complaining about etcd.
     for (const child of processes.toReversed()) await ended(child);
+    guard?.kill('SIGKILL');
     await rm(folder, { recursive: true, force: true });
   };
   try {
@@ -50,6 +52,7 @@ export async function startApiServer(assets: string): Promise<ApiServer> {
     const nobodyToken = randomUUID();
     await writeTokens(folder, { adminToken, nobodyToken });
     processes.push(startKubeApiServer(assets, folder, etcdUrl, securePort ?? 0));
+    guard = startGuard(folder, processes);
     const url = `https://127.0.0.1:${securePort}`;
     const caCert = await ready(folder, url, adminToken, processes);
     const kubeconfigPath = join(folder, 'kubeconfig');
@@ -129,6 +132,15 @@ function logged(folder: string, program: string, flags: Record<string, string>):
   const log = openSync(join(folder, `${basename(program)}.log`), 'a');
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
   return spawn(program, args, { stdio: ['ignore', log, log] });
+}
+
+// A test process may be killed without a word. The guard's standard input closes then, and it cleans up.
+function startGuard(folder: string, processes: readonly ChildProcess[]): ChildProcess {
+  const script = 'cat >/dev/null; folder=$1; shift; kill -9 "$@" 2>/dev/null; sleep 1; rm -rf "$folder"';
+  const args = ['-c', script, 'guard', folder, ...processes.map(({ pid }) => String(pid))];
+  const guard = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  guard.unref();
+  return guard;
 }
 
 async function writeTokens(folder: string, tokens: { adminToken: string; nobodyToken: string }): Promise<void> {
