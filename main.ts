@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { apiPart } from './api/server.ts';
 import { controllerParts } from './controller/controller.ts';
 import { type Config, loadConfig } from './platform/config/config.ts';
+import { ImageProcessor } from './platform/images/image-processor.ts';
 import type { KeyValueStore } from './platform/key-value/key-value-store.ts';
 import { openRedisKeyValueStore } from './platform/key-value/redis-key-value-store.ts';
 import { openTableKeyValueStore } from './platform/key-value/table-key-value-store.ts';
@@ -121,6 +122,7 @@ async function openParts(config: Config, log: Logger, open: Open): Promise<Part[
     config,
     log,
     database,
+    images: open('image processor', new ImageProcessor(), close),
     metrics: new Metrics(),
     jobs: new JobStore(database),
     webhookEvents: new WebhookEventStore(database),

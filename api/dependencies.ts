@@ -2,6 +2,7 @@ import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Config } from '#platform/config/config.ts';
+import type { ImageProcessor } from '#platform/images/image-processor.ts';
 import type { KeyValueStore } from '#platform/key-value/key-value-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -17,6 +18,7 @@ export interface ApiDependencies {
     | 'surfaces'
     | 'apiKeys'
     | 'keyTokenSecret'
+    | 'thumbSecrets'
     | 'baseUrl'
     | 'maxFileSizeBytes'
     | 'largeVideoThresholdBytes'
@@ -32,6 +34,7 @@ export interface ApiDependencies {
   readonly source: ObjectStore;
   readonly media: ObjectStore;
   readonly database: Database;
+  readonly images: ImageProcessor;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;

@@ -19,8 +19,10 @@ const statusOf = {
   body_too_large: 413,
   source_too_large: 413,
   unsupported_media_type: 415,
+  unreadable_image: 422,
   rate_limited: 429,
   internal_error: 500,
+  busy: 503,
 } as const satisfies Record<RequestErrorCode, number>;
 
 /** The HTTP status of a problem. */

@@ -23,6 +23,8 @@ import { addKeyRoutes } from './routes/key.ts';
 import { addPlayerRoutes } from './routes/player.ts';
 import { addStreamRoutes } from './routes/stream.ts';
 import { addSystemRoutes } from './routes/system.ts';
+import { addThumbRoutes } from './routes/thumb.ts';
+import { ThumbMaker } from './thumb-maker.ts';
 
 export type { ApiDependencies } from './dependencies.ts';
 
@@ -75,6 +77,7 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
   if (d.config.surfaces.has('delivery')) {
     addStreamRoutes(app, { media: new MediaReader(d.media) });
     addKeyRoutes(app, { ...d, limiter });
+    addThumbRoutes(app, { ...d, thumbs: new ThumbMaker(d) });
     await addPlayerRoutes(app, d);
   }
   refuseOtherMethods();

@@ -51,6 +51,8 @@ export const requestErrors = {
   not_retryable: { publicMessage: 'The job cannot be retried.' },
   conflict: { publicMessage: 'The state of the job does not allow this.' },
   rate_limited: { publicMessage: 'Too many requests.' },
+  unreadable_image: { publicMessage: 'The object is no image that can be shown.' },
+  busy: { publicMessage: 'Too much work at once; try again shortly.' },
   internal_error: { publicMessage: 'An internal error occurred.' },
 } as const satisfies Record<string, { readonly publicMessage: string }>;
 

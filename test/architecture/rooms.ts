@@ -23,6 +23,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   'platform/queue': { imports: ['domain', 'platform/telemetry'] },
   'platform/key-value': { imports: ['domain', 'platform/postgres'] },
   'platform/outbound-http': { imports: ['domain'] },
+  'platform/images': { imports: [], packages: ['sharp', 'node:child_process', 'node:os', 'node:url'] },
   'platform/kubernetes': { imports: ['domain', 'platform/lifecycle', 'platform/telemetry'] },
   api: { imports: ['domain', 'platform/'] },
   controller: { imports: ['domain', 'platform/'] },

@@ -12,6 +12,7 @@ import { createServer } from '../../api/server.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { ImageProcessor } from '#platform/images/image-processor.ts';
 import { openRedisKeyValueStore } from '#platform/key-value/redis-key-value-store.ts';
 import { openTableKeyValueStore } from '#platform/key-value/table-key-value-store.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
@@ -97,6 +98,7 @@ export async function startApi(
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
     database,
+    images: new ImageProcessor(),
     metrics: new Metrics(),
     log,
     clock: () => new Date(),
@@ -109,7 +111,7 @@ export async function startApi(
   const { port } = app.server.address() as AddressInfo;
   const close = async () => {
     await app.close();
-    await Promise.all([d.queue.close(), d.keyValues.close(), d.source.close(), d.media.close()]);
+    await Promise.all([d.queue.close(), d.keyValues.close(), d.images.close(), d.source.close(), d.media.close()]);
     await redis?.stop();
     await database.close();
     await tracing.shutdown();
@@ -126,6 +128,7 @@ function defaultConfig(): ApiDependencies['config'] {
     surfaces: new Set(['api', 'delivery']),
     apiKeys: [apiKey, olderApiKey],
     keyTokenSecret,
+    thumbSecrets: [],
     baseUrl,
     maxFileSizeBytes: 4096,
     largeVideoThresholdBytes: 2048,

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { storedContentType } from '#domain/media/content-types.ts';
+import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
+import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { ByteCache } from './byte-cache.ts';
+
+const memoryBytesMax = 128 * 1024 * 1024;
+/** A source over this is no thumbnail, cover or preview of ours: those are a few megabytes. */
+const sourceBytesMax = 64 * 1024 * 1024;
+
+export interface Thumb {
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+/** Where an image came from, for `svc_image_results_total`. */
+type ThumbOrigin = 'memory_hit' | 'bucket_hit' | 'processed';
+
+interface ThumbMakerDependencies {
+  readonly media: ObjectStore;
+  readonly images: ImageProcessor;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/**
+ * Makes variants of images, in three layers: memory, the media bucket (`cache/thumb/…`), processing. The same variant
+ * asked for several times at once is made once. What lies below a revision never changes, so nothing here grows old.
+ */
+export class ThumbMaker {
+  readonly #d: ThumbMakerDependencies;
+  readonly #memory = new ByteCache<Thumb>(memoryBytesMax);
+  readonly #underWay = new Map<string, Promise<{ thumb: Thumb; origin: ThumbOrigin }>>();
+
+  constructor(d: ThumbMakerDependencies) {
+    this.#d = d;
+  }
+
+  /** @throws KnownProblem `not_found`, `unreadable_image`, `busy` */
+  async get(variant: ThumbVariant): Promise<Thumb> {
+    const cacheKey = thumbCacheKey(variant);
+    const kept = this.#memory.get(cacheKey);
+    this.#d.metrics.imageCacheEvents.inc({ layer: 'memory', result: kept === undefined ? 'miss' : 'hit' });
+    if (kept !== undefined) {
+      this.#d.metrics.imageResults.inc({ result: 'memory_hit' });
+      return kept;
+    }
+    const { thumb, origin } = await this.#once(cacheKey, () => this.#find(variant, cacheKey));
+    this.#d.metrics.imageResults.inc({ result: origin });
+    return thumb;
+  }
+
+  #once(cacheKey: string, work: () => Promise<{ thumb: Thumb; origin: ThumbOrigin }>) {
+    const running = this.#underWay.get(cacheKey);
+    if (running !== undefined) return running;
+    const begun = work().finally(() => this.#underWay.delete(cacheKey));
+    this.#underWay.set(cacheKey, begun);
+    return begun;
+  }
+
+  async #find(variant: ThumbVariant, cacheKey: string): Promise<{ thumb: Thumb; origin: ThumbOrigin }> {
+    const stored = await this.#read(cacheKey);
+    this.#d.metrics.imageCacheEvents.inc({ layer: 'bucket', result: stored === null ? 'miss' : 'hit' });
+    const thumb = thumbOf(stored ?? (await this.#process(variant)));
+    this.#memory.set(cacheKey, thumb, thumb.bytes.length);
+    if (stored === null) void this.#store(cacheKey, thumb.bytes);
+    return { thumb, origin: stored === null ? 'processed' : 'bucket_hit' };
+  }
+
+  async #process(variant: ThumbVariant): Promise<Buffer> {
+    const source = await this.#read(variant.key);
+    if (source === null) throw new KnownProblem('not_found');
+    try {
+      return await this.#d.images.make(source, variant);
+    } catch (error) {
+      if (error instanceof ImageRefused) throw new KnownProblem('unreadable_image', undefined, { cause: error });
+      if (error instanceof ImagesBusy) throw new KnownProblem('busy', undefined, { cause: error });
+      throw error;
+    }
+  }
+
+  async #read(key: string): Promise<Buffer | null> {
+    const found = await this.#d.media.get(key);
+    if (found === null) return null;
+    if (found.info.sizeBytes <= sourceBytesMax) return buffer(found.body);
+    found.body.destroy();
+    throw new KnownProblem('unreadable_image', 'The object is too large for an image.');
+  }
+
+  /** The answer does not wait for this; without it, the variant is made again after a restart. */
+  async #store(cacheKey: string, bytes: Buffer): Promise<void> {
+    try {
+      await this.#d.media.put(cacheKey, bytes, { contentType: storedContentType(cacheKey) });
+    } catch (error) {
+      const status = isJobProblem(error) ? error.code : 'internal';
+      this.#d.metrics.imageErrors.inc({ stage: 'store', status });
+      this.#d.log.warn({ err: error }, 'a made image could not be kept');
+    }
+  }
+}
+
+function thumbOf(bytes: Buffer): Thumb {
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"` };
+}

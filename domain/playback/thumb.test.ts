@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { readThumb, signThumbPath, thumbCacheKey, thumbSecretsOf, thumbVariantOf } from './thumb.ts';
+
+const key = 'images/ab/photo/0123456789abcdef/thumb.webp';
+const secret = 'a secret of at least sixteen bytes';
+const nowSec = 1_700_000_000;
+
+function read(path: string, secrets = [secret]) {
+  const url = new URL(path, 'http://media.test');
+  const [, , signature = '', encodedKey = ''] = url.pathname.split('/');
+  return readThumb({ signature, encodedKey, search: url.search.slice(1), nowSec }, secrets);
+}
+
+describe('the address of a signed image', () => {
+  it('has the form that decisions.md gives, so that other languages can make it', () => {
+    expect(signThumbPath(key, { w: 200, f: 'webp' }, secret)).toBe(
+      '/thumb/bOgW98O2xgNx3h2671lpwmkNqq9YLjgtYKld--jJk1Q/aW1hZ2VzL2FiL3Bob3RvLzAxMjM0NTY3ODlhYmNkZWYvdGh1bWIud2VicA?f=webp&w=200',
+    );
+  });
+
+  it('holds whatever the order of its query', () => {
+    const path = signThumbPath(key, { w: 200, h: 100, f: 'webp' }, secret);
+    expect(read(path.replace(/\?.*/, '?w=200&f=webp&h=100'))).toMatchObject({
+      kind: 'valid',
+      key,
+      query: { w: 200, h: 100 },
+    });
+  });
+
+  it.each([
+    ['another width', (path: string) => path.replace('w=200', 'w=201')],
+    ['a parameter more', (path: string) => `${path}&q=10`],
+    ['a parameter less', (path: string) => path.replace('&w=200', '')],
+    ['no query', (path: string) => path.replace(/\?.*/, '')],
+    ['another key', (path: string) => path.replace('/aW1h', '/aW1i')],
+    [
+      'another signature',
+      (path: string) => path.replace(/thumb\/./, (start) => (start.endsWith('y') ? 'thumb/z' : 'thumb/y')),
+    ],
+    ['no signature', (path: string) => path.replace(/thumb\/[^/]+/, 'thumb/-')],
+    ['a parameter twice', (path: string) => `${path}&w=200`],
+  ])('does not hold with %s', (_name, forge) => {
+    expect(read(forge(signThumbPath(key, { w: 200, f: 'webp' }, secret)))).toEqual({ kind: 'forbidden' });
+  });
+
+  it('holds with any secret of a rotation, and with no other', () => {
+    const path = signThumbPath(key, {}, secret);
+    expect(read(path, ['a newer secret of sixteen bytes', secret])).toMatchObject({ kind: 'valid' });
+    expect(read(path, ['a newer secret of sixteen bytes'])).toEqual({ kind: 'forbidden' });
+    expect(thumbSecretsOf([], 'key token secret')).not.toEqual(thumbSecretsOf([], 'another token secret'));
+    expect(thumbSecretsOf([secret], 'key token secret')).toEqual([secret]);
+  });
+
+  it('is forbidden from the second after its expiry', () => {
+    expect(read(signThumbPath(key, { exp: nowSec }, secret))).toMatchObject({ kind: 'valid' });
+    expect(read(signThumbPath(key, { exp: nowSec - 1 }, secret))).toEqual({ kind: 'forbidden' });
+  });
+
+  it.each([
+    'work/a/result.json',
+    'cache/thumb/ab/x.webp',
+    'videos/ab/h/master.m3u8',
+    'images/ab/../../secret.png',
+    'images/ab//x.png',
+  ])('leads to no image for the key %s, though it is signed', (other) => {
+    expect(read(signThumbPath(other, {}, secret))).toEqual({ kind: 'not_an_image' });
+  });
+
+  it.each([{ w: 0 }, { w: 4097 }, { h: '1e3' }, { q: 101 }, { fit: 'fill' }, { f: 'gif' }, { blur: 3 }])(
+    'is not valid with the options %j, though it is signed',
+    (query) => {
+      expect(read(signThumbPath(key, query as Record<string, string | number>, secret))).toMatchObject({
+        kind: 'invalid',
+      });
+    },
+  );
+});
+
+describe('the variant of an image', () => {
+  it.each([
+    ['image/avif,image/webp,*/*', 'avif'],
+    ['image/webp,*/*', 'webp'],
+    ['image/avif;q=0, image/webp', 'webp'],
+    ['*/*', 'jpg'],
+  ])('for Accept: %s and f=auto is %s', (accept, format) => {
+    expect(thumbVariantOf(key, { f: 'auto' }, accept)).toMatchObject({ format });
+  });
+
+  it('keeps the format of its image, and an animated GIF becomes WebP', () => {
+    expect(thumbVariantOf('videos/ab/h/r/cover.jpg', {}, '')).toMatchObject({
+      format: 'jpg',
+      quality: 82,
+      fit: 'inside',
+    });
+    expect(thumbVariantOf('videos/ab/h/r/preview.gif', {}, '')).toMatchObject({ format: 'webp' });
+  });
+
+  it('is kept under one key for equal requests, and under another for each difference', () => {
+    const base = { w: 100, h: 100, fit: 'cover', q: 50, f: 'webp' } as const;
+    const others = [{ w: 101 }, { h: 101 }, { fit: 'contain' }, { q: 51 }, { f: 'jpg' }] as const;
+    const keys = [base, ...others.map((other) => ({ ...base, ...other }))].map((query) =>
+      thumbCacheKey(thumbVariantOf(key, query, '')),
+    );
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(thumbCacheKey(thumbVariantOf(key, { ...base, exp: 5 }, ''))).toBe(keys[0]);
+  });
+});

@@ -1,0 +1,157 @@
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+
+/**
+ * Signed image addresses, `/thumb/{sig}/{encoded_key}` (section 4; the scheme is in decisions.md):
+ *
+ * - `encoded_key` = base64url(object key), without padding;
+ * - `sig` = base64url(HMAC-SHA256(secret, `"/" + encoded_key` and, when there is a query, `"?"` + the sorted query)).
+ *
+ * The sorted query is its `name=value` pairs ordered by name and joined by `&`, as `application/x-www-form-urlencoded`
+ * writes them. Everything an answer depends on is under the signature.
+ */
+
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+
+const thumbQuery = z.strictObject({
+  w: integer(1, 4096).optional(),
+  h: integer(1, 4096).optional(),
+  fit: z.enum(['cover', 'contain', 'inside']).optional(),
+  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
+  q: integer(1, 100).optional(),
+  /** Unix seconds; from then on the address answers 403. */
+  exp: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+});
+/** What a thumb address asks for: sizes in pixels, quality 1–100. */
+export type ThumbQuery = z.output<typeof thumbQuery>;
+
+type RawQuery = Readonly<Record<string, string | number>>;
+
+function sortedQuery(pairs: readonly (readonly [string, string])[]): string {
+  const inOrder = pairs.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const query = new URLSearchParams();
+  for (const [name, value] of inOrder) query.append(name, value);
+  return query.toString();
+}
+
+function signatureOf(encodedKey: string, query: string, secret: string): string {
+  return createHmac('sha256', secret)
+    .update(`/${encodedKey}${query === '' ? '' : `?${query}`}`)
+    .digest('base64url');
+}
+
+/** The path, with its query, at which `key` is served as `query` asks. */
+export function signThumbPath(key: string, query: RawQuery, secret: string): string {
+  const encodedKey = Buffer.from(key).toString('base64url');
+  const sorted = sortedQuery(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  return `/thumb/${signatureOf(encodedKey, sorted, secret)}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
+}
+
+type ThumbVerdict =
+  | { readonly kind: 'valid'; readonly key: string; readonly query: ThumbQuery }
+  /** The signature does not hold, or `exp` has passed. */
+  | { readonly kind: 'forbidden' }
+  /** Signed, and yet no image of this service. */
+  | { readonly kind: 'not_an_image' }
+  /** Signed, and yet not a query of this service. */
+  | { readonly kind: 'invalid'; readonly error: z.ZodError };
+
+interface SentThumb {
+  readonly signature: string;
+  readonly encodedKey: string;
+  /** As sent, without the question mark. */
+  readonly search: string;
+  readonly nowSec: number;
+}
+
+/** Checks an address: the signature in constant time before anything else is read, then expiry, key and options. */
+export function readThumb(
+  { signature, encodedKey, search, nowSec }: SentThumb,
+  secrets: readonly string[],
+): ThumbVerdict {
+  const pairs = [...new URLSearchParams(search)];
+  const sorted = sortedQuery(pairs);
+  // Every secret is tried, so that how long it takes tells nothing of which one holds.
+  const holds = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, sorted, secret)));
+  const isTwice = new Set(pairs.map(([name]) => name)).size !== pairs.length;
+  if (!holds.includes(true) || isTwice) return { kind: 'forbidden' };
+  const query = thumbQuery.safeParse(Object.fromEntries(pairs));
+  if (!query.success) return { kind: 'invalid', error: query.error };
+  if (query.data.exp !== undefined && query.data.exp < nowSec) return { kind: 'forbidden' };
+  const key = Buffer.from(encodedKey, 'base64url').toString('utf8');
+  return isImageKey(key) ? { kind: 'valid', key, query: query.data } : { kind: 'not_an_image' };
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Whether `key` is an image below the two prefixes of results. */
+function isImageKey(key: string): boolean {
+  const isSafe = key.isWellFormed() && !key.split('/').some((segment) => ['', '.', '..'].includes(segment));
+  return isSafe && /^(?:images|videos)\/[0-9a-f]{2}\/[^\0]+\.(?:webp|jpg|png|avif|gif)$/.test(key);
+}
+
+/** The secrets of thumb addresses: `THUMB_SECRET`, or one derived from `KEY_TOKEN_SECRET` when there is none. */
+export function thumbSecretsOf(given: readonly string[], keyTokenSecret: string): readonly string[] {
+  if (given.length > 0) return given;
+  return [Buffer.from(hkdfSync('sha256', keyTokenSecret, '', 'thumb/v1', 32)).toString('hex')];
+}
+
+export type ThumbFormat = 'webp' | 'jpg' | 'png' | 'avif';
+
+/** What is made of an image: the same for equal requests, so that equal work is done once. */
+export interface ThumbVariant {
+  readonly key: string;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly fit: 'cover' | 'contain' | 'inside';
+  readonly format: ThumbFormat;
+  readonly quality: number;
+}
+
+/** As stored outputs have it (decisions.md), but for PNG, whose number is a compression effort. */
+const qualityOf = { webp: 80, jpg: 82, avif: 50, png: 80 } as const satisfies Record<ThumbFormat, number>;
+
+/**
+ * The variant that a query asks for.
+ *
+ * @param accept the request's `Accept`, which decides for `f=auto` alone
+ */
+export function thumbVariantOf(key: string, query: ThumbQuery, accept: string): ThumbVariant {
+  const asked = query.f === 'auto' ? bestFormat(accept) : query.f;
+  const format = asked ?? formatOfKey(key);
+  return {
+    key,
+    width: query.w ?? null,
+    height: query.h ?? null,
+    fit: query.fit ?? 'inside',
+    format,
+    quality: query.q ?? qualityOf[format],
+  };
+}
+
+function bestFormat(accept: string): ThumbFormat {
+  if (/image\/avif(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/i.test(accept)) return 'avif';
+  return /image\/webp(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/i.test(accept) ? 'webp' : 'jpg';
+}
+
+/** An image keeps its format; an animated GIF becomes an animated WebP, which is smaller and looks better. */
+function formatOfKey(key: string): ThumbFormat {
+  const extension = key.slice(key.lastIndexOf('.') + 1);
+  return extension === 'jpg' || extension === 'png' || extension === 'avif' ? extension : 'webp';
+}
+
+/** Where a variant is kept in the media bucket. */
+export function thumbCacheKey(variant: ThumbVariant): string {
+  const { key, width, height, fit, format, quality } = variant;
+  const digest = createHash('sha256').update(JSON.stringify(['thumb/v1', key, width, height, fit, format, quality]));
+  const name = digest.digest('hex');
+  return `cache/thumb/${name.slice(0, 2)}/${name}.${format}`;
+}

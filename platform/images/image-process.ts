@@ -1,0 +1,86 @@
+import { availableParallelism } from 'node:os';
+import sharp, { type Sharp } from 'sharp';
+import type { ImageAnswer, ImageRequest, ImageWork } from './image-work.ts';
+
+/**
+ * The process that decodes images for delivery. It is started by `ImageProcessor` with an empty environment, so a
+ * picture that breaks the decoder finds no secret, no credential and no connection here.
+ */
+
+/** Of the source, all frames together. */
+const pixelsMax = 100_000_000;
+/** Effort 2 of 6 costs a third of the default's time for a few percent of size: these are made while someone waits. */
+const webpEffort = 2;
+const avifEffort = 2;
+
+sharp.cache(false);
+// As many pictures at once as there are cores, one thread each: less waiting than one picture on all cores.
+sharp.concurrency(1);
+sharp.block({ operation: ['VipsForeignLoad'] });
+sharp.unblock({
+  operation: [
+    'VipsForeignLoadJpeg',
+    'VipsForeignLoadPng',
+    'VipsForeignLoadWebp',
+    'VipsForeignLoadHeif',
+    'VipsForeignLoadNsgif',
+  ],
+});
+
+/** An encoder a format. JPEG has no transparency; what shows through is white, as on a page. */
+const encoders = {
+  webp: (image, quality) => image.webp({ quality, effort: webpEffort }),
+  avif: (image, quality) => image.avif({ quality, effort: avifEffort }),
+  png: (image) => image.png(),
+  jpg: (image, quality) => image.flatten({ background: '#ffffff' }).jpeg({ quality, optimiseCoding: false }),
+} as const satisfies Record<ImageWork['format'], (image: Sharp, quality: number) => Sharp>;
+
+async function make(source: Uint8Array, { width, height, fit, format, quality }: ImageWork): Promise<Buffer> {
+  const limits = { limitInputPixels: pixelsMax, failOn: 'error' } as const;
+  const { pages = 1, orientation = 1 } = await sharp(source, limits).metadata();
+  // WebP alone keeps an animation; the frames of one are never turned.
+  const isAnimated = format === 'webp' && pages > 1;
+  const image = sharp(source, { ...limits, animated: isAnimated });
+  const upright = isAnimated || orientation === 1 ? image : image.autoOrient();
+  const background = format === 'jpg' ? '#ffffff' : { r: 0, g: 0, b: 0, alpha: 0 };
+  const resized = upright.resize({
+    ...(width === null ? {} : { width }),
+    ...(height === null ? {} : { height }),
+    fit,
+    background,
+    withoutEnlargement: true,
+  });
+  return encoders[format](resized.toColourspace('srgb'), quality).toBuffer();
+}
+
+async function answer({ id, source, work }: ImageRequest): Promise<void> {
+  let reply: ImageAnswer;
+  try {
+    reply = { id, bytes: await make(source, work) };
+  } catch (error) {
+    reply = { id, refused: error instanceof Error ? error.message : 'unknown' };
+  }
+  process.send?.(reply);
+}
+
+const waiting: ImageRequest[] = [];
+let running = 0;
+
+function next(): void {
+  if (running >= availableParallelism()) return;
+  const request = waiting.shift();
+  if (request === undefined) return;
+  running += 1;
+  void answer(request).finally(() => {
+    running -= 1;
+    next();
+  });
+  next();
+}
+
+process.on('message', (request: ImageRequest) => {
+  waiting.push(request);
+  next();
+});
+// Its starter is gone, and with it everybody who waits for a picture.
+process.on('disconnect', () => process.exit());

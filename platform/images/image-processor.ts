@@ -1,0 +1,107 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ImageAnswer, ImageWork } from './image-work.ts';
+
+interface Pending {
+  readonly resolve: (bytes: Buffer) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+  readonly sizeBytes: number;
+}
+
+/** Bounds of the work that is taken on at once; above them a caller is told to come back. */
+interface ImageBounds {
+  readonly requestsMax: number;
+  readonly bytesMax: number;
+  /** A picture that takes longer ends the process, and with it whatever held it up. */
+  readonly timeoutMs: number;
+}
+
+const defaultBounds: ImageBounds = { requestsMax: 256, bytesMax: 512 * 1024 * 1024, timeoutMs: 20_000 };
+
+/** The source is no image that is served, or is over a limit. */
+export class ImageRefused extends Error {
+  override readonly name = 'ImageRefused';
+}
+
+/** More work waits than the bounds allow. */
+export class ImagesBusy extends Error {
+  override readonly name = 'ImagesBusy';
+}
+
+/**
+ * Resizes images in a process of its own, off the event loop, with an empty environment. The process is started by
+ * the first picture and again after it died; the pictures that it had are failed then, since one of them may be why.
+ */
+export class ImageProcessor {
+  readonly #bounds: ImageBounds;
+  readonly #pending = new Map<number, Pending>();
+  #child: ChildProcess | null = null;
+  #nextId = 1;
+  #isClosed = false;
+
+  constructor(bounds: Partial<ImageBounds> = {}) {
+    this.#bounds = { ...defaultBounds, ...bounds };
+  }
+
+  /** @throws ImageRefused, ImagesBusy, or Error when the process died or took too long */
+  make(source: Uint8Array, work: ImageWork): Promise<Buffer> {
+    if (this.#isClosed) return Promise.reject(new Error('the image processor is closed'));
+    const bytesWaiting = [...this.#pending.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const isFull =
+      this.#pending.size >= this.#bounds.requestsMax || bytesWaiting + source.length > this.#bounds.bytesMax;
+    if (isFull && this.#pending.size > 0) return Promise.reject(new ImagesBusy('too many pictures at once'));
+    const id = this.#nextId++;
+    const child = this.#running();
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#end(child, 'a picture took too long'), this.#bounds.timeoutMs);
+      this.#pending.set(id, { resolve, reject, timer, sizeBytes: source.length });
+      child.send({ id, source, work }, (error) => {
+        if (error !== null) this.#settle(id, (pending) => pending.reject(error));
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#child !== null) this.#end(this.#child, 'the image processor was closed');
+    return Promise.resolve();
+  }
+
+  #running(): ChildProcess {
+    if (this.#child !== null) return this.#child;
+    const child = fork(fileURLToPath(new URL('image-process.ts', import.meta.url)), [], {
+      env: {},
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    child.on('message', (answer: ImageAnswer) =>
+      this.#settle(answer.id, (pending) => {
+        if ('refused' in answer) pending.reject(new ImageRefused(answer.refused));
+        else pending.resolve(Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.byteLength));
+      }),
+    );
+    child.on('error', () => this.#end(child, 'the image process could not be reached'));
+    child.on('exit', () => this.#end(child, 'the image process died'));
+    // Neither the child nor its channel keeps a process alive that has nothing else to do.
+    child.unref();
+    child.channel?.unref();
+    this.#child = child;
+    return child;
+  }
+
+  #end(child: ChildProcess, reason: string): void {
+    if (this.#child !== child) return;
+    this.#child = null;
+    child.kill('SIGKILL');
+    for (const id of this.#pending.keys()) this.#settle(id, (pending) => pending.reject(new Error(reason)));
+  }
+
+  #settle(id: number, how: (pending: Pending) => void): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
+    clearTimeout(pending.timer);
+    how(pending);
+  }
+}

@@ -1,0 +1,165 @@
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
+
+// Section 4: "Path shape only is given: `{sig}` is a signature and `{encoded_key}` an encoded media-bucket object key."
+// Everything else is decided in decisions.md, whose row on `/thumb/{sig}/{encoded_key}` is quoted here.
+
+const [secret = ''] = thumbSecretsOf([], keyTokenSecret);
+const photo = 'images/ab/photo/0123456789abcdef/thumb.jpg';
+const drawing = 'images/ab/photo/0123456789abcdef/drawing.png';
+const moving = 'videos/ab/clip/0123456789abcdef/preview.gif';
+const broken = 'images/ab/photo/0123456789abcdef/broken.jpg';
+
+let api: ApiUnderTest;
+const sign = (key: string, query: Record<string, string | number> = {}) => signThumbPath(key, query, secret);
+
+beforeAll(async () => {
+  api = await startApi();
+  const noise = { create: { width: 640, height: 480, channels: 3, background: '#336699' } } as const;
+  await api.putMedia(photo, await sharp(noise).withMetadata({ orientation: 6 }).jpeg().toBuffer());
+  const clear = {
+    create: { width: 300, height: 200, channels: 4, background: { r: 255, g: 0, b: 0, alpha: 0.5 } },
+  } as const;
+  await api.putMedia(drawing, await sharp(clear).png().toBuffer());
+  const frames = await Promise.all(
+    ['#ff0000', '#00ff00', '#0000ff'].map((background) =>
+      sharp({ create: { width: 120, height: 80, channels: 3, background } })
+        .png()
+        .toBuffer(),
+    ),
+  );
+  const animation = sharp(frames, { join: { animated: true } }).gif({ delay: [100, 100, 100] });
+  await api.putMedia(moving, await animation.toBuffer());
+  await api.putMedia(broken, Buffer.from('this is no JPEG'));
+});
+afterAll(() => api.close());
+
+describe('GET /thumb/{sig}/{encoded_key}', () => {
+  it('"w, h (1–4096), fit (cover, contain, inside)": the image has the size that was asked for, upright', async () => {
+    const inside = await api.call(sign(photo, { w: 100, h: 100 }));
+    expect(inside.status).toBe(200);
+    expect(inside.headers.get('content-type')).toBe('image/jpeg');
+    // EXIF turns it on its side: 640 × 480 is shown as 480 × 640.
+    expect(await sharp(inside.bytes).metadata()).toMatchObject({ width: 75, height: 100, format: 'jpeg' });
+    const cover = await api.call(sign(photo, { w: 100, h: 100, fit: 'cover', f: 'webp' }));
+    expect(await sharp(cover.bytes).metadata()).toMatchObject({ width: 100, height: 100, format: 'webp' });
+  });
+
+  it('"No enlargement"', async () => {
+    const { bytes } = await api.call(sign(photo, { w: 4096 }));
+    expect(await sharp(bytes).metadata()).toMatchObject({ width: 480, height: 640 });
+  });
+
+  it.each([
+    ['webp', 'image/webp', 'webp'],
+    ['jpg', 'image/jpeg', 'jpeg'],
+    ['png', 'image/png', 'png'],
+    ['avif', 'image/avif', 'heif'],
+  ])('"f (webp, jpg, png, avif, auto)": f=%s answers %s', async (f, contentType, format) => {
+    const answer = await api.call(sign(drawing, { w: 50, f }));
+    expect(answer.headers.get('content-type')).toBe(contentType);
+    expect(await sharp(answer.bytes).metadata()).toMatchObject({ width: 50, format });
+  });
+
+  it('"f=auto reads Accept and sends Vary"', async () => {
+    const path = sign(photo, { w: 40, f: 'auto' });
+    const modern = await api.call(path, { headers: { accept: 'image/avif,image/webp,*/*' } });
+    expect([modern.headers.get('content-type'), modern.headers.get('vary')]).toEqual(['image/avif', 'Accept']);
+    const plain = await api.call(path, { headers: { accept: '*/*' } });
+    expect([plain.headers.get('content-type'), plain.headers.get('vary')]).toEqual(['image/jpeg', 'Accept']);
+  });
+
+  it('keeps an animation, smaller', async () => {
+    const { bytes } = await api.call(sign(moving, { w: 60, f: 'webp' }));
+    expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 60, pages: 3, pageHeight: 40 });
+  });
+
+  it('"wrong or expired 403", and storage is not touched', async () => {
+    const past = Math.floor(Date.now() / 1000) - 1;
+    for (const path of [
+      sign(photo, { w: 10 }).replace('w=10', 'w=11'),
+      sign(photo, { w: 10, exp: past }),
+      signThumbPath(photo, { w: 10 }, keyTokenSecret),
+      sign('images/ab/nothing/0123456789abcdef/none.jpg').replace(/thumb\/./, 'thumb/!'),
+    ]) {
+      const answer = await api.call(path);
+      expect([path, answer.status, answer.json.code]).toEqual([path, 403, 'forbidden']);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
+  it('"missing object 404, a key that is no image under our two prefixes 404"', async () => {
+    await api.putMedia('videos/ab/clip/master.m3u8', '#EXTM3U');
+    await api.putMedia(
+      'work/secret.png',
+      await sharp({ create: { width: 1, height: 1, channels: 3, background: 'red' } })
+        .png()
+        .toBuffer(),
+    );
+    for (const key of ['images/ab/none/0123456789abcdef/none.jpg', 'videos/ab/clip/master.m3u8', 'work/secret.png'])
+      expect([key, (await api.call(sign(key))).status]).toEqual([key, 404]);
+  });
+
+  it('an object that is no image, though it is called one, answers 422 and harms nobody', async () => {
+    expect((await api.call(sign(broken, { w: 10 }))).status).toBe(422);
+    expect((await api.call(sign(photo, { w: 33 }))).status).toBe(200);
+  });
+
+  it('options that are signed and not valid answer 400 with the fault named', async () => {
+    const { status, json } = await api.call(sign(photo, { w: 5000 }));
+    expect([status, json.errors]).toMatchObject([400, [{ pointer: '/w' }]]);
+  });
+
+  it('"Without exp the answer is immutable; with it, max-age is what is left"', async () => {
+    const forever = await api.call(sign(photo, { w: 20 }));
+    expect(forever.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    const { headers } = await api.call(sign(photo, { w: 20, exp: Math.floor(Date.now() / 1000) + 60 }));
+    expect(Number(/^public, max-age=(\d+)$/.exec(headers.get('cache-control') ?? '')?.[1])).toBeGreaterThan(50);
+  });
+
+  it('"GET and HEAD": a HEAD has the headers and no body, and an ETag answers 304', async () => {
+    const path = sign(photo, { w: 21 });
+    const whole = await api.call(path);
+    const head = await api.call(path, { method: 'HEAD' });
+    expect([head.status, head.bytes.length]).toEqual([200, 0]);
+    expect(head.headers.get('content-length')).toBe(String(whole.bytes.length));
+    const again = await api.call(path, { headers: { 'if-none-match': whole.headers.get('etag') ?? '' } });
+    expect([again.status, again.bytes.length]).toEqual([304, 0]);
+  });
+
+  it('"Layers: memory, then the media bucket (cache/thumb/…), then processing; the same work asked for at once is done once"', async () => {
+    const path = sign(photo, { w: 77, f: 'webp' });
+    const misses = async () =>
+      Number(
+        /_cache_events_total\{layer="bucket",result="miss"\} (\d+)/.exec((await api.call('/metrics')).text)?.[1] ?? 0,
+      );
+    const before = { misses: await misses(), results: await resultsOf(api) };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.call(path)));
+    expect(new Set(answers.map(({ bytes }) => bytes.toString('base64'))).size).toBe(1);
+    expect((await misses()) - before.misses).toBe(1);
+    const cached = async () => (await Array.fromAsync(api.d.media.list('cache/thumb/'))).length;
+    await expect.poll(cached).toBeGreaterThan(0);
+    await api.call(path);
+    const after = await resultsOf(api);
+    expect((after['memory_hit'] ?? 0) - (before.results['memory_hit'] ?? 0)).toBeGreaterThan(0);
+    // A second process has nothing in memory, and yet makes nothing anew.
+    const other = await startApi({}, { media: api.d.media });
+    try {
+      const kept = await other.call(path);
+      expect([kept.bytes.equals(answers[0]?.bytes ?? Buffer.alloc(0)), await resultsOf(other)]).toEqual([
+        true,
+        { bucket_hit: 1 },
+      ]);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+async function resultsOf({ call }: ApiUnderTest): Promise<Record<string, number>> {
+  const { text } = await call('/metrics');
+  const lines = text.matchAll(/^svc_image_results_total\{result="(\w+)"\} (\d+)$/gm);
+  return Object.fromEntries([...lines].map(([, result = '', count]) => [result, Number(count)]));
+}
