@@ -6,9 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import type { Job } from '#domain/jobs/job.ts';
 import { until } from '../support/controller-rig.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
 import { endPrograms, type Program, secrets } from '../support/programs.ts';
+
+const isSent = ({ callbackStatus }: Job) => callbackStatus === 'sent';
+
+async function kill(program: Program): Promise<void> {
+  program.signal('SIGKILL');
+  await program.ended;
+}
 
 // A real process is killed at each gap between two stores: the row, the ticket, the answer, the webhook.
 
@@ -40,10 +48,6 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
   };
   const rows = async (hash = 'red-1') =>
     (await fleet.database.pool.query<{ id: string }>('select id from jobs where hash = $1', [hash])).rows;
-  const kill = async (program: Program) => {
-    program.signal('SIGKILL');
-    await program.ended;
-  };
 
   it('between the commit of a submission and its ticket loses nothing: the sweeper adds the ticket', async () => {
     const server = await fleet.start('server');
@@ -110,13 +114,6 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
       receiver.close();
     });
 
-    const isSent = (id: string) =>
-      until(
-        () => fleet.find(id),
-        (job) => job.callbackStatus === 'sent',
-        60_000,
-      );
-
     it('between the final state and its webhook loses none: the next worker sends it', async () => {
       const worker = await fleet.start('worker');
       const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
@@ -128,7 +125,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
       await kill(worker);
       const before = received.length;
       await fleet.start('worker');
-      await isSent(id);
+      await until(() => fleet.find(id), isSent, 60_000);
       expect(before).toBeLessThanOrEqual(1);
       expect(new Set(received.map(({ id: eventId }) => eventId)).size).toBe(1);
       expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ job_id: id, status: 'completed' });
@@ -146,7 +143,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
       await kill(worker);
       isSilent = false;
       await fleet.start('worker');
-      await isSent(id);
+      await until(() => fleet.find(id), isSent, 60_000);
       expect(received).toHaveLength(2);
       expect(received[1]).toEqual(received[0]);
     });

@@ -176,7 +176,14 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     const key = videoKey(hash, rev, 'cover.jpg');
     await rig.media.put(key, 'cover', { contentType: 'image/jpeg' });
     const manifest = {
-      ...{ v: 1, job_id: id, attempt: 1, type: 'video:cover', hash, rev, status: 'completed', error: null },
+      v: 1,
+      job_id: id,
+      attempt: 1,
+      type: 'video:cover',
+      hash,
+      rev,
+      status: 'completed',
+      error: null,
       results: { key, format: 'jpg', size: 5, width: 2, height: 2, timestamp_sec: 0 },
       objects: [{ key, size: 5, sha256: '0'.repeat(64) }],
     };

@@ -1,5 +1,5 @@
 import type { ContentKey } from '#domain/playback/content-key.ts';
-import { runnerVariables, type Step } from '#domain/runner/steps.ts';
+import { runnerVariables, type Step, steps, storageOfStep } from '#domain/runner/steps.ts';
 import type { Task } from '#domain/runner/task.ts';
 
 interface StepInput {
@@ -25,6 +25,7 @@ interface StepInput {
  * is fenced in otherwise (domain/job-types, `runsInOneStep`); it never has a content key.
  */
 export function stepEnvironment({ step, task, workspace, base, storage, content }: StepInput): Record<string, string> {
+  const stores: readonly string[] = (step === 'all' ? steps : [step]).flatMap((one) => storageOfStep[one]);
   return {
     ...base,
     HOME: workspace,
@@ -34,8 +35,8 @@ export function stepEnvironment({ step, task, workspace, base, storage, content 
     RUNNER_PARENT: 'stdin',
     [runnerVariables.task]: JSON.stringify(task),
     [runnerVariables.workspace]: workspace,
-    ...(step === 'fetch' || step === 'all' ? storage.source : {}),
-    ...(step === 'publish' || step === 'all' ? storage.media : {}),
+    ...(stores.includes('SOURCE_') ? storage.source : {}),
+    ...(stores.includes('MEDIA_') ? storage.media : {}),
     ...(step === 'publish' && content !== null
       ? {
           [runnerVariables.contentKey]: `${content.key.kid}:${content.key.key.toString('hex')}`,

@@ -1,0 +1,44 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { progressOf, progressWhenCompleted } from './progress.ts';
+import { jobPhases } from './status.ts';
+
+describe('the progress of a job', () => {
+  it.each([
+    ['admitted', 0, 0],
+    ['scheduling', 0, 1],
+    ['probing', 0.5, 4],
+    ['encoding', 0, 5],
+    ['encoding', 0.5, 42],
+    ['encoding', 1, 80],
+    ['packaging', 0, 80],
+    ['publishing', 1, 95],
+  ] as const)('in phase %s with %d of it done is %i percent', (phase, fraction, percent) =>
+    expect(progressOf(phase, fraction)).toBe(percent),
+  );
+
+  it('never falls along the phases, and stays within 0 and 95', () => {
+    const step = fc.tuple(fc.nat(jobPhases.length - 1), fc.double({ min: 0, max: 1, noNaN: true }));
+    fc.assert(
+      fc.property(step, step, (one, other) => {
+        const [earlier, later] = [one, other].toSorted(([a, b], [c, d]) => a - c || b - d) as [typeof one, typeof one];
+        const [before, after] = [earlier, later].map(([phase, fraction]) =>
+          progressOf(jobPhases[phase] ?? 'admitted', fraction),
+        ) as [number, number];
+        expect(before).toBeLessThanOrEqual(after);
+        expect(after).toBeLessThanOrEqual(95);
+      }),
+    );
+  });
+
+  it.each([[Number.NaN], [Infinity], [-1], [2]])('holds a fraction of %d within the phase', (fraction) => {
+    const found = progressOf('encoding', fraction);
+    expect(found >= 5 && found <= 80).toBe(true);
+  });
+
+  it('of a completed video:transcode shows 95, as the specification shows it, and 100 for every other type', () => {
+    expect(progressWhenCompleted('video:transcode')).toBe(95);
+    expect(progressWhenCompleted('image:thumbnail')).toBe(100);
+    expect(progressWhenCompleted('video:full')).toBe(100);
+  });
+});

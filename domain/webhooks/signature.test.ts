@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { webhookBody } from './event-body.ts';
+import { webhookSignatureHeaders } from './signature.ts';
+
+const secret = 'a webhook secret';
+const job = {
+  id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
+  type: 'video:cover',
+  hash: 'clip-é',
+  status: 'failed',
+  results: null,
+  error: { code: 'internal', message: 'x', retryable: false, attempt: 1 },
+} as const;
+const event = { eventId: 'b0b1b2b3-0000-4000-8000-000000000001', occurredAt: new Date('2026-11-01T12:00:00.000Z') };
+
+describe('the body of a webhook', () => {
+  it('has the five specified fields, the event, and the error of a job that did not complete', () => {
+    expect(JSON.parse(webhookBody(job, event))).toEqual({
+      event_id: event.eventId,
+      occurred_at: '2026-11-01T12:00:00.000Z',
+      job_id: job.id,
+      type: 'video:cover',
+      hash: 'clip-é',
+      status: 'failed',
+      results: null,
+      error: job.error,
+    });
+    const results = { key: 'videos/x', format: 'jpg', size: 1, width: 1, height: 1, timestamp_sec: 0 } as const;
+    const body = webhookBody({ ...job, status: 'completed', results, error: null }, event);
+    expect(JSON.parse(body)).not.toHaveProperty('error');
+  });
+});
+
+describe('the signatures of a webhook', () => {
+  // Unix time of now, since the verifying package refuses what is older than five minutes.
+  const timestampSec = Math.floor(Date.now() / 1000);
+  const body = webhookBody(job, event);
+  const headers = webhookSignatureHeaders({ body, eventId: event.eventId, timestampSec }, secret);
+
+  const verify = (text: string, changed: Record<string, string> = {}, key = secret) =>
+    new Webhook(Buffer.from(key).toString('base64')).verify(text, { ...headers, ...changed });
+
+  it('X-Signature is the hex HMAC-SHA256 of exactly the body bytes', () => {
+    // `printf '{"a":"é"}' | openssl dgst -sha256 -hmac 'a webhook secret'`
+    const known = webhookSignatureHeaders({ body: '{"a":"é"}', eventId: 'e', timestampSec: 1 }, secret);
+    expect(known['x-signature']).toBe('sha256=502354479a274147a2c4b9ab736686da881faab0fc9e2550b8fb1d5e2901ecb5');
+  });
+
+  it('are verified by the standardwebhooks package, and not for another body, id, time or secret', () => {
+    expect(verify(body)).toMatchObject({ job_id: job.id });
+    expect(() => verify(`${body} `)).toThrow();
+    expect(() => verify(body, { 'webhook-id': 'another' })).toThrow();
+    expect(() => verify(body, { 'webhook-timestamp': String(timestampSec + 1) })).toThrow();
+    expect(() => verify(body, {}, 'another secret')).toThrow();
+  });
+});
