@@ -70,6 +70,7 @@ describe('interlacing', () => {
       false,
       'progressive',
     ],
+    ['a drawing with the flag of fields', [{ tff: 36, bff: 49, progressive: 5 }], true, 'progressive'],
     ['hardly any movement, and no flag', [{ tff: 40, bff: 0, progressive: 20 }], false, 'progressive'],
     ['hardly any movement, and a flag', [{ tff: 40, bff: 0, progressive: 20 }], true, 'tff'],
     ['nothing that moves', [{ tff: 0, bff: 0, progressive: 0 }], true, 'progressive'],

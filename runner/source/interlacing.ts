@@ -52,20 +52,25 @@ export function parseIdet(stdout: string): FieldCount {
   return { tff: last('tff'), bff: last('bff'), progressive: last('progressive') };
 }
 
-/** Real fields agree with each other; the edges of a moving drawing look like fields of either order. */
+/** How much of what was decided must be fields of one order, and how much of the other order is a mistake. */
 const agreementMin = { flagged: 0.5, unflagged: 0.85 } as const;
+const contradictionMax = 0.1;
 const framesDecidedMin = 10;
 
 /**
- * The order of fields that the counts speak for. Where most frames show no movement, the file's own flag tips the
- * scale; without it nearly every frame must show the same order.
+ * The order of fields that the counts speak for. Real fields agree with each other, while the edges of a moving drawing
+ * look like fields of either order. Where most frames show no movement, the file's own flag tips the scale; without it
+ * nearly every frame must show the same order.
  */
 export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean): FieldOrder {
   const sum = (kind: keyof FieldCount) => counts.reduce((total, count) => total + count[kind], 0);
   const decided = sum('tff') + sum('bff') + sum('progressive');
-  const order = sum('bff') > sum('tff') ? 'bff' : 'tff';
-  const share = sum(order) / Math.max(1, decided);
-  const isInterlaced = decided >= framesDecidedMin && share >= agreementMin[isFlagged ? 'flagged' : 'unflagged'];
+  const [order, other] = sum('bff') > sum('tff') ? (['bff', 'tff'] as const) : (['tff', 'bff'] as const);
+  const agreement = sum(order) / Math.max(1, decided);
+  const isInterlaced =
+    decided >= framesDecidedMin &&
+    agreement >= agreementMin[isFlagged ? 'flagged' : 'unflagged'] &&
+    sum(other) <= sum(order) * contradictionMax;
   return isInterlaced ? order : 'progressive';
 }
 

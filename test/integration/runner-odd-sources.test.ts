@@ -1,0 +1,335 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
+import {
+  changedSample,
+  colourAt,
+  decodingErrors,
+  packetTimes,
+  probeStreams,
+  type ProbedStream,
+  rotatedMp4,
+  runTool,
+  sample,
+  similarity,
+} from '../support/media.ts';
+import { removeRigs, run, type RunnerRig, runnerRig } from '../support/runner.ts';
+
+// What odd sources get (media.md, "Odd sources"), with the real tools; each row a small source of its own.
+
+afterAll(removeRigs);
+
+const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
+const picture = (more = '') => `-f lavfi -i testsrc2=s=320x180:r=25:d=3${more}`;
+const tone = (more = '') => `-f lavfi -i sine=f=440:r=48000:d=3${more}`;
+
+interface Transcoded {
+  readonly rig: RunnerRig<'video:transcode'>;
+  readonly results: JobResults<'video:transcode'>;
+  /** The largest rung, put together again. */
+  readonly path: string;
+  readonly stream: ProbedStream;
+  readonly master: string;
+}
+
+async function whole(
+  rig: RunnerRig,
+  { init, playlist, id }: { init: string; playlist: string; id: string },
+): Promise<string> {
+  const folder = rig.at(playlist.replace('/playlist.m3u8', ''));
+  const parts = [await readFile(rig.at(init))];
+  const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
+  for (const { uri } of segments) parts.push(await readFile(join(folder, uri)));
+  const path = join(rig.dir, `${id}.mp4`);
+  await writeFile(path, Buffer.concat(parts));
+  return path;
+}
+
+async function transcode(source: string | { content: string | Buffer }): Promise<Transcoded> {
+  const rig = await runnerRig('video:transcode', source);
+  const { stderr } = await run(rig, ['all']);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(stderr);
+  const { results, rev } = manifest;
+  const top = results.video_tracks.toSorted((a, b) => b.height - a.height)[0];
+  if (top === undefined) throw new Error('no video track');
+  const path = await whole(rig, top);
+  expect(await decodingErrors(path)).toBe('');
+  const [stream] = await probeStreams(path);
+  if (stream === undefined) throw new Error('no stream');
+  const master = await readFile(rig.at(results.streaming.master_playlist.replace('master', `${rev}/master`)), 'utf8');
+  return { rig, results, path, stream, master };
+}
+
+async function refusal(
+  source: string | { content: string | Buffer },
+): Promise<[number | null, string | undefined, boolean | undefined]> {
+  const rig = await runnerRig('video:transcode', source);
+  const { exitCode, error } = await run(rig, ['all']);
+  expect(await rig.keys()).toEqual([]);
+  return [exitCode, error?.code, error?.retryable];
+}
+
+const codesOf = ({ results }: Transcoded) => results.warnings.map(({ code }) => code);
+
+describe('what is no video', () => {
+  it('audio alone, also with a cover picture in it, is no_video_stream', async () => {
+    const art = await sample(
+      'art.mp3',
+      `${tone()} -f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic -c:a libmp3lame`,
+    );
+    expect(await refusal(art)).toEqual([10, 'no_video_stream', false]);
+  });
+
+  it('a playlist, under any name, is refused before anything that it names is opened', async () => {
+    const clip = await sample('plain.mp4', `${picture()} ${x264}`);
+    const playlists = [
+      `#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:3,\n${clip}\n#EXT-X-ENDLIST\n`,
+      `ffconcat version 1.0\nfile ${clip}\n`,
+    ];
+    for (const content of playlists) expect(await refusal({ content })).toEqual([10, 'unsupported_media', false]);
+    // The control: what is refused is a thing that ffmpeg would open, when nobody told it not to.
+    const rig = await runnerRig('video:transcode', { content: playlists[1] ?? '' });
+    const shown = await runTool('ffprobe', [
+      '-v',
+      'error',
+      '-safe',
+      '0',
+      '-f',
+      'concat',
+      '-show_format',
+      join(rig.dir, 'source/clip'),
+    ]);
+    expect(shown).toContain('format_name=concat');
+  });
+
+  it.each([
+    ['text', 'unsupported_media'],
+    ['', 'unsupported_media'],
+    ['\0\0\0\u0018ftypmp42, and nothing after it', 'corrupt_input'],
+  ])('%j is refused', async (content, code) => {
+    expect(await refusal({ content })).toEqual([10, code, false]);
+  });
+});
+
+describe('damaged sources', () => {
+  it('cut off in the middle are corrupt_input, whether their index is in front or behind', async () => {
+    const front = await sample('front.mp4', `${picture()} ${tone()} ${x264} -c:a aac -movflags +faststart`);
+    const behind = await sample('behind.mp4', `${picture()} ${tone()} ${x264} -c:a aac`);
+    const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2);
+    for (const path of [front, behind]) {
+      const content = half(await readFile(path));
+      expect(await refusal({ content })).toEqual([10, 'corrupt_input', false]);
+    }
+  });
+
+  it('with a few bad bytes are repaired, with a warning', async () => {
+    const long = await sample('long.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=12 ${x264} -g 25`);
+    const scratched = await changedSample('scratched.mp4', long, (bytes) => {
+      const changed = Buffer.from(bytes);
+      const at = Math.floor(bytes.length / 2);
+      changed.fill(0x55, at, at + 1500);
+      return changed;
+    });
+    const made = await transcode(scratched);
+    expect(made.stream.nb_read_packets).toBe('300');
+    expect(codesOf(made)).toEqual(['damaged_frames']);
+  });
+});
+
+describe('odd pictures', () => {
+  it('without audio make a stream without an audio group', async () => {
+    const made = await transcode(await sample('silent.mp4', `${picture()} ${x264}`));
+    expect(made.results.audio_tracks).toEqual([]);
+    expect(made.results.streaming.default_audio_track_id).toBeNull();
+    expect(made.results.video_tracks[0]?.audio_track_ids).toEqual([]);
+    expect(made.master).not.toContain('AUDIO');
+  });
+
+  it('turned by their metadata are turned for good, and the ladder goes by what is shown', async () => {
+    // Red is stored at the left; turned a quarter clockwise, it is shown above.
+    const lying = await sample(
+      'lying.mp4',
+      `-f lavfi -i color=blue:s=320x180:r=25:d=2,drawbox=w=160:c=red:t=fill ${x264}`,
+    );
+    const made = await transcode(await changedSample('upright.mp4', lying, rotatedMp4));
+    expect(made.results.video_tracks.map(({ id, width, height }) => [id, width, height])).toEqual([
+      ['r320_h264', 180, 320],
+    ]);
+    expect(made.results.source.video).toMatchObject({ rotation: 90, width: 180, height: 320 });
+    expect(made.stream.side_data_list ?? []).toEqual([]);
+    const [above] = await colourAt(made.path, '100:100:40:20');
+    const [below] = await colourAt(made.path, '100:100:40:200');
+    expect([above > 200, below < 60]).toEqual([true, true]);
+  });
+
+  it.each([
+    ['odd.mkv', '-f lavfi -i testsrc2=s=321x181:r=25:d=2 -c:v ffv1', 320, 180],
+    ['tiny.mp4', `-f lavfi -i testsrc2=s=34x18:r=25:d=2 ${x264}`, 34, 18],
+    ['anamorphic.mp4', `-f lavfi -i testsrc2=s=240x180:r=25:d=2,setsar=4/3 ${x264}`, 320, 180],
+    ['narrow.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=2,setsar=1/2 ${x264}`, 320, 360],
+  ])('%s come out even and with square pixels', async (name, args, width, height) => {
+    const made = await transcode(await sample(name, args));
+    expect(made.stream).toMatchObject({ width, height, sample_aspect_ratio: '1:1', nb_read_packets: '50' });
+  });
+
+  it.each([
+    ['422.mkv', '-pix_fmt yuv422p10le -c:v ffv1'],
+    ['full.mp4', '-pix_fmt yuvj444p -c:v libx264 -preset ultrafast -color_range pc'],
+    ['rgb.mkv', '-pix_fmt bgr0 -c:v ffv1'],
+  ])('%s come out as 8-bit 4:2:0 of limited range, with the same colours', async (name, args) => {
+    const source = await sample(name, `-f lavfi -i color=0x30C060:s=320x180:r=25:d=1 ${args}`);
+    const made = await transcode(source);
+    expect(made.stream).toMatchObject({
+      pix_fmt: 'yuv420p',
+      color_range: 'tv',
+      color_space: 'bt709',
+      color_transfer: 'bt709',
+    });
+    const [red, green, blue] = await colourAt(made.path, '100:100:10:10');
+    for (const [shown, wanted] of [
+      [red, 0x30],
+      [green, 0xc0],
+      [blue, 0x60],
+    ] as const) {
+      expect(Math.abs(shown - wanted)).toBeLessThan(8);
+    }
+  });
+
+  it('in HDR are mapped to SDR, and say so nowhere in the stream', async () => {
+    const made = await transcode(
+      await sample(
+        'pq.mkv',
+        '-f lavfi -i testsrc2=s=320x180:r=25:d=1 -vf format=yuv420p10le -c:v libx265 -preset ultrafast -x265-params log-level=error:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc',
+      ),
+    );
+    expect(made.results.source.video.hdr).toBe('pq');
+    expect(made.stream).toMatchObject({
+      pix_fmt: 'yuv420p',
+      color_space: 'bt709',
+      color_transfer: 'bt709',
+      color_primaries: 'bt709',
+    });
+  });
+});
+
+describe('odd times', () => {
+  it.each([
+    ['120 frames a second are halved', 'fast.mp4', `-f lavfi -i testsrc2=s=320x180:r=120:d=2 ${x264}`, '60/1', 120],
+    ['12 a second stay', 'slow.mp4', `-f lavfi -i testsrc2=s=320x180:r=12:d=2 ${x264}`, '12/1', 24],
+    [
+      '23.976 in milliseconds stay',
+      'film.mkv',
+      `-f lavfi -i testsrc2=s=320x180:r=24000/1001:d=2 ${x264}`,
+      '24000/1001',
+      48,
+    ],
+    [
+      'a changing rate becomes constant',
+      'vfr.mkv',
+      `-f lavfi -i testsrc2=s=320x180:r=30:d=4,select='not(eq(mod(n\\,5)\\,1))*not(eq(mod(n\\,7)\\,2))' -fps_mode passthrough ${x264}`,
+      '30/1',
+      120,
+    ],
+  ])('%s', async (_, name, args, rate, frames) => {
+    const made = await transcode(await sample(name, args));
+    expect(made.stream.r_frame_rate).toBe(rate);
+    expect(Math.abs(Number(made.stream.nb_read_packets) - frames)).toBeLessThanOrEqual(1);
+    expect(codesOf(made)).toEqual(name === 'vfr.mkv' ? ['variable_frame_rate'] : []);
+  });
+
+  it('fields become frames, also where no flag says that there are any', async () => {
+    const fields = `-f lavfi -i testsrc2=s=320x180:r=50:d=3 -vf tinterlace=interleave_top,setfield=prog ${x264} -crf 10`;
+    const made = await transcode(await sample('fields.mp4', fields));
+    expect(made.results.source.video.interlaced).toBe(true);
+    expect(made.stream.field_order).toBe('progressive');
+    const flagged = `-f lavfi -i testsrc2=s=320x180:r=25:d=3 ${x264} -flags +ildct -x264-params tff=1`;
+    const whole = await transcode(await sample('flagged.mp4', flagged));
+    expect(whole.results.source.video.interlaced).toBe(false);
+  });
+
+  it('keep the offset between sound and picture, from time 0 on', async () => {
+    // Both change at 1.5 s of a picture that begins half a second after the sound.
+    const source = await sample(
+      'late-picture.mkv',
+      "-itsoffset 0.5 -f lavfi -i color=black:s=320x180:r=25:d=3,drawbox=c=white:t=fill:enable='gte(t,1)' " +
+        `-f lavfi -i sine=f=440:r=48000:d=3.5 -af volume=0:enable='lt(t,1.5)' ${x264} -c:a flac`,
+    );
+    const made = await transcode(source);
+    expect((await packetTimes(made.path))[0]).toBe(0);
+    expect(made.stream.nb_read_packets).toBe('88');
+    expect((await colourAt(made.path, '10:10:0:0', 1.4))[0]).toBeLessThan(40);
+    expect((await colourAt(made.path, '10:10:0:0', 1.56))[0]).toBeGreaterThan(200);
+    const [track] = made.results.audio_tracks;
+    if (track === undefined) throw new Error('no audio');
+    const soundBegins = async (path: string) => {
+      // With its own timestamps: ffmpeg would put the encoder's priming, which lies before 0, at 0.
+      const open = ['-v', 'error', '-nostdin', '-copyts', '-i', path, '-map', '0:a', '-af'];
+      const filters = 'silencedetect=n=-50dB:d=0.2,ametadata=mode=print:file=-';
+      const heard = await runTool('ffmpeg', [...open, filters, '-f', 'null', '-']);
+      return Number(/lavfi\.silence_end=([\d.]+)/.exec(heard)?.[1]);
+    };
+    const before = await soundBegins(source);
+    expect(Math.abs((await soundBegins(await whole(made.rig, track))) - before)).toBeLessThan(0.005);
+  });
+
+  it('that begin at ten hours begin at 0', async () => {
+    const made = await transcode(
+      await sample('late.ts', `${picture()} ${tone()} ${x264} -c:a aac -output_ts_offset 36000 -muxdelay 0`),
+    );
+    const times = await packetTimes(made.path);
+    // One more than the source has: its sound begins 21 ms, over half a frame, before its picture.
+    expect([times[0], times.length]).toEqual([0, 76]);
+    expect(made.results.audio_tracks).toHaveLength(1);
+  });
+
+  it('without a length in any header are counted', async () => {
+    const piped = await sample('endless.mkv', `${picture()} ${x264} -f matroska -live 1`);
+    const made = await transcode(piped);
+    expect(made.results.source.duration_sec).toBeCloseTo(3, 1);
+    expect(made.stream.nb_read_packets).toBe('75');
+  });
+
+  it('over twelve hours are refused', async () => {
+    const endless = await sample('thirteen-hours.mp4', `-f lavfi -i color=s=64x64:r=1/600:d=46800 ${x264}`);
+    expect(await refusal(endless)).toEqual([10, 'limit_exceeded', false]);
+  });
+
+  it('hold the last picture while the sound goes on', async () => {
+    const made = await transcode(
+      await sample('long-sound.mp4', `${picture()} -f lavfi -i sine=f=440:r=48000:d=5 ${x264} -c:a aac`),
+    );
+    expect(made.stream.nb_read_packets).toBe('125');
+    expect(await similarity(made.path, made.path, 'trim=end_frame=75,tpad=stop_mode=clone:stop=50')).toBeGreaterThan(
+      0.95,
+    );
+  });
+});
+
+describe('odd sound', () => {
+  it('comes out as stereo, eight tracks at most, the default where the source has it', async () => {
+    const tracks = Array.from({ length: 9 }, (_, index) => `-f lavfi -i sine=f=${200 + 100 * index}:r=22050:d=2`).join(
+      ' ',
+    );
+    const maps = Array.from({ length: 10 }, (_, index) => `-map ${index}`).join(' ');
+    const source = await sample(
+      'many.mkv',
+      `-f lavfi -i testsrc2=s=320x180:r=25:d=2 ${tracks} ${maps} ${x264} -c:a flac -ac:a:1 6 -ac:a:2 4 -metadata:s:a:3 language=fre ` +
+        '-metadata:s:a:4 language=fre -disposition:a:0 0 -disposition:a:3 default',
+    );
+    const made = await transcode(source);
+    expect(made.results.audio_tracks).toHaveLength(8);
+    expect(codesOf(made)).toEqual(['audio_tracks_dropped']);
+    expect(made.results.streaming.default_audio_track_id).toBe('audio_fr_aac_2ch');
+    expect(made.results.audio_tracks.map(({ id }) => id).slice(2, 5)).toEqual([
+      'audio_und_aac_2ch_3',
+      'audio_fr_aac_2ch',
+      'audio_fr_aac_2ch_2',
+    ]);
+    expect(made.results.audio_tracks.every(({ channels }) => channels === 2)).toBe(true);
+    expect(made.master.match(/DEFAULT=YES/g)).toHaveLength(1);
+    expect(made.master.match(/LANGUAGE=/g)).toHaveLength(2);
+  });
+});
