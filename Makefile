@@ -1,12 +1,13 @@
 # Every target installs what it needs first (scripts/needs), so a fresh clone needs nothing but make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test check lint types dead-code unit format needs clean
+.PHONY: help demo test test-k8s check lint types dead-code unit format needs clean
 
 help:
 	@echo 'make demo     a video goes in, an encrypted stream plays; ONCE=1 ends by itself, INPUT=clip.mp4 takes your file'
 	@echo 'make check    lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test     every test, against real servers; TEST_FLAGS goes to vitest'
+	@echo 'make test-k8s the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make format   write every file as prettier wants it'
 	@echo 'make clean    remove what the targets installed and made'
 
@@ -16,6 +17,10 @@ demo:
 
 test:
 	@scripts/needs test && vitest run $(TEST_FLAGS)
+
+# A run of its own, one file after another: they share one etcd, which some of them compact.
+test-k8s:
+	@scripts/needs test && assets=$$(scripts/envtest) && KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
 
 check: lint types dead-code unit
 

@@ -73,16 +73,11 @@ function readAddress(
   const { sig: signature, encodedKey } = request.params;
   const nowSec = Math.floor(clock().getTime() / 1000);
   const verdict = readThumb({ signature, encodedKey, search, nowSec }, secrets);
-  switch (verdict.kind) {
-    case 'forbidden':
-      throw new KnownProblem('forbidden', 'The signature does not hold, or the address has expired.');
-    case 'not_an_image':
-      throw new KnownProblem('not_found');
-    case 'invalid':
-      throw new KnownProblem('invalid_request', 'The options are not valid.', { faults: faultsOf(verdict.error) });
-    case 'valid':
-      return verdict;
-  }
+  if (verdict.kind === 'valid') return verdict;
+  if (verdict.kind === 'not_an_image') throw new KnownProblem('not_found');
+  if (verdict.kind === 'forbidden')
+    throw new KnownProblem('forbidden', 'The signature does not hold, or the address has expired.');
+  throw new KnownProblem('invalid_request', 'The options are not valid.', { faults: faultsOf(verdict.error) });
 }
 
 function describe(reply: FastifyReply, query: ThumbQuery, { clock }: Pick<ThumbDependencies, 'clock'>): FastifyReply {

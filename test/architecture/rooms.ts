@@ -31,7 +31,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   'main.ts': { imports: ['api', 'controller', 'domain', 'platform/'], isProgram: true },
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
-  scripts: { imports: [], isProgram: true },
+  scripts: { imports: ['domain'], isProgram: true },
   test: {
     imports: ['domain', 'platform/', 'api', 'controller', 'runner', 'main.ts', 'demo', 'scripts'],
     isProgram: true,

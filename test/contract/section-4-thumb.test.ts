@@ -158,8 +158,8 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
   });
 });
 
-async function resultsOf({ call }: ApiUnderTest): Promise<Record<string, number>> {
-  const { text } = await call('/metrics');
+async function resultsOf(server: ApiUnderTest): Promise<Record<string, number>> {
+  const { text } = await server.call('/metrics');
   const lines = text.matchAll(/^svc_image_results_total\{result="(\w+)"\} (\d+)$/gm);
   return Object.fromEntries([...lines].map(([, result = '', count]) => [result, Number(count)]));
 }
