@@ -7,8 +7,8 @@ import { z } from 'zod';
  * - `processing`: admission claimed the row for an attempt; its executor (a lease holder or a MediaJob) moves it on.
  *   A crash leaves a lapsed lease or an orphaned MediaJob, which the sweeper takes up; an attempt that failed
  *   transiently stays `processing` and is given a new ticket.
- * - `completed`, `failed`, `cancelled`: final. Written together with results, error and webhook event, in one
- *   transaction; never left again. A retry makes new jobs.
+ * - `completed`, `failed`, `cancelled`: final. Written together with results, error and (but for `cancelled`) webhook
+ *   event, in one transaction; never left again. A retry makes new jobs.
  */
 export const nextStatuses = {
   queued: ['processing', 'failed', 'cancelled'],
@@ -40,7 +40,7 @@ export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' &
 export const jobPhases = ['admitted', 'scheduling', 'probing', 'encoding', 'packaging', 'publishing'] as const;
 export type JobPhase = (typeof jobPhases)[number];
 
-/** `callback_status`: null without `callback_url` and before the terminal state. */
+/** `callback_status`: null without `callback_url`, before the terminal state, and for a cancelled job. */
 export const callbackStatuses = ['pending', 'sent', 'callback_failed'] as const;
 export type CallbackStatus = (typeof callbackStatuses)[number];
 

@@ -48,7 +48,7 @@ export interface FinalState extends CurrentAttempt {
   readonly error: JobError | null;
   /** Percent; by default what the type shows when completed, or what the job had reached. Never lowers it. */
   readonly progress?: number;
-  /** UUID of the webhook event, written when the job has a `callback_url`. */
+  /** UUID of the webhook event, if there is one to write. */
   readonly eventId: string;
   readonly now: Date;
 }
@@ -92,7 +92,7 @@ const sql = {
   lockForFinish: `select ${jobColumns} from jobs where id = $1 and attempt = $2 and status = any($3) for update`,
   finish: `
     update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
-      callback_status = case when callback_url is not null then 'pending' end,
+      callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
       lease_owner = null, lease_expires_at = null, not_before = null, finished_at = $6
     where id = $1
     returning ${jobColumns}`,
@@ -200,8 +200,9 @@ export class JobStore {
   }
 
   /**
-   * Ends the job, and writes its webhook event when it has a `callback_url`, in one transaction. Null when the attempt
-   * is no longer the current one or the job is over already: then nothing was written.
+   * Ends the job, and writes its webhook event in the same transaction when it has a `callback_url` and "completes or
+   * fails" (section 6): whoever cancels a job knows of it. Null when the attempt is no longer the current one or the job
+   * is over already: then nothing was written.
    */
   finish(final: FinalState): Promise<Job | null> {
     return this.#database.transaction(async (client) => {
@@ -218,7 +219,7 @@ export class JobStore {
         final.now,
       ]);
       const job = jobOfRow(rows[0] as JobRow);
-      if (job.callbackUrl !== null) {
+      if (job.callbackUrl !== null && job.status !== 'cancelled') {
         const body = webhookBody(job, { eventId: final.eventId, occurredAt: final.now });
         const event = [final.eventId, job.id, job.callbackUrl, body, toJson(job.trace), final.now];
         await client.query(sql.insertEvent, event);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { KnownProblem } from '#domain/errors.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
 
@@ -77,6 +78,19 @@ describeStores('the end of a job', (c) => {
         results: null,
         error: final.error,
       });
+    });
+
+    test('a cancelled job has no webhook event, since only "completes or fails" emits one (section 6)', async () => {
+      const callbackUrl = 'https://hooks.example/x';
+      const waiting = (await c.jobs.insertOrFind(newJob({ callbackUrl }))).job;
+      const running = await claimedJob(c.jobs, { callbackUrl });
+      for (const { id } of [waiting, running]) {
+        const cancelled = await c.jobs.finish(
+          failure(id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }),
+        );
+        expect(cancelled).toMatchObject({ status: 'cancelled', callbackStatus: null });
+      }
+      expect(await count(c.database, 'webhook_events')).toBe(0);
     });
 
     test('when the event cannot be written, the job has not ended either', async () => {
