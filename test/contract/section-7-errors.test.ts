@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
-import { badJson } from './bad-json.ts';
+import { type JsonDocument, notUtf8, suiteDocuments } from './json-documents.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 
 // Section 7, "Errors".
@@ -22,12 +22,31 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('`POST /api/jobs` 400: "invalid JSON"', () => {
-  it('every bad document of the JSON parsing test suite', async () => {
+  const send = async ({ name, bytes }: JsonDocument) => {
     const headers = { 'content-type': 'application/json' };
-    for (const document of badJson) {
-      const answer = await api.call('/api/jobs', { method: 'POST', headers, body: new Uint8Array(document) });
-      const shown = JSON.stringify(document.toString('latin1').slice(0, 40));
-      expect([shown, answer.status, answer.json.code]).toEqual([shown, 400, 'invalid_json']);
+    const answer = await api.call('/api/jobs', { method: 'POST', headers, body: new Uint8Array(bytes) });
+    return [name, answer.status, answer.json.code];
+  };
+
+  it('every bad document of the JSON parsing test suite, and what is no UTF-8', async () => {
+    const documents = [...suiteDocuments('n').filter(({ bytes }) => bytes.length > 0), ...notUtf8];
+    expect(documents.length).toBeGreaterThan(190);
+    for (const document of documents) expect(await send(document)).toEqual([document.name, 400, 'invalid_json']);
+  });
+
+  it('every good document of that suite is read, and then is no submission', async () => {
+    const documents = suiteDocuments('y');
+    expect(documents.length).toBeGreaterThan(90);
+    for (const document of documents) expect(await send(document)).toEqual([document.name, 400, 'invalid_request']);
+  });
+
+  it('what that suite leaves to the parser is refused as well, one way or the other', async () => {
+    const documents = suiteDocuments('i');
+    expect(documents.length).toBeGreaterThan(30);
+    for (const document of documents) {
+      const [, status, code] = await send(document);
+      expect([document.name, status]).toEqual([document.name, 400]);
+      expect(['invalid_json', 'invalid_request']).toContain(code);
     }
   });
 
