@@ -14,7 +14,8 @@ type JsonSchema = Record<string, unknown>;
 
 const maxSafe = Number.MAX_SAFE_INTEGER;
 
-const folder = new URL('../crds/', import.meta.url);
+/** Where they are for `kubectl apply`, and where the chart, which reads only its own folder, finds them. */
+export const crdFolders = ['../crds/', '../charts/reelwright/crd-files/'].map((path) => new URL(path, import.meta.url));
 
 /** The files of `crds/` by name, with their contents. */
 export async function crdFiles(): Promise<Map<string, string>> {
@@ -25,7 +26,7 @@ export async function crdFiles(): Promise<Map<string, string>> {
 async function crdYaml(resource: CustomResource): Promise<string> {
   const head = '# Made by scripts/generate-crds.ts from domain/kubernetes; change it there.\n';
   const text = head + stringify(definitionOf(resource), { lineWidth: 0, aliasDuplicateObjects: false });
-  const config = await resolveConfig(fileURLToPath(new URL('any.yaml', folder)));
+  const config = await resolveConfig(fileURLToPath(new URL('../crds/any.yaml', import.meta.url)));
   return format(text, { ...config, parser: 'yaml' });
 }
 
@@ -118,5 +119,6 @@ function isEmpty(value: unknown): boolean {
 }
 
 if (import.meta.main) {
-  for (const [name, text] of await crdFiles()) await writeFile(new URL(name, folder), text);
+  for (const [name, text] of await crdFiles())
+    await Promise.all(crdFolders.map((folder) => writeFile(new URL(name, folder), text)));
 }

@@ -118,7 +118,8 @@ spec:
           startupProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 1, failureThreshold: 60 }
           livenessProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 10, timeoutSeconds: 3 }
           {{- if ne .mode "worker" }}
-          readinessProbe: { httpGet: { path: /readyz, port: http }, periodSeconds: 5, timeoutSeconds: 3 }
+          # Streams play on while Redis or Postgres is away, so delivery stays in its Service then.
+          readinessProbe: { httpGet: { path: {{ eq .component "delivery" | ternary "/healthz" "/readyz" }}, port: http }, periodSeconds: 5, timeoutSeconds: 3 }
           {{- end }}
           resources: {{- toYaml .settings.resources | nindent 12 }}
           volumeMounts: [{ name: tmp, mountPath: /tmp }]
