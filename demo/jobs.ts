@@ -52,6 +52,17 @@ export async function getJob(jobId: string, api: ApiAccess): Promise<JobAnswer> 
   return JSON.parse(body) as JobAnswer;
 }
 
+const cancelTimeoutMs = 3_000;
+
+/** Cancels jobs that may still be at work, so that the next run on this database does not take them up. */
+export async function cancelJobs(jobIds: readonly string[], { baseUrl, apiKey }: ApiAccess): Promise<void> {
+  const signal = AbortSignal.timeout(cancelTimeoutMs);
+  const cancel = (id: string) =>
+    fetch(`${baseUrl}/api/jobs/${id}/cancel`, { method: 'POST', headers: { 'x-api-key': apiKey }, signal });
+  // One that is over already is no matter, and neither is a service that is gone.
+  await Promise.allSettled(jobIds.map(cancel));
+}
+
 /** Looks at a job until it is over. @throws Error when it did not complete */
 export async function waitForJob<T extends JobType>(
   jobId: string,

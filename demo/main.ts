@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
+import type { JobType } from '#domain/job-types/index.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { checkEncryptedStream, checkObjects } from './check.ts';
 import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
-import { type ApiAccess, type JobAnswer, submitJob, waitForJob } from './jobs.ts';
+import { type ApiAccess, cancelJobs, type JobAnswer, type NewJob, submitJob, waitForJob } from './jobs.ts';
 import type { FolderLock } from './folder-lock.ts';
 import { createProgressBars } from './progress.ts';
 import { makeSources, type Sources } from './sample.ts';
@@ -141,19 +142,32 @@ async function runJobs({ hash, imageHash, sources, api }: JobsToRun) {
     { variant: 'thumb', width: 320, format: 'webp' as const },
     { variant: 'large', width: 1280, format: 'jpg' as const },
   ];
-  const imageId = await submitJob(
-    { type: 'image:thumbnail', hash: imageHash, source: sources.image, options: { outputs } },
-    api,
-  );
-  const videoId = await submitJob(
-    { type: 'video:full', hash, source: sources.video, options: { transcode: { encrypt: true } } },
-    api,
-  );
-  const [image, video] = await Promise.all([
-    waitForJob<'image:thumbnail'>(imageId, api, onJob),
-    waitForJob<'video:full'>(videoId, api, onJob),
-  ]);
-  return { image, video };
+  const jobIds: string[] = [];
+  const run = async <T extends JobType>(job: NewJob<T>) => {
+    const jobId = await submitJob(job, api);
+    jobIds.push(jobId);
+    return await waitForJob<T>(jobId, api, onJob);
+  };
+  try {
+    const [image, video] = await Promise.all([
+      run<'image:thumbnail'>({
+        type: 'image:thumbnail',
+        hash: imageHash,
+        source: sources.image,
+        options: { outputs },
+      }),
+      run<'video:full'>({
+        type: 'video:full',
+        hash,
+        source: sources.video,
+        options: { transcode: { encrypt: true } },
+      }),
+    ]);
+    return { image, video };
+  } catch (error) {
+    await cancelJobs(jobIds, api);
+    throw error;
+  }
 }
 
 function nowSec(): number {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -35,6 +35,8 @@ export async function makeStreams(): Promise<Streams> {
   const { env } = process;
   const checkout = resolve(import.meta.dirname, '../..');
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-player-'));
+  // As root the database's server runs under a user of its own, who must be able to pass through this folder.
+  await chmod(folder, 0o755);
   let service: Service | undefined;
   const stop = async () => {
     await service?.stop();
