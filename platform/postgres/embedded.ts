@@ -193,6 +193,7 @@ async function spawnServer({ programs, user, path, logFile }: Cluster, port: num
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
+    max_connections: 200,
     unix_socket_directories: '',
     timezone: 'UTC',
     log_timezone: 'UTC',

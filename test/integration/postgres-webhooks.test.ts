@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type WebhookAttempt, WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { count, failure, newJob } from './postgres-fixtures.ts';
@@ -39,9 +40,17 @@ describeStores('the webhook event store', (c) => {
 
   test('senders at once never get the same event; one that dies gives it up after the hold', async () => {
     for (let i = 0; i < 20; i++) await ended();
-    const taken = await Promise.all(Array.from({ length: 5 }, () => events.due(start, 20, 1_000)));
-    expect(taken.flat()).toHaveLength(20);
-    expect(new Set(taken.flat().map(({ id }) => id)).size).toBe(20);
+    // One row is locked for a while, so that the senders meet there.
+    const locker = await c.database.pool.connect();
+    await locker.query('begin');
+    await locker.query('select from webhook_events limit 1 for update');
+    const senders = Promise.all(Array.from({ length: 5 }, () => events.due(start, 20, 1_000)));
+    await sleep(200);
+    await locker.query('rollback');
+    locker.release();
+    const taken = [...(await senders).flat(), ...(await events.due(start, 20, 1_000))];
+    expect(taken).toHaveLength(20);
+    expect(new Set(taken.map(({ id }) => id)).size).toBe(20);
     expect(await events.due(after(999), 20)).toEqual([]);
     expect(await events.due(after(1_000), 20)).toHaveLength(20);
   });

@@ -12,7 +12,7 @@ import { findProgram, startRedis } from '../support/servers.ts';
 export const storeKinds = ['redis', 'postgres'] as const;
 export type StoreKind = (typeof storeKinds)[number];
 
-export const silentLog = createLogger({ level: 'silent', name: 'test' });
+const silentLog = createLogger({ level: 'silent', name: 'test' });
 
 export function isAvailable(kind: StoreKind): boolean {
   return kind === 'redis'
