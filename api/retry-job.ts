@@ -10,14 +10,16 @@ import { addTicket } from './submit-job.ts';
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
   not_failed: new KnownProblem('not_retryable', 'Only a failed job can be retried.'),
-  retry_exists: new KnownProblem('conflict', 'A retry of this job, or an equal job, is there already.'),
+  retry_exists: new KnownProblem('conflict', 'A retry of this job is there already.'),
 };
 
-type RetryDependencies = Pick<ApiDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid'>;
+type RetryDependencies = Pick<ApiDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid' | 'log'>;
 
 /**
- * Makes the jobs that retry a failed one. The store holds the failed row's lock while it looks and inserts, so of two
- * equal requests one makes the jobs and the other is refused. A ticket that cannot be added is the sweeper's.
+ * Makes the jobs that retry a failed one, but for those that are there already: an equal job that is alive or completed
+ * is part of the answer instead. The store holds the failed row's lock while it looks and inserts, so of two equal
+ * requests one makes the jobs and the other is refused. A ticket that cannot be added is the sweeper's: the same request
+ * again would be refused, so it must not be asked for.
  *
  * @throws KnownProblem `not_found`, `not_retryable`, `conflict`
  */
@@ -45,7 +47,11 @@ export async function retryJob(d: RetryDependencies, jobId: string, trace: Trace
   });
   if (outcome.outcome === 'not_allowed') throw new KnownProblem('not_retryable', outcome.reason);
   if (outcome.outcome !== 'created') throw reasons[outcome.outcome];
-  for (const job of outcome.jobs) await addTicket(d, job);
+  for (const job of outcome.jobs.filter(({ status }) => status === 'queued')) {
+    await addTicket(d, job).catch((error: unknown) =>
+      d.log.warn({ err: error, job_id: job.id }, 'a retry is recorded; the sweeper adds its ticket'),
+    );
+  }
   return outcome.jobs;
 }
 

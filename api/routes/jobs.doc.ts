@@ -67,12 +67,12 @@ export const retry: RouteDoc = {
   tag: 'Jobs',
   summary: 'Retry a failed job',
   description:
-    'Makes one new job for each failed retryable stage of a `video:full`, and one like it of any other type. Each carries `retry_of_job_id`.',
+    'Makes one new job for each failed retryable stage of a `video:full`, and one like it of any other type. Each carries `retry_of_job_id`. An equal job that is alive or completed is named instead of a new one.',
   credential: 'api_key',
   isLimited: true,
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
-  answers: { 202: { description: 'The new jobs, queued.', schemas: ['Retry'] } },
+  answers: { 202: { description: 'The new jobs, queued, and equal ones that were there.', schemas: ['Retry'] } },
   problems: ['invalid_json', 'invalid_request', 'not_found', 'not_retryable', 'conflict', 'unsupported_media_type'],
 };
 

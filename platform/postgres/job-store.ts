@@ -271,9 +271,10 @@ export class JobStore {
   }
 
   /**
-   * Makes the jobs that retry a failed one (section 4, retry), in one transaction that locks its row. `retry_exists`: a
-   * live retry of it, or a live job equal to one of the new ones, is there. `newJobs` may refuse by throwing
-   * `KnownProblem('not_retryable')`, whose message becomes `reason`.
+   * Makes the jobs that retry a failed one (section 4, retry), in one transaction that locks its row. A live job that is
+   * equal to one of them is taken instead of it, as for a submission, and keeps its own `retryOfJobId`. `retry_exists`:
+   * a live retry of the failed job is there. `newJobs` may refuse by throwing `KnownProblem('not_retryable')`, whose
+   * message becomes `reason`.
    */
   createRetries(o: {
     readonly jobId: string;

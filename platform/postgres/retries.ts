@@ -1,11 +1,11 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
-import { DatabaseError } from 'pg';
+import type { PoolClient } from 'pg';
 import type { Database } from './database.ts';
 import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
 
-/** What became of a retry. `jobs` are in the order of `newJobs`. */
+/** What became of a retry. `jobs` are in the order of `newJobs`; one of them may be an equal job that was there. */
 export type RetriesCreated =
   | { readonly outcome: 'created'; readonly jobs: Job[] }
   | { readonly outcome: 'not_found' | 'not_failed' | 'retry_exists' }
@@ -15,7 +15,9 @@ const lock = `select ${jobColumns} from jobs where id = $1 for update`;
 const liveRetry = 'select 1 from jobs where retry_of_job_id = $1 and status = any($2) limit 1';
 const insert = `
   insert into jobs (${insertedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+  on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning ${jobColumns}`;
+const findEqual = `select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2)`;
 
 /** See `JobStore.createRetries`. */
 export async function createRetries(
@@ -35,16 +37,25 @@ export async function createRetries(
       const made = new Map<string, Job>();
       // In the order of their keys, so that two transactions with equal jobs cannot wait for each other.
       for (const newJob of wanted.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1))) {
-        const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob)]);
-        made.set(newJob.id, jobOfRow(inserted.rows[0] as JobRow));
+        made.set(newJob.id, await insertOrFind(client, newJob));
       }
       return { outcome: 'created', jobs: wanted.map(({ id }) => made.get(id) as Job) };
     });
   } catch (error) {
     if (error instanceof KnownProblem && error.code === 'not_retryable')
       return { outcome: 'not_allowed', reason: error.message };
-    if (error instanceof DatabaseError && error.constraint === 'jobs_live_idempotency_key')
-      return { outcome: 'retry_exists' };
     throw error;
   }
+}
+
+/** The new job, or the live one that is equal to it, as an equal submission would be answered. */
+async function insertOrFind(client: PoolClient, newJob: NewJob): Promise<Job> {
+  // Neither: the equal job ended between the two statements.
+  for (let tries = 0; tries < 100; tries++) {
+    const inserted = await client.query<JobRow>(insert, [...insertedValues(newJob)]);
+    if (inserted.rows[0] !== undefined) return jobOfRow(inserted.rows[0]);
+    const found = await client.query<JobRow>(findEqual, [newJob.idempotencyKey, liveStatuses]);
+    if (found.rows[0] !== undefined) return jobOfRow(found.rows[0]);
+  }
+  throw new Error('equal jobs came and went too fast to find one');
 }

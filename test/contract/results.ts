@@ -17,6 +17,15 @@ export const thumbnailResults: JobResults<'image:thumbnail'> = {
   ],
 };
 
+export const previewResults: JobResults<'video:preview'> = {
+  key: 'videos/ab/h/0123456789abcdef/preview.webp',
+  format: 'webp',
+  size: 1234,
+  width: 480,
+  height: 270,
+  frames: 30,
+};
+
 const ready = { status: 'ready' } as const;
 
 /** A `video:full` whose cover is ready and whose preview and transcode failed, the one for good. */

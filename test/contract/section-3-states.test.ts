@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
-import { partlyFailedResults, thumbnailResults } from './results.ts';
+import { partlyFailedResults, previewResults, thumbnailResults } from './results.ts';
 
 // Section 3, "States and transitions": those that requests bring about.
 
@@ -108,6 +108,43 @@ describe('`POST /api/jobs/{id}/retry`', () => {
       { type: 'video:preview', hash: 'stages', options: { fps: 7 }, sourceSizeBytes: 100 },
       { type: 'video:transcode', hash: 'stages', options: { encrypt: true }, sourceSizeBytes: 100 },
     ]);
+  });
+
+  it('names a stage job that is there already instead of making it again, whether it is alive or completed', async () => {
+    const transcode = { type: 'video:transcode', hash: 'shared', source: 'video.mp4', options: { encrypt: true } };
+    const full = { ...transcode, type: 'video:full', options: { transcode: transcode.options } };
+    const { json: failed } = await api.submit(full);
+    await api.fail(failed.job_id, partlyFailedResults());
+    const { json: alive } = await api.submit(transcode);
+    const before = await tickets(api.d.queue);
+    const answer = await retry(failed.job_id);
+    expect(answer.status).toBe(202);
+    expect(answer.json.jobs).toMatchObject([
+      { type: 'video:preview', status: 'queued', retry_of_job_id: failed.job_id },
+      { job_id: alive.job_id, type: 'video:transcode', status: 'queued', retry_of_job_id: null },
+    ]);
+    expect(await tickets(api.d.queue)).toBe(before + 1);
+    expect(await retry(failed.job_id)).toMatchObject({ status: 409, json: { code: 'conflict' } });
+
+    // The preview of the first retry is completed, and serves another workflow's as well.
+    await api.complete(answer.json.jobs[0].job_id, previewResults);
+    const { json: other } = await api.submit({ ...full, options: { ...full.options, cover: { timestamp_sec: 1 } } });
+    await api.fail(other.job_id, partlyFailedResults());
+    expect((await retry(other.job_id)).json.jobs).toMatchObject([
+      { job_id: answer.json.jobs[0].job_id, status: 'completed', retry_of_job_id: failed.job_id },
+      { job_id: alive.job_id, status: 'queued', retry_of_job_id: null },
+    ]);
+  });
+
+  it('is accepted while the queue is away: the jobs are recorded, and the sweeper adds their tickets', async () => {
+    const { json } = await api.submit(thumbnail());
+    await api.fail(json.job_id);
+    const add = vi.spyOn(api.d.queue, 'add').mockRejectedValueOnce(new Error('away'));
+    const answer = await retry(json.job_id);
+    add.mockRestore();
+    expect(answer.status).toBe(202);
+    const waiting = await api.d.jobs.withoutTicket({ olderThanMs: -1000, limit: 1000 });
+    expect(waiting.map(({ jobId }) => jobId)).toContain(answer.json.jobs[0].job_id);
   });
 
   it('`retry_plan.allowed=false` → 409 with its reason', async () => {

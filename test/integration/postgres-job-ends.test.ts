@@ -205,15 +205,19 @@ describeStores('the end of a job', (c) => {
       expect(await retry()).toMatchObject({ outcome: 'created' });
     });
 
-    test('a live job equal to one of the new ones stands in the way, and nothing is made', async () => {
+    test('a live job equal to one of the new ones is taken instead of it, and stays as it is', async () => {
       const failed = await failedJob(c.jobs);
       const { job: equal } = await c.jobs.insertOrFind(newJob({ hash: failed.hash }));
-      const newJobs = () => [retryOf(failed.id), newJob({ hash: equal.hash, retryOfJobId: failed.id })];
-      expect(await c.jobs.createRetries({ jobId: failed.id, newJobs })).toEqual({ outcome: 'retry_exists' });
-      expect(await count(c.database, 'jobs')).toBe(2);
+      const [first, second] = [retryOf(failed.id), newJob({ hash: equal.hash, retryOfJobId: failed.id })];
+      const created = await c.jobs.createRetries({ jobId: failed.id, newJobs: () => [first, second] });
+      expect(created).toMatchObject({
+        outcome: 'created',
+        jobs: [{ id: first.id, retryOfJobId: failed.id }, equal],
+      });
+      expect(await count(c.database, 'jobs')).toBe(3);
     });
 
-    test('retries of two jobs with equal new jobs do not wait for each other for ever', async () => {
+    test('retries of two jobs with equal new jobs share them, and do not wait for each other for ever', async () => {
       for (let round = 0; round < 10; round++) {
         const [a, b] = [await failedJob(c.jobs), await failedJob(c.jobs)];
         const hashes = [randomUUID(), randomUUID()];
@@ -223,7 +227,9 @@ describeStores('the end of a job', (c) => {
             newJobs: () => order.map((hash) => newJob({ hash, retryOfJobId })),
           });
         const outcomes = await Promise.all([equal(a.id, hashes), equal(b.id, hashes.toReversed())]);
-        expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['created', 'retry_exists']);
+        const ids = outcomes.map((made) => (made.outcome === 'created' ? made.jobs.map(({ id }) => id) : made.outcome));
+        expect(ids[0]).toHaveLength(2);
+        expect(ids[1]).toEqual((ids[0] as string[]).toReversed());
       }
     });
 
