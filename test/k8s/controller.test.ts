@@ -1,9 +1,14 @@
 import sharp from 'sharp';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
-import { conditionOf, openControllerRig } from './support/controller.ts';
+import { events, jobs, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
+import { kubectl } from './support/api-server.ts';
+import { conditionOf, type ControllerRig, openControllerRig } from './support/controller.ts';
 import { installCrds } from './support/crds.ts';
-import { until } from './support/cluster.ts';
+import { server, until } from './support/cluster.ts';
+import { type BatchJob, scriptedRunner } from './support/node.ts';
+import { disruptionTarget, failedStatus, runningStatus, unschedulable, waitingStatus } from './support/pod-states.ts';
 
 beforeAll(installCrds);
 
@@ -12,12 +17,27 @@ const image = () =>
     .jpeg()
     .toBuffer();
 
-/** The node runs whatever comes, until the test is over. */
-function running(rig: Awaited<ReturnType<typeof openControllerRig>>) {
+/** The node runs whatever comes, until the test is over; by the real runner unless told. */
+function running(rig: ControllerRig, script?: string) {
   const over = new AbortController();
   onTestFinished(() => over.abort());
-  rig.node.runAll(over.signal);
+  rig.node.runAll(over.signal, script);
 }
+
+async function ended(rig: ControllerRig, id: string) {
+  await until(`job ${id} is over`, async () => isFinal((await rig.find(id)).status), 30_000);
+  return rig.find(id);
+}
+
+/** The Job of an attempt, once it is there. */
+async function jobOf(rig: ControllerRig, id: string, attempt = 1): Promise<BatchJob> {
+  const named = async () => (await rig.node.jobs()).find(({ metadata }) => metadata?.name === `mj-${id}-${attempt}`);
+  await until(`attempt ${attempt} has a Job`, async () => (await named()) !== undefined);
+  return (await named()) as BatchJob;
+}
+
+const becomes = (rig: ControllerRig, id: string, type: string, so: string, withinMs?: number) =>
+  until(`${type} is ${so}`, async () => conditionOf(await rig.mediaJob(id), type) === so, withinMs);
 
 test('a submitted job becomes a MediaJob, a Job and a pod, and its end stands in Postgres and in the status', async () => {
   const rig = await openControllerRig();
@@ -25,10 +45,255 @@ test('a submitted job becomes a MediaJob, a Job and a pod, and its end stands in
   rig.startWorker();
   running(rig);
   const id = await rig.submit('image:thumbnail');
-  await until('the job is over', async () => isFinal((await rig.find(id)).status), 30_000);
-  expect(await rig.find(id)).toMatchObject({ status: 'completed', progress: 100, attempt: 1, failures: 0 });
-  await until('the MediaJob says so', async () => conditionOf(await rig.mediaJob(id), 'Complete') === 'True/Completed');
+  expect(await ended(rig, id)).toMatchObject({ status: 'completed', progress: 100, attempt: 1, failures: 0 });
+  await becomes(rig, id, 'Complete', 'True/Completed');
   const mediaJob = await rig.mediaJob(id);
   expect(mediaJob.status).toMatchObject({ phase: 'completed', progress: 100, jobId: id, pool: 'default', attempt: 1 });
   expect(mediaJob.status?.results).toEqual((await rig.find(id)).results);
+  expect(conditionOf(mediaJob, 'Published')).toBe('True/Published');
+});
+
+test('an encrypted stream’s key is in a Secret for publish alone, which goes with the attempt', async () => {
+  const rig = await openControllerRig();
+  rig.startWorker();
+  const id = await rig.submit('video:transcode', { source: `${rig.notes}/ok`, options: { encrypt: true } });
+  const job = await jobOf(rig, id);
+  const { key } = await rig.contentKeys.findOrCreate((await rig.find(id)).hash);
+  const secret = { namespace: rig.namespace, name: `mj-${id}-1-key` };
+  expect(await rig.admin.get(secrets, secret)).toMatchObject({ immutable: true });
+  const { initContainers = [], containers = [] } = job.spec?.template.spec ?? {};
+  const users = [...initContainers, ...containers].filter((each) => JSON.stringify(each).includes(secret.name));
+  expect(users.map(({ name }) => name)).toEqual(['publish']);
+  const lists = await Promise.all([
+    rig.admin.list(jobs, { namespace: rig.namespace }),
+    rig.admin.list(mediaJobs, { namespace: rig.namespace }),
+  ]);
+  for (const form of ['hex', 'base64'] as const) expect(JSON.stringify(lists)).not.toContain(key.toString(form));
+  await rig.node.run(job, scriptedRunner);
+  expect(await ended(rig, id)).toMatchObject({ status: 'completed' });
+  await until('the Secret is gone', async () => {
+    const { items } = await rig.admin.list(secrets, { namespace: rig.namespace });
+    return items.length === 0;
+  });
+});
+
+describe('a failure', () => {
+  test('by the input ends the job with the reason that the runner gave', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    const pod = await rig.node.makePod(await jobOf(rig, id));
+    const message = JSON.stringify({ type: 'result', error: jobErrorOf('no_video_stream', 1) });
+    await rig.node.setStatus(pod, failedStatus(pod, { exitCode: 10, message }));
+    expect(await ended(rig, id)).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'no_video_stream' } });
+    await becomes(rig, id, 'Failed', 'True/NoVideoStream');
+    expect((await rig.mediaJob(id)).status?.error).toMatchObject({ code: 'no_video_stream' });
+  });
+
+  test('that passes is counted and tried again in a Job of its own', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    const pod = await rig.node.makePod(await jobOf(rig, id));
+    await rig.node.setStatus(pod, failedStatus(pod, { exitCode: 137, reason: 'OOMKilled' }));
+    await rig.node.run(await jobOf(rig, id, 2), scriptedRunner);
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
+  });
+});
+
+describe('a disruption costs no attempt', () => {
+  const disruptions: [string, (rig: ControllerRig, job: BatchJob) => Promise<void>][] = [
+    [
+      'when the pod is evicted',
+      async (rig, job) => {
+        const pod = await rig.node.makePod(job);
+        const status = failedStatus(pod, { exitCode: 137 }, disruptionTarget('EvictionByEvictionAPI'));
+        await rig.node.setStatus(pod, status);
+      },
+    ],
+    [
+      'when the Job is deleted',
+      async (rig, { metadata }) => {
+        await until('the status tells of the attempt', async () => {
+          const { items } = await rig.admin.list(mediaJobs, { namespace: rig.namespace });
+          return items[0]?.status?.attempt === 1;
+        });
+        await rig.admin.delete(jobs, { namespace: rig.namespace, name: metadata?.name ?? '' });
+      },
+    ],
+    [
+      'when the pod is gone and the Job says that it failed',
+      async (rig, { metadata }) => {
+        const at = new Date().toISOString();
+        const failure = { status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: at, lastProbeTime: at };
+        const conditions = ['FailureTarget', 'Failed'].map((type) => ({ type, ...failure }));
+        const ref = { namespace: rig.namespace, name: metadata?.name ?? '' };
+        const status = { conditions, startTime: at, failed: 1 };
+        await rig.admin.mergePatch(jobs, ref, { status }, { subresource: 'status' });
+      },
+    ],
+  ];
+  test.each(disruptions)('%s', async (_, disrupt) => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    await disrupt(rig, await jobOf(rig, id));
+    await rig.node.run(await jobOf(rig, id, 2), scriptedRunner);
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+  });
+
+  test('when the job was suspended and goes on', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    await jobOf(rig, id);
+    const suspend = (isSo: boolean) =>
+      rig.admin.mergePatch(mediaJobs, { namespace: rig.namespace, name: `mj-${id}` }, { spec: { suspend: isSo } });
+    await suspend(true);
+    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0);
+    await becomes(rig, id, 'Suspended', 'True/Suspended');
+    await suspend(false);
+    await rig.node.run(await jobOf(rig, id, 2), scriptedRunner);
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+    await becomes(rig, id, 'Suspended', 'False/Resumed');
+  });
+
+  test('when the attempt had come to its end before, there is no other', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    const job = await jobOf(rig, id);
+    const pod = await rig.node.makePod(job);
+    await rig.node.execute(pod, scriptedRunner, { isSilent: true });
+    await rig.node.setStatus(pod, failedStatus(pod, { exitCode: 137 }, disruptionTarget('DeletionByTaintManager')));
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+  });
+});
+
+describe('the end of a job from outside', () => {
+  test('by a cancellation stops its Job', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    await jobOf(rig, id);
+    await rig.cancel(id);
+    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0, 5_000);
+    await becomes(rig, id, 'Failed', 'True/Cancelled');
+    expect((await rig.mediaJob(id)).status?.phase).toBe('cancelled');
+  });
+
+  test('by deleting its MediaJob cancels it', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    await jobOf(rig, id);
+    await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${id}` });
+    expect(await ended(rig, id)).toMatchObject({ status: 'cancelled' });
+    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0);
+  });
+
+  test('comes to its MediaJob, which goes after its time', async () => {
+    const rig = await openControllerRig({ MEDIA_JOB_TTL: '1s' });
+    rig.startWorker();
+    running(rig, scriptedRunner);
+    const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+    await ended(rig, id);
+    await until('the MediaJob is gone', async () => {
+      const { items } = await rig.admin.list(mediaJobs, { namespace: rig.namespace });
+      return items.length === 0;
+    });
+    expect(await rig.find(id)).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('a MediaJob from kubectl', () => {
+  const manifest = (name: string, spec: object) =>
+    JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
+
+  test('becomes a job with its UID, and ends', async () => {
+    const rig = await openControllerRig();
+    await rig.writeSource('source', await image());
+    rig.startWorker();
+    running(rig);
+    const spec = { type: 'image:thumbnail', hash: 'by-hand', source: 'source' };
+    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('by-hand', spec));
+    const wait = ['wait', '-n', rig.namespace, '--for=condition=Complete', '--timeout=30s', 'mj/by-hand'];
+    await kubectl(server, wait);
+    const { metadata, status } = await rig.mediaJobNamed('by-hand');
+    const job = await rig.find(metadata?.uid ?? '');
+    expect(job).toMatchObject({ status: 'completed', hash: 'by-hand', queue: 'default' });
+    expect(status).toMatchObject({ jobId: job.id, phase: 'completed', results: { key: expect.any(String) as string } });
+  });
+
+  test('that an equal job has gone before shows the results of that one', async () => {
+    const rig = await openControllerRig();
+    await rig.writeSource('source', await image());
+    rig.startWorker();
+    running(rig);
+    const id = await rig.submit('image:thumbnail', { hash: 'twice' });
+    await ended(rig, id);
+    const spec = { type: 'image:thumbnail', hash: 'twice', source: 'source' };
+    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('again', spec));
+    await until('it is complete', async () => conditionOf(await rig.mediaJobNamed('again'), 'Complete') !== undefined);
+    expect((await rig.mediaJobNamed('again')).status).toMatchObject({ jobId: id, phase: 'completed' });
+    expect(await rig.node.jobs()).toHaveLength(1);
+  });
+
+  test('whose source does not exist fails and says so', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const spec = { type: 'video:transcode', hash: 'none', source: 'nowhere.mp4' };
+    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('none', spec));
+    await until('it failed', async () => conditionOf(await rig.mediaJobNamed('none'), 'Failed') === 'True/Refused');
+    const { status } = await rig.mediaJobNamed('none');
+    expect(status?.conditions?.[0]?.message).toBe('spec.source: does not exist in the source bucket');
+  });
+});
+
+describe('a pod that does not begin', () => {
+  test('for want of a node is named in phase, condition and Event, and fails past its deadline', async () => {
+    const rig = await openControllerRig({ PENDING_DEADLINE: '9s' });
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    const pod = await rig.node.makePod(await jobOf(rig, id));
+    await rig.node.setStatus(pod, unschedulable);
+    await becomes(rig, id, 'Progressing', 'False/Unschedulable', 30_000);
+    expect((await rig.mediaJob(id)).status?.phase).toBe('unschedulable');
+    await until('an Event tells', async () => {
+      const { items } = await rig.admin.list(events, { namespace: rig.namespace });
+      return items.some(({ reason, regarding }) => reason === 'Unschedulable' && regarding?.name === `mj-${id}`);
+    });
+    const job = await ended(rig, id);
+    expect(job).toMatchObject({ status: 'failed', error: { code: 'resource_exhausted', retryable: true } });
+    expect(job.error?.message).toContain('node affinity');
+    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0);
+  });
+
+  test('for want of its image is named, and goes on once it is there', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    const pod = await rig.node.makePod(await jobOf(rig, id));
+    await rig.node.setStatus(pod, waitingStatus(pod, 'ImagePullBackOff', 'Back-off pulling image'));
+    await becomes(rig, id, 'Progressing', 'False/ImagePullBackOff', 30_000);
+    await rig.node.setStatus(pod, runningStatus(pod));
+    await becomes(rig, id, 'Progressing', 'True/AttemptBegun');
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'probing' });
+  });
+
+  test('for want of quota is named by the Event of its Job', async () => {
+    const rig = await openControllerRig();
+    rig.startWorker();
+    const id = await rig.submit('video:cover');
+    const { metadata } = await jobOf(rig, id);
+    const at = new Date().toISOString().replace('Z', '000Z');
+    await rig.admin.create(events, {
+      metadata: { namespace: rig.namespace, name: 'denied' },
+      ...{ eventTime: at, reportingController: 'job-controller', reportingInstance: 'test', action: 'Create' },
+      regarding: { apiVersion: 'batch/v1', kind: 'Job', namespace: rig.namespace, name: metadata?.name ?? '' },
+      ...{ type: 'Warning', reason: 'FailedCreate', note: 'pods "x" is forbidden: exceeded quota: tiny' },
+    });
+    await becomes(rig, id, 'Progressing', 'False/QuotaExceeded', 30_000);
+    expect((await rig.mediaJob(id)).status?.phase).toBe('quota_exceeded');
+  });
 });

@@ -113,6 +113,8 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
     contentKeys,
     media: mediaStore,
     node: new TestNode(admin, namespace),
+    /** For sources whose names tell the scripted runner what to do: `${notes}/ok`. */
+    notes: join(dir, 'notes').slice(1),
     startWorker,
     find,
     writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
@@ -133,6 +135,20 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       });
       await queue.add({ jobId: job.id, attempt: 1, queue: job.queue });
       return job.id;
+    },
+    /** Cancels a job as the API does. */
+    async cancel(id: string): Promise<void> {
+      const { attempt } = await find(id);
+      const now = new Date();
+      await jobs.finish({
+        jobId: id,
+        attempt,
+        status: 'cancelled',
+        results: null,
+        error: null,
+        eventId: randomUUID(),
+        now,
+      });
     },
     mediaJob: (jobId: string): Promise<MediaJob> => getMediaJob(admin, namespace, `mj-${jobId}`),
     mediaJobNamed: (name: string): Promise<MediaJob> => getMediaJob(admin, namespace, name),

@@ -15,6 +15,8 @@ type Container = NonNullable<Pod['spec']>['containers'][number];
 type PodStatus = NonNullable<Pod['status']>;
 
 const runnerMain = join(import.meta.dirname, '../../../runner/main.ts');
+/** Does as the source's name says (test/fixtures/scripted-runner.ts). */
+export const scriptedRunner = join(import.meta.dirname, '../../fixtures/scripted-runner.ts');
 
 export class TestNode {
   readonly #client: KubeClient;
@@ -55,17 +57,21 @@ export class TestNode {
 
   /** Runs a Job's containers for real, one after another; the exit codes, by container. */
   async run(job: Job, script = runnerMain): Promise<Record<string, number>> {
-    const pod = await this.makePod(job);
+    return this.execute(await this.makePod(job), script);
+  }
+
+  /** Runs a pod's containers for real, and writes its status as a kubelet does, unless it is to be silent. */
+  async execute(pod: Pod, script = runnerMain, { isSilent = false } = {}): Promise<Record<string, number>> {
     const { initContainers = [], containers } = pod.spec ?? { containers: [] };
     const workspace = await mkdtemp(join(tmpdir(), 'reelwright-pod-'));
     const codes: Record<string, number> = {};
     try {
       for (const container of [...initContainers, ...containers]) {
-        await this.setStatus(pod, statusOf(pod, codes, container.name));
+        if (!isSilent) await this.setStatus(pod, statusOf(pod, codes, container.name));
         codes[container.name] = await this.#runContainer(container, { workspace, script });
         if (codes[container.name] !== 0) break;
       }
-      await this.setStatus(pod, statusOf(pod, codes));
+      if (!isSilent) await this.setStatus(pod, statusOf(pod, codes));
       return codes;
     } finally {
       await rm(workspace, { recursive: true, force: true });
