@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { queueNames } from '#domain/jobs/routing.ts';
+import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
@@ -116,7 +117,12 @@ function processExecutorOf(d: ControllerDependencies): ExecutorAndPart {
     },
     {
       ...d,
-      base: { ...d.runner.variables, ...toolVariables(config.toolPaths), LOG_LEVEL: config.logLevel },
+      base: {
+        ...d.runner.variables,
+        ...toolVariables(config.toolPaths),
+        LOG_LEVEL: config.logLevel,
+        ...(config.otlpEndpoint === null ? {} : { [runnerVariables.otlpEndpoint]: config.otlpEndpoint }),
+      },
       storage: {
         source: storageEnvironment(config.source, 'SOURCE'),
         media: storageEnvironment(config.media, 'MEDIA'),

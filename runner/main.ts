@@ -6,6 +6,7 @@ import { exitCodeOf, exitCodes } from '#domain/runner/exit-codes.ts';
 import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
 import { parseTask, type Task } from '#domain/runner/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
+import { type BriefSpanSettings, BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
 import { type StepContext, workspaceIn } from './context.ts';
 import type { PublishContext } from './handlers/job-handler.ts';
@@ -90,6 +91,7 @@ async function main(): Promise<number> {
   const level = z.enum(logLevels).catch('info').parse(env['LOG_LEVEL']);
   const log = createLogger({ level, name: 'runner' });
   const poster = openPoster();
+  const tracing = openTracing();
   const terminationLog = env[runnerVariables.terminationLog];
   const reporter = createReporter((report) => {
     process.stdout.write(`${JSON.stringify(report)}\n`);
@@ -106,7 +108,8 @@ async function main(): Promise<number> {
     const base = { task, workspace, profile: profileOf(task), program, reporter, signal: stopping.signal };
     for (const step of toRun) {
       const stepLog = log.child({ job_id: task.job_id, attempt, step });
-      await runStep(step, { ...base, log: stepLog });
+      const run = () => runStep(step, { ...base, log: stepLog });
+      await (tracing === null ? run() : tracing.withSpan(`step ${step}`, spanOf(task), run));
       stopping.signal.throwIfAborted();
     }
     reporter.result(null);
@@ -122,13 +125,26 @@ async function main(): Promise<number> {
     reporter.result(jobError);
     return exitCodeOf(jobError.code);
   } finally {
-    await poster?.settled();
+    await Promise.all([poster?.settled(), tracing?.send()]);
   }
 }
 
 function openPoster(): ReportPoster | null {
   const [url, token] = [env[runnerVariables.reportUrl], env[runnerVariables.reportToken]];
   return url === undefined || token === undefined ? null : new ReportPoster({ url, token });
+}
+
+function openTracing(): BriefTracing | null {
+  const endpoint = env[runnerVariables.otlpEndpoint] ?? '';
+  return endpoint === '' ? null : new BriefTracing({ endpoint, serviceName: 'reelwright-runner' });
+}
+
+/** A step in the trace of the attempt that it belongs to. */
+function spanOf({ job_id: id, attempt, type, trace }: Task): BriefSpanSettings {
+  return {
+    parent: trace,
+    attributes: { 'job.id': id, 'job.type': type, 'job.attempt': attempt },
+  };
 }
 
 /** What the system says of its own disk and memory is a known problem; anything else that is thrown stays what it is. */

@@ -5,6 +5,7 @@ import type { Part } from '#platform/lifecycle/part.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from '../executors/executor.ts';
 
 export interface AdmissionDependencies {
@@ -51,7 +52,8 @@ async function admitUntil(queueName: QueueName, d: AdmissionDependencies, signal
       await d.executor.whenFree(queueName, signal);
       const taken = await reader.next(signal);
       if (taken === null) continue;
-      await admit(taken.ticket, d);
+      const { ticket } = taken;
+      await withSpan('admission', spanOf(ticket), () => admit(ticket, d));
       await taken.done();
       pauseMs = troublePauseMs.first;
     } catch (error) {
@@ -62,6 +64,12 @@ async function admitUntil(queueName: QueueName, d: AdmissionDependencies, signal
     }
   }
   await reader.close().catch((error: unknown) => d.log.warn({ err: error }, 'the ticket reader did not close'));
+}
+
+/** The admission in the trace of the request that made the job. */
+function spanOf({ jobId, attempt, queue, trace }: Ticket): SpanSettings {
+  const attributes = { 'job.id': jobId, 'job.attempt': attempt, 'job.queue': queue };
+  return { parent: trace, kind: 'consumer', attributes };
 }
 
 /** Claims the ticket's attempt and hands it over. Nothing to claim is no error: the attempt is over, or another's. */

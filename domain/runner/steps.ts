@@ -18,6 +18,8 @@ export const runnerVariables = {
   /** Where reports are POSTed as well; optional. */
   reportUrl: 'REPORT_URL',
   reportToken: 'REPORT_TOKEN',
+  /** Where spans are sent, an OTLP/HTTP collector; optional. */
+  otlpEndpoint: 'OTEL_EXPORTER_OTLP_ENDPOINT',
   /** A file of the kubelet's that a step leaves the reason of its failure in; optional. */
   terminationLog: 'RUNNER_TERMINATION_LOG',
 } as const;

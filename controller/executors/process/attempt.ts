@@ -64,12 +64,16 @@ export async function runAttempt({ job, workspace, lease, stop }: AttemptInput, 
       result = settledAs(earlier);
       return;
     }
-    const end = await withSpan('attempt', spanOf(job), (span) =>
-      endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, d),
-    );
-    result = await settle({ job, end, stop: stop.signal }, d).catch((error: unknown) => {
-      log.error({ err: error }, 'the end of an attempt could not be recorded');
-      return settle({ job, end: endByError(error, job.attempt), stop: stop.signal }, d);
+    result = await withSpan('attempt', spanOf(job), async (span) => {
+      const end = await endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, d);
+      const settled = await withSpan('completion', {}, () => settle({ job, end, stop: stop.signal }, d)).catch(
+        (error: unknown) => {
+          log.error({ err: error }, 'the end of an attempt could not be recorded');
+          return settle({ job, end: endByError(error, job.attempt), stop: stop.signal }, d);
+        },
+      );
+      span.setAttributes({ 'job.result': settled });
+      return settled;
     });
   } finally {
     renewing.abort();

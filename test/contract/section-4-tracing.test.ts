@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { until } from '../support/controller-rig.ts';
+import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
+import { endPrograms, secrets, startProgram } from '../support/programs.ts';
+import { makeVideo } from '../support/samples.ts';
+import { startApi } from './api-under-test.ts';
+
+// Section 4, "Tracing headers".
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const callersSpan = 'b7ad6b7169203331';
+
+interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly service: string;
+}
+
+interface Attribute {
+  readonly key: string;
+  readonly value: { readonly stringValue?: string };
+}
+
+interface Export {
+  readonly resourceSpans: {
+    readonly resource: { readonly attributes: Attribute[] };
+    readonly scopeSpans: { readonly spans: Omit<Span, 'service'>[] }[];
+  }[];
+}
+
+/** An OTLP/HTTP collector and a webhook's receiver in one. */
+async function startListener() {
+  const spans: Span[] = [];
+  const webhooks: IncomingHttpHeaders[] = [];
+  const server: Server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      if (request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body) as Export));
+      else webhooks.push(request.headers);
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { spans, webhooks, origin, close: () => server.close() };
+}
+
+function spansOf({ resourceSpans }: Export): Span[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const service = resource.attributes.find(({ key }) => key === 'service.name')?.value.stringValue ?? '';
+    return scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, service })));
+  });
+}
+
+describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, runner and webhook', () => {
+  let dir: string;
+  let database: TestDatabase;
+  let listener: Awaited<ReturnType<typeof startListener>>;
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'reelwright-tracing-'));
+    for (const name of ['source', 'media', 'work']) await mkdir(join(dir, name));
+    await makeVideo({ path: join(dir, 'source', 'clip.mp4'), seconds: 1, width: 128, height: 72 });
+    database = await migratedDatabase();
+    listener = await startListener();
+  });
+  afterAll(async () => {
+    await endPrograms();
+    listener.close();
+    await database.drop();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it('"propagated from HTTP requests into queued tasks, worker execution and webhook calls", as a collector sees it', async () => {
+    const env = {
+      ...secrets,
+      DATABASE_URL: database.url,
+      REDIS_URL: 'embedded:',
+      SOURCE_BUCKET: `file:${join(dir, 'source')}`,
+      MEDIA_BUCKET: `file:${join(dir, 'media')}`,
+      WORK_DIR: join(dir, 'work'),
+      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+      OTEL_EXPORTER_OTLP_ENDPOINT: listener.origin,
+    };
+    const server = await startProgram({ args: ['--mode=server'], env });
+    const worker = await startProgram({ args: ['--mode=worker'], env });
+    const answer = await fetch(`${server.url}/api/jobs`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': secrets.API_KEY,
+        'content-type': 'application/json',
+        traceparent: `00-${traceId}-${callersSpan}-01`,
+        tracestate: 'vendor=1',
+      },
+      body: JSON.stringify({
+        type: 'video:cover',
+        hash: 'clip-1',
+        source: 'clip.mp4',
+        callback_url: `${listener.origin}/hook`,
+      }),
+    });
+    expect([answer.status, answer.headers.get('x-trace-id')]).toEqual([202, traceId]);
+    await until(
+      () => listener.webhooks.length,
+      (count) => count > 0,
+      60_000,
+    );
+    for (const program of [worker, server]) {
+      program.signal('SIGTERM');
+      expect(await program.ended).toBe(0);
+    }
+
+    const spans = listener.spans.filter((span) => span.traceId === traceId);
+    const nameOf = new Map(spans.map(({ spanId, name }) => [spanId, name]));
+    nameOf.set(callersSpan, 'the caller');
+    const inOrder = spans.toSorted((a, b) => (BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1));
+    const links = inOrder.map(({ service, name, parentSpanId = '' }) => [service, name, nameOf.get(parentSpanId)]);
+    expect(links).toEqual([
+      ['reelwright', 'POST /api/jobs', 'the caller'],
+      ['reelwright', 'admission', 'POST /api/jobs'],
+      ['reelwright', 'attempt', 'POST /api/jobs'],
+      ['reelwright-runner', 'step fetch', 'attempt'],
+      ['reelwright-runner', 'step process', 'attempt'],
+      ['reelwright-runner', 'step publish', 'attempt'],
+      ['reelwright', 'completion', 'attempt'],
+      ['reelwright', 'webhook', 'POST /api/jobs'],
+    ]);
+    // "`X-Trace-ID` is returned on HTTP responses and sent on webhooks"
+    const sent = spans.find(({ name }) => name === 'webhook');
+    expect(listener.webhooks[0]).toMatchObject({
+      traceparent: `00-${traceId}-${sent?.spanId}-01`,
+      tracestate: 'vendor=1',
+      'x-trace-id': traceId,
+    });
+  });
+});
+
+it('"`X-Trace-ID` is returned on HTTP responses", whatever they are, and `traceparent` is authoritative', async () => {
+  const api = await startApi();
+  try {
+    const paths = [
+      ['GET', '/healthz'],
+      ['GET', '/readyz'],
+      ['GET', '/metrics'],
+      ['GET', '/openapi.json'],
+      ['GET', '/docs'],
+      ['GET', '/player/'],
+      ['POST', '/api/jobs'],
+      ['GET', '/api/jobs'],
+      ['GET', '/api/jobs/none'],
+      ['POST', '/api/jobs/none/retry'],
+      ['DELETE', '/api/jobs/none'],
+      ['GET', '/stream/h/master.m3u8'],
+      ['GET', '/stream/h/%2e%2e/master.m3u8'],
+      ['GET', '/stream/%zz'],
+      ['HEAD', '/stream/h/none.m4s'],
+      ['OPTIONS', '/api/key/h'],
+      ['GET', '/api/key/h'],
+      ['GET', '/thumb/none/none'],
+      ['GET', '/no/such/place'],
+    ] as const;
+    for (const [method, path] of paths) {
+      const own = await api.raw(path, { method });
+      expect([path, own.headers.get('x-trace-id')]).toEqual([path, expect.stringMatching(/^[0-9a-f]{32}$/)]);
+      const traceparent = `00-${traceId}-${callersSpan}-01`;
+      const headers = { traceparent, 'x-trace-id': 'f'.repeat(32) };
+      const continued = await api.raw(path, { method, headers });
+      expect([path, continued.headers.get('x-trace-id')]).toEqual([path, traceId]);
+    }
+  } finally {
+    await api.close();
+  }
+});
