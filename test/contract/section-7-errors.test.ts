@@ -16,18 +16,18 @@ const authorization = (hash: string) =>
 const ask = (hash: string, path = `/api/key/${hash}`) =>
   api.raw(path, { headers: { authorization: authorization(hash) } });
 
+const send = async ({ name, bytes }: JsonDocument) => {
+  const headers = { 'content-type': 'application/json' };
+  const answer = await api.call('/api/jobs', { method: 'POST', headers, body: new Uint8Array(bytes) });
+  return [name, answer.status, answer.json.code];
+};
+
 beforeAll(async () => {
   api = await startApi();
 });
 afterAll(() => api.close());
 
 describe('`POST /api/jobs` 400: "invalid JSON"', () => {
-  const send = async ({ name, bytes }: JsonDocument) => {
-    const headers = { 'content-type': 'application/json' };
-    const answer = await api.call('/api/jobs', { method: 'POST', headers, body: new Uint8Array(bytes) });
-    return [name, answer.status, answer.json.code];
-  };
-
   it('every bad document of the JSON parsing test suite, and what is no UTF-8', async () => {
     const documents = [...suiteDocuments('n').filter(({ bytes }) => bytes.length > 0), ...notUtf8];
     expect(documents.length).toBeGreaterThan(190);
