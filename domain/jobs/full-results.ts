@@ -5,8 +5,8 @@ import { planRetry } from './retry-plan.ts';
 /** What became of the stages of a `video:full` job; null for one that is ready. */
 export type StageErrors = Readonly<Record<FullStage, JobError | null>>;
 
-/** One stage as the results show it; `error` is the code. */
-export function stageResult(error: JobError | null): StageResult {
+/** `error` is the code. */
+function stageResult(error: JobError | null): StageResult {
   return error === null ? { status: 'ready' } : { status: 'failed', error: error.code, retryable: error.retryable };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bandwidthOf } from './bandwidth.ts';
-import { parseMediaPlaylist } from './media-playlist.ts';
+import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from './media-playlist.ts';
 
 describe('measured bandwidth', () => {
   it('is bytes over time, rounded up', () => {
@@ -47,5 +47,23 @@ describe('a media playlist', () => {
         { uri: 'seg_3.m4s', durationSec: 1.502 },
       ],
     });
+  });
+});
+
+describe('the target duration', () => {
+  const playlist = (...durations: number[]) => ({
+    targetDurationSec: 7,
+    segments: durations.map((durationSec) => ({ uri: 'x', durationSec })),
+  });
+
+  it('is the nearest whole second of the longest segment of any track', () => {
+    expect(sharedTargetDuration([playlist(6, 6, 0.6), playlist(6.016, 6.016, 0.5)])).toBe(6);
+    expect(sharedTargetDuration([playlist(6.006), playlist(6.6)])).toBe(7);
+    expect(sharedTargetDuration([playlist(0.04)])).toBe(1);
+  });
+
+  it('is written over what the packager wrote', () => {
+    const text = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXTINF:6.016,\nseg_1.m4s\n';
+    expect(withTargetDuration(text, 6)).toBe('#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6.016,\nseg_1.m4s\n');
   });
 });

@@ -28,3 +28,17 @@ export function parseMediaPlaylist(text: string): MediaPlaylist {
   }
   return { targetDurationSec, segments };
 }
+
+/**
+ * The playlist with another target duration. The packager rounds each track's longest segment up, so sound would have a
+ * longer target than its picture; RFC 8216 (section 4.3.3.1) asks for the nearest whole second of the longest segment.
+ */
+export function withTargetDuration(text: string, targetDurationSec: number): string {
+  return text.replace(/^#EXT-X-TARGETDURATION:\d+/m, `#EXT-X-TARGETDURATION:${targetDurationSec}`);
+}
+
+/** The target duration that all tracks of a stream share. */
+export function sharedTargetDuration(playlists: readonly MediaPlaylist[]): number {
+  const longestSec = Math.max(...playlists.flatMap(({ segments }) => segments.map(({ durationSec }) => durationSec)));
+  return Math.max(1, Math.round(longestSec));
+}

@@ -17,11 +17,6 @@ export function revisionOf(jobId: string, attempt: number): string {
   return createHash('sha256').update(`${jobId}:${attempt}`).digest('hex').slice(0, 16);
 }
 
-/** Whether `segment` of a path has the form of a revision (and so is no alias). */
-export function isRevision(segment: string): boolean {
-  return /^[0-9a-f]{16}$/.test(segment);
-}
-
 /** `videos/<prefix>/<hash>`, without a slash at the end. */
 export function videoRoot(hash: string): string {
   return `videos/${mediaPrefix(hash)}/${hash}`;

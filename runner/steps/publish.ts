@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import type { JobType } from '#domain/job-types/index.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { resultManifestKey } from '#domain/media/object-keys.ts';
 import type { ResultManifest } from '#domain/runner/manifest.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { places } from '../context.ts';
+import { places, type Workspace } from '../context.ts';
 import { handlers } from '../handlers/index.ts';
 import type { JobHandler, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
 
@@ -28,6 +28,7 @@ export async function publishResults(context: PublishContext, media: ObjectStore
     context.log.info('the result manifest is there already');
     return;
   }
+  await refuseLinks(workspace);
   const handler: JobHandler<JobType> = handlers[task.type];
   const made: unknown = JSON.parse(await readFile(workspace.at(places.madeDocument), 'utf8'));
   const product = await handler.publish(context, made);
@@ -36,6 +37,20 @@ export async function publishResults(context: PublishContext, media: ObjectStore
   const manifest = JSON.stringify(manifestOf(product, objects, context));
   await media.put(manifestKey, manifest, { contentType: 'application/json', signal });
   context.log.info({ objects: objects.length, error: product.error?.code }, 'published');
+}
+
+/**
+ * What `process` left must be plain files and folders: it decoded untrusted bytes, and a link of its making would have
+ * this step, which holds credentials and the key, publish what the link leads to.
+ */
+async function refuseLinks({ at }: Workspace): Promise<void> {
+  for (const place of [places.made, places.madeDocument]) {
+    const top = await lstat(at(place));
+    const below = top.isDirectory() ? await readdir(at(place), { recursive: true, withFileTypes: true }) : [];
+    if ([top, ...below].some((entry) => !entry.isFile() && !entry.isDirectory())) {
+      throw new Error('the workspace holds something that is neither a file nor a folder');
+    }
+  }
 }
 
 function manifestOf(product: Product, objects: readonly ManifestObject[], { task }: PublishContext): ResultManifest {

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -171,6 +171,16 @@ describe('a video:full in which a stage fails', () => {
     expect((await rig.keys()).filter((key) => /\.(m4s|m3u8)$/.test(key))).toEqual([]);
   });
 
+  it('publishes nothing through a link that decoding left in the workspace', async () => {
+    const rig = await runnerRig('video:cover', source);
+    await run(rig, ['fetch', 'process']);
+    const cover = join(rig.workspace, 'made/cover.jpg');
+    await rm(cover);
+    await symlink('/proc/self/environ', cover);
+    expect(await run(rig, ['publish'])).toMatchObject({ exitCode: 10, error: { code: 'internal' } });
+    expect(await rig.keys()).toEqual([]);
+  });
+
   it('ends at once when the source itself is at fault, with the reason in its last line', async () => {
     const rig = await runnerRig('video:full', { content: 'no video' });
     expect(await run(rig)).toMatchObject({ exitCode: 10, error: { code: 'unsupported_media', retryable: false } });
@@ -178,15 +188,15 @@ describe('a video:full in which a stage fails', () => {
   });
 });
 
-describe('video:cover', () => {
-  async function cover(options: object): Promise<{ results: JobResults<'video:cover'>; path: string }> {
-    const rig = await runnerRig('video:cover', source, options);
-    await run(rig, ['all']);
-    const manifest = await rig.manifest();
-    if (manifest === null) throw new Error('no result');
-    return { results: manifest.results, path: rig.at(manifest.results.key) };
-  }
+async function cover(options: object): Promise<{ results: JobResults<'video:cover'>; path: string }> {
+  const rig = await runnerRig('video:cover', source, options);
+  await run(rig, ['all']);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error('no result');
+  return { results: manifest.results, path: rig.at(manifest.results.key) };
+}
 
+describe('video:cover', () => {
   it('takes the frame that is shown at a time, and says which', async () => {
     const { results, path } = await cover({ timestamp_sec: 2.01 });
     expect(results).toMatchObject({ format: 'jpg', width: 640, height: 360, timestamp_sec: 2.002, warnings: [] });

@@ -74,6 +74,16 @@ async function refusal(
 
 const codesOf = ({ results }: Transcoded) => results.warnings.map(({ code }) => code);
 
+const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2);
+
+const soundBegins = async (path: string) => {
+  // With its own timestamps: ffmpeg would put the encoder's priming, which lies before 0, at 0.
+  const open = ['-v', 'error', '-nostdin', '-copyts', '-i', path, '-map', '0:a', '-af'];
+  const filters = 'silencedetect=n=-50dB:d=0.2,ametadata=mode=print:file=-';
+  const heard = await runTool('ffmpeg', [...open, filters, '-f', 'null', '-']);
+  return Number(/lavfi\.silence_end=([\d.]+)/.exec(heard)?.[1]);
+};
+
 describe('what is no video', () => {
   it('audio alone, also with a cover picture in it, is no_video_stream', async () => {
     const art = await sample(
@@ -118,7 +128,6 @@ describe('damaged sources', () => {
   it('cut off in the middle are corrupt_input, whether their index is in front or behind', async () => {
     const front = await sample('front.mp4', `${picture()} ${tone()} ${x264} -c:a aac -movflags +faststart`);
     const behind = await sample('behind.mp4', `${picture()} ${tone()} ${x264} -c:a aac`);
-    const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2);
     for (const path of [front, behind]) {
       const content = half(await readFile(path));
       expect(await refusal({ content })).toEqual([10, 'corrupt_input', false]);
@@ -246,8 +255,8 @@ describe('odd times', () => {
     expect(made.results.source.video.interlaced).toBe(true);
     expect(made.stream.field_order).toBe('progressive');
     const flagged = `-f lavfi -i testsrc2=s=320x180:r=25:d=3 ${x264} -flags +ildct -x264-params tff=1`;
-    const whole = await transcode(await sample('flagged.mp4', flagged));
-    expect(whole.results.source.video.interlaced).toBe(false);
+    const frames = await transcode(await sample('flagged.mp4', flagged));
+    expect(frames.results.source.video.interlaced).toBe(false);
   });
 
   it('keep the offset between sound and picture, from time 0 on', async () => {
@@ -264,13 +273,6 @@ describe('odd times', () => {
     expect((await colourAt(made.path, '10:10:0:0', 1.56))[0]).toBeGreaterThan(200);
     const [track] = made.results.audio_tracks;
     if (track === undefined) throw new Error('no audio');
-    const soundBegins = async (path: string) => {
-      // With its own timestamps: ffmpeg would put the encoder's priming, which lies before 0, at 0.
-      const open = ['-v', 'error', '-nostdin', '-copyts', '-i', path, '-map', '0:a', '-af'];
-      const filters = 'silencedetect=n=-50dB:d=0.2,ametadata=mode=print:file=-';
-      const heard = await runTool('ffmpeg', [...open, filters, '-f', 'null', '-']);
-      return Number(/lavfi\.silence_end=([\d.]+)/.exec(heard)?.[1]);
-    };
     const before = await soundBegins(source);
     expect(Math.abs((await soundBegins(await whole(made.rig, track))) - before)).toBeLessThan(0.005);
   });
@@ -283,6 +285,19 @@ describe('odd times', () => {
     // One more than the source has: its sound begins 21 ms, over half a frame, before its picture.
     expect([times[0], times.length]).toEqual([0, 76]);
     expect(made.results.audio_tracks).toHaveLength(1);
+  });
+
+  it('cut by an edit list show what is left, and nothing before it', async () => {
+    const whole25 = await sample(
+      'to-cut.mp4',
+      `-f lavfi -i testsrc2=s=320x180:r=25:d=6 ${tone()} ${x264} -g 50 -c:a aac`,
+    );
+    const cut = await sample('cut.mp4', `-ss 1.4 -i ${whole25} -t 3 -c copy`);
+    const made = await transcode(cut);
+    // Without its edit list the file would show the 1.4 s since the last key frame too.
+    expect(Math.abs(Number(made.stream.nb_read_packets) - 75)).toBeLessThanOrEqual(2);
+    expect(codesOf(made)).toEqual([]);
+    expect(await similarity(made.path, whole25, 'trim=start_frame=35:end_frame=110')).toBeGreaterThan(0.9);
   });
 
   it('without a length in any header are counted', async () => {

@@ -135,6 +135,14 @@ describe('video:transcode', () => {
     }
   });
 
+  it('gives every playlist one target duration', async () => {
+    const playlists = (await rig.keys()).filter((key) => key.endsWith('.m3u8') && !key.endsWith('master.m3u8'));
+    expect(playlists).toHaveLength(6);
+    for (const key of playlists) {
+      expect(await readFile(rig.at(key), 'utf8')).toMatch(/^#EXT-X-TARGETDURATION:6$/m);
+    }
+  });
+
   it('writes a master that a parser of others reads, with measured bandwidth and one default', async () => {
     const parser = new Parser();
     const text = await readFile(await masterOf(), 'utf8');

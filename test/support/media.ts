@@ -23,16 +23,6 @@ export async function runTool(tool: ToolName, args: readonly string[], cwd?: str
   return outcome.stdout;
 }
 
-/** Whether a tool is on this machine. */
-export function hasTool(tool: ToolName): boolean {
-  try {
-    findProgram(tool, process.env);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The path of a file that `make` wrote once; made anew when `recipe` changes. */
 async function cached(name: string, recipe: string, make: (path: string) => Promise<void>): Promise<string> {
   const digest = createHash('sha256').update(recipe).digest('hex').slice(0, 12);

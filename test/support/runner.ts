@@ -98,7 +98,7 @@ export async function removeRigs(): Promise<void> {
 }
 
 /** What a step's process is given by an executor, and nothing else. */
-export function runnerEnvironment(rig: RunnerRig, step: Step | 'all'): Record<string, string> {
+function runnerEnvironment(rig: RunnerRig, step: Step | 'all'): Record<string, string> {
   const tools = ['PATH', 'FFMPEG_PATH', 'FFPROBE_PATH', 'PACKAGER_PATH'];
   const inherited = tools.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
   const isOneOf = (...names: string[]) => names.includes(step);

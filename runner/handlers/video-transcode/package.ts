@@ -5,7 +5,7 @@ import type { JobOptions } from '#domain/job-types/index.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { type Bandwidth, bandwidthOf, type MeasuredSegment } from '#domain/media/bandwidth.ts';
 import { framesSec } from '#domain/media/grid.ts';
-import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
+import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from '#domain/media/media-playlist.ts';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { codecsOfMaster, revisionMaster } from '#domain/media/revision-master.ts';
 import { places } from '../../context.ts';
@@ -62,28 +62,48 @@ export async function packageStream(
     { timeoutMs: packageTimeoutMs, failure: { code: 'packager_error', message: 'The stream could not be packaged.' } },
     context,
   );
+  await shareTargetDuration(tracks, output);
   const durationSec = framesSec(encoded.frames, encoded.grid.rate);
   const measured = new Map<string, Packaged>();
-  for (const { kind, id } of tracks)
-    measured.set(id, await measure(join(output, kind, id), 'playlist.m3u8', durationSec));
+  for (const { kind, id } of tracks) {
+    const track = await measure(join(output, kind, id), 'playlist.m3u8');
+    if (Math.abs(track.durationSec - durationSec) > missingSecMax) {
+      const message = 'The packager wrote a stream of another length than it was given.';
+      throw new KnownProblem('packager_error', message);
+    }
+    measured.set(id, track);
+  }
   await writeMaster(encoded, measured, output);
   const key = (path: string) => videoKey(task.hash, task.rev, path);
   const files = await filesUnder(output, key);
   return { results: resultsOf(encoded, measured, { task, encryption }), files };
 }
 
-async function measure(folder: string, playlist: string, durationSec: number | null): Promise<Packaged> {
+/** Gives every media playlist of the stream, of pictures, sound and I-frames, one target duration. */
+async function shareTargetDuration(
+  tracks: readonly { readonly kind: 'video' | 'audio'; readonly id: string }[],
+  output: string,
+): Promise<void> {
+  const texts = new Map<string, string>();
+  for (const { kind, id } of tracks) {
+    const names = kind === 'video' ? ['playlist.m3u8', 'iframes.m3u8'] : ['playlist.m3u8'];
+    for (const name of names) {
+      const path = join(output, kind, id, name);
+      texts.set(path, await readFile(path, 'utf8'));
+    }
+  }
+  const targetSec = sharedTargetDuration([...texts.values()].map(parseMediaPlaylist));
+  for (const [path, text] of texts) await writeFile(path, withTargetDuration(text, targetSec));
+}
+
+async function measure(folder: string, playlist: string): Promise<Packaged> {
   const { targetDurationSec, segments } = parseMediaPlaylist(await readFile(join(folder, playlist), 'utf8'));
   const sized: MeasuredSegment[] = [];
-  for (const { uri, durationSec: segmentSec, rangeBytes } of segments) {
-    sized.push({ durationSec: segmentSec, sizeBytes: rangeBytes ?? (await stat(join(folder, uri))).size });
+  for (const { uri, durationSec, rangeBytes } of segments) {
+    sized.push({ durationSec, sizeBytes: rangeBytes ?? (await stat(join(folder, uri))).size });
   }
-  const totalSec = sized.reduce((sum, segment) => sum + segment.durationSec, 0);
-  if (durationSec !== null && Math.abs(totalSec - durationSec) > missingSecMax) {
-    const message = 'The packager wrote a stream of another length than it was given.';
-    throw new KnownProblem('packager_error', message);
-  }
-  return { bandwidth: bandwidthOf(sized, targetDurationSec), segmentCount: sized.length, durationSec: totalSec };
+  const durationSec = sized.reduce((sum, segment) => sum + segment.durationSec, 0);
+  return { bandwidth: bandwidthOf(sized, targetDurationSec), segmentCount: sized.length, durationSec };
 }
 
 async function writeMaster(encoded: Encoded, measured: ReadonlyMap<string, Packaged>, output: string): Promise<void> {
@@ -93,7 +113,7 @@ async function writeMaster(encoded: Encoded, measured: ReadonlyMap<string, Packa
   for (const { id, width, height } of encoded.video) {
     const codec = codecs.video.get(`video/${id}/playlist.m3u8`);
     if (codec === undefined) throw new KnownProblem('packager_error', 'The packager did not name a codec.');
-    const iframes = await measure(join(output, 'video', id), 'iframes.m3u8', null);
+    const iframes = await measure(join(output, 'video', id), 'iframes.m3u8');
     video.push({ id, width, height, codec, bandwidth: bandwidthIn(measured, id), iframeBandwidth: iframes.bandwidth });
   }
   const audio = encoded.audio.map((track) => ({

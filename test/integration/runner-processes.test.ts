@@ -1,0 +1,168 @@
+import type { ChildProcess } from 'node:child_process';
+import { readdir, readlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { workspaceIn } from '../../runner/context.ts';
+import { runTool } from '../../runner/tools/run-tool.ts';
+import { sample } from '../support/media.ts';
+import {
+  outcomeOf,
+  removeRigs,
+  run,
+  type RunnerOutcome,
+  type RunnerRig,
+  runnerRig,
+  startRunner,
+} from '../support/runner.ts';
+
+// How a runner's process ends: told to stop, left by its parent, with a tool that is killed, fails or hangs.
+
+let long: string;
+beforeAll(async () => {
+  long = await sample(
+    'a-while.mp4',
+    '-f lavfi -i testsrc2=s=640x360:r=25:d=15 -c:v libx264 -preset ultrafast -pix_fmt yuv420p',
+  );
+});
+afterAll(removeRigs);
+
+/** The processes that work in a rig's workspace: the tools that a runner has started. */
+async function toolsOf(rig: RunnerRig): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')));
+  return pids.filter((_, index) => folders[index] === rig.workspace);
+}
+
+async function until<T>(read: () => Promise<T>, isMet: (value: T) => boolean): Promise<T> {
+  for (let tries = 0; tries < 300; tries += 1) {
+    const value = await read();
+    if (isMet(value)) return value;
+    await sleep(100);
+  }
+  throw new Error('it did not come to that');
+}
+
+interface Encoding {
+  readonly rig: RunnerRig;
+  readonly child: ChildProcess;
+  readonly outcome: Promise<RunnerOutcome>;
+}
+
+/** A runner in the middle of a long encode. */
+async function encoding(env: Record<string, string> = {}): Promise<Encoding> {
+  const rig = await runnerRig('video:transcode', long);
+  expect(await run(rig, ['fetch'])).toMatchObject({ exitCode: 0 });
+  const child = startRunner(rig, 'process', { X264_PRESET: 'veryslow', ...env });
+  const outcome = outcomeOf(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on('data', (text: string) => {
+      if (text.includes('"progress","phase":"encoding"')) resolve();
+    });
+    child.once('close', () => reject(new Error('it ended before it encoded')));
+  });
+  expect(await toolsOf(rig)).not.toEqual([]);
+  return { rig, child, outcome };
+}
+
+// Processes are found through /proc.
+describe.skipIf(process.platform !== 'linux')('a runner at work', () => {
+  it('told to stop ends with 143, without its tools and without a word of failure', async () => {
+    const { rig, child, outcome } = await encoding();
+    child.kill('SIGTERM');
+    const { exitCode, reports } = await outcome;
+    expect(exitCode).toBe(143);
+    expect(reports.filter(({ type }) => type === 'result')).toEqual([]);
+    expect(await toolsOf(rig)).toEqual([]);
+  });
+
+  it('ends with its parent when the parent holds its standard input', async () => {
+    const { rig, child, outcome } = await encoding({ RUNNER_PARENT: 'stdin' });
+    child.stdin?.end();
+    expect((await outcome).exitCode).toBe(143);
+    expect(await toolsOf(rig)).toEqual([]);
+  });
+
+  it('whose encoder the system kills says that it ran out of resources', async () => {
+    const { rig, outcome } = await encoding();
+    for (const pid of await toolsOf(rig)) process.kill(pid, 'SIGKILL');
+    const { exitCode, error } = await outcome;
+    expect([exitCode, error?.code, error?.retryable]).toEqual([30, 'resource_exhausted', true]);
+  });
+
+  it('killed itself leaves nothing that another attempt in the same folder would trip over', async () => {
+    const { rig, child, outcome } = await encoding();
+    const tools = await toolsOf(rig);
+    child.kill('SIGKILL');
+    await outcome;
+    for (const pid of tools) process.kill(pid, 'SIGKILL');
+    await until(
+      () => toolsOf(rig),
+      (left) => left.length === 0,
+    );
+    expect(await run(rig, ['process', 'publish'])).toMatchObject({ exitCode: 0 });
+    expect(await rig.manifest()).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('a runner that cannot begin', () => {
+  it.each([
+    ['an unknown step', 'elsewhere', {}],
+    ['no task', 'process', { RUNNER_TASK: '' }],
+    ['a preset that x264 does not have', 'process', { X264_PRESET: 'fastest' }],
+    ['a content key that is none', 'publish', { CONTENT_KEY: 'secret-that-is-no-key' }],
+  ])('for %s says "internal", and nothing of what it was given', async (_, step, env) => {
+    const rig = await runnerRig('video:transcode', { content: 'x' });
+    const { exitCode, error, stdout, stderr } = await outcomeOf(startRunner(rig, step as 'process', env));
+    expect([exitCode, error?.code]).toEqual([10, 'internal']);
+    expect(`${stdout}${stderr}`).not.toContain('secret-that-is-no-key');
+  });
+});
+
+describe('a tool', () => {
+  const failure = { code: 'packager_error', message: 'It failed.' } as const;
+  const context = {
+    signal: new AbortController().signal,
+    log: createLogger({ level: 'silent', name: 'test' }),
+    workspace: workspaceIn(tmpdir()),
+  };
+  const shell = (script: string, more: object = {}) =>
+    runTool({ program: '/bin/sh', args: ['-c', script] }, { timeoutMs: 20_000, failure, ...more }, context);
+
+  it.each([
+    ['that fails is what its caller says', 'echo it broke >&2; exit 2', {}, 'packager_error'],
+    [
+      'that fails in a way of its own',
+      'exit 69',
+      { failureOfExit: { 69: { code: 'corrupt_input', message: '' } } },
+      'corrupt_input',
+    ],
+    ['that is killed ran out of memory', 'kill -9 $$', {}, 'resource_exhausted'],
+    [
+      'that finds the disk full',
+      'echo "av_interleaved_write_frame(): No space left on device" >&2; exit 1',
+      {},
+      'resource_exhausted',
+    ],
+    ['that finds the disk full, by its exit code', 'exit 228', {}, 'resource_exhausted'],
+    ['that takes too long', 'sleep 30', { timeoutMs: 200 }, 'deadline_exceeded'],
+    ['that says nothing for too long', 'echo begin; sleep 30', { silenceMsMax: 300 }, 'deadline_exceeded'],
+  ])('%s', async (_, script, more, code) => {
+    await expect(shell(script, more)).rejects.toMatchObject({ code });
+  });
+
+  it('is given time as long as it says something', async () => {
+    const talking = 'for i in 1 2 3 4 5; do echo $i; sleep 0.2; done';
+    expect(await shell(talking, { silenceMsMax: 600 })).toMatchObject({ exitCode: 0 });
+  });
+
+  it('leaves the end of what it said, without keys and addresses', async () => {
+    const script = 'echo "cannot open https://user:pw@host/x?sig=abc key=ffeeddccbbaa99887766554433221100" >&2; exit 1';
+    const error: unknown = await shell(script).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      details: { logTail: expect.stringContaining('cannot open https://***@host/x?***') },
+    });
+    expect(JSON.stringify(error)).not.toMatch(/ffeedd|user:pw/);
+  });
+});
