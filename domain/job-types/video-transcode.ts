@@ -6,7 +6,7 @@ export const videoTranscodeOptions = z.strictObject({
 });
 
 /** Bitrates in bits a second, sizes in pixels. */
-export const audioTrackSchema = z.object({
+const audioTrackSchema = z.object({
   id: z.string().regex(/^audio_[A-Za-z0-9-]+_[a-z0-9]+_\d+ch(_\d+)?$/),
   role: z.string(),
   language: z.string(),
@@ -17,9 +17,8 @@ export const audioTrackSchema = z.object({
   init: objectKeySchema,
   segment_count: z.int().positive(),
 });
-export type AudioTrack = z.infer<typeof audioTrackSchema>;
 
-export const videoTrackSchema = z.object({
+const videoTrackSchema = z.object({
   id: z.string().regex(/^r\d+_[a-z0-9]+$/),
   codec: z.string(),
   width: z.int().positive(),
@@ -30,7 +29,6 @@ export const videoTrackSchema = z.object({
   segment_count: z.int().positive(),
   audio_track_ids: z.array(z.string()),
 });
-export type VideoTrack = z.infer<typeof videoTrackSchema>;
 
 /** Section 2, "Transcode results"; `encryption` is there for encrypted output only. */
 export const videoTranscodeResults = z.object({

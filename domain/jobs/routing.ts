@@ -7,7 +7,6 @@ export const poolOfQueue = { default: 'default', 'video:large': 'video-large' } 
   QueueName,
   string
 >;
-export type PoolName = (typeof poolOfQueue)[QueueName];
 
 /**
  * The queue of a source of `sizeBytes`: measured size decides, never a caller's hint (section 4, preflight 4).
