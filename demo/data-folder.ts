@@ -22,10 +22,16 @@ const runsAtOnceMax = 8;
 
 /**
  * The first place that is this user's own and no other run's: the checkout's `.reelwright/demo` (`demo-2`, … while
- * others are at work), or, in a checkout of somebody else's, a folder of the system's temporary one.
+ * others are at work), or, in a checkout of somebody else's, one in `elsewhere`, the system's temporary folder.
  */
-export async function openDataFolder(checkout: string): Promise<{ data: DataFolder; lock: FolderLock }> {
-  const places = [join(checkout, '.reelwright', 'demo'), join(tmpdir(), `reelwright-demo-${process.getuid?.() ?? ''}`)];
+export async function openDataFolder(
+  checkout: string,
+  elsewhere = tmpdir(),
+): Promise<{ data: DataFolder; lock: FolderLock }> {
+  const places = [
+    join(checkout, '.reelwright', 'demo'),
+    join(elsewhere, `reelwright-demo-${process.getuid?.() ?? ''}`),
+  ];
   for (const place of places) {
     for (let run = 1; run <= runsAtOnceMax; run += 1) {
       const folder = run === 1 ? place : `${place}-${run}`;

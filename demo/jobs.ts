@@ -63,6 +63,20 @@ export async function cancelJobs(jobIds: readonly string[], { baseUrl, apiKey }:
   await Promise.allSettled(jobIds.map(cancel));
 }
 
+/** Cancels what an earlier run, killed without a word, has left on this database. */
+export async function cancelLeftJobs(api: ApiAccess): Promise<void> {
+  for (const status of ['queued', 'processing']) {
+    const headers = { 'x-api-key': api.apiKey };
+    const response = await fetch(`${api.baseUrl}/api/jobs?status=${status}`, { headers, signal: api.signal });
+    if (response.status !== 200) throw new Error(`the list of jobs was answered ${response.status}`);
+    const { jobs } = (await response.json()) as { jobs: readonly { job_id: string }[] };
+    await cancelJobs(
+      jobs.map((job) => job.job_id),
+      api,
+    );
+  }
+}
+
 /** Looks at a job until it is over. @throws Error when it did not complete */
 export async function waitForJob<T extends JobType>(
   jobId: string,

@@ -7,7 +7,15 @@ import { findProgram } from '#platform/commands/find-program.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { checkEncryptedStream, checkObjects } from './check.ts';
 import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
-import { type ApiAccess, cancelJobs, type JobAnswer, type NewJob, submitJob, waitForJob } from './jobs.ts';
+import {
+  type ApiAccess,
+  cancelJobs,
+  cancelLeftJobs,
+  type JobAnswer,
+  type NewJob,
+  submitJob,
+  waitForJob,
+} from './jobs.ts';
 import type { FolderLock } from './folder-lock.ts';
 import { createProgressBars } from './progress.ts';
 import { makeSources, type Sources } from './sample.ts';
@@ -93,6 +101,7 @@ async function show({ service: { baseUrl }, data, secrets, sources, signal }: Ru
   const run = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(2).toString('hex')}`;
   const hash = `demo-video-${run}`;
   const api: ApiAccess = { baseUrl, apiKey: secrets.values.API_KEY, signal };
+  await cancelLeftJobs(api);
   const { image, video } = await runJobs({ hash, imageHash: `demo-image-${run}`, sources, api });
 
   const token = signPlaybackToken({ hash, exp: nowSec() + tokenLifetimeSec }, secrets.values.KEY_TOKEN_SECRET);

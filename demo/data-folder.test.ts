@@ -1,0 +1,58 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dataFolderAt, openDataFolder, readOrMakeSecrets } from './data-folder.ts';
+
+let checkout: string;
+
+beforeEach(async () => {
+  checkout = await mkdtemp(join(tmpdir(), 'reelwright-folder-'));
+});
+afterEach(() => rm(checkout, { recursive: true, force: true }));
+
+describe('the data folder', () => {
+  it("is the checkout's own, and another one for each further run at the same time", async () => {
+    const [first, second] = [await openDataFolder(checkout), await openDataFolder(checkout)];
+    expect(first.data.path).toBe(join(checkout, '.reelwright', 'demo'));
+    expect(second.data.path).toBe(join(checkout, '.reelwright', 'demo-2'));
+    await first.lock.release();
+    expect((await openDataFolder(checkout)).data.path).toBe(first.data.path);
+  });
+
+  it('is free again when the run that had it was killed, but not while its service is alive', async () => {
+    const folder = join(checkout, '.reelwright', 'demo');
+    await mkdir(folder, { recursive: true });
+    // No process has a number this high.
+    await writeFile(join(folder, 'in-use-by'), '4194305\n');
+    const { data, lock } = await openDataFolder(checkout);
+    expect(data.path).toBe(folder);
+    await lock.addProcess(4194305);
+    await writeFile(join(folder, 'in-use-by'), `4194305\n${process.pid}\n`);
+    expect((await openDataFolder(checkout)).data.path).toBe(`${folder}-2`);
+  });
+
+  it('is not one that others may write to', async () => {
+    const folder = join(checkout, '.reelwright', 'demo');
+    await mkdir(folder, { recursive: true });
+    await chmod(folder, 0o777);
+    const elsewhere = join(checkout, 'elsewhere');
+    const { data } = await openDataFolder(checkout, elsewhere);
+    expect(dirname(data.path)).toBe(elsewhere);
+  });
+});
+
+describe('the secrets', () => {
+  it('are made once, differ, and can be read by their owner alone', async () => {
+    const data = await dataFolderAt(join(checkout, 'data'));
+    const [first, second] = await Promise.all([readOrMakeSecrets(data), readOrMakeSecrets(data)]);
+    expect(first).toEqual(second);
+    expect(await readOrMakeSecrets(data)).toEqual(first);
+    expect(new Set(Object.values(first.values)).size).toBe(4);
+    for (const [variable, file] of Object.entries(first.environment)) {
+      expect((await stat(file)).mode & 0o077, variable).toBe(0);
+      expect(await readFile(file, 'utf8')).toBe(first.values[variable.replace(/_FILE$/, '') as 'API_KEY']);
+    }
+    expect((await readdir(data.secrets)).length).toBe(4);
+  });
+});
