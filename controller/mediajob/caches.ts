@@ -14,7 +14,7 @@ import { Reflector, type ReflectorOptions } from '#platform/kubernetes/reflector
 import { keyOf } from '#platform/kubernetes/store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { labels, mediaJobAnnotation } from '../executors/kubernetes/names.ts';
-import { endOfJob, jobIdOf, type JobSeen, type PodSeen, trimJob, trimMediaJob, trimPod } from './seen.ts';
+import { endOfJob, isPodOver, jobIdOf, type JobSeen, type PodSeen, trimJob, trimMediaJob, trimPod } from './seen.ts';
 
 /** What the caches tell of: a MediaJob to look at, by its key. */
 export interface CacheListener {
@@ -157,7 +157,7 @@ export class Caches {
   #tellOfJob(name: string, annotations: Record<string, string> = {}): void {
     const job = this.job(name);
     const pod = this.podOf(name);
-    const isPodAtWork = pod !== null && pod.phase !== 'Succeeded' && pod.phase !== 'Failed';
+    const isPodAtWork = pod !== null && !isPodOver(pod);
     const mediaJob = annotations[mediaJobAnnotation];
     this.#listener.jobMoved(name, isPodAtWork || (job !== null && endOfJob(job) === null));
     if (mediaJob !== undefined) this.#listener.changed(`${this.#namespace}/${mediaJob}`);

@@ -5,7 +5,7 @@ import type { WorkingJobs } from '../executors/kubernetes/working-jobs.ts';
 import { type Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import type { Observed } from './plan.ts';
-import { jobIdOf, type JobSeen, type PodSeen } from './seen.ts';
+import { isPodOver, jobIdOf, type JobSeen, type PodSeen } from './seen.ts';
 
 interface ObserveInput {
   readonly d: MediaJobDependencies;
@@ -41,13 +41,19 @@ export async function observe(
     row,
     job,
     isJobUnderway: working.isUnderway(name),
-    otherJobs: row === null ? [] : caches.jobsOf(row.id).filter(({ metadata }) => metadata.name !== name),
+    otherJobs:
+      row === null ? [] : caches.jobsOf(row.id).filter((each) => each.metadata.name !== name && mayRun(each, caches)),
     pod,
     pool: { name: pool, spec },
     hasRoom: spec !== null && (working.has(name) || working.count(pool) < spec.concurrency),
     denied: await denialOf(job, pod, { client: d.client, now }),
     sinceWrittenMs,
   };
+}
+
+function mayRun({ metadata }: JobSeen, caches: Caches): boolean {
+  const pod = caches.podOf(metadata.name ?? '');
+  return pod === null || !isPodOver(pod);
 }
 
 /** Why a Job has no pod: its controller says so in an event alone. */

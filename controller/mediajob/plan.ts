@@ -6,7 +6,7 @@ import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { endOfAttempt } from './attempt-end.ts';
-import { endOfJob, hasEnded, isOfRow, type JobSeen, type PodSeen } from './seen.ts';
+import { endOfJob, hasEnded, isOfRow, isPodOver, type JobSeen, type PodSeen } from './seen.ts';
 import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './status.ts';
 import { type Trouble, troubleOf } from './trouble.ts';
 
@@ -31,7 +31,7 @@ export interface Observed {
   readonly job: JobSeen | null;
   /** A Job was made a moment ago, and the cache does not show it yet. */
   readonly isJobUnderway: boolean;
-  /** Jobs of earlier attempts. */
+  /** Jobs of other attempts whose pods may run. One that has ended by itself stays for its time, with its log. */
   readonly otherJobs: readonly JobSeen[];
   readonly pod: PodSeen | null;
   readonly pool: { readonly name: string; readonly spec: RunnerPoolSpec | null };
@@ -91,16 +91,20 @@ export function plan(o: Observed, nowMs: number, settings: PlanSettings): Plan {
   if (isFinal(row.status)) {
     const status = finalStatus({ mediaJob, row, pool, nowMs });
     // A Job of a completed attempt ends by itself within a second; any other is stopped.
-    const stops = row.status === 'completed' ? [] : deletions([o.job, ...o.otherJobs]);
+    const stops = row.status === 'completed' ? [] : deletions([atWork(o), ...o.otherJobs]);
     return { actions: [...stops, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
   }
   if (!isOfRow(mediaJob) && row.id !== mediaJob.metadata?.uid) return planFollower(o, row, nowMs);
   return planActive(o, row, nowMs, settings);
 }
 
-function planEnded({ mediaJob, row, job, otherJobs }: Observed, nowMs: number, { mediaJobTtlMs }: PlanSettings): Plan {
+function planEnded(
+  { mediaJob, row, job, pod, otherJobs }: Observed,
+  nowMs: number,
+  { mediaJobTtlMs }: PlanSettings,
+): Plan {
   const isCompleted = row?.status === 'completed';
-  const actions: Action[] = isCompleted ? deletions(otherJobs) : deletions([job, ...otherJobs]);
+  const actions: Action[] = isCompleted ? deletions(otherJobs) : deletions([atWork({ job, pod }), ...otherJobs]);
   // etcd is not the history: a MediaJob goes, but only after Postgres has its end.
   if (row !== null && !isFinal(row.status)) return { actions };
   const endedMs = Date.parse(mediaJob.status?.completionTime ?? '') || nowMs;
@@ -191,6 +195,11 @@ function statusWrite(o: Observed, row: Job, trouble: Trouble | null, nowMs: numb
 /** Whether an executor has claimed the row: one that waits for its next attempt is `admitted` again. */
 function isHeld({ status, phase }: Pick<Job, 'status' | 'phase'>): boolean {
   return status === 'processing' && phase !== 'admitted';
+}
+
+/** The Job of the attempt, unless its pod has ended. */
+function atWork({ job, pod }: Pick<Observed, 'job' | 'pod'>): JobSeen | null {
+  return pod !== null && isPodOver(pod) ? null : job;
 }
 
 function deletions(jobs: readonly (JobSeen | null)[]): Action[] {

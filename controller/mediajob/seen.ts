@@ -120,6 +120,12 @@ export function hasEnded({ status }: Pick<MediaJob, 'status'>): boolean {
   );
 }
 
+/** Whether nothing of a pod runs any more, or its next container never will; its phase follows a moment later. */
+export function isPodOver({ phase, containers }: PodSeen): boolean {
+  if (phase === 'Succeeded' || phase === 'Failed' || containers.at(-1)?.terminated !== undefined) return true;
+  return containers.some(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
+}
+
 /** How the Job controller says that a Job ended; null while it has not. */
 export function endOfJob({ conditions }: JobSeen): Condition | null {
   return conditions.find(({ type }) => type === 'Complete' || type === 'Failed') ?? null;
