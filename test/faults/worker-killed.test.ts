@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { isAlive, until } from '../support/controller-rig.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
-import { endPrograms } from '../support/programs.ts';
+import { endPrograms, secrets } from '../support/programs.ts';
 import { makeVideo } from '../support/samples.ts';
 
 describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of an encode', () => {
@@ -67,6 +67,38 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
     await fleet.start('worker');
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+  });
+
+  it('is frozen for longer than its lease: another completes the job, and it stops its work once it wakes', async () => {
+    const { worker, id, below } = await encodingWorker();
+    worker.signal('SIGSTOP');
+    await fleet.start('worker');
+    expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
+    worker.signal('SIGCONT');
+    await until(
+      () => below.filter(isAlive),
+      (alive) => alive.length === 0,
+    );
+    const metrics = async () => (await fetch(`${worker.url}/metrics`)).text();
+    await until(metrics, (text) => text.includes('svc_worker_tasks_total{type="video:transcode",result="lost"} 1'));
+    expect(await fleet.find(id)).toMatchObject({ status: 'completed', attempt: 2 });
+  });
+
+  it('is at a job that its caller cancels: the processes are gone within five seconds', async () => {
+    const server = await fleet.start('server');
+    const { worker, id, below } = await encodingWorker();
+    const cancelledAt = Date.now();
+    const headers = { 'x-api-key': secrets.API_KEY };
+    const answer = await fetch(`${server.url}/api/jobs/${id}/cancel`, { method: 'POST', headers });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { status: 'cancelled' }]);
+    await until(
+      () => below.filter(isAlive),
+      (alive) => alive.length === 0,
+    );
+    expect(Date.now() - cancelledAt).toBeLessThan(5_000);
+    await until(fleet.workspaces, (left) => left.length === 0);
+    expect(await fleet.find(id)).toMatchObject({ status: 'cancelled', attempt: 1, error: { code: 'cancelled' } });
+    expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
   });
 
   it('loses the database for longer than its lease: the work goes on, and is recorded when it is back', async () => {

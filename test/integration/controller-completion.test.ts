@@ -106,6 +106,20 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toEqual([]);
   });
 
+  it('goes on where a crash between the top master playlist and the transaction has left it', async () => {
+    const id = await rig.submit('ok', { ticket: false, type: 'video:transcode' });
+    const worker = rig.startWorker();
+    // The scripted runner leaves a whole revision; the first recording fails as if the process had ended there.
+    const finish = rig.jobs.finish.bind(rig.jobs);
+    let crashes = 1;
+    rig.jobs.finish = (final) => (crashes-- > 0 ? Promise.reject(new Error('gone')) : finish(final));
+    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+    expect(crashes).toBeLessThan(0);
+    const { hash } = await rig.find(id);
+    expect(await rig.media.head(masterKey(hash))).not.toBeNull();
+    await worker.stop();
+  });
+
   it('of a failed manifest records its error, and publishes nothing', async () => {
     await leave({ status: 'failed', results: null, error: jobErrorOf('corrupt_input', 1) });
     expect(await complete()).toMatchObject({

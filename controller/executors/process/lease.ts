@@ -23,8 +23,10 @@ interface LeaseInput {
   readonly signal: AbortSignal;
 }
 
-/** A cancelled job's processes must be gone within five seconds: one to notice, three to end, one to spare. */
-const lookEveryMsMax = 1_000;
+/** A cancelled job's processes must be gone within five seconds: half a one to notice, three to end, the rest to spare. */
+const lookEveryMsMax = 500;
+/** A connection that has hung for so long is given up for another. */
+const answerMsMax = 2_000;
 
 /**
  * Renews a job's lease until `signal` aborts or the lease is gone.
@@ -39,7 +41,7 @@ export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal
     if (signal.aborted) return;
     try {
       const renewing = jobs.renewLease({ jobId: job.id, attempt: job.attempt, owner, leaseMs });
-      const state = await withinMs(renewing, Math.max(lookEveryMsMax, everyMs));
+      const state = await withinMs(renewing, answerMsMax);
       if (state === 'held') continue;
       onLoss(state);
       return;
