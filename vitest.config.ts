@@ -13,7 +13,7 @@ export default defineConfig({
           name: 'unit',
           include: ['**/*.test.ts'],
           exclude: [realTests, ownConfigurations, 'node_modules/**', '.tools/**', '.reelwright/**'],
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -25,7 +25,7 @@ export default defineConfig({
           hookTimeout: 120_000,
           maxWorkers: 2,
           // After the unit tests, so that nothing else competes for the processor where time matters.
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
