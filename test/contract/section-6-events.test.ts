@@ -1,0 +1,207 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { openRig, type Rig, until } from '../support/controller-rig.ts';
+
+// Section 6, "Events", row by row, at a real receiver. Beside this: test/integration/controller-webhooks.test.ts (410,
+// Retry-After, addresses that are refused, many senders), test/integration/controller-outbound-http.test.ts (redirects,
+// pinned addresses), test/faults/submission-killed.test.ts (a sender that is killed before and after it has sent).
+
+interface Received {
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly at: number;
+}
+
+type Answer = (response: ServerResponse) => void;
+
+const secret = 'a webhook secret of the tests';
+const status =
+  (code: number): Answer =>
+  (response) =>
+    void response.writeHead(code).end();
+
+/** Answers each path as the test says; 200 unless told. */
+async function startReceiver() {
+  const received: Received[] = [];
+  const answers = new Map<string, Answer>();
+  const server: Server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      const { method, url: path, headers } = request;
+      received.push({ method, path, headers, body, at: Date.now() });
+      (answers.get(path ?? '') ?? status(200))(response);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    received,
+    of: (path: string) => received.filter((one) => one.path === path),
+    url: (path: string, answer: Answer = status(200)) => {
+      answers.set(path, answer);
+      return `${origin}${path}`;
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+describe.skipIf(!inject('postgres'))('the job webhook', () => {
+  let rig: Rig;
+  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+
+  beforeAll(async () => {
+    receiver = await startReceiver();
+  });
+  afterAll(() => receiver.close());
+  afterEach(async () => {
+    await rig.close();
+    receiver.received.length = 0;
+  });
+
+  const open = async (backoff = '0s,100ms,200ms,400ms,800ms') => {
+    rig = await openRig({ WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_BACKOFF: backoff });
+    rig.startWorker();
+  };
+  const reaches = (id: string, callbackStatus: 'sent' | 'callback_failed', timeoutMs = 15_000) =>
+    until(
+      () => rig.find(id),
+      (job) => job.callbackStatus === callbackStatus,
+      timeoutMs,
+    );
+  /** Ends a job without running it: what follows is the sender's alone. */
+  async function failed(callbackUrl: string): Promise<string> {
+    const id = await rig.submit('ok', { ticket: false, callbackUrl });
+    const end = { results: null, error: jobErrorOf('no_video_stream', 1), eventId: randomUUID(), now: new Date() };
+    await rig.jobs.finish({ jobId: id, attempt: 1, status: 'failed', ...end });
+    return id;
+  }
+  const attemptsOf = async (id: string) => {
+    const { rows } = await rig.database.pool.query<{ duration_ms: number; error: string }>(
+      `select duration_ms, error from webhook_attempts a join webhook_events e on e.id = a.event_id where job_id = $1`,
+      [id],
+    );
+    return rows;
+  };
+
+  it('Emitted when "a job that was created with `callback_url` completes or fails", and not otherwise', async () => {
+    await open();
+    const completed = await rig.submit('ok', { callbackUrl: receiver.url('/completed') });
+    const failing = await rig.submit('exit-10', { callbackUrl: receiver.url('/failed') });
+    const silent = await rig.submit('ok');
+    const cancelled = await rig.submit('slow-60000', { callbackUrl: receiver.url('/cancelled') });
+    await until(
+      () => rig.find(cancelled),
+      (job) => job.status === 'processing',
+    );
+    const end = { results: null, error: jobErrorOf('cancelled', 1), eventId: randomUUID(), now: new Date() };
+    expect(await rig.jobs.finish({ jobId: cancelled, attempt: 1, status: 'cancelled', ...end })).not.toBeNull();
+    await Promise.all([reaches(completed, 'sent'), reaches(failing, 'sent'), rig.finished(silent)]);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(receiver.received.map(({ path }) => path).toSorted()).toEqual(['/completed', '/failed']);
+    expect(receiver.of('/completed').map(({ body }) => JSON.parse(body) as object)).toMatchObject([
+      { job_id: completed, status: 'completed' },
+    ]);
+    expect(receiver.of('/failed').map(({ body }) => JSON.parse(body) as object)).toMatchObject([
+      { job_id: failing, status: 'failed', error: { code: 'corrupt_input' } },
+    ]);
+    for (const id of [silent, cancelled]) expect((await rig.find(id)).callbackStatus).toBeNull();
+  });
+
+  it('"`POST` to `callback_url`" with the specified headers and body; both signatures hold', async () => {
+    await open();
+    const trace = { traceparent: `00-${'ab'.repeat(16)}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
+    const id = await rig.submit('ok', { callbackUrl: receiver.url('/hook?of=me'), trace });
+    const job = await reaches(id, 'sent');
+    const [{ method, path, headers, body }] = receiver.received as [Received];
+    expect([method, path]).toEqual(['POST', '/hook?of=me']);
+    // "Headers: `Content-Type: application/json`, `X-Signature: sha256=<hex>`, `traceparent`, `tracestate`, `X-Trace-ID`"
+    expect(headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+      traceparent: expect.stringMatching(new RegExp(`^00-${'ab'.repeat(16)}-[0-9a-f]{16}-01$`)) as string,
+      tracestate: 'vendor=1',
+      'x-trace-id': 'ab'.repeat(16),
+    });
+    // "Body: `job_id`, `type`, `hash`, `status`, `results`"; decisions.md: "Every body also has `event_id` and `occurred_at`."
+    const { event_id: eventId, occurred_at: occurredAt, ...specified } = JSON.parse(body) as Record<string, unknown>;
+    const { type, hash, results } = job;
+    expect(specified).toEqual({ job_id: id, type, hash, status: 'completed', results });
+    expect([headers['webhook-id'], new Date(String(occurredAt)).toISOString()]).toEqual([eventId, occurredAt]);
+    const standard = Object.fromEntries(
+      ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [name, String(headers[name])]),
+    );
+    const webhook = new Webhook(Buffer.from(secret).toString('base64'));
+    expect(webhook.verify(body, standard)).toMatchObject({ job_id: id });
+    expect(() => webhook.verify(body.replace('completed', 'failed'), standard)).toThrow('No matching signature found');
+  });
+
+  it('Success: "any HTTP 2xx response", and nothing else', async () => {
+    await open('0s');
+    const codes = {
+      sent: [200, 201, 202, 204, 206, 226, 299],
+      callback_failed: [300, 302, 304, 400, 401, 404, 500, 503],
+    };
+    for (const outcome of ['sent', 'callback_failed'] as const) {
+      const ids = await Promise.all(codes[outcome].map((code) => failed(receiver.url(`/${code}`, status(code)))));
+      await Promise.all(ids.map((id) => reaches(id, outcome)));
+    }
+  });
+
+  it('Timeout: "10 seconds per attempt", whether the answer does not come or never begins to end', async () => {
+    await open('0s');
+    const silent = await failed(receiver.url('/silent', () => undefined));
+    const dripping = receiver.url('/dripping', (response) => {
+      // Bytes of a header that never ends: the connection is alive all the time.
+      response.socket?.write('HTTP/1.1 200 OK\r\nx-slow: ');
+      const drip = setInterval(() => response.socket?.write('x'), 500);
+      response.socket?.on('close', () => clearInterval(drip));
+    });
+    for (const id of [silent, await failed(dripping)]) {
+      await reaches(id, 'callback_failed', 30_000);
+      const [attempt] = await attemptsOf(id);
+      expect(attempt?.error).toMatch(/no answer|time/);
+      expect(attempt?.duration_ms).toBeGreaterThanOrEqual(9_500);
+      expect(attempt?.duration_ms).toBeLessThan(12_000);
+    }
+  });
+
+  it('Success of an endless answer: its status decides, and its body is not read', async () => {
+    await open('0s');
+    const endless = receiver.url('/endless', (response) => {
+      response.writeHead(200);
+      const pour = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+      };
+      response.on('drain', pour);
+      pour();
+    });
+    await reaches(await failed(endless), 'sent', 5_000);
+  });
+
+  it('Retries: "up to 5 attempts with exponential backoff"; after them "`callback_status` becomes `callback_failed`"', async () => {
+    await open('0s,500ms,1s,2s,4s');
+    const id = await failed(receiver.url('/down', status(500)));
+    await reaches(id, 'callback_failed', 30_000);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const attempts = receiver.of('/down');
+    expect(attempts).toHaveLength(5);
+    const waits = attempts.slice(1).map(({ at }, index) => at - (attempts[index]?.at ?? 0));
+    // Less 20 % of jitter; due events are looked for every half second.
+    for (const [index, leastMs] of [400, 800, 1_600, 3_200].entries())
+      expect(waits[index]).toBeGreaterThanOrEqual(leastMs);
+    expect(new Set(attempts.map(({ body, headers }) => `${String(headers['webhook-id'])} ${body}`)).size).toBe(1);
+    // Each attempt is signed anew, over its own time.
+    expect(new Set(attempts.map(({ headers }) => headers['webhook-signature'])).size).toBeGreaterThan(1);
+  });
+});
