@@ -27,7 +27,7 @@ let streams: Streams;
 
 beforeAll(async () => {
   streams = await makeStreams();
-}, 300_000);
+}, 480_000);
 
 afterAll(() => streams?.stop());
 
