@@ -112,6 +112,18 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   });
 
+  it('loses the database that its queue is in as well: it lives, and takes the next job when it is back', async () => {
+    const worker = await fleet.start('worker', { REDIS_URL: 'embedded:' });
+    // These tickets are in the Redis of the others: the sweeper adds them to the queue in the database.
+    expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
+    fleet.databaseProxy.set('cut');
+    await sleep(4_000);
+    fleet.databaseProxy.set('open');
+    expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
+    expect(worker.output()).not.toContain('nobody caught');
+    expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
+  });
+
   it('loses the queue: the work is completed meanwhile, and what was submitted runs when it is back', async () => {
     const worker = await fleet.start('worker');
     const first = await fleet.submit('video:transcode', 'clip.mp4');

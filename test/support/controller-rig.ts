@@ -160,6 +160,12 @@ export async function openRig(variables: Record<string, string> = {}) {
     async close(): Promise<void> {
       await Promise.all([...workers].map((worker) => worker.stop()));
       await queue.close();
+      // A queue that was closed by force has connections that end a moment later; dropping the database would cut them.
+      const left = `select 1 from pg_stat_activity where datname = current_database() and application_name = 'reelwright-queue'`;
+      await until(
+        async () => (await database.pool.query(left)).rowCount,
+        (count) => count === 0,
+      );
       await mediaStore.close();
       await database.close();
       await testDatabase.drop();
