@@ -24,7 +24,12 @@ export interface Source {
   readonly path: string;
   readonly sizeBytes: number;
   readonly container: string;
-  readonly video: ProbedVideo & { readonly endSec: number; readonly rate: Rational; readonly fieldOrder: FieldOrder };
+  readonly video: ProbedVideo & {
+    readonly endSec: number;
+    readonly rate: Rational;
+    readonly fieldOrder: FieldOrder;
+    readonly toneMap: 'pq' | 'hlg' | null;
+  };
   readonly audio: readonly ProbedAudio[];
   readonly durationSec: number;
   /** Whether the end is what a header promised, so that less is damage. */
@@ -64,7 +69,12 @@ export async function examineSource(context: StepContext): Promise<Source> {
   const durationSec = Math.max(endSec, ...probed.audio.map((audio) => audio.endSec ?? 0));
   refuseTooLong(durationSec);
   const fieldOrder = await detectInterlacing(probed.video, endSec, context);
+  const toneMap = await toneMapOf(probed.video, context);
   const warnings = [...probed.warnings];
+  if (toneMap === null && probed.video.hdr !== 'none') {
+    const message = 'The source is HDR, and this ffmpeg has no zscale to map it to SDR; its colours are off.';
+    warnings.push({ code: 'hdr_not_mapped', message });
+  }
   if (plan.isVariable) {
     const message = `The frame rate varies; the stream has a constant ${valueOf(plan.rate).toFixed(3)} frames a second.`;
     warnings.push({ code: 'variable_frame_rate', message });
@@ -73,12 +83,21 @@ export async function examineSource(context: StepContext): Promise<Source> {
     path: places.source,
     sizeBytes,
     container: probed.container,
-    video: { ...probed.video, endSec, rate: plan.rate, fieldOrder },
+    video: { ...probed.video, endSec, rate: plan.rate, fieldOrder, toneMap },
     audio: probed.audio,
     durationSec,
     isDurationPromised: promising.includes(probed.container) && times.endSec === null,
     warnings,
   };
+}
+
+/** How the picture is brought to SDR, as far as this ffmpeg can. */
+async function toneMapOf({ hdr }: ProbedVideo, context: StepContext): Promise<'pq' | 'hlg' | null> {
+  if (hdr !== 'pq' && hdr !== 'hlg') return null;
+  const command = { program: context.program('ffmpeg'), args: ['-hide_banner', '-filters'] };
+  const failure = { code: 'internal', message: 'ffmpeg does not tell its filters.' } as const;
+  const { stdout } = await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context);
+  return [' zscale ', ' tonemap '].every((filter) => stdout.includes(filter)) ? hdr : null;
 }
 
 function refuseTooLong(durationSec: number): void {

@@ -43,10 +43,10 @@ export async function publishResults(context: PublishContext, media: ObjectStore
  * What `process` left must be plain files and folders: it decoded untrusted bytes, and a link of its making would have
  * this step, which holds credentials and the key, publish what the link leads to.
  */
-async function refuseLinks({ at }: Workspace): Promise<void> {
+async function refuseLinks(workspace: Workspace): Promise<void> {
   for (const place of [places.made, places.madeDocument]) {
-    const top = await lstat(at(place));
-    const below = top.isDirectory() ? await readdir(at(place), { recursive: true, withFileTypes: true }) : [];
+    const top = await lstat(workspace.at(place));
+    const below = top.isDirectory() ? await readdir(workspace.at(place), { recursive: true, withFileTypes: true }) : [];
     if ([top, ...below].some((entry) => !entry.isFile() && !entry.isDirectory())) {
       throw new Error('the workspace holds something that is neither a file nor a folder');
     }

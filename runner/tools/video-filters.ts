@@ -1,11 +1,12 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { FieldOrder } from '../source/interlacing.ts';
-import type { ColorMatrix, Hdr } from '../source/probe.ts';
+import type { ColorMatrix } from '../source/probe.ts';
 
 /** Filters that every picture taken from a video goes through, so that covers, previews and streams look alike. */
 
 interface Picture {
-  readonly hdr: Hdr;
+  /** The kind of HDR that is mapped to SDR; null for SDR, and where this ffmpeg cannot. */
+  readonly toneMap: 'pq' | 'hlg' | null;
   readonly fieldOrder: FieldOrder;
   readonly matrix: ColorMatrix;
   readonly isFullRange: boolean;
@@ -23,11 +24,11 @@ const nominalPeak = { pq: 203, hlg: 1000 } as const;
  * Brings HDR to SDR in BT.709, at `size`, since tone mapping costs by the pixel. SDR goes through untouched.
  * PQ states absolute brightness, HLG a share of the screen's, so they differ in what counts as white.
  */
-export function toneMapFilters({ hdr }: Pick<Picture, 'hdr'>, size: FrameSize): string[] {
-  if (hdr !== 'pq' && hdr !== 'hlg') return [];
-  const transfer = hdr === 'pq' ? 'smpte2084' : 'arib-std-b67';
+export function toneMapFilters({ toneMap }: Pick<Picture, 'toneMap'>, size: FrameSize): string[] {
+  if (toneMap === null) return [];
+  const transfer = toneMap === 'pq' ? 'smpte2084' : 'arib-std-b67';
   return [
-    `zscale=w=${size.width}:h=${size.height}:filter=bicubic:tin=${transfer}:min=2020_ncl:pin=2020:t=linear:npl=${nominalPeak[hdr]}`,
+    `zscale=w=${size.width}:h=${size.height}:filter=bicubic:tin=${transfer}:min=2020_ncl:pin=2020:t=linear:npl=${nominalPeak[toneMap]}`,
     'format=gbrpf32le',
     'zscale=p=709',
     'tonemap=tonemap=hable:desat=0',
@@ -52,8 +53,8 @@ export function toStillFilters(picture: Picture, size: FrameSize): string[] {
 }
 
 /** The matrix is always named: swscale takes what is not tagged for BT.601, also in high definition. */
-function scaleFilter({ hdr, matrix, isFullRange }: Picture, { width, height }: FrameSize, out: string): string {
-  const isMapped = hdr === 'pq' || hdr === 'hlg';
+function scaleFilter({ toneMap, matrix, isFullRange }: Picture, { width, height }: FrameSize, out: string): string {
+  const isMapped = toneMap !== null;
   const options = [
     `scale=w=${width}:h=${height}:flags=bicubic+accurate_rnd+full_chroma_int`,
     `in_color_matrix=${isMapped ? 'bt709' : matrix}`,
@@ -62,3 +63,9 @@ function scaleFilter({ hdr, matrix, isFullRange }: Picture, { width, height }: F
   ];
   return options.join(':');
 }
+
+/**
+ * Takes from the frames what they carry beside their pixels. Encoders would write it on: the brightness of a screen that
+ * the picture is no longer made for, and captions that no playlist names.
+ */
+export const plainFramesFilter = 'sidedata=mode=delete';

@@ -131,9 +131,9 @@ describe('an encrypted video:full', () => {
   });
 
   it('has the frame that was asked for as its cover', async () => {
-    const cover = rig.at(results.artifacts.cover?.key ?? '');
-    expect(await similarity(cover, source, frameNumber(89))).toBeGreaterThan(0.95);
-    expect(await similarity(cover, source, frameNumber(150))).toBeLessThan(0.9);
+    const made = rig.at(results.artifacts.cover?.key ?? '');
+    expect(await similarity(made, source, frameNumber(89))).toBeGreaterThan(0.95);
+    expect(await similarity(made, source, frameNumber(150))).toBeLessThan(0.9);
   });
 });
 
@@ -174,9 +174,9 @@ describe('a video:full in which a stage fails', () => {
   it('publishes nothing through a link that decoding left in the workspace', async () => {
     const rig = await runnerRig('video:cover', source);
     await run(rig, ['fetch', 'process']);
-    const cover = join(rig.workspace, 'made/cover.jpg');
-    await rm(cover);
-    await symlink('/proc/self/environ', cover);
+    const made = join(rig.workspace, 'made/cover.jpg');
+    await rm(made);
+    await symlink('/proc/self/environ', made);
     expect(await run(rig, ['publish'])).toMatchObject({ exitCode: 10, error: { code: 'internal' } });
     expect(await rig.keys()).toEqual([]);
   });

@@ -211,10 +211,13 @@ describe('odd pictures', () => {
     const made = await transcode(
       await sample(
         'pq.mkv',
-        '-f lavfi -i testsrc2=s=320x180:r=25:d=1 -vf format=yuv420p10le -c:v libx265 -preset ultrafast -x265-params log-level=error:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc',
+        '-f lavfi -i testsrc2=s=320x180:r=25:d=1 -vf format=yuv420p10le -c:v libx265 -preset ultrafast -x265-params log-level=error:master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc',
       ),
     );
     expect(made.results.source.video.hdr).toBe('pq');
+    expect(made.results.warnings).toEqual([]);
+    const frames = await runTool('ffprobe', ['-v', 'error', '-show_frames', '-show_streams', made.path]);
+    expect(frames).not.toMatch(/Mastering display|Content light level/);
     expect(made.stream).toMatchObject({
       pix_fmt: 'yuv420p',
       color_space: 'bt709',

@@ -7,7 +7,7 @@ const words = (text: string) => text.split(' ');
 
 const video = {
   streamIndex: 1,
-  hdr: 'none',
+  toneMap: null,
   fieldOrder: 'tff',
   matrix: 'bt709',
   isFullRange: false,

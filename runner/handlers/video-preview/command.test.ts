@@ -7,7 +7,7 @@ const words = (text: string) => text.split(' ');
 
 const video = {
   streamIndex: 0,
-  hdr: 'none',
+  toneMap: null,
   fieldOrder: 'progressive',
   matrix: 'bt601',
   isFullRange: false,

@@ -17,6 +17,7 @@ const video: Source['video'] = {
   averageRate: { num: 25, den: 1 },
   rotation: 0,
   hdr: 'none',
+  toneMap: null,
   pixelFormat: 'yuv420p',
   isFlaggedInterlaced: false,
   isFullRange: false,
@@ -88,7 +89,7 @@ describe('the command that encodes video', () => {
         '-max_error_rate',
         '0.05',
         '-filter_complex',
-        `[0:0]fps=fps=25:start_time=0,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
+        `[0:0]fps=fps=25:start_time=0,sidedata=mode=delete,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
         ...words('-map [out0]'),
         ...x264(730_000),
         'made/r360_h264.mp4',
@@ -102,22 +103,26 @@ describe('the command that encodes video', () => {
 
   it('makes frames of fields before it sets the rate', () => {
     expect(graphOf(encode({ fieldOrder: 'bff' }))).toMatch(
-      /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,split=2/,
+      /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,sidedata=mode=delete,split=2/,
     );
   });
 
   it('holds the last picture while sound goes on', () => {
-    expect(graphOf(encode({}, 75))).toContain('fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,split=2');
+    expect(graphOf(encode({}, 75))).toContain(
+      'fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,sidedata=mode=delete,split=2',
+    );
   });
 
   it('maps HDR to SDR once, at the size of the largest rung, and PQ unlike HLG', () => {
     const rest =
-      ',format=gbrpf32le,zscale=p=709,tonemap=tonemap=hable:desat=0,zscale=t=709:m=709:p=709:r=limited,format=yuv420p,split=2';
+      ',format=gbrpf32le,zscale=p=709,tonemap=tonemap=hable:desat=0,zscale=t=709:m=709:p=709:r=limited,format=yuv420p,sidedata=mode=delete,split=2';
     const linear = (transfer: string, peak: number) =>
       `zscale=w=960:h=540:filter=bicubic:tin=${transfer}:min=2020_ncl:pin=2020:t=linear:npl=${peak}${rest}`;
-    expect(graphOf(encode({ hdr: 'pq', matrix: 'bt2020' }))).toContain(linear('smpte2084', 203));
-    expect(graphOf(encode({ hdr: 'hlg', matrix: 'bt2020' }))).toContain(linear('arib-std-b67', 1000));
-    expect(graphOf(encode({ hdr: 'pq', matrix: 'bt2020' }))).toContain('in_color_matrix=bt709:out_color_matrix=bt709');
+    expect(graphOf(encode({ toneMap: 'pq', matrix: 'bt2020' }))).toContain(linear('smpte2084', 203));
+    expect(graphOf(encode({ toneMap: 'hlg', matrix: 'bt2020' }))).toContain(linear('arib-std-b67', 1000));
+    expect(graphOf(encode({ toneMap: 'pq', matrix: 'bt2020' }))).toContain(
+      'in_color_matrix=bt709:out_color_matrix=bt709',
+    );
   });
 
   it('brings full range to limited, and names a rate that has no decimal form', () => {

@@ -6,7 +6,7 @@ import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { Source } from '../../source/examine.ts';
 import { fragmentedMp4Args, inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
-import { deinterlaceFilters, toneMapFilters, toStreamFilters } from '../../tools/video-filters.ts';
+import { deinterlaceFilters, plainFramesFilter, toneMapFilters, toStreamFilters } from '../../tools/video-filters.ts';
 
 /** A rendition and the file that it is written to. */
 interface Output<T> {
@@ -66,6 +66,7 @@ function videoGraph({ source: { video }, grid, heldFrames, rungs }: VideoEncode)
     `fps=fps=${showRational(grid.rate)}:start_time=0`,
     ...(heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${heldFrames}`] : []),
     ...toneMapFilters(video, largest),
+    plainFramesFilter,
     `split=${rungs.length}`,
   ];
   const branches = rungs.map(
