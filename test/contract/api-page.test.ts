@@ -4,8 +4,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import sharp from 'sharp';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { masterKey } from '#domain/media/object-keys.ts';
+import { thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { apiKey, type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
@@ -31,6 +33,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reelwright-page-'));
   await api.putSource('uploads/movie-1.mp4', 'x');
   await api.putMedia(masterKey('movie-1'), '#EXTM3U\n');
+  const create = { width: 64, height: 48, channels: 3 as const, background: 'red' };
+  await api.putMedia(thumbnailResults.key, await sharp({ create }).webp().toBuffer());
+  const [thumbSecret] = thumbSecretsOf([], keyTokenSecret);
+  Object.assign(variables, { KEY: thumbnailResults.key, THUMB_SECRET: thumbSecret });
   await api.d.contentKeys.findOrCreate('movie-1');
   const callback = { source: 'uploads/movie-1.mp4', callback_url: 'https://example.com/' };
   const failed = await api.submit({ type: 'video:full', hash: 'failed', ...callback });
@@ -60,7 +66,8 @@ it('has blocks to run', () => {
 it.each(blocks)('answers $status to $script', async ({ status, script }) => {
   const env = { PATH: process.env['PATH'] ?? '', JOB: randomUUID(), ...variables };
   const { stdout, stderr } = await shell('bash', ['-euc', `${curl}\n${script}`], { cwd: folder, env });
-  expect(stderr.match(/HTTP (\d+)/)?.[1]).toBe(status);
+  const statuses = [...stderr.matchAll(/HTTP (\d+)/g)].map(([, code]) => code);
+  expect(new Set(statuses)).toEqual(new Set([status]));
   const jobId = /"job_id":"([^"]+)"/.exec(stdout)?.[1];
   if (jobId !== undefined && variables['JOB'] === undefined) variables['JOB'] = jobId;
 });
