@@ -176,17 +176,23 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     }
   });
 
-  it('Success of an endless answer: its status decides, and its body is not read', async () => {
+  it('Success of an endless answer: its status decides, and it is cut off', async () => {
     await open('0s');
+    let isOpen = true;
     const endless = receiver.url('/endless', (response) => {
       response.writeHead(200);
       const pour = () => {
         while (!response.destroyed && response.write(Buffer.alloc(65_536)));
       };
-      response.on('drain', pour);
+      response.on('drain', pour).on('close', () => (isOpen = false));
       pour();
     });
     await reaches(await failed(endless), 'sent', 5_000);
+    await until(
+      () => isOpen,
+      (still) => !still,
+      2_000,
+    );
   });
 
   it('Retries: "up to 5 attempts with exponential backoff"; after them "`callback_status` becomes `callback_failed`"', async () => {
