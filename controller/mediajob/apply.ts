@@ -36,7 +36,7 @@ export interface ApplyContext {
   readonly held: HeldJobs;
   readonly working: WorkingJobs;
   readonly now: () => number;
-  /** Called after each write of a status. */
+  /** Called after each write of a status, with the object that came of it. */
   readonly onStatusWritten: (mediaJob: MediaJob) => void;
   /** What last kept a job of a pool from running; null: nothing does. */
   readonly onTrouble: (pool: string, trouble: Trouble) => void;
@@ -83,10 +83,13 @@ async function applyAdopt(mediaJob: MediaJob, c: ApplyContext): Promise<boolean>
 }
 
 async function writeStatus(mediaJob: MediaJob, status: MediaJobStatus, c: ApplyContext): Promise<boolean> {
-  c.onStatusWritten(mediaJob);
   // With its UID: another object may bear its name by now.
   const patch = { metadata: { uid: mediaJob.metadata?.uid }, status };
-  await c.client.mergePatch(mediaJobs, refOf(mediaJob), patch, { subresource: 'status' }).catch(unlessGone);
+  try {
+    c.onStatusWritten(await c.client.mergePatch(mediaJobs, refOf(mediaJob), patch, { subresource: 'status' }));
+  } catch (error) {
+    unlessGone(error);
+  }
   return true;
 }
 

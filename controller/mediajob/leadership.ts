@@ -27,7 +27,7 @@ import { type CacheListener, Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { observe } from './observe.ts';
 import { plan } from './plan.ts';
-import { endOfJob, hasEnded, isOfRow, jobIdOf, type JobSeen } from './seen.ts';
+import { endOfJob, hasEnded, isOfRow, jobIdOf, type JobSeen, trimMediaJob } from './seen.ts';
 import { leaseOwner } from './settle.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -73,6 +73,8 @@ export class Leadership implements CacheListener {
   readonly #creating = new Map<string, number>();
   /** MediaJobs that were deleted before their end, by key. */
   readonly #gone = new Map<string, MediaJob>();
+  /** MediaJobs as they were after our own last write, until the cache shows that: what was written is not written again. */
+  readonly #ahead = new Map<string, MediaJob>();
   readonly #statusWrittenMs = new Map<string, number>();
   readonly #waiting = new Map<string, Set<string>>();
   readonly #troubles = new Map<string, string>();
@@ -98,7 +100,10 @@ export class Leadership implements CacheListener {
       held,
       working: this.#working,
       now: () => d.clock().getTime(),
-      onStatusWritten: (mediaJob) => this.#statusWrittenMs.set(keyOf(mediaJob), this.#context.now()),
+      onStatusWritten: (mediaJob) => {
+        this.#statusWrittenMs.set(keyOf(mediaJob), this.#context.now());
+        this.#ahead.set(keyOf(mediaJob), trimMediaJob(mediaJob));
+      },
       onTrouble: (pool, { reason, message }: Trouble) => this.#troubles.set(pool, `${reason}: ${message}`),
       onRoom: (pool) => this.#wake(pool),
     };
@@ -159,6 +164,8 @@ export class Leadership implements CacheListener {
   mediaJobSeen(mediaJob: MediaJob): void {
     const jobId = jobIdOf(mediaJob);
     this.#creating.delete(jobId);
+    const ahead = this.#ahead.get(keyOf(mediaJob));
+    if (ahead !== undefined && isAsNew(mediaJob, ahead)) this.#ahead.delete(keyOf(mediaJob));
     if (!this.#held.has(jobId)) return;
     const pool = mediaJob.spec.pool ?? mediaJob.metadata?.labels?.[labels.pool] ?? mediaJob.status?.pool;
     if (pool !== undefined) this.#held.add(jobId, { pool, isSuspended: mediaJob.spec.suspend === true });
@@ -167,6 +174,7 @@ export class Leadership implements CacheListener {
   mediaJobGone(mediaJob: MediaJob): void {
     if (!hasEnded(mediaJob)) this.#gone.set(keyOf(mediaJob), mediaJob);
     this.#statusWrittenMs.delete(keyOf(mediaJob));
+    this.#ahead.delete(keyOf(mediaJob));
   }
 
   jobSeen(job: JobSeen): void {
@@ -248,7 +256,7 @@ export class Leadership implements CacheListener {
   async #reconcile(key: string): Promise<Again> {
     const gone = this.#gone.get(key);
     if (gone !== undefined) await this.#settleGone(key, gone);
-    const mediaJob = this.#caches.mediaJob(key);
+    const mediaJob = this.#newest(key);
     if (mediaJob === undefined) return;
     const now = this.#context.now();
     const observed = await observe(mediaJob, {
@@ -264,6 +272,12 @@ export class Leadership implements CacheListener {
       if (!(await applyAction(action, observed, this.#context))) break;
     }
     return planned.againMs === undefined ? undefined : { afterMs: planned.againMs };
+  }
+
+  #newest(key: string): MediaJob | undefined {
+    const seen = this.#caches.mediaJob(key);
+    const ahead = this.#ahead.get(key);
+    return ahead !== undefined && ahead.metadata?.uid === seen?.metadata?.uid ? ahead : seen;
   }
 
   #waitFor(pool: string, key: string): void {
@@ -405,6 +419,12 @@ export class Leadership implements CacheListener {
       throw error;
     }
   }
+}
+
+/** Versions of one object are numbers that grow (Kubernetes 1.34 says so; before, they were so all the same). */
+function isAsNew(seen: KubeObject, than: KubeObject): boolean {
+  if (seen.metadata?.uid !== than.metadata?.uid) return true;
+  return BigInt(seen.metadata?.resourceVersion ?? 0) >= BigInt(than.metadata?.resourceVersion ?? 0);
 }
 
 async function pause(delayMs: number, signal: AbortSignal): Promise<void> {

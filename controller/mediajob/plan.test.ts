@@ -67,6 +67,11 @@ describe('the plan for a MediaJob', () => {
     ['with a held row and no Job is to create one, and to say so', {}, ['createJob', 'writeStatus']],
     ['whose pool is full is to wait', { hasRoom: false }, []],
     ['whose Job is being made is to wait', { isJobUnderway: true }, []],
+    [
+      'from kubectl whose row waits for admission is to say so, once',
+      { mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id } }, row: { ...row, status: 'queued', phase: null } },
+      ['writeStatus'],
+    ],
     ['whose row waits for admission is nothing', { row: { ...row, status: 'queued', phase: null } }, []],
     ['whose row waits for its next attempt is nothing', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
     [

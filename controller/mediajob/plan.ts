@@ -74,6 +74,8 @@ export interface PlanSettings {
 const nothing: Plan = { actions: [] };
 /** A pod of a busy cluster waits that long for its node without trouble. */
 const troubleAfterMs = 5_000;
+/** A job that waits for a slot or for its next attempt is looked at again so often. */
+const waitingLookEveryMs = 15_000;
 /** Another's row is looked at again so often. */
 const followEveryMs = 2_000;
 
@@ -125,8 +127,7 @@ function planActive(o: Observed, row: Job, nowMs: number, settings: PlanSettings
   if (mediaJob.spec.suspend === true) {
     return { actions: [...stale, ...deletions([job]), ...statusWrite(o, row, null, nowMs)] };
   }
-  // Nobody holds the row: it waits for admission, which calls again.
-  if (!isHeld(row)) return { actions: stale };
+  if (!isHeld(row)) return planWaiting(o, row, stale, nowMs);
   if (job === null) return planWithoutJob(o, row, stale, nowMs);
   const end = endOfAttempt({ attempt: row.attempt, job, pod: o.pod }, nowMs);
   if (end !== null) return { actions: [...stale, { do: 'settle', end }], againMs: 0 };
@@ -136,6 +137,16 @@ function planActive(o: Observed, row: Job, nowMs: number, settings: PlanSettings
     return { actions: [...stale, ...reports, ...statusWrite(o, row, null, nowMs)], ...overdueOf(o.pod, nowMs) };
   }
   return planPending(o, row, { stale, nowMs, settings });
+}
+
+/** Nobody holds the row: it waits for admission, which calls again, or is cancelled, which nobody tells. */
+function planWaiting(o: Observed, row: Job, stale: readonly Action[], nowMs: number): Plan {
+  const message = 'It waits for a slot of its pool.';
+  const queued: Trouble = { phase: 'admitted', reason: 'Queued', message, code: 'internal' };
+  // Who applied it with kubectl sees that it was taken; one that was made for a row begins at once.
+  const isNew = o.mediaJob.status?.phase === undefined && !isOfRow(o.mediaJob);
+  const writes = isNew ? statusWrite(o, row, queued, nowMs, false) : [];
+  return { actions: [...stale, ...writes], againMs: waitingLookEveryMs };
 }
 
 function planWithoutJob(o: Observed, row: Job, stale: readonly Action[], nowMs: number): Plan {

@@ -72,7 +72,7 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
       name: attemptJobName(job),
       labels: { ...ownLabels, ...(kueueQueue ? { 'kueue.x-k8s.io/queue-name': kueueQueue } : {}) },
       annotations,
-      ownerReferences: [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
     },
     spec: {
       completions: 1,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
@@ -20,7 +20,7 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { type ControllerDependencies, controllerParts } from '../../../controller/controller.ts';
-import { configOf } from '../../support/controller-rig.ts';
+import { configOf, type Note } from '../../support/controller-rig.ts';
 import { migratedDatabase } from '../../support/databases.ts';
 import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
 import { TestNode } from './node.ts';
@@ -49,6 +49,8 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
     RUNNER_IMAGE: 'docker.io/library/reelwright-runner:test',
     ...variables,
   });
+  const { kubernetes } = config;
+  if (kubernetes === null) throw new Error('the configuration has no Kubernetes');
   const log = createLogger({ level: (process.env['RIG_LOG'] as 'info' | undefined) ?? 'silent', name: 'test' });
   const database = openDatabase(testDatabase.url);
   const jobs = new JobStore(database);
@@ -112,6 +114,8 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
     queue,
     contentKeys,
     media: mediaStore,
+    source: sourceStore,
+    kubernetes,
     node: new TestNode(admin, namespace),
     /** For sources whose names tell the scripted runner what to do: `${notes}/ok`. */
     notes: join(dir, 'notes').slice(1),
@@ -135,6 +139,12 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       });
       await queue.add({ jobId: job.id, attempt: 1, queue: job.queue });
       return job.id;
+    },
+    /** What the scripted runner noted, in order. */
+    async readNotes(): Promise<Note[]> {
+      const text = await readFile(join(dir, 'notes'), 'utf8').catch(() => '');
+      const lines = text.split('\n').filter((line) => line !== '');
+      return lines.map((line) => JSON.parse(line) as Note);
     },
     /** Cancels a job as the API does. */
     async cancel(id: string): Promise<void> {
