@@ -154,6 +154,12 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
     expect(files.length).toBeGreaterThan(10);
     for (const text of [...files, await rowsOf(database.url), program.output()])
       for (const form of [...forms, bytes]) expect(text.includes(form)).toBe(false);
+
+    // Section 5: "The token must never appear in playlist or segment URLs." The player adds it to a header.
+    const playlists = files.filter((text) => text.startsWith('#EXTM3U'));
+    const keyAddresses = playlists.flatMap((text) => [...text.matchAll(/#EXT-X-KEY:.*URI="([^"]*)"/g)]);
+    expect(new Set(keyAddresses.map(([, uri]) => uri))).toEqual(new Set([results.encryption.key_endpoint]));
+    for (const text of playlists) expect(text).not.toMatch(/[?&]|token|bearer/i);
   });
 });
 
@@ -214,12 +220,11 @@ describe.skipIf(!inject('postgres'))('Job queues: "a default queue and a dedicat
 });
 
 describe('Configuration names used by the interface', () => {
-  const table = [
-    ...['API_KEY', 'KEY_TOKEN_SECRET', 'WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL', 'SOURCE_BUCKET'],
-    ...['SOURCE_S3_ENDPOINT', 'MEDIA_BUCKET', 'MEDIA_S3_ENDPOINT', 'MAX_FILE_SIZE', 'WORKER_METRICS_PORT'],
-    ...['OTEL_EXPORTER_OTLP_ENDPOINT', 'MODE', 'WORKER_CONCURRENCY', 'LARGE_WORKER_CONCURRENCY'],
-    ...['DATABASE_URL', 'REDIS_URL'],
-  ];
+  const table = (
+    'API_KEY KEY_TOKEN_SECRET WEBHOOK_SECRET ENCRYPTION_KEY BASE_URL SOURCE_BUCKET SOURCE_S3_ENDPOINT MEDIA_BUCKET ' +
+    'MEDIA_S3_ENDPOINT MAX_FILE_SIZE WORKER_METRICS_PORT OTEL_EXPORTER_OTLP_ENDPOINT MODE WORKER_CONCURRENCY ' +
+    'LARGE_WORKER_CONCURRENCY DATABASE_URL REDIS_URL'
+  ).split(' ');
   const whole = {
     ...secrets,
     DATABASE_URL: 'postgres://db/x',
