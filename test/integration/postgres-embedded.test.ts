@@ -68,7 +68,8 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
   });
   afterEach(async () => {
     await Promise.all(starters.map((starter) => stop(starter)));
-    await rm(home, { recursive: true, force: true });
+    // A server that ends by itself may still be writing its last words.
+    await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   });
 
   interface Start {
