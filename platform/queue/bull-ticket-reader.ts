@@ -33,7 +33,6 @@ export const workerSettings = {
   autorun: false,
   lockDuration: 5_000,
   stalledInterval: 2_000,
-  maxStalledCount: 1_000_000,
   drainDelay: 2,
 } as const;
 

@@ -129,7 +129,8 @@ describe.each(['redis', 'table'] as const)('the key-value store on %s', (kind) =
         for (let i = 0; i < 5; i++) {
           const startedAt = performance.now();
           await expect(far.store.hit('b', 1_000)).rejects.toThrow(Error);
-          expect(performance.now() - startedAt).toBeLessThan(2_000);
+          // The first call may still find the connection; from then on it is known to be lost.
+          expect(performance.now() - startedAt).toBeLessThan(i === 0 ? 2_000 : 300);
         }
         await line.mend();
         await expect.poll(() => far.store.ping().then(() => 'up'), { timeout: 10_000 }).toBe('up');
