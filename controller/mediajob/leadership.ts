@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import { isFinal } from '#domain/jobs/status.ts';
@@ -7,29 +6,24 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import type { EventRecorder } from '#platform/kubernetes/events.ts';
 import type { LeaderTerm } from '#platform/kubernetes/lease.ts';
-import {
-  jobs,
-  type KubeObject,
-  type MediaJob,
-  mediaJobs,
-  type Resource,
-  type RunnerPool,
-} from '#platform/kubernetes/objects.ts';
+import { type KubeObject, type MediaJob, mediaJobs, type RunnerPool } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
 import { type Again, WorkQueue } from '#platform/kubernetes/work-queue.ts';
 import type { HeldJobs } from '../executors/kubernetes/held-jobs.ts';
-import { attemptJobName, labels, mediaJobName } from '../executors/kubernetes/names.ts';
+import { labels, mediaJobName } from '../executors/kubernetes/names.ts';
 import { WorkingJobs } from '../executors/kubernetes/working-jobs.ts';
 import { ensurePools } from '../runnerpool/ensure-pools.ts';
 import { poolStatusLoop } from '../runnerpool/pool-status.ts';
 import { type ApplyContext, applyAction } from './apply.ts';
 import { type CacheListener, Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
+import { settleGone } from './gone.ts';
 import { observe } from './observe.ts';
 import { plan } from './plan.ts';
-import { endOfJob, hasEnded, isOfRow, jobIdOf, type JobSeen, trimMediaJob } from './seen.ts';
+import { endOfJob, hasEnded, jobIdOf, type JobSeen, trimMediaJob } from './seen.ts';
 import { leaseOwner } from './settle.ts';
 import type { Trouble } from './trouble.ts';
+import { WaitingRoom } from './waiting-room.ts';
 
 /** MediaJobs that are looked at at once; each look is one read of Postgres and a few writes at most. */
 const looksAtOnce = 16;
@@ -39,13 +33,6 @@ const sweepEveryMs = 1_000;
 const creationMs = 15_000;
 /** How long one that could not be made again waits. */
 const orphanRetryMs = 5_000;
-
-const namespaces: Resource<KubeObject> = {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  isNamespaced: false,
-};
 
 interface LeadershipOptions {
   readonly d: MediaJobDependencies;
@@ -76,7 +63,7 @@ export class Leadership implements CacheListener {
   /** MediaJobs as they were after our own last write, until the cache shows that: what was written is not written again. */
   readonly #ahead = new Map<string, MediaJob>();
   readonly #statusWrittenMs = new Map<string, number>();
-  readonly #waiting = new Map<string, Set<string>>();
+  readonly #waiting = new WaitingRoom();
   readonly #troubles = new Map<string, string>();
   #isReady = false;
   #ended: Promise<void> = Promise.resolve();
@@ -255,7 +242,10 @@ export class Leadership implements CacheListener {
   /** Read, observe, plan, apply; then again, if the plan says so. */
   async #reconcile(key: string): Promise<Again> {
     const gone = this.#gone.get(key);
-    if (gone !== undefined) await this.#settleGone(key, gone);
+    if (gone !== undefined) {
+      await settleGone(gone, { d: this.#d, client: this.#client, caches: this.#caches, held: this.#held });
+      this.#gone.delete(key);
+    }
     const mediaJob = this.#newest(key);
     if (mediaJob === undefined) return;
     const now = this.#context.now();
@@ -267,7 +257,7 @@ export class Leadership implements CacheListener {
       now,
     });
     const planned = plan(observed, now, this.#d);
-    if (planned.waitsForRoom === true) this.#waitFor(observed.pool.name, key);
+    if (planned.waitsForRoom === true) this.#waiting.add(observed.pool.name, key);
     for (const action of planned.actions) {
       if (!(await applyAction(action, observed, this.#context))) break;
     }
@@ -280,17 +270,9 @@ export class Leadership implements CacheListener {
     return ahead !== undefined && ahead.metadata?.uid === seen?.metadata?.uid ? ahead : seen;
   }
 
-  #waitFor(pool: string, key: string): void {
-    const waiting = this.#waiting.get(pool) ?? new Set();
-    this.#waiting.set(pool, waiting.add(key));
-  }
-
-  /** Looks again at what waits for room in a pool, those of the highest priority first. */
   #wake(pool: string): void {
-    const waiting = [...(this.#waiting.get(pool) ?? [])];
-    this.#waiting.delete(pool);
     const priorityOf = (key: string) => this.#caches.mediaJob(key)?.spec.priority ?? 0;
-    for (const key of waiting.toSorted((a, b) => priorityOf(b) - priorityOf(a))) this.#queue.add(key);
+    for (const key of this.#waiting.leave(pool, priorityOf)) this.#queue.add(key);
   }
 
   #isInTrouble(pool: string): boolean {
@@ -375,48 +357,6 @@ export class Leadership implements CacheListener {
     const next = await this.#d.jobs.nextAttempt(given);
     if (next !== null) {
       await this.#d.jobs.claim({ jobId, attempt: next.attempt, owner: leaseOwner, leaseMs: Infinity });
-    }
-  }
-
-  /** Deleting an active MediaJob cancels its job, unless the whole namespace goes: then the work is made again. */
-  async #settleGone(key: string, gone: MediaJob): Promise<void> {
-    const row = await this.#d.jobs.find(jobIdOf(gone));
-    const isOwn = isOfRow(gone) || row?.id === gone.metadata?.uid;
-    if (row !== null && isOwn && !isFinal(row.status) && (await this.#isNamespaceThere())) {
-      this.#d.log.info({ job_id: row.id }, 'a MediaJob was deleted, which cancels its job');
-      await this.#d.jobs.finish({
-        jobId: row.id,
-        attempt: row.attempt,
-        status: 'cancelled',
-        results: null,
-        error: jobErrorOf('cancelled', row.attempt),
-        eventId: this.#d.randomUuid(),
-        now: this.#d.clock(),
-      });
-      this.#held.remove(row.id);
-      await this.#deleteJobs(row);
-    }
-    this.#gone.delete(key);
-  }
-
-  /** The garbage collector would do so too, but later. */
-  async #deleteJobs(row: Job): Promise<void> {
-    for (const { metadata } of this.#caches.jobsOf(row.id)) {
-      const ref = { namespace: metadata.namespace, name: metadata.name ?? attemptJobName(row) };
-      await this.#client.delete(jobs, ref).catch((error: unknown) => {
-        if (!hasReason(error, 'NotFound')) throw error;
-      });
-    }
-  }
-
-  /** A refusal counts as no: the role that lets us ask goes with the namespace. */
-  async #isNamespaceThere(): Promise<boolean> {
-    try {
-      const { metadata } = await this.#client.get(namespaces, { name: this.#d.runnerNamespace });
-      return metadata?.deletionTimestamp === undefined;
-    } catch (error) {
-      if (hasReason(error, 'NotFound', 'Forbidden')) return false;
-      throw error;
     }
   }
 }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert as check, boolean, constantFrom, integer, option, property, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/jobs/job-error.ts';
@@ -14,10 +14,27 @@ const settings = { pendingDeadlineMs: 3_600_000, mediaJobTtlMs: 3_600_000 };
 const id = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
 
 const row: Job = {
-  ...{ id, type: 'video:cover', hash: 'h', source: 's', options: {}, status: 'processing', phase: 'scheduling' },
-  ...{ progress: 0, attempt: 1, failures: 0, queue: 'default', sourceSizeBytes: null, sourceEtag: null },
-  ...{ callbackUrl: null, callbackStatus: null, retryOfJobId: null, error: null, results: null, trace: null },
-  ...{ createdAt: new Date(0), updatedAt: new Date(0) },
+  id,
+  type: 'video:cover',
+  hash: 'h',
+  source: 's',
+  options: {},
+  status: 'processing',
+  phase: 'scheduling',
+  progress: 0,
+  attempt: 1,
+  failures: 0,
+  queue: 'default',
+  sourceSizeBytes: null,
+  sourceEtag: null,
+  callbackUrl: null,
+  callbackStatus: null,
+  retryOfJobId: null,
+  error: null,
+  results: null,
+  trace: null,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
 } as Job;
 const begun = { attempt: 1, jobId: id, conditions: [condition('Progressing', 'True', 'AttemptBegun')] };
 const mediaJob: MediaJob = {
@@ -26,14 +43,27 @@ const mediaJob: MediaJob = {
 };
 const job: JobSeen = {
   metadata: { name: `mj-${id}-1`, creationTimestamp: ago(2) },
-  ...{ isSuspended: false, conditions: [], hasPod: true },
+  isSuspended: false,
+  conditions: [],
+  hasPod: true,
 };
 const pod: PodSeen = {
   metadata: { creationTimestamp: ago(2) },
-  ...{ phase: 'Pending', reason: '', message: '', conditions: [], containers: [] },
+  phase: 'Pending',
+  reason: '',
+  message: '',
+  conditions: [],
+  containers: [],
 };
 const observed: Observed = {
-  ...{ mediaJob, row, job: null, isJobUnderway: false, otherJobs: [], pod: null, hasRoom: true, denied: null },
+  mediaJob,
+  row,
+  job: null,
+  isJobUnderway: false,
+  otherJobs: [],
+  pod: null,
+  hasRoom: true,
+  denied: null,
   pool: { name: 'default', spec: { concurrency: 1 } },
   sinceWrittenMs: Infinity,
 };
@@ -200,14 +230,14 @@ describe('the plan for a MediaJob', () => {
 });
 
 describe('whatever is seen', () => {
-  const anyRow = fc.record({
-    status: fc.constantFrom(...jobStatuses),
-    phase: fc.constantFrom(null, ...jobPhases),
-    attempt: fc.integer({ min: 1, max: 3 }),
-    progress: fc.integer({ min: 0, max: 100 }),
+  const anyRow = record({
+    status: constantFrom(...jobStatuses),
+    phase: constantFrom(null, ...jobPhases),
+    attempt: integer({ min: 1, max: 3 }),
+    progress: integer({ min: 0, max: 100 }),
   });
-  const anyPod = fc.option(
-    fc.constantFrom(
+  const anyPod = option(
+    constantFrom(
       pod,
       running('fetch'),
       running('publish'),
@@ -216,19 +246,19 @@ describe('whatever is seen', () => {
       { ...pod, phase: 'Succeeded' },
     ),
   );
-  const anything = fc.record({
-    row: fc.option(anyRow.map((some) => ({ ...row, ...some }) as Job)),
-    job: fc.option(fc.constantFrom(job, { ...job, conditions: [{ type: 'Failed', status: 'True' }] })),
+  const anything = record({
+    row: option(anyRow.map((some) => ({ ...row, ...some }) as Job)),
+    job: option(constantFrom(job, { ...job, conditions: [{ type: 'Failed', status: 'True' }] })),
     pod: anyPod,
-    hasRoom: fc.boolean(),
-    isJobUnderway: fc.boolean(),
-    mediaJob: fc.constantFrom(mediaJob, withStatus(begun), suspended, { ...suspended, status: begun }, complete),
-    otherJobs: fc.constantFrom([], [job]),
+    hasRoom: boolean(),
+    isJobUnderway: boolean(),
+    mediaJob: constantFrom(mediaJob, withStatus(begun), suspended, { ...suspended, status: begun }, complete),
+    otherJobs: constantFrom([], [job]),
   });
 
   it('a Job is made only for a held row, with room, and never twice for an attempt', () => {
-    fc.assert(
-      fc.property(anything, (seen) => {
+    check(
+      property(anything, (seen) => {
         if (!done(seen).includes('createJob')) return;
         expect(seen.row?.status).toBe('processing');
         expect(seen.row?.phase).not.toBe('admitted');
@@ -241,8 +271,8 @@ describe('whatever is seen', () => {
   });
 
   it('what has ended is never written again, and is removed only after Postgres has its end', () => {
-    fc.assert(
-      fc.property(anything, fc.boolean(), (seen, isOld) => {
+    check(
+      property(anything, boolean(), (seen, isOld) => {
         const at = isOld ? now + 2 * settings.mediaJobTtlMs : now;
         const actions = plan({ ...observed, ...seen, mediaJob: complete }, at, settings).actions.map((each) => each.do);
         expect(actions).not.toContain('writeStatus');
@@ -253,8 +283,8 @@ describe('whatever is seen', () => {
   });
 
   it('what was written and seen again is not written again', () => {
-    fc.assert(
-      fc.property(anything, (seen) => {
+    check(
+      property(anything, (seen) => {
         const first = plan({ ...observed, ...seen }, now, settings).actions.find((each) => each.do === 'writeStatus');
         if (first === undefined) return;
         const after = { ...seen.mediaJob, status: { ...seen.mediaJob.status, ...first.status } };

@@ -14,6 +14,8 @@ import { scriptedRunner } from './support/node.ts';
 
 beforeAll(installCrds);
 
+const isWrite = (line: string) => !line.startsWith('GET') && !/\/leases|\/runnerpools/.test(line);
+
 function running(rig: ControllerRig) {
   const over = new AbortController();
   onTestFinished(() => over.abort());
@@ -90,7 +92,6 @@ test('a trivial job costs four writes at most, of which one makes the MediaJob, 
   await allOver(rig, ids, 30_000);
   for (const id of ids)
     await until('it says so', async () => conditionOf(await rig.mediaJob(id), 'Complete') !== undefined);
-  const isWrite = (line: string) => !line.startsWith('GET') && !/\/leases|\/runnerpools/.test(line);
   const writes = proxy.requests
     .slice(before)
     .filter(isWrite)

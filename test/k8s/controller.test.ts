@@ -289,9 +289,14 @@ describe('a pod that does not begin', () => {
     const at = new Date().toISOString().replace('Z', '000Z');
     await rig.admin.create(events, {
       metadata: { namespace: rig.namespace, name: 'denied' },
-      ...{ eventTime: at, reportingController: 'job-controller', reportingInstance: 'test', action: 'Create' },
+      eventTime: at,
+      reportingController: 'job-controller',
+      reportingInstance: 'test',
+      action: 'Create',
       regarding: { apiVersion: 'batch/v1', kind: 'Job', namespace: rig.namespace, name: metadata?.name ?? '' },
-      ...{ type: 'Warning', reason: 'FailedCreate', note: 'pods "x" is forbidden: exceeded quota: tiny' },
+      type: 'Warning',
+      reason: 'FailedCreate',
+      note: 'pods "x" is forbidden: exceeded quota: tiny',
     });
     await becomes(rig, id, 'Progressing', 'False/QuotaExceeded', 30_000);
     expect((await rig.mediaJob(id)).status?.phase).toBe('quota_exceeded');
