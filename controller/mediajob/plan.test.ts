@@ -35,7 +35,7 @@ const row: Job = {
   trace: null,
   createdAt: new Date(0),
   updatedAt: new Date(0),
-} as Job;
+};
 const begun = { attempt: 1, jobId: id, conditions: [condition('Progressing', 'True', 'AttemptBegun')] };
 const mediaJob: MediaJob = {
   metadata: { name: `mj-${id}`, namespace: 'r', uid: 'u', generation: 1, labels: { [labels.jobId]: id } },
@@ -247,7 +247,7 @@ describe('whatever is seen', () => {
     ),
   );
   const anything = record({
-    row: option(anyRow.map((some) => ({ ...row, ...some }) as Job)),
+    row: option(anyRow.map((some) => ({ ...row, ...some }))),
     job: option(constantFrom(job, { ...job, conditions: [{ type: 'Failed', status: 'True' }] })),
     pod: anyPod,
     hasRoom: boolean(),
@@ -289,7 +289,8 @@ describe('whatever is seen', () => {
         if (first === undefined) return;
         const after = { ...seen.mediaJob, status: { ...seen.mediaJob.status, ...first.status } };
         const isMade = done(seen).includes('createJob');
-        const next = { ...seen, mediaJob: after, job: isMade ? job : seen.job, sinceWrittenMs: 0 };
+        const made = isMade ? { job, pod: null } : {};
+        const next = { ...seen, ...made, mediaJob: after, sinceWrittenMs: 0 };
         expect(plan({ ...observed, ...next }, now + 1000, settings).actions.map((each) => each.do)).not.toContain(
           'writeStatus',
         );

@@ -206,10 +206,10 @@ describe('the end of a job from outside', () => {
   });
 });
 
-describe('a MediaJob from kubectl', () => {
-  const manifest = (name: string, spec: object) =>
-    JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
+const manifest = (name: string, spec: object) =>
+  JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
 
+describe('a MediaJob from kubectl', () => {
   test('becomes a job with its UID, and ends', async () => {
     const rig = await openControllerRig();
     await rig.writeSource('source', await image());
