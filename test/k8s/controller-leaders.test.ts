@@ -4,7 +4,7 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import { reportSecretOf, reportTokenOf } from '../../controller/reports.ts';
-import { mostAtOnce } from '../support/controller-rig.ts';
+import type { Note } from '../support/controller-rig.ts';
 import { kubectl } from './support/api-server.ts';
 import { adminCredentials, clientFor, server, until } from './support/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from './support/controller.ts';
@@ -22,6 +22,17 @@ function running(rig: ControllerRig) {
   rig.node.runAll(over.signal, scriptedRunner);
 }
 
+/** The most attempts that ran at once, from the beginning of their first step to the end of their last. */
+function mostAttemptsAtOnce(notes: readonly Note[]): number {
+  let [now, most] = [0, 0];
+  for (const { step, what } of notes) {
+    if (step === 'fetch' && what === 'begin') now += 1;
+    if (step === 'publish' && what === 'end') now -= 1;
+    most = Math.max(most, now);
+  }
+  return most;
+}
+
 const allOver = (rig: ControllerRig, ids: readonly string[], withinMs: number) =>
   until(
     'every job is over',
@@ -36,12 +47,13 @@ test('a pool’s concurrency is never passed, and kubectl scale changes it while
   const ids: string[] = [];
   for (let n = 0; n < 4; n += 1) ids.push(await rig.submit('video:cover', { source: `${rig.notes}/slow-1500` }));
   await until('the first runs', async () => (await rig.readNotes()).some(({ step }) => step === 'process'), 30_000);
+  const scaledAt = Date.now();
   await kubectl(server, ['scale', '-n', rig.namespace, '--replicas=2', 'rp/default']);
   await allOver(rig, ids, 50_000);
   const notes = await rig.readNotes();
-  const done = notes.findIndex(({ step, what }) => step === 'process' && what === 'end');
-  expect(mostAtOnce(notes.slice(0, done))).toBe(1);
-  expect(mostAtOnce(notes)).toBe(2);
+  const done = notes.findIndex(({ at }) => at > scaledAt);
+  expect(mostAttemptsAtOnce(notes.slice(0, done))).toBe(1);
+  expect(mostAttemptsAtOnce(notes)).toBe(2);
   for (const id of ids) expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
 });
 
