@@ -50,12 +50,12 @@ describe('a media playlist', () => {
   });
 });
 
-describe('the target duration', () => {
-  const playlist = (...durations: number[]) => ({
-    targetDurationSec: 7,
-    segments: durations.map((durationSec) => ({ uri: 'x', durationSec })),
-  });
+const playlist = (...durations: number[]) => ({
+  targetDurationSec: 7,
+  segments: durations.map((durationSec) => ({ uri: 'x', durationSec })),
+});
 
+describe('the target duration', () => {
   it('is the nearest whole second of the longest segment of any track', () => {
     expect(sharedTargetDuration([playlist(6, 6, 0.6), playlist(6.016, 6.016, 0.5)])).toBe(6);
     expect(sharedTargetDuration([playlist(6.006), playlist(6.6)])).toBe(7);
