@@ -18,14 +18,14 @@ const doc: RouteDoc = {
     'The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: ' +
     '`w`, `h` (1–4096), `fit` (`cover`, `contain`, `inside`), `f` (`webp`, `jpg`, `png`, `avif`, `auto`), `q` (1–100), `exp`.',
   credential: 'none',
-  path: { sig: 'The signature.', encodedKey: 'base64url of the object key.' },
+  path: { sig: 'The signature.', encoded_key: 'base64url of the object key.' },
   headers: { 'If-None-Match': 'An `ETag`.', Accept: 'Decides the format where `f=auto`.' },
   answers: { 200: { description: 'The image.', contentType: 'image/*' }, 304: { description: 'Nothing has changed.' } },
   problems: ['invalid_request', 'forbidden', 'not_found', 'unreadable_image', 'busy'],
 };
 
 interface ThumbRoute {
-  Params: { sig: string; encodedKey: string };
+  Params: { sig: string; encoded_key: string };
 }
 type ThumbDependencies = Pick<ApiDependencies, 'config' | 'clock' | 'metrics'> & { readonly thumbs: ThumbMaker };
 
@@ -39,7 +39,7 @@ export function addThumbRoutes(app: FastifyInstance, d: ThumbDependencies): void
   const secrets = thumbSecretsOf(d.config.thumbSecrets, d.config.keyTokenSecret);
   app.route<ThumbRoute>({
     method: ['GET', 'HEAD'],
-    url: '/thumb/:sig/:encodedKey',
+    url: '/thumb/:sig/:encoded_key',
     config: { doc },
     onRequest: async (_request, reply) => void reply.headers(corsHeaders),
     handler: async (request, reply) => {
@@ -70,7 +70,7 @@ function readAddress(
 ): { key: string; query: ThumbQuery } {
   const url = request.raw.url ?? '';
   const search = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
-  const { sig: signature, encodedKey } = request.params;
+  const { sig: signature, encoded_key: encodedKey } = request.params;
   const nowSec = Math.floor(clock().getTime() / 1000);
   const verdict = readThumb({ signature, encodedKey, search, nowSec }, secrets);
   if (verdict.kind === 'valid') return verdict;

@@ -41,6 +41,7 @@ describe('`GET /openapi.json`', () => {
         'GET /api/jobs/{id}/callbacks',
         'POST /api/jobs/{id}/callbacks/redeliver',
         'GET /stream/{hash}/{path}',
+        'GET /thumb/{sig}/{encoded_key}',
         'GET /api/key/{hash}',
         'GET /api/key/{hash}/clearkey',
       ]),
