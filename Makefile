@@ -25,7 +25,7 @@ test-k8s:
 check: lint types dead-code unit
 
 lint: needs
-	@oxlint --type-aware && prettier --check --log-level warn .
+	@oxlint --type-aware && prettier --check --cache --log-level warn .
 
 types: needs
 	@tsc

@@ -13,6 +13,7 @@ export default defineConfig({
           name: 'unit',
           include: ['**/*.test.ts'],
           exclude: [realTests, ownConfigurations, 'node_modules/**', '.tools/**', '.reelwright/**'],
+          maxWorkers: '100%',
           sequence: { groupOrder: 1 },
         },
       },
