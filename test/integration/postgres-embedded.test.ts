@@ -132,6 +132,14 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect((await readdir(dir)).toSorted()).toEqual(['postgres', 'server.log']);
   });
 
+  test('of processes that start a server at once on data that is there, all but one find themselves too late', async () => {
+    await start();
+    await stop(starters[0]);
+    const urls = await Promise.all([start(), start(), start(), start()]);
+    expect(new Set(urls).size).toBe(1);
+    expect(await readFile(join(dir, 'server.log'), 'utf8')).toMatch(/lock file .* already exists/);
+  });
+
   test('who only shares a server leaves it running', async () => {
     const url = await start();
     await start();
@@ -244,6 +252,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
       const url = await start({ checkout, in: join(checkout, '.reelwright/postgres'), as: user });
       expect(await query(url, 'select 1 as n')).toEqual([{ n: 1 }]);
       expect((await lstat(join(checkout, '.reelwright/postgres/postgres'))).uid).toBe(user.uid);
+      expect((await readdir(join(checkout, '.reelwright/postgres'))).toSorted()).toEqual(['postgres', 'server.log']);
     },
   );
 
