@@ -63,8 +63,10 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
     await c.d.jobs.report({ jobId: row.id, attempt: row.attempt, phase: action.phase, progress });
     return true;
   }
+  const { creationTimestamp } = o.job?.metadata ?? {};
+  const attempt = { row, begunAt: creationTimestamp === undefined ? null : new Date(creationTimestamp) };
   const settled =
-    action.do === 'settle' ? await settleAttempt(row, action.end, c.d) : await failJob(row, action.error, c.d);
+    action.do === 'settle' ? await settleAttempt(attempt, action.end, c.d) : await failJob(attempt, action.error, c.d);
   if (settled !== 'claimed') c.held.remove(row.id);
   if (action.do === 'settle' && action.end.kind === 'done') {
     const pool = c.working.end(attemptJobName(row));
@@ -132,7 +134,8 @@ async function createJob(o: Observed, row: Job, c: ApplyContext): Promise<boolea
     c.working.end(name);
     if (hasReason(error, 'Invalid')) {
       d.log.error({ err: error, job_id: row.id }, 'the API server refuses the Job');
-      await failJob(row, jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.'), d);
+      const refused = jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.');
+      await failJob({ row, begunAt: null }, refused, d);
       c.held.remove(row.id);
       return false;
     }

@@ -65,6 +65,8 @@ export interface SpanSettings {
   /** `internal` unless told. */
   readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
   readonly attributes?: Attributes;
+  /** When what it tells of began, where that was before now and elsewhere. */
+  readonly startedAt?: Date | null;
 }
 
 /** A span that runs. */
@@ -90,7 +92,7 @@ const spanKinds = {
 /** Starts a span; the caller ends it. */
 export function startSpan(
   name: string,
-  { parent, links = [], kind = 'internal', attributes }: SpanSettings = {},
+  { parent, links = [], kind = 'internal', attributes, startedAt = null }: SpanSettings = {},
 ): RunningSpan {
   const around =
     parent === undefined || parent === null
@@ -100,6 +102,7 @@ export function startSpan(
     kind: spanKinds[kind],
     links: links.map((link) => ({ context: spanContextOf(link) })),
     ...(attributes === undefined ? {} : { attributes }),
+    ...(startedAt === null ? {} : { startTime: startedAt }),
   };
   const span = trace.getTracer('reelwright').startSpan(name, options, around);
   return {

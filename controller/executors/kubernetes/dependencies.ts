@@ -1,5 +1,6 @@
 import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -38,7 +39,11 @@ export function kubernetesDependencies(d: ControllerDependencies): MediaJobDepen
     pools: kubernetes.pools ?? standardPools(config),
     template: {
       image: kubernetes.image,
-      base: { LOG_LEVEL: config.logLevel, ...(preset === undefined ? {} : { X264_PRESET: preset }) },
+      base: {
+        LOG_LEVEL: config.logLevel,
+        ...(preset === undefined ? {} : { X264_PRESET: preset }),
+        ...(config.otlpEndpoint === null ? {} : { [runnerVariables.otlpEndpoint]: config.otlpEndpoint }),
+      },
       storage: { source: withoutKeys(config.source, 'SOURCE'), media: withoutKeys(config.media, 'MEDIA') },
       credentials: kubernetes.credentials,
       pendingDeadlineMs,
