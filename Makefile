@@ -1,13 +1,14 @@
 # Every target installs what it needs first (scripts/needs), so a fresh clone needs nothing but make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test test-k8s check lint types dead-code unit format needs clean
+.PHONY: help demo test test-k8s bench check lint types dead-code unit format needs clean
 
 help:
 	@echo 'make demo     a video goes in, an encrypted stream plays; ONCE=1 ends by itself, INPUT=clip.mp4 takes your file'
 	@echo 'make check    lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test     every test, against real servers; TEST_FLAGS goes to vitest'
 	@echo 'make test-k8s the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
+	@echo 'make bench    delivery, images and submissions against peers of the same run; BENCH=stream,thumb runs some'
 	@echo 'make format   write every file as prettier wants it'
 	@echo 'make clean    remove what the targets installed and made'
 
@@ -21,6 +22,10 @@ test:
 # A run of its own, one file after another: they share one etcd, which some of them compact.
 test-k8s:
 	@scripts/needs test && assets=$$(scripts/envtest) && KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
+
+# BENCH reaches the program through its environment.
+bench:
+	@scripts/needs bench && exec node bench/main.ts
 
 check: lint types dead-code unit
 

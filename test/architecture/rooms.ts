@@ -36,6 +36,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     imports: ['domain', 'platform/', 'api', 'controller', 'runner', 'main.ts', 'demo', 'scripts'],
     isProgram: true,
   },
+  bench: {
+    imports: ['domain', 'platform/', 'api', 'controller', 'test'],
+    isProgram: true,
+  },
   'vitest.config.ts': { imports: [] },
 };
 

@@ -1,0 +1,61 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { judge, readExpectations, renderTable, unmeasured } from './expectations.ts';
+import type { BenchLine, BenchSuite } from './harness.ts';
+
+// `make bench`: runs the suites that BENCH names (all of them without it), one after another, prints their lines and
+// writes them to test-results/bench.json. A missed line is printed as missed and fails nothing, since the machines that
+// this runs on are noisy; a suite that broke, or gave a line too few, ends the program with 1.
+
+const suites: readonly BenchSuite[] = [];
+
+const write = (text: string) => process.stdout.write(`${text}\n`);
+
+async function main(): Promise<void> {
+  const names = (process.env['BENCH'] ?? '').split(',').filter((name) => name !== '');
+  const unknown = names.filter((name) => !suites.some((suite) => suite.name === name));
+  if (unknown.length > 0) {
+    write(`BENCH: expected some of ${suites.map(({ name }) => name).join(',')}, not ${unknown.join(',')}`);
+    process.exitCode = 2;
+    return;
+  }
+  const expectations = readExpectations(await readFile(join(import.meta.dirname, 'expected.yaml'), 'utf8'));
+  const lines: BenchLine[] = [];
+  const ran: string[] = [];
+  const faults: string[] = [];
+  for (const suite of suites.filter(({ name }) => names.length === 0 || names.includes(name))) {
+    const missing = await suite.missing();
+    if (missing !== null) {
+      write(`${suite.name}: not run, ${missing}`);
+      continue;
+    }
+    write(`${suite.name} …`);
+    try {
+      lines.push(...(await suite.run()));
+      ran.push(suite.name);
+    } catch (error) {
+      faults.push(`${suite.name} broke: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    }
+  }
+  faults.push(...unmeasured(ran, lines, expectations).map((id) => `${id} is expected and was not measured`));
+  const verdicts = judge(lines, expectations);
+  if (verdicts.length > 0) write(`\n${renderTable(verdicts)}`);
+  for (const fault of faults) write(fault);
+  await writeReport({
+    at: new Date().toISOString(),
+    node: process.version,
+    processors: availableParallelism(),
+    lines: verdicts.map(({ line, expected, verdict }) => ({ ...line, expected, verdict })),
+    faults,
+  });
+  if (faults.length > 0) process.exitCode = 1;
+}
+
+async function writeReport(report: object): Promise<void> {
+  const folder = join(import.meta.dirname, '../test-results');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'bench.json'), `${JSON.stringify(report, null, 2)}\n`);
+}
+
+await main();
