@@ -49,6 +49,8 @@ COPY platform/storage ./platform/storage
 COPY platform/commands ./platform/commands
 COPY platform/telemetry ./platform/telemetry
 COPY runner ./runner
+# Every tool, filter and format that a step needs is there, or there is no image; each start looks at ffmpeg's again.
+RUN node runner/main.ts check
 USER 10001:10001
 VOLUME /workspace
 ENTRYPOINT ["node", "runner/main.ts"]

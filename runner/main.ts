@@ -14,7 +14,7 @@ import { leaveTerminationMessage, ReportPoster } from './report-outlets.ts';
 import { createReporter } from './reporter.ts';
 
 /*
- * The runner: `node runner/main.ts fetch|process|publish|all`. Its environment is in domain/runner/steps.ts; stdout
+ * The runner: `node runner/main.ts fetch|process|publish|all`, and `check`, which looks at its tools. Its environment is in domain/runner/steps.ts; stdout
  * carries reports and nothing else, stderr logs. It ends with one of domain/runner/exit-codes.ts.
  *
  * SIGTERM stops it and every tool that it runs. A parent that wants it to end with itself sets RUNNER_PARENT=stdin and
@@ -165,5 +165,12 @@ if (env['RUNNER_PARENT'] === 'stdin') {
   process.stdin.resume();
 }
 
-process.exitCode = await main();
+async function check(): Promise<number> {
+  const { checkTools } = await import('./steps/check.ts');
+  const missing = await checkTools((tool) => findProgram(tool, env));
+  for (const line of missing) process.stderr.write(`${line}\n`);
+  return missing.length === 0 ? 0 : 1;
+}
+
+process.exitCode = process.argv[2] === 'check' ? await check() : await main();
 process.stdin.destroy();

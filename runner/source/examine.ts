@@ -4,7 +4,9 @@ import type { SourceFound, Warning } from '#domain/job-types/shared-results.ts';
 import { planFrameRate } from '#domain/media/frame-rate.ts';
 import { languageTag } from '#domain/media/languages.ts';
 import { type Rational, valueOf } from '#domain/media/rational.ts';
+import type { Command } from '#platform/commands/command.ts';
 import { places, type StepContext } from '../context.ts';
+import { type Abilities, abilityCommands, canMapTones, parseAbilities, refuseLacking } from '../tools/abilities.ts';
 import { describeCommand, packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
 import { runTool } from '../tools/run-tool.ts';
 import { containerOf } from './containers.ts';
@@ -58,7 +60,9 @@ const unreadable = { code: 'corrupt_input', message: 'The source is damaged: its
  */
 export async function examineSource(context: StepContext): Promise<Source> {
   const { size: sizeBytes } = await stat(context.workspace.at(places.source));
-  const probed = readSource(await describe(context));
+  const [document, abilities] = await Promise.all([describe(context), readAbilities(context)]);
+  refuseLacking(abilities);
+  const probed = readSource(document);
   if (probed.video.hdr === 'dolby_vision') {
     throw new KnownProblem('unsupported_media', 'Dolby Vision profile 5 cannot be shown as anything else.');
   }
@@ -69,7 +73,7 @@ export async function examineSource(context: StepContext): Promise<Source> {
   const durationSec = Math.max(endSec, ...probed.audio.map((audio) => audio.endSec ?? 0));
   refuseTooLong(durationSec);
   const fieldOrder = await detectInterlacing(probed.video, endSec, context);
-  const toneMap = await toneMapOf(probed.video, context);
+  const toneMap = toneMapOf(probed.video, abilities);
   const warnings = [...probed.warnings];
   if (toneMap === null && probed.video.hdr !== 'none') {
     const message = 'The source is HDR, and this ffmpeg has no zscale to map it to SDR; its colours are off.';
@@ -91,13 +95,17 @@ export async function examineSource(context: StepContext): Promise<Source> {
   };
 }
 
+async function readAbilities(context: StepContext): Promise<Abilities> {
+  const { filters, encoders } = abilityCommands(context.program('ffmpeg'));
+  const failure = { code: 'internal', message: 'ffmpeg does not tell what it can do.' } as const;
+  const run = async (command: Command) =>
+    (await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context)).stdout;
+  return parseAbilities({ filters: await run(filters), encoders: await run(encoders) });
+}
+
 /** How the picture is brought to SDR, as far as this ffmpeg can. */
-async function toneMapOf({ hdr }: ProbedVideo, context: StepContext): Promise<'pq' | 'hlg' | null> {
-  if (hdr !== 'pq' && hdr !== 'hlg') return null;
-  const command = { program: context.program('ffmpeg'), args: ['-hide_banner', '-filters'] };
-  const failure = { code: 'internal', message: 'ffmpeg does not tell its filters.' } as const;
-  const { stdout } = await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context);
-  return [' zscale ', ' tonemap '].every((filter) => stdout.includes(filter)) ? hdr : null;
+function toneMapOf({ hdr }: ProbedVideo, abilities: Abilities): 'pq' | 'hlg' | null {
+  return (hdr === 'pq' || hdr === 'hlg') && canMapTones(abilities) ? hdr : null;
 }
 
 function refuseTooLong(durationSec: number): void {

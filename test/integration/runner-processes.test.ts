@@ -1,8 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
-import { readdir, readlink } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { workspaceIn } from '../../runner/context.ts';
 import { runTool } from '../../runner/tools/run-tool.ts';
@@ -117,6 +120,46 @@ describe('a runner that cannot begin', () => {
     const { exitCode, error, stdout, stderr } = await outcomeOf(startRunner(rig, step as 'process', env));
     expect([exitCode, error?.code]).toEqual([10, 'internal']);
     expect(`${stdout}${stderr}`).not.toContain('secret-that-is-no-key');
+  });
+});
+
+describe('the tools of a runner', () => {
+  /** An ffmpeg that can do everything but encode H.264. */
+  async function ffmpegWithoutX264(): Promise<string> {
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-ffmpeg-'));
+    onTestFinished(() => rm(dir, { recursive: true, force: true }));
+    const program = join(dir, 'ffmpeg');
+    const real = findProgram('ffmpeg', process.env);
+    await writeFile(program, `#!/bin/sh\nexec '${real}' "$@" | grep -v libx264\n`, { mode: 0o755 });
+    return program;
+  }
+
+  it('are looked at by `check`, which names what is missing and fails', async () => {
+    const check = async (env: Record<string, string>) => {
+      const args = ['runner/main.ts', 'check'];
+      const { exitCode, stderrTail } = await runCommand(
+        { program: process.execPath, args },
+        { timeoutMs: 60_000, env: { PATH: process.env['PATH'] ?? '', ...env } },
+      );
+      return [exitCode, stderrTail.trim()];
+    };
+    expect(await check({})).toEqual([0, '']);
+    expect(await check({ FFMPEG_PATH: await ffmpegWithoutX264() })).toEqual([1, 'ffmpeg has no encoder libx264']);
+    expect(await check({ PACKAGER_PATH: '/bin/false' })).toEqual([1, expect.stringContaining('packager does not run')]);
+  });
+
+  it('are looked at before a video is worked on', async () => {
+    const rig = await runnerRig('video:transcode', long);
+    expect(await run(rig, ['fetch'])).toMatchObject({ exitCode: 0 });
+    const child = startRunner(rig, 'process', { FFMPEG_PATH: await ffmpegWithoutX264() });
+    const { exitCode, error } = await outcomeOf(child);
+    expect([exitCode, error]).toEqual([
+      10,
+      expect.objectContaining({
+        code: 'internal',
+        message: 'This runner cannot work: ffmpeg has no encoder libx264.',
+      }),
+    ]);
   });
 });
 

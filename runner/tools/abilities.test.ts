@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { canMapTones, lacking, parseAbilities, refuseLacking } from './abilities.ts';
+
+const filters = `Filters:
+  T.. = Timeline support
+  | = Source or sink filter
+ ... aformat           A->A       Convert the input audio to one of the specified formats.
+ TSC scale             V->V       Scale the input video size and/or convert the image format.
+`;
+const encoders = ` V....D libx264              libx264 H.264 / AVC / MPEG-4 AVC / MPEG-4 part 10 (codec h264)
+ A....D aac                  AAC (Advanced Audio Coding)
+`;
+
+describe('what an ffmpeg can do', () => {
+  const abilities = parseAbilities({ filters, encoders });
+
+  it('is read from its own lists', () => {
+    expect([...abilities.filters]).toEqual(expect.arrayContaining(['aformat', 'scale']));
+    expect([...abilities.encoders]).toEqual(expect.arrayContaining(['libx264', 'aac']));
+  });
+
+  it('is missed by name, tone mapping in the project’s own image alone', () => {
+    const lines = lacking(abilities, { isOwnImage: false });
+    expect(lines).toEqual(expect.arrayContaining(['ffmpeg has no filter bwdif', 'ffmpeg has no encoder libwebp_anim']));
+    expect(lines).not.toContain('ffmpeg has no filter scale');
+    expect(lacking(abilities, { isOwnImage: true })).toContain('ffmpeg has no filter zscale');
+    expect(lines).not.toContain('ffmpeg has no filter zscale');
+    expect(canMapTones(abilities)).toBe(false);
+  });
+
+  it('stops the work before it begins', () => {
+    expect(() => refuseLacking(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter apad, /);
+  });
+});
