@@ -9,15 +9,14 @@ export interface Abilities {
 
 /** What the commands of this folder and of the handlers ask of ffmpeg, but for tone mapping. */
 const required = {
-  filters: [
-    ...['aformat', 'apad', 'aresample', 'atrim', 'bwdif', 'format', 'fps', 'metadata', 'palettegen', 'paletteuse'],
-    ...['pan', 'scale', 'setparams', 'setsar', 'sidedata', 'split', 'tpad'],
-  ],
-  encoders: ['aac', 'gif', 'libwebp_anim', 'libx264', 'png'],
-} as const;
+  filters: words(
+    'aformat apad aresample atrim bwdif format fps metadata palettegen paletteuse pan scale setparams setsar sidedata split tpad',
+  ),
+  encoders: words('aac gif libwebp_anim libx264 png'),
+};
 
 /** Without them, HDR is shown as it is, with a warning; the project's own image has them. */
-const toneMapping = ['tonemap', 'zscale'] as const;
+const toneMapping = words('tonemap zscale');
 
 /** Two runs of ffmpeg: parsed by `parseAbilities`. */
 export function abilityCommands(program: string): { readonly filters: Command; readonly encoders: Command } {
@@ -27,8 +26,15 @@ export function abilityCommands(program: string): { readonly filters: Command; r
 
 /** Takes the second word of each line, such as ` TSC scale   V->V   Scale the input video size.` */
 export function parseAbilities(stdout: Readonly<Record<keyof Abilities, string>>): Abilities {
-  const names = (listing: string) => new Set(listing.split('\n').map((line) => line.trim().split(/\s+/)[1] ?? ''));
-  return { filters: names(stdout.filters), encoders: names(stdout.encoders) };
+  return { filters: namesIn(stdout.filters), encoders: namesIn(stdout.encoders) };
+}
+
+function namesIn(listing: string): ReadonlySet<string> {
+  return new Set(listing.split('\n').map((line) => words(line.trim())[1] ?? ''));
+}
+
+function words(text: string): string[] {
+  return text.split(/\s+/);
 }
 
 export function canMapTones({ filters }: Abilities): boolean {

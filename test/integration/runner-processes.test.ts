@@ -123,26 +123,27 @@ describe('a runner that cannot begin', () => {
   });
 });
 
-describe('the tools of a runner', () => {
-  /** An ffmpeg that can do everything but encode H.264. */
-  async function ffmpegWithoutX264(): Promise<string> {
-    const dir = await mkdtemp(join(tmpdir(), 'reelwright-ffmpeg-'));
-    onTestFinished(() => rm(dir, { recursive: true, force: true }));
-    const program = join(dir, 'ffmpeg');
-    const real = findProgram('ffmpeg', process.env);
-    await writeFile(program, `#!/bin/sh\nexec '${real}' "$@" | grep -v libx264\n`, { mode: 0o755 });
-    return program;
-  }
+/** An ffmpeg that can do everything but encode H.264. */
+async function ffmpegWithoutX264(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-ffmpeg-'));
+  onTestFinished(() => rm(dir, { recursive: true, force: true }));
+  const program = join(dir, 'ffmpeg');
+  const real = findProgram('ffmpeg', process.env);
+  await writeFile(program, `#!/bin/sh\nexec '${real}' "$@" | grep -v libx264\n`, { mode: 0o755 });
+  return program;
+}
 
+/** Its exit code, and what it says is missing. */
+async function check(env: Record<string, string>): Promise<readonly [number | null, string]> {
+  const { exitCode, stderrTail } = await runCommand(
+    { program: process.execPath, args: ['runner/main.ts', 'check'] },
+    { timeoutMs: 60_000, env: { PATH: process.env['PATH'] ?? '', ...env } },
+  );
+  return [exitCode, stderrTail.trim()];
+}
+
+describe('the tools of a runner', () => {
   it('are looked at by `check`, which names what is missing and fails', async () => {
-    const check = async (env: Record<string, string>) => {
-      const args = ['runner/main.ts', 'check'];
-      const { exitCode, stderrTail } = await runCommand(
-        { program: process.execPath, args },
-        { timeoutMs: 60_000, env: { PATH: process.env['PATH'] ?? '', ...env } },
-      );
-      return [exitCode, stderrTail.trim()];
-    };
     expect(await check({})).toEqual([0, '']);
     expect(await check({ FFMPEG_PATH: await ffmpegWithoutX264() })).toEqual([1, 'ffmpeg has no encoder libx264']);
     expect(await check({ PACKAGER_PATH: '/bin/false' })).toEqual([1, expect.stringContaining('packager does not run')]);
