@@ -1,0 +1,235 @@
+import { randomBytes } from 'node:crypto';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { isFinal } from '#domain/jobs/status.ts';
+import { KubeClient } from '#platform/kubernetes/client.ts';
+import { Connection } from '#platform/kubernetes/connection.ts';
+import { events, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
+import { applyChartRbac, serviceAccounts } from './support/chart.ts';
+import { adminCredentials, until } from './support/cluster.ts';
+import { conditionOf, openControllerRig } from './support/controller.ts';
+import { installCrds } from './support/crds.ts';
+import { FaultyProxy } from './support/faulty-proxy.ts';
+import { scriptedRunner } from './support/node.ts';
+import { unschedulable } from './support/pod-states.ts';
+
+// Issue 4: "RBAC as a table of what each service account may and may not do, asked of the real API server". The table
+// is whole: every resource that the server knows, with every verb that it has, is asked about, and what is allowed
+// must be what stands here, neither more nor less.
+
+const suffix = randomBytes(3).toString('hex');
+const places = { release: `release-${suffix}`, runners: `runners-${suffix}` };
+/** A namespace that is nobody's business, and the question about all of them at once. */
+const [elsewhere, everywhere] = ['default', ''];
+
+const { api, delivery, controller } = serviceAccounts;
+
+/** What each account may do beyond what any account may: by namespace, `<resource>.<group>`, then verbs. */
+const allowed: Record<string, Record<string, Record<string, string>>> = {
+  [api]: {},
+  [delivery]: {},
+  // The account of runner pods, whose token none of them has.
+  default: {},
+  [controller]: {
+    [places.runners]: {
+      'mediajobs.reelwright.dev': 'create delete list watch',
+      'mediajobs/status.reelwright.dev': 'patch',
+      'runnerpools.reelwright.dev': 'create get list patch watch',
+      'runnerpools/status.reelwright.dev': 'patch',
+      'jobs.batch': 'create delete list watch',
+      pods: 'list watch',
+      namespaces: 'get',
+      secrets: 'create delete',
+      events: 'list',
+      'events.events.k8s.io': 'create patch',
+    },
+    [places.release]: { 'leases.coordination.k8s.io': 'create' },
+  },
+};
+
+let connection: Connection;
+
+beforeAll(async () => {
+  await installCrds();
+  await applyChartRbac(places);
+  connection = new Connection(adminCredentials());
+  return () => connection.close();
+});
+
+interface Question {
+  readonly namespace: string;
+  readonly group: string;
+  /** With its subresource after a slash. */
+  readonly resource: string;
+  readonly verb: string;
+  readonly name?: string;
+}
+
+/** Asks the API server's authorizer what it would say to an account's request. */
+async function may(
+  account: string,
+  { namespace, group, resource: whole, verb, name = '' }: Question,
+): Promise<boolean> {
+  const home = account === 'default' ? places.runners : places.release;
+  const [resource, subresource = ''] = whole.split('/');
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: {
+      user: `system:serviceaccount:${home}:${account}`,
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
+      resourceAttributes: { namespace, verb, group, version: '*', resource, subresource, name },
+    },
+  };
+  const answer = await connection.exchange({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+    body: { type: 'application/json', value: body },
+    what: 'ask',
+  });
+  return (answer as { status: { allowed: boolean } }).status.allowed;
+}
+
+interface KnownResource {
+  readonly group: string;
+  readonly resource: string;
+  readonly verbs: readonly string[];
+}
+
+async function read<T>(path: string): Promise<T> {
+  return (await connection.exchange({ method: 'GET', path, what: path })) as T;
+}
+
+/** Every resource and subresource of every group, with its verbs, and the verbs that no resource tells of. */
+async function knownResources(): Promise<KnownResource[]> {
+  interface ResourceList {
+    readonly groupVersion: string;
+    readonly resources: readonly { readonly name: string; readonly verbs: readonly string[] }[];
+  }
+  const { groups } = await read<{ groups: { preferredVersion: { groupVersion: string } }[] }>('/apis');
+  const paths = ['/api/v1', ...groups.map(({ preferredVersion }) => `/apis/${preferredVersion.groupVersion}`)];
+  const lists = await Promise.all(paths.map((path) => read<ResourceList>(path)));
+  const known = lists.flatMap(({ groupVersion, resources }) =>
+    resources.map(({ name, verbs }) => ({
+      group: groupVersion.includes('/') ? (groupVersion.split('/')[0] ?? '') : '',
+      resource: name,
+      verbs,
+    })),
+  );
+  return [
+    ...known,
+    ...['users', 'groups', 'serviceaccounts'].map((resource) => ({ group: '', resource, verbs: ['impersonate'] })),
+    ...['roles', 'clusterroles'].map((resource) => ({
+      group: 'rbac.authorization.k8s.io',
+      resource,
+      verbs: ['bind', 'escalate'],
+    })),
+  ];
+}
+
+/** What an account may do in a namespace beyond what an account without any role may. */
+async function allowances(account: string, namespace: string): Promise<Record<string, string>> {
+  const questions = (await knownResources()).flatMap(({ verbs, ...rest }) =>
+    verbs.map((verb) => ({ ...rest, verb, namespace })),
+  );
+  const found = new Map<string, Set<string>>();
+  await Promise.all(
+    questions.map(async (question) => {
+      if (!(await may(account, question)) || (await may('nobody-in-particular', question))) return;
+      const name = question.group === '' ? question.resource : `${question.resource}.${question.group}`;
+      found.set(name, (found.get(name) ?? new Set()).add(question.verb));
+    }),
+  );
+  return Object.fromEntries([...found].map(([name, verbs]) => [name, [...verbs].toSorted().join(' ')]));
+}
+
+describe.each(Object.keys(allowed))('the account %s', (account) => {
+  const namespaces = {
+    'the runners’': places.runners,
+    'the release’s': places.release,
+    another: elsewhere,
+    every: everywhere,
+  };
+  test.each(Object.entries(namespaces))(
+    'may do in %s namespace what the table says, and nothing else',
+    async (_, namespace) => {
+      expect(await allowances(account, namespace)).toEqual(allowed[account]?.[namespace] ?? {});
+    },
+  );
+});
+
+describe('what must not be, whatever the table says', () => {
+  const never: [string, Question][] = [
+    ['reads Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'get' }],
+    ['lists Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'list' }],
+    ['makes Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'create' }],
+    ['reads Secrets of the runners', { namespace: places.runners, group: '', resource: 'secrets', verb: 'get' }],
+    ['lists Secrets of the runners', { namespace: places.runners, group: '', resource: 'secrets', verb: 'list' }],
+    ['makes Jobs in its release', { namespace: places.release, group: 'batch', resource: 'jobs', verb: 'create' }],
+    ['runs programs in pods', { namespace: places.runners, group: '', resource: 'pods/exec', verb: 'create' }],
+    ['attaches to pods', { namespace: places.runners, group: '', resource: 'pods/attach', verb: 'create' }],
+    ['makes pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'create' }],
+    ['changes pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'patch' }],
+    ['reads nodes', { namespace: '', group: '', resource: 'nodes', verb: 'get' }],
+    ['changes nodes', { namespace: '', group: '', resource: 'nodes', verb: 'patch' }],
+    ['makes tokens', { namespace: places.runners, group: '', resource: 'serviceaccounts/token', verb: 'create' }],
+    ['lists namespaces', { namespace: '', group: '', resource: 'namespaces', verb: 'list' }],
+    ['lists MediaJobs everywhere', { namespace: '', group: 'reelwright.dev', resource: 'mediajobs', verb: 'list' }],
+  ];
+  test.each(never)('no account %s', async (_, question) => {
+    for (const account of Object.keys(allowed)) expect(await may(account, question), account).toBe(false);
+  });
+
+  const lease = { namespace: places.release, group: 'coordination.k8s.io', resource: 'leases', verb: 'patch' };
+  test('the controller renews its own Lease and no other', async () => {
+    expect(await may(controller, { ...lease, name: 'reelwright-controller' })).toBe(true);
+    expect(await may(controller, { ...lease, name: 'another' })).toBe(false);
+    expect(await may(api, { ...lease, name: 'reelwright-controller' })).toBe(false);
+  });
+
+  test('the controller asks about the runners’ namespace and no other', async () => {
+    const question = { namespace: places.release, group: '', resource: 'namespaces', verb: 'get' };
+    expect(await may(controller, { ...question, name: places.release })).toBe(false);
+  });
+});
+
+test('what the controller may do is enough for all that it does', async () => {
+  const rig = await openControllerRig();
+  await applyChartRbac({ release: `r-${rig.namespace}`, runners: rig.namespace });
+  const { status } = (await connection.exchange({
+    method: 'POST',
+    path: `/api/v1/namespaces/r-${rig.namespace}/serviceaccounts/${controller}/token`,
+    body: { type: 'application/json', value: { spec: { expirationSeconds: 3600 } } },
+    what: 'a token',
+  })) as { status: { token: string } };
+  const proxy = await FaultyProxy.start();
+  const client = new KubeClient(adminCredentials(proxy.url, { token: status.token }));
+  onTestFinished(() => client.close());
+  const kubernetes = { ...rig.kubernetes, podNamespace: `r-${rig.namespace}` };
+  const config = { ...rig.config, kubernetes };
+  rig.startWorker({ config, kubernetes: { client, source: rig.source } });
+
+  const id = await rig.submit('video:transcode', { source: `${rig.notes}/ok`, options: { encrypt: true } });
+  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  const [job] = await rig.node.jobs();
+  if (job === undefined) throw new Error('there is a Job');
+  const pod = await rig.node.makePod(job);
+  await rig.node.setStatus(pod, unschedulable);
+  await until('an Event tells', async () => {
+    const { items } = await rig.admin.list(events, { namespace: rig.namespace });
+    return items.some(({ reason }) => reason === 'Unschedulable');
+  });
+  await rig.node.execute(pod, scriptedRunner);
+  await until(
+    'it is complete',
+    async () => conditionOf(await rig.mediaJob(id), 'Complete') === 'True/Completed',
+    30_000,
+  );
+  const left = await rig.admin.list(secrets, { namespace: rig.namespace });
+  expect(left.items.filter(({ metadata }) => metadata?.name?.startsWith('mj-'))).toEqual([]);
+
+  const second = await rig.submit('video:cover');
+  await until('it has a Job', async () => (await rig.node.jobs()).length === 2);
+  await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${second}` });
+  await until('it is cancelled', async () => isFinal((await rig.find(second)).status));
+  await until('its Job is gone', async () => (await rig.node.jobs()).length === 1);
+});
