@@ -78,7 +78,7 @@ export function controllerParts(d: ControllerDependencies): Part[] {
       random: d.random,
     }),
     leftoverPart({ ...d, everyMs: leftoversEveryMs, graceMs: leftoverGraceMs }),
-    queueGaugesPart({ queue, metrics, log, everyMs: gaugesEveryMs }),
+    queueGaugesPart({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0
       ? [workerListenerPart({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]
       : []),

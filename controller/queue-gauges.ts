@@ -1,4 +1,6 @@
+import { queueNames } from '#domain/jobs/routing.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
@@ -6,18 +8,25 @@ import { repeatingPart } from './repeating-part.ts';
 
 interface GaugeDependencies {
   readonly queue: Pick<TicketQueue, 'depth'>;
+  readonly jobs: Pick<JobStore, 'countAtWork'>;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly everyMs: number;
 }
 
-/** Keeps `svc_queue_tasks` up to date, and counts the times it could not (section 4, "Metric families"). */
-export function queueGaugesPart({ queue, metrics, log, everyMs }: GaugeDependencies): Part {
+/**
+ * Keeps `svc_queue_tasks` up to date, and counts the times it could not (section 4, "Metric families"). `active` is the
+ * jobs at work, by the database: a ticket is let go as soon as its work exists.
+ */
+export function queueGaugesPart({ queue, jobs, metrics, log, everyMs }: GaugeDependencies): Part {
   const refresh = async () => {
     try {
-      const depths = await queue.depth();
-      for (const [name, depth] of Object.entries(depths))
-        for (const [state, count] of Object.entries(depth)) metrics.queueTasks.set({ queue: name, state }, count);
+      const [depths, atWork] = await Promise.all([queue.depth(), jobs.countAtWork()]);
+      for (const name of queueNames) {
+        const { pending, retry } = depths[name];
+        const states = { pending, retry, active: atWork[name] };
+        for (const [state, count] of Object.entries(states)) metrics.queueTasks.set({ queue: name, state }, count);
+      }
     } catch (error) {
       metrics.queueSyncFailures.inc({});
       log.warn({ err: error }, 'the depth of the queues could not be read');

@@ -1,5 +1,6 @@
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import type { QueueName } from '#domain/jobs/routing.ts';
 import type { JobError } from '#domain/jobs/job-error.ts';
 import { progressWhenCompleted } from '#domain/jobs/progress.ts';
 import {
@@ -118,6 +119,9 @@ const sql = {
   heldBy: `
     select id, queue, attempt, progress from jobs
     where lease_owner = $1 and status = any($2)`,
+  countAtWork: `
+    select queue, count(*)::int as jobs from jobs
+    where lease_owner is not null and status = any($1) group by queue`,
   withoutTicket: `
     with waiting as (
       select id from jobs where status = any($1) and lease_owner is null
@@ -256,6 +260,15 @@ export class JobStore {
       [owner, activeStatuses],
     );
     return rows;
+  }
+
+  /** How many jobs of each queue somebody holds: those that run, or that a cluster was given to run. */
+  async countAtWork(): Promise<Readonly<Record<QueueName, number>>> {
+    const { rows } = await this.#database.pool.query<{ queue: QueueName; jobs: number }>(sql.countAtWork, [
+      activeStatuses,
+    ]);
+    const jobsOf = (queue: QueueName) => rows.find((row) => row.queue === queue)?.jobs ?? 0;
+    return { default: jobsOf('default'), 'video:large': jobsOf('video:large') };
   }
 
   /**

@@ -166,6 +166,16 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity })).toBe('held');
       expect(await c.jobs.releaseLapsed(new Date('9999-12-31'))).toEqual([]);
     });
+
+    test('jobs that somebody holds are counted by queue, until they are over', async () => {
+      const before = await c.jobs.countAtWork();
+      const { id } = (await c.jobs.insertOrFind(newJob({ queue: 'video:large' }))).job;
+      expect(await c.jobs.countAtWork()).toEqual(before);
+      await c.jobs.claim({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
+      expect(await c.jobs.countAtWork()).toEqual({ ...before, 'video:large': before['video:large'] + 1 });
+      await c.jobs.finish(failure(id, 1));
+      expect(await c.jobs.countAtWork()).toEqual(before);
+    });
   });
 
   describe('report', () => {
