@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { apiPart } from './api/server.ts';
+import { type ApiDependencies, apiPart } from './api/server.ts';
 import { controllerParts } from './controller/controller.ts';
-import { type Config, loadConfig } from './platform/config/config.ts';
+import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
 import { ImageProcessor } from './platform/images/image-processor.ts';
 import type { KeyValueStore } from './platform/key-value/key-value-store.ts';
+import { openProcessKeyValueStore } from './platform/key-value/process-key-value-store.ts';
 import { openRedisKeyValueStore } from './platform/key-value/redis-key-value-store.ts';
 import { openTableKeyValueStore } from './platform/key-value/table-key-value-store.ts';
 import { KubeClient } from './platform/kubernetes/client.ts';
@@ -78,7 +79,7 @@ function stopSignal(log: Logger): AbortSignal {
 }
 
 /** Opens what the mode needs, runs its parts until `signal` aborts, and closes what was opened. */
-async function run(config: Config, log: Logger, signal: AbortSignal): Promise<void> {
+async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSignal): Promise<void> {
   const opened: Opened[] = [];
   const open = <T>(name: string, resource: T, closeIt: (resource: T) => Promise<void>): T => {
     opened.push({ name, close: () => closeIt(resource) });
@@ -113,48 +114,61 @@ interface Opened {
 
 type Open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>) => T;
 
-async function openParts(config: Config, log: Logger, open: Open): Promise<Part[]> {
+async function openParts(config: Config | DeliveryConfig, log: Logger, open: Open): Promise<Part[]> {
   open('tracing', startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' }), (it) => it.shutdown());
   const databaseUrl = await openDatabaseServer(config, open);
   const database = open('database', openDatabase(databaseUrl), close);
-  await migrate(database);
   const shared = {
-    config,
     log,
     database,
     images: open('image processor', new ImageProcessor(), close),
     metrics: new Metrics(),
-    jobs: new JobStore(database),
-    webhookEvents: new WebhookEventStore(database),
-    leftovers: new LeftoverStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
-    queue: open('queue', openQueue(config, databaseUrl, log), close),
-    keyValues: open('key-value store', openKeyValues(config, database), close),
-    source: open('source bucket', openObjectStore(config.source), close),
     media: open('media bucket', openObjectStore(config.media), close),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
-    random: () => Math.random(),
+    webDir: fileURLToPath(new URL('web', import.meta.url)),
   };
-  const runner = {
-    program: process.execPath,
-    script: fileURLToPath(new URL('runner/main.ts', import.meta.url)),
-    variables: passedOn(['PATH', 'X264_PRESET']),
+  // Delivery alone writes nothing to the database and starts without it: streams and images need none.
+  if (config.source === null)
+    return [apiPart({ ...shared, config, keyValues: open('key-value store', openDeliveryKeyValues(config), close) })];
+  await migrate(database);
+  const whole: Whole = {
+    ...shared,
+    config,
+    jobs: new JobStore(database),
+    queue: open('queue', openQueue(config, databaseUrl, log), close),
+    keyValues: open('key-value store', openKeyValues(config, database), close),
+    source: open('source bucket', openObjectStore(config.source), close),
   };
+  return [
+    ...(config.mode === 'server' ? [] : await openControllerParts(whole, open)),
+    ...(config.mode === 'worker' ? [] : [apiPart(whole)]),
+  ];
+}
+
+/** What a server and a worker share. */
+type Whole = ApiDependencies & { readonly config: Config };
+
+/** The parts of a worker, and what only they need. */
+async function openControllerParts(whole: Whole, open: Open): Promise<readonly Part[]> {
+  const { config, database, source } = whole;
   const kubernetes =
     config.kubernetes === null
       ? {}
-      : {
-          kubernetes: {
-            client: open('API server', await openKubeClient(config.kubernetes), close),
-            source: shared.source,
-          },
-        };
-  const webDir = fileURLToPath(new URL('web', import.meta.url));
-  return [
-    ...(config.mode === 'server' ? [] : controllerParts({ ...shared, ...kubernetes, runner })),
-    ...(config.mode === 'worker' ? [] : [apiPart({ ...shared, webDir })]),
-  ];
+      : { kubernetes: { client: open('API server', await openKubeClient(config.kubernetes), close), source } };
+  return controllerParts({
+    ...whole,
+    ...kubernetes,
+    webhookEvents: new WebhookEventStore(database),
+    leftovers: new LeftoverStore(database),
+    random: () => Math.random(),
+    runner: {
+      program: process.execPath,
+      script: fileURLToPath(new URL('runner/main.ts', import.meta.url)),
+      variables: passedOn(['PATH', 'X264_PRESET']),
+    },
+  });
 }
 
 /** The little of this process's own environment that a runner sees. */
@@ -180,7 +194,7 @@ async function openKubeClient({ access }: NonNullable<Config['kubernetes']>): Pr
   );
 }
 
-async function openDatabaseServer({ databaseUrl }: Config, open: Open): Promise<string> {
+async function openDatabaseServer({ databaseUrl }: Config | DeliveryConfig, open: Open): Promise<string> {
   if (databaseUrl.kind === 'postgres') return databaseUrl.url;
   const embedded = await startEmbeddedPostgres({ dir: databaseUrl.dir });
   return open('embedded database', embedded, (it) => it.stop()).url;
@@ -194,6 +208,13 @@ function openQueue({ redis }: Config, databaseUrl: string, log: Logger): TicketQ
 
 function openKeyValues({ redis }: Config, database: Database): KeyValueStore {
   return redis.kind === 'redis' ? openRedisKeyValueStore({ url: redis.url }) : openTableKeyValueStore(database);
+}
+
+/** Its windows are its own where it has no Redis: a table would have it write to the database. */
+function openDeliveryKeyValues({ redis }: DeliveryConfig): KeyValueStore {
+  return redis?.kind === 'redis'
+    ? openRedisKeyValueStore({ url: redis.url })
+    : openProcessKeyValueStore(() => new Date());
 }
 
 await main();

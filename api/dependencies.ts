@@ -9,8 +9,18 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
-/** What the HTTP surface is made of. `main.ts` builds each of these and closes it after the server has stopped. */
-export interface ApiDependencies {
+/** What a server is made of. `main.ts` builds each of these and closes it after the server has stopped. */
+export type ApiDependencies = DeliveryDependencies & JobDependencies;
+
+/** What the surface `api` needs beyond `delivery`: the parts that take jobs in. */
+export interface JobDependencies {
+  readonly jobs: JobStore;
+  readonly queue: TicketQueue;
+  readonly source: ObjectStore;
+}
+
+/** What every server needs, and all that the surface `delivery` does. */
+export interface DeliveryDependencies {
   readonly config: Pick<
     Config,
     | 'host'
@@ -27,11 +37,8 @@ export interface ApiDependencies {
     | 'keyRateLimitPerMinute'
     | 'webhook'
   >;
-  readonly jobs: JobStore;
   readonly contentKeys: ContentKeyStore;
-  readonly queue: TicketQueue;
   readonly keyValues: KeyValueStore;
-  readonly source: ObjectStore;
   readonly media: ObjectStore;
   readonly database: Database;
   readonly images: ImageProcessor;

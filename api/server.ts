@@ -4,7 +4,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import type { ApiDependencies, DeliveryDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
 import { addHttpMetrics } from './hooks/http-metrics.ts';
 import { addJsonBody } from './hooks/json-body.ts';
@@ -26,7 +26,7 @@ import { addSystemRoutes } from './routes/system.ts';
 import { addThumbRoutes } from './routes/thumb.ts';
 import { ThumbMaker } from './thumb-maker.ts';
 
-export type { ApiDependencies } from './dependencies.ts';
+export type { ApiDependencies, DeliveryDependencies } from './dependencies.ts';
 
 /** A request must be whole within this: a caller that sends its body by the byte holds no socket for longer. */
 const requestTimeoutMs = 60_000;
@@ -35,8 +35,8 @@ const keepAliveTimeoutMs = 72_000;
 /** Over the longest path that any rule speaks of; Node refuses a request head over 16 KiB anyway. */
 const paramCharactersMax = 16 * 1024;
 
-/** Builds the HTTP surface that `config.surfaces` names, without listening. */
-export async function createServer(d: ApiDependencies): Promise<FastifyInstance> {
+/** Builds the HTTP surfaces that `config.surfaces` names, without listening. `api` needs what takes jobs in. */
+export async function createServer(d: ApiDependencies | DeliveryDependencies): Promise<FastifyInstance> {
   const app: FastifyInstance = Fastify({
     logger: false,
     trustProxy: d.config.trustedProxies.length > 0 ? [...d.config.trustedProxies] : false,
@@ -67,6 +67,7 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
   const routes = collectRoutes(app);
   addSystemRoutes(app, d);
   if (d.config.surfaces.has('api')) {
+    if (!('queue' in d)) throw new Error('the surface `api` has nothing to take jobs in with');
     const queries = new JobQueries(d.database);
     const guards = apiGuards({ ...d, limiter });
     addJobRoutes(app, { ...d, guards, queries });
@@ -85,7 +86,7 @@ export async function createServer(d: ApiDependencies): Promise<FastifyInstance>
 }
 
 /** The server as a part: listens from `start` on, and ends the answers under way when it stops. */
-export function apiPart(d: ApiDependencies): Part {
+export function apiPart(d: ApiDependencies | DeliveryDependencies): Part {
   let app: FastifyInstance | undefined;
   return {
     name: 'api',

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import type { KeyValueStore, WindowCount } from '#platform/key-value/key-value-store.ts';
+import { openProcessKeyValueStore } from '#platform/key-value/process-key-value-store.ts';
 
 // Fixed windows in the key-value store (section 8), told by the headers of draft-ietf-httpapi-ratelimit-headers-10.
 
@@ -11,24 +12,6 @@ export interface RateLimit {
 }
 
 const windowMs = 60_000;
-const localBucketsMax = 10_000;
-
-/** The windows of this process alone: what is left of a limit while the key-value store is away. */
-class LocalWindows {
-  readonly #windows = new Map<string, { count: number; endsAtMs: number }>();
-
-  hit(bucket: string, nowMs: number): WindowCount {
-    const found = this.#windows.get(bucket);
-    const window = found && found.endsAtMs > nowMs ? found : { count: 0, endsAtMs: nowMs + windowMs };
-    window.count += 1;
-    this.#windows.delete(bucket);
-    this.#windows.set(bucket, window);
-    // The map keeps insertion order, so its first entry is the one that was hit longest ago.
-    const oldest = this.#windows.keys().next();
-    if (this.#windows.size > localBucketsMax && !oldest.done) this.#windows.delete(oldest.value);
-    return { count: window.count, resetMs: window.endsAtMs - nowMs };
-  }
-}
 
 interface RateLimiterDependencies {
   readonly keyValues: KeyValueStore;
@@ -39,10 +22,11 @@ interface RateLimiterDependencies {
 
 export class RateLimiter {
   readonly #d: RateLimiterDependencies;
-  readonly #local = new LocalWindows();
+  readonly #local: KeyValueStore;
 
   constructor(dependencies: RateLimiterDependencies) {
     this.#d = dependencies;
+    this.#local = openProcessKeyValueStore(dependencies.clock);
   }
 
   /**
@@ -67,7 +51,7 @@ export class RateLimiter {
     } catch (error) {
       // Playback must survive the loss of the key-value store, and a limit for each process is better than none.
       this.#d.onFallback(limit, error);
-      return this.#local.hit(key, this.#d.clock().getTime());
+      return await this.#local.hit(key, windowMs);
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { ApiDependencies } from '../dependencies.ts';
+import type { DeliveryDependencies, JobDependencies } from '../dependencies.ts';
 import type { RouteDoc } from '../openapi/route-doc.ts';
 
 // `/healthz`, `/readyz`, `/metrics` (section 4, "System").
@@ -22,12 +22,15 @@ const notReady = { 503: { description: '`not ready: <check>: <detail>`', content
 
 export function addSystemRoutes(
   app: FastifyInstance,
-  d: Pick<ApiDependencies, 'database' | 'keyValues' | 'source' | 'media' | 'metrics' | 'log'>,
+  d: Pick<DeliveryDependencies, 'database' | 'keyValues' | 'media' | 'metrics' | 'log'> &
+    Partial<Pick<JobDependencies, 'source'>>,
 ): void {
+  const { source } = d;
   const checks: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
     database: (signal) => d.database.ping(signal),
     key_value_store: () => d.keyValues.ping(),
-    source_bucket: (signal) => d.source.ping(signal),
+    // A server of the surface `delivery` alone reads no sources.
+    ...(source === undefined ? {} : { source_bucket: (signal: AbortSignal) => source.ping(signal) }),
     media_bucket: (signal) => d.media.ping(signal),
   };
 

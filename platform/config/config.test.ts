@@ -30,7 +30,7 @@ function without(...names: (keyof typeof whole)[]): Record<string, string> {
 function load(env: Record<string, string>, ...argv: string[]): Config {
   const loaded = loadConfig(env, argv);
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
-  return loaded.config;
+  return loaded.config as Config;
 }
 
 function faultsOf(env: Record<string, string>, ...argv: string[]): readonly string[] {
@@ -169,16 +169,31 @@ describe('modes', () => {
     ]);
   });
 
-  const common = ['DATABASE_URL', 'REDIS_URL', 'SOURCE_BUCKET', 'MEDIA_BUCKET'];
+  const common = ['DATABASE_URL', 'MEDIA_BUCKET'];
+  const tickets = ['REDIS_URL', 'SOURCE_BUCKET'];
   it.each([
-    ['all', 'api,delivery', ['API_KEY', 'KEY_TOKEN_SECRET', 'WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
-    ['server', 'api,delivery', ['API_KEY', 'KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
-    ['server', 'api', ['API_KEY', 'BASE_URL']],
+    [
+      'all',
+      'api,delivery',
+      [...tickets, 'API_KEY', 'KEY_TOKEN_SECRET', 'WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL'],
+    ],
+    ['server', 'api,delivery', [...tickets, 'API_KEY', 'KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
+    ['server', 'api', [...tickets, 'API_KEY', 'BASE_URL']],
     ['server', 'delivery', ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY']],
-    ['worker', 'api,delivery', ['WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
+    ['worker', 'api,delivery', [...tickets, 'WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
   ])('%s with the surfaces %s needs no more than it uses', (mode, surfaces, needed) => {
     const faults = faultsOf({ MODE: mode, SERVER_SURFACES: surfaces });
     expect(faults.toSorted()).toEqual([...common, ...needed].map((name) => `${name}: is required`).toSorted());
+  });
+
+  it('of delivery alone know no source bucket, whatever is said of one, and Redis if it is said', () => {
+    const delivery = { MODE: 'server', SERVER_SURFACES: 'delivery' };
+    const bare = without('SOURCE_BUCKET', 'REDIS_URL', 'API_KEY', 'WEBHOOK_SECRET', 'BASE_URL');
+    expect(load({ ...bare, ...delivery })).toMatchObject({ source: null, redis: null });
+    expect(load({ ...whole, ...delivery })).toMatchObject({
+      source: null,
+      redis: { kind: 'redis', url: whole.REDIS_URL },
+    });
   });
 
   it('that have no use for a secret get one that nobody knows', () => {

@@ -62,8 +62,17 @@ export interface Config {
   readonly ticketAgeMs: number;
 }
 
+/**
+ * What a server of the surface `delivery` alone is told: it knows no source bucket, and without a key-value store each
+ * process counts its limits by itself.
+ */
+export interface DeliveryConfig extends Omit<Config, 'source' | 'redis'> {
+  readonly source: null;
+  readonly redis: RedisUrl | null;
+}
+
 /** The configuration, or every fault at once: the variable, what was expected, never a secret's value. */
-export type LoadedConfig = { readonly config: Config } | { readonly faults: readonly string[] };
+export type LoadedConfig = { readonly config: Config | DeliveryConfig } | { readonly faults: readonly string[] };
 
 /**
  * Loads the configuration; pure but for reading the files that `<NAME>_FILE` names.
@@ -77,15 +86,16 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const server = readSettings(serverSettings, env);
   const secrets = readSettings(secretSettings, env);
   const worker = readSettings(workerSettings, env);
-  const source = parseStorageSettings(env, 'SOURCE');
+  // Read by themselves, so that another setting's fault does not hide what is missing.
+  const mode = readSettings(serviceSettings.pick({ MODE: true }), envWithFlags).values?.MODE;
+  const surfaces = readSettings(serverSettings.pick({ SERVER_SURFACES: true }), env).values?.SERVER_SURFACES;
+  const isDeliveryAlone = mode === 'server' && surfaces !== undefined && !surfaces.has('api');
+  const source = isDeliveryAlone ? noSource : parseStorageSettings(env, 'SOURCE');
   const media = parseStorageSettings(env, 'MEDIA');
   const kube = readSettings(kubernetesSettings, env);
   const faults = [flags, service, server, secrets, worker, source, media, kube].flatMap((read) =>
     'faults' in read && read.faults !== undefined ? read.faults : [],
   );
-  // Read by themselves, so that another setting's fault does not hide what is missing.
-  const mode = readSettings(serviceSettings.pick({ MODE: true }), envWithFlags).values?.MODE;
-  const surfaces = readSettings(serverSettings.pick({ SERVER_SURFACES: true }), env).values?.SERVER_SURFACES;
   if (mode !== undefined && surfaces !== undefined) faults.push(...missing(mode, surfaces, env));
   if (secrets.values !== undefined) faults.push(...equalSecrets(secrets.values));
   const isWhole =
@@ -99,24 +109,27 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   if (!isWhole || faults.length > 0) return { faults };
   const workers = workerConfig(worker.values, env);
   const hasKeys = {
-    source: source.settings.s3?.keys !== undefined,
+    source: source.settings?.s3?.keys !== undefined,
     media: media.settings.s3?.keys !== undefined,
   };
   const isNeeded = workers.executor === 'kubernetes' && service.values.MODE !== 'server';
   const found = isNeeded ? kubernetesConfig({ values: kube.values, env, hasKeys }) : { kubernetes: null };
   if ('faults' in found) return { faults: found.faults };
-  return {
-    config: {
-      ...serviceConfig(service.values),
-      ...serverConfig(server.values),
-      ...secretConfig(secrets.values),
-      ...workers,
-      ...found,
-      source: source.settings,
-      media: media.settings,
-    },
+  const shared = {
+    ...serviceConfig(service.values),
+    ...serverConfig(server.values),
+    ...secretConfig(secrets.values),
+    ...workers,
+    ...found,
+    media: media.settings,
   };
+  const redis = service.values.REDIS_URL ?? null;
+  // Both are there: `missing` has told of them otherwise.
+  if (source.settings !== null && redis !== null) return { config: { ...shared, source: source.settings, redis } };
+  return { config: { ...shared, source: null, redis } };
 }
+
+const noSource = { settings: null } as const;
 
 function readFlags(argv: readonly string[]): { variables: Record<string, string>; faults: string[] } {
   const variables: Record<string, string> = {};
@@ -131,7 +144,7 @@ function readFlags(argv: readonly string[]): { variables: Record<string, string>
 }
 
 type Secrets = ReturnType<typeof secretSettings.parse>;
-type Needed = 'API_KEY' | 'KEY_TOKEN_SECRET' | 'WEBHOOK_SECRET' | 'ENCRYPTION_KEY' | 'BASE_URL';
+type Needed = 'REDIS_URL' | 'API_KEY' | 'KEY_TOKEN_SECRET' | 'WEBHOOK_SECRET' | 'ENCRYPTION_KEY' | 'BASE_URL';
 
 /** A fault for each setting that the mode and the surfaces need and that is not there. */
 function missing(mode: Config['mode'], surfaces: ReadonlySet<Surface>, env: Environment): string[] {
@@ -139,6 +152,8 @@ function missing(mode: Config['mode'], surfaces: ReadonlySet<Surface>, env: Envi
   const hasApi = mode !== 'worker' && surfaces.has('api');
   const hasDelivery = mode !== 'worker' && surfaces.has('delivery');
   const isNeeded: Record<Needed, boolean> = {
+    // For the limit on keys each process may count by itself; tickets need a place of their own.
+    REDIS_URL: isWorker || hasApi,
     API_KEY: hasApi,
     KEY_TOKEN_SECRET: hasDelivery,
     WEBHOOK_SECRET: isWorker,
@@ -167,7 +182,6 @@ function serviceConfig(values: ReturnType<typeof serviceSettings.parse>) {
   return {
     mode: values.MODE,
     databaseUrl: values.DATABASE_URL,
-    redis: values.REDIS_URL,
     logLevel: values.LOG_LEVEL,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   };

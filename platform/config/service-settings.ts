@@ -42,7 +42,7 @@ export const serviceSettings = z.object({
     meaning: '`postgres://…`, or `embedded:DIR`: a real PostgreSQL out of npm, started on that folder.',
     isSecret: true,
   }),
-  REDIS_URL: setting(redisUrlValue, {
+  REDIS_URL: setting(redisUrlValue.optional(), {
     meaning: '`redis://…` or `rediss://…`, or `embedded:`: queue and key-value store in the database.',
     isSecret: true,
   }),

@@ -9,12 +9,13 @@ export interface CuttableProxy {
   cut(): Promise<void>;
   /** Breaks no connection, but lets no byte through: a server that hangs. */
   hang(): void;
-  mend(): Promise<void>;
+  /** Lets everything through again, to another server when `serverUrl` names one: it may have come back elsewhere. */
+  mend(serverUrl?: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function cuttableProxy(serverUrl: string): Promise<CuttableProxy> {
-  const target = new URL(serverUrl);
+  let target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isHanging = false;
   const listener = createServer((client) => {
@@ -53,7 +54,8 @@ export async function cuttableProxy(serverUrl: string): Promise<CuttableProxy> {
     url: url.href,
     cut,
     hang: () => (isHanging = true),
-    mend: async () => {
+    mend: async (movedTo) => {
+      if (movedTo !== undefined) target = new URL(movedTo);
       isHanging = false;
       if (!listener.listening) await listen(port);
     },

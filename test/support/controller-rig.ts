@@ -191,7 +191,7 @@ export function configOf(variables: Record<string, string>): Config {
     ['--mode=worker'],
   );
   if ('faults' in loaded) throw new Error(loaded.faults.join('; '));
-  return loaded.config;
+  return loaded.config as Config;
 }
 
 /** Asks until `isIt`; the answer then. @throws Error after `timeoutMs` */
