@@ -166,19 +166,18 @@ async function openControllerParts(whole: Whole, open: Open): Promise<readonly P
     runner: {
       program: process.execPath,
       script: fileURLToPath(new URL('runner/main.ts', import.meta.url)),
-      variables: passedOn(['PATH', 'X264_PRESET']),
+      variables: runnerVariables(config),
     },
   });
 }
 
 /** The little of this process's own environment that a runner sees. */
-function passedOn(names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value] as const];
-    }),
-  );
+function runnerVariables({ x264Preset }: Config): Record<string, string> {
+  const { PATH: path } = process.env;
+  return {
+    ...(path === undefined ? {} : { PATH: path }),
+    ...(x264Preset === null ? {} : { X264_PRESET: x264Preset }),
+  };
 }
 
 function close(resource: { close(): Promise<void> }): Promise<void> {

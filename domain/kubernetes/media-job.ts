@@ -134,6 +134,7 @@ const specSchema = z
       .string()
       .min(1)
       .max(1024)
+      // oxlint-disable-next-line no-control-regex -- they are what is refused, and the CRD's pattern has no other way to say so
       .regex(/^[^\x00-\x1f\x7f-\x9f]+$/)
       .meta(
         celRules(
@@ -151,6 +152,7 @@ const specSchema = z
     callbackUrl: z
       .string()
       .max(2048)
+      // oxlint-disable-next-line no-control-regex -- they are what is refused, and the CRD's pattern has no other way to say so
       .regex(/^[^\x00-\x20\x7f-\x9f]+$/)
       .meta(
         celRules(

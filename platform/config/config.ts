@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
+import type { X264Preset } from '#domain/media/profiles.ts';
 import { parseStorageSettings, type StorageSettings } from '../storage/settings.ts';
 import { type Environment, isGiven, readSettings } from '../settings/settings.ts';
 import type { LogLevel } from '../telemetry/logger.ts';
@@ -52,6 +53,8 @@ export interface Config {
   /** An absolute path. */
   readonly workDir: string;
   readonly toolPaths: { readonly ffmpeg?: string; readonly ffprobe?: string; readonly packager?: string };
+  /** Null: the encoding profile's own. */
+  readonly x264Preset: X264Preset | null;
   readonly logLevel: LogLevel;
   readonly apiRateLimitPerMinute: number;
   readonly keyRateLimitPerMinute: number;
@@ -235,6 +238,7 @@ function workerConfig(values: ReturnType<typeof workerSettings.parse>, env: Envi
       ...(ffprobe === undefined ? {} : { ffprobe }),
       ...(packager === undefined ? {} : { packager }),
     },
+    x264Preset: values.X264_PRESET ?? null,
     webhook: { allowedCidrs: values.WEBHOOK_ALLOWED_CIDRS ?? [], backoffMs: values.WEBHOOK_BACKOFF },
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { x264Presets } from '#domain/media/profiles.ts';
 import { setting } from '../settings/settings.ts';
 import {
   cidrsValue,
@@ -68,6 +69,10 @@ export const workerSettings = z.object({
   PACKAGER_PATH: setting(pathValue.optional(), {
     meaning: 'The program of Shaka Packager.',
     defaultNote: 'found: npm `shaka-packager`, then PATH',
+  }),
+  X264_PRESET: setting(wordValue(x264Presets).optional(), {
+    meaning: "x264's preset, `ultrafast` to `veryslow`: what speed costs in quality and size.",
+    defaultNote: "the profile's: `medium`",
   }),
   WEBHOOK_ALLOWED_CIDRS: setting(cidrsValue.optional(), {
     meaning: 'Networks (CIDR) that webhooks may go to although they are private.',

@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { endPrograms, secrets, startProgram } from '../support/programs.ts';
+
+// What the program does about an error that nobody caught: it says so once, stops as if it had been told to, and ends
+// with 1, so that whoever runs it starts it again.
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'reelwright-last-words-'));
+});
+afterEach(endPrograms);
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+const planted = {
+  uncaughtException: 'throw new Error("planted")',
+  unhandledRejection: 'void Promise.reject(new Error("planted"))',
+};
+
+describe.each(Object.entries(planted))('an %s', (kind, statement) => {
+  it('ends the process with exit code 1, after a line that tells the error with its stack', async () => {
+    const script = `process.on('SIGUSR2', () => { ${statement} })`;
+    const program = await startProgram({
+      env: {
+        MODE: 'server',
+        SERVER_SURFACES: 'delivery',
+        KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
+        ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
+        DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+        MEDIA_BUCKET: `file:${dir}`,
+        // SIGUSR2 is nobody's, so the moment is the test's to choose.
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
+      },
+    });
+    program.signal('SIGUSR2');
+    expect(await program.ended).toBe(1);
+    const lines = program.output().trim().split('\n');
+    const told = lines.map((line) => JSON.parse(line) as { level: string; msg: string; err?: Record<string, string> });
+    const fatal = told.filter(({ level }) => level === 'fatal');
+    expect(fatal).toHaveLength(1);
+    expect(fatal[0]?.msg).toContain(kind);
+    expect(fatal[0]?.err).toMatchObject({ message: 'planted', stack: expect.stringContaining('at ') as string });
+    expect(told.at(-1)?.msg).toBe('stopped');
+  });
+});
