@@ -24,7 +24,7 @@ describe('docs/operations.md', () => {
   });
 
   it('has no runbook of an alert that there is not', () => {
-    const runbooks = [...page.matchAll(/^### (Reelwright\w+)$/gm)].map((match) => match[1]);
+    const runbooks = [...page.matchAll(/^### (Reelwright\w+)$/gm)].map((match) => String(match[1]));
     expect(runbooks.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   });
 
