@@ -1,7 +1,7 @@
 # Every target installs what it needs first (scripts/needs), so a fresh clone needs nothing but make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test test-k8s bench check lint types dead-code unit format needs clean
+.PHONY: help demo test test-k8s e2e bench check lint types dead-code unit format needs clean
 
 help:
 	@echo 'make demo     a video goes in, an encrypted stream plays; ONCE=1 ends by itself, INPUT=clip.mp4 takes your file'
@@ -9,6 +9,7 @@ help:
 	@echo 'make test     every test, against real servers; TEST_FLAGS goes to vitest'
 	@echo 'make test-k8s the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench    delivery, images and submissions against peers of the same run; BENCH=stream,thumb runs some'
+	@echo 'make e2e      the chart on a real cluster (KUBECONFIG, else one by kind; scripts/e2e says how images come there)'
 	@echo 'make format   write every file as prettier wants it'
 	@echo 'make clean    remove what the targets installed and made'
 
@@ -26,6 +27,9 @@ test-k8s:
 # BENCH reaches the program through its environment.
 bench:
 	@scripts/needs bench && exec node bench/main.ts
+
+e2e:
+	@scripts/needs e2e && scripts/e2e $(TEST_FLAGS)
 
 check: lint types dead-code unit
 

@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 // Unit tests stand beside the code and touch nothing outside the process but a temporary folder. What runs against real
 // servers lives in test/. A test file that is in neither list does not exist: `unit` takes all that is left.
-const realTests = 'test/{contract,integration,faults,e2e}/**/*.test.ts';
-const ownConfigurations = 'test/k8s/**';
+const realTests = 'test/{contract,integration,faults}/**/*.test.ts';
+const ownConfigurations = 'test/{k8s,e2e}/**';
 
 export default defineConfig({
   test: {

@@ -1,0 +1,229 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
+import { sample } from '../support/media.ts';
+import { apply, helm, kubectlJson } from './support/kubectl.ts';
+import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
+import { freePort } from './support/port-forward.ts';
+import { release } from './support/release.ts';
+import {
+  cancel,
+  completed,
+  eventually,
+  getJob,
+  inRunners,
+  newHash,
+  openBucket,
+  putSource,
+  runnerPods,
+  signatureOf,
+  startReceiver,
+  submit,
+} from './support/service.ts';
+
+// Issue 4, "It must show", 1 and 4; issue 5, 6.
+
+const clip =
+  '-f lavfi -i testsrc2=size=640x360:rate=25:duration=6 -f lavfi -i sine=frequency=330:sample_rate=48000:duration=6' +
+  ' -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac -shortest';
+const picture = '-f lavfi -i testsrc2=size=1200x800:rate=1:duration=1 -frames:v 1 -q:v 3';
+
+beforeAll(async () => {
+  await putSource('clips/first.mp4', await sample('e2e-clip.mp4', clip));
+  await putSource('images/first.jpg', await sample('e2e-picture.jpg', picture));
+});
+
+describe('`helm install` on two real nodes', () => {
+  test('every deployment is ready, its pods on both nodes and of the `restricted` level', async () => {
+    const nodes = await kubectlJson<List<{ metadata: { name: string } }>>('get', 'nodes');
+    expect(nodes.items.length).toBeGreaterThanOrEqual(2);
+    const { items } = await kubectlJson<List<PodObject>>('-n', release.namespace, 'get', 'pods');
+    const ready = items.filter(({ status }) =>
+      status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    );
+    const components = ready.map(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] ?? '');
+    expect(Object.groupBy(components, (component) => component)).toEqual(
+      Object.fromEntries(['api', 'controller', 'delivery'].map((component) => [component, [component, component]])),
+    );
+    expect(new Set(ready.map(({ spec }) => spec.nodeName)).size).toBeGreaterThanOrEqual(2);
+    for (const namespace of [release.namespace, release.runners]) {
+      const { metadata } = await kubectlJson<PodObject>('get', 'namespace', namespace);
+      expect(metadata.labels?.['pod-security.kubernetes.io/enforce']).toBe('restricted');
+    }
+  });
+
+  test('`helm test` passes', async () => {
+    const out = await helm('test', release.name, '-n', release.namespace, '--timeout', '120s');
+    expect(out).toMatch(/Phase:\s+Succeeded/);
+  });
+
+  test('the notes hold a first curl that works when pasted', async () => {
+    const notes = await helm('get', 'notes', release.name, '-n', release.namespace);
+    const commands = notes.split('\n').filter((line) => line.startsWith('  ') && !line.includes(' -w'));
+    // Port 3000 of this machine may be taken.
+    const script = commands.join('\n').replaceAll(/\b3000\b/g, String(await freePort()));
+    const { stdout } = await runShell(`set -e\n${script}\nkill $!`);
+    const { job_id, status } = JSON.parse(stdout.slice(stdout.indexOf('{"'))) as { job_id: string; status: string };
+    expect(status).toBe('queued');
+    expect(await cancel(job_id)).toBe(200);
+  });
+});
+
+describe('POST /api/jobs on the cluster', () => {
+  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+  beforeAll(async () => {
+    receiver = await startReceiver();
+  });
+  afterAll(() => receiver.close());
+
+  test('an `image:thumbnail` completes in one container, and every output is in the media bucket', async () => {
+    const hash = newHash();
+    const outputs = [
+      { variant: 'thumb', width: 320, format: 'webp' },
+      { variant: 'large', width: 900, format: 'jpg' },
+    ];
+    const id = await submit({ type: 'image:thumbnail', hash, source: 'images/first.jpg', options: { outputs } });
+    const { results } = await completed<'image:thumbnail'>(id);
+    expect(results.outputs.map(({ width, height }) => [width, height])).toEqual([
+      [320, 213],
+      [900, 600],
+    ]);
+    expect(await objectsOf(hash, results)).toBe(2);
+    const [pod] = await runnerPods(id);
+    expect(pod?.spec.initContainers ?? []).toEqual([]);
+    expect(pod?.spec.containers.map(({ name }) => name)).toEqual(['all']);
+  });
+
+  test('an encrypted `video:full` completes in a pod of three steps, plays, and its webhook comes with both signatures', async () => {
+    const hash = newHash();
+    const id = await submit({
+      type: 'video:full',
+      hash,
+      source: 'clips/first.mp4',
+      options: { transcode: { encrypt: true } },
+      callback_url: receiver.url,
+    });
+    const columns = await eventually(
+      () => inRunners('get', 'mj', `mj-${id}`).catch(() => ''),
+      (text) => /encoding|packaging/.test(text),
+    );
+    expect(columns.split('\n')[0]).toMatch(/^NAME\s+TYPE\s+PHASE\s+PROGRESS\s+POOL\s+AGE$/);
+    expect(columns.split('\n')[1]).toMatch(new RegExp(`^mj-${id}\\s+video:full\\s+\\w+\\s+\\d+\\s+default\\s+\\d+s$`));
+
+    const waited = await inRunners('wait', '--for=condition=Complete', '--timeout=150s', `mj/mj-${id}`);
+    expect(waited).toContain('condition met');
+
+    const job = await completed<'video:full'>(id, 5_000);
+    expect(job.attempt).toBe(1);
+    const [pod] = await runnerPods(id);
+    expect(pod?.spec.initContainers?.map(({ name }) => name)).toEqual(['fetch', 'process']);
+    expect(pod?.spec.containers.map(({ name }) => name)).toEqual(['publish']);
+    expect(pod?.spec.automountServiceAccountToken).toBe(false);
+
+    expect(await objectsOf(hash, job.results)).toBeGreaterThan(4);
+    expect(await playsAfterDecryption(hash, job.results)).toBeGreaterThanOrEqual(2);
+
+    await eventually(
+      () => Promise.resolve(receiver.received),
+      (received) => received.length > 0,
+      30_000,
+    );
+    const [hook] = receiver.received;
+    if (hook === undefined) throw new Error('no webhook came');
+    expect(hook.headers['x-signature']).toBe(signatureOf(hook.body));
+    const secret = Buffer.from(inject('e2e').secrets.webhook).toString('base64');
+    expect(new Webhook(secret).verify(hook.body.toString(), hook.headers as Record<string, string>)).toMatchObject({
+      job_id: id,
+      type: 'video:full',
+      hash,
+      status: 'completed',
+    });
+    await eventually(
+      () => getJob(id),
+      ({ callback_status }) => callback_status === 'sent',
+      10_000,
+    );
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('`kubectl get rp` reads well', async () => {
+    // Its numbers are written every ten seconds.
+    const idle = ['default,3,0,0', 'video-large,1,0,0'];
+    const isIdle = ([, ...rows]: string[]) => rows.every((row, n) => row.split(/\s+/).slice(0, 4).join() === idle[n]);
+    const [head] = await eventually(poolLines, isIdle, 30_000);
+    expect(head).toMatch(/^NAME\s+CONCURRENCY\s+ACTIVE\s+QUEUED\s+AGE$/);
+  });
+});
+
+describe('`kubectl apply` of a MediaJob', () => {
+  test('gives a completed job that `GET /api/jobs/{uid}` shows', async () => {
+    const hash = newHash();
+    await apply(mediaJobManifest('from-kubectl', { type: 'image:thumbnail', hash, source: 'images/first.jpg' }));
+    await inRunners('wait', '--for=condition=Complete', '--timeout=120s', 'mj/from-kubectl');
+    const uid = await inRunners('get', 'mj/from-kubectl', '-o', 'jsonpath={.metadata.uid}');
+    const job = await completed<'image:thumbnail'>(uid, 5_000);
+    expect(job).toMatchObject({ job_id: uid, type: 'image:thumbnail', hash, status: 'completed' });
+    expect(await objectsOf(hash, job.results)).toBe(1);
+  });
+
+  test.each([
+    ['spec.type', { type: 'video:fill', hash: 'h', source: 's' }, /spec\.type: Unsupported value: "video:fill"/],
+    ['spec.source', { type: 'video:cover', hash: 'h', source: '/s' }, /spec\.source: Invalid value/],
+    [
+      'spec.options.timestamp_sec',
+      { type: 'video:transcode', hash: 'h', source: 's', options: { timestamp_sec: 3 } },
+      /spec\.options\.timestamp_sec: Invalid value/,
+    ],
+    ['spec.bucket', { type: 'video:cover', hash: 'h', source: 's', bucket: 'b' }, /unknown field "spec\.bucket"/],
+  ])('a bad one is refused by the API server with the field named: %s', async (_field, spec, complaint) => {
+    await expect(apply(mediaJobManifest('bad', spec))).rejects.toThrow(complaint);
+    expect(await inRunners('get', 'mj', 'bad', '--ignore-not-found')).toBe('');
+  });
+});
+
+/** What `kubectl get rp` prints. */
+async function poolLines(): Promise<string[]> {
+  return (await inRunners('get', 'rp')).trim().split('\n');
+}
+
+function runShell(script: string) {
+  return promisify(execFile)('bash', ['-c', script], { timeout: 60_000 });
+}
+
+/** How many objects the results name; all are there, and what is a stream is served. */
+async function objectsOf(hash: string, results: unknown): Promise<number> {
+  const media = openBucket('media');
+  try {
+    const reach = { baseUrl: inject('e2e').deliveryUrl, hash, signal: AbortSignal.timeout(60_000) };
+    return await checkObjects(results, media, reach);
+  } finally {
+    await media.close();
+  }
+}
+
+/** How many renditions there are; all decrypt with the key of the key endpoint, and decode. */
+async function playsAfterDecryption(hash: string, results: JobResults<'video:full'>): Promise<number> {
+  const { deliveryUrl: baseUrl, secrets } = inject('e2e');
+  const workDir = await mkdtemp(join(tmpdir(), 'reelwright-e2e-'));
+  onTestFinished(() => rm(workDir, { recursive: true }));
+  const { encryption, video_tracks, audio_tracks, source } = results;
+  if (!encryption || !video_tracks || !audio_tracks || !source) throw new Error('the results are without a stream');
+  const checked = await checkEncryptedStream({
+    baseUrl,
+    hash,
+    token: signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 600 }, secrets.keyToken),
+    results: { encryption, video_tracks, audio_tracks, source },
+    tools: { ffmpeg: findProgram('ffmpeg', process.env), packager: findProgram('packager', process.env) },
+    workDir,
+    signal: AbortSignal.timeout(90_000),
+  });
+  return checked.length;
+}

@@ -1,0 +1,72 @@
+import type { TestProject } from 'vitest/node';
+import { startHostServers, type HostServers } from './host-servers.ts';
+import { preparePortForward } from './port-forward.ts';
+import {
+  installRelease,
+  keepLogs,
+  makeNamespace,
+  makeSecrets,
+  refuseOthers,
+  release,
+  releaseValues,
+  removeRelease,
+  type Secrets,
+} from './release.ts';
+
+// Installs the chart once for a run; the test files share the release.
+
+export interface E2eContext {
+  /** `http://127.0.0.1:PORT` of the job API. */
+  readonly apiUrl: string;
+  /** The same of delivery: `BASE_URL`. */
+  readonly deliveryUrl: string;
+  /** This machine as pods reach it. */
+  readonly hostAddress: string;
+  readonly secrets: Secrets;
+  readonly servers: Omit<HostServers, 'stop'>;
+  /** What the release was installed with. */
+  readonly values: ReturnType<typeof releaseValues>;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    e2e: E2eContext;
+  }
+}
+
+/** Called by vitest before the first test file; what it returns is called after the last. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const hostAddress = variable('E2E_HOST_ADDRESS');
+  const image = { registry: process.env['E2E_IMAGE_REGISTRY'] || 'docker.io/library', tag: variable('E2E_IMAGE_TAG') };
+  await refuseOthers();
+  await removeRelease();
+  const { stop, ...servers } = await startHostServers(hostAddress);
+  const forwards = await Promise.all(
+    ['api', 'delivery'].map((component) => preparePortForward(release.namespace, `${release.name}-${component}`)),
+  );
+  const tearDown = async () => {
+    await keepLogs();
+    await removeRelease();
+    await Promise.all(forwards.map((forward) => forward.stop()));
+    await stop();
+  };
+  try {
+    const secrets = makeSecrets();
+    const [apiUrl = '', deliveryUrl = ''] = forwards.map(({ url }) => url);
+    const values = releaseValues({ servers: { ...servers, stop }, secrets, hostAddress, baseUrl: deliveryUrl, image });
+    await makeNamespace();
+    process.stdout.write(await installRelease(values));
+    for (const forward of forwards) forward.start();
+    project.provide('e2e', { apiUrl, deliveryUrl, hostAddress, secrets, servers, values });
+  } catch (error) {
+    await tearDown();
+    throw error;
+  }
+  return tearDown;
+}
+
+function variable(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: scripts/e2e sets it`);
+  return value;
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { Redis } from 'ioredis';
+import { createDatabase } from '../../support/databases.ts';
+import { startPostgres, startRedis, startS3 } from '../../support/servers.ts';
+
+// Postgres, Redis and an S3 server on this machine, where pods reach them under the host's address: no image of them
+// has to be pulled, and a test can look into each (docs/decisions/0030).
+
+export const buckets = { source: 'reelwright-source', media: 'reelwright-media' } as const;
+
+export interface Address {
+  /** As pods reach it. */
+  readonly inCluster: string;
+  /** As this machine does. */
+  readonly onHost: string;
+}
+
+export interface HostServers {
+  readonly postgres: Address;
+  readonly redis: Address;
+  readonly s3: Address & { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly stop: () => Promise<void>;
+}
+
+/** Starts the three servers, and before each a door on `hostAddress`. */
+export async function startHostServers(hostAddress: string): Promise<HostServers> {
+  const [postgres, redis, s3] = [await startPostgres(), await startRedis(), await startS3()];
+  const database = await createDatabase(postgres.url, 'template0');
+  const redisPassword = await setRedisPassword(redis.url);
+  await makeBuckets(s3);
+  const doors = await Promise.all(
+    [postgres.url, redis.url, s3.endpoint].map((url) => openDoor(Number(new URL(url).port), hostAddress)),
+  );
+  const [postgresDoor, redisDoor, s3Door] = doors as [Door, Door, Door];
+  const at = (url: string, { port }: Door): string => {
+    const address = new URL(url);
+    address.hostname = hostAddress;
+    address.port = String(port);
+    return address.href.replace(/\/$/, '');
+  };
+  const redisUrl = redis.url.replace('redis://', `redis://:${redisPassword}@`);
+  const { accessKeyId, secretAccessKey } = s3;
+  return {
+    postgres: { inCluster: at(database.url, postgresDoor), onHost: database.url },
+    redis: { inCluster: at(redisUrl, redisDoor), onHost: redisUrl },
+    s3: { inCluster: at(s3.endpoint, s3Door), onHost: s3.endpoint, accessKeyId, secretAccessKey },
+    stop: async () => {
+      await Promise.all(doors.map((door) => door.close()));
+      await Promise.all([postgres.stop(), redis.stop(), s3.stop()]);
+    },
+  };
+}
+
+/** The address to listen on so that `hostAddress` is answered: itself, unless a machine between here and there has it. */
+export function listenAddress(hostAddress: string): string {
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? []);
+  return own.includes(hostAddress) ? hostAddress : '0.0.0.0';
+}
+
+async function setRedisPassword(url: string): Promise<string> {
+  const password = randomBytes(16).toString('hex');
+  const redis = new Redis(url);
+  await redis.config('SET', 'requirepass', password);
+  redis.disconnect();
+  return password;
+}
+
+async function makeBuckets(s3: Awaited<ReturnType<typeof startS3>>): Promise<void> {
+  const { endpoint, accessKeyId, secretAccessKey } = s3;
+  const credentials = { accessKeyId, secretAccessKey };
+  const client = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials });
+  for (const Bucket of Object.values(buckets)) await client.send(new CreateBucketCommand({ Bucket }));
+  client.destroy();
+}
+
+interface Door {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** What connects to it is connected to a port of the loopback address. */
+async function openDoor(port: number, hostAddress: string): Promise<Door> {
+  const sockets = new Set<Socket>();
+  const door = createServer((outside) => {
+    const inside = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [outside, inside],
+      [inside, outside],
+    ] as const) {
+      sockets.add(from);
+      from.setNoDelay(true);
+      from.pipe(to);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  door.listen(0, listenAddress(hostAddress));
+  await once(door, 'listening');
+  return {
+    port: (door.address() as AddressInfo).port,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => door.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,209 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inject } from 'vitest';
+import type { JobResults, JobType } from '#domain/job-types/index.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { isFinal } from '#domain/jobs/status.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { JobAnswer } from '../../../demo/jobs.ts';
+import { buckets, listenAddress } from './host-servers.ts';
+import { kubectl, kubectlJson } from './kubectl.ts';
+import type { EventObject, List, MediaJobObject, PodObject } from './objects.ts';
+import { release } from './release.ts';
+
+// The release as its callers and its operators see it.
+
+/** Of `GET /api/jobs/{id}`, as far as the tests read it. */
+export type JobShown = JobAnswer & { readonly attempt: number; readonly callback_status: Job['callbackStatus'] };
+
+interface Submission {
+  readonly type: JobType;
+  readonly source: string;
+  readonly hash?: string;
+  readonly options?: object;
+  readonly callback_url?: string;
+}
+
+let turn = 0;
+
+async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  const { apiUrl, secrets } = inject('e2e');
+  turn += 1;
+  const apiKey = secrets.apiKeys[turn % secrets.apiKeys.length] ?? '';
+  const headers = { 'content-type': 'application/json', 'x-api-key': apiKey };
+  // The forwarded port is without a pod for a moment when its pod goes.
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await fetch(`${apiUrl}${path}`, { ...init, headers, signal: AbortSignal.timeout(20_000) });
+    } catch (error) {
+      if (attempt === 30) throw error;
+      await sleep(500);
+    }
+  }
+}
+
+/** A hash that no other job has. */
+export function newHash(): string {
+  return `e2e-${randomBytes(6).toString('hex')}`;
+}
+
+/** `POST /api/jobs`; its answer. An answer that was lost is asked for again, and the same job answers. */
+export async function post(submission: Submission): Promise<{ status: number; body: Record<string, unknown> }> {
+  const body = JSON.stringify({ hash: newHash(), ...submission });
+  const response = await ask('/api/jobs', { method: 'POST', body });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+/** Submits a job; its id. */
+export async function submit(submission: Submission): Promise<string> {
+  const { status, body } = await post(submission);
+  if (typeof body['job_id'] !== 'string') throw new Error(`answered ${status}: ${JSON.stringify(body)}`);
+  return body['job_id'];
+}
+
+export async function getJob(id: string): Promise<JobShown> {
+  const response = await ask(`/api/jobs/${id}`);
+  if (response.status !== 200) throw new Error(`job ${id} is answered ${response.status}: ${await response.text()}`);
+  return (await response.json()) as JobShown;
+}
+
+export async function cancel(id: string): Promise<number> {
+  return (await ask(`/api/jobs/${id}/cancel`, { method: 'POST', body: '{}' })).status;
+}
+
+/** Looks at a job until it is over, whichever way. */
+export function ended(id: string, timeoutMs = 150_000): Promise<JobShown> {
+  return eventually(
+    () => getJob(id),
+    ({ status }) => isFinal(status),
+    timeoutMs,
+  );
+}
+
+/** Looks at a job until it has completed. @throws Error when it has not */
+export async function completed<T extends JobType>(id: string, timeoutMs?: number) {
+  const job = await ended(id, timeoutMs);
+  if (job.status !== 'completed' || job.results === null)
+    throw new Error(`it is not completed: ${JSON.stringify(job)}`);
+  return job as unknown as JobShown & { readonly results: JobResults<T> };
+}
+
+/** Asks until the answer is as wanted. @throws Error with the last answer */
+export async function eventually<T>(
+  look: () => Promise<T>,
+  isIt: (value: T) => boolean,
+  timeoutMs = 60_000,
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await look();
+    if (isIt(value)) return value;
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${JSON.stringify(value).slice(0, 4000)}`);
+    await sleep(300);
+  }
+}
+
+export function mediaJob(name: string): Promise<MediaJobObject> {
+  return kubectlJson('-n', release.runners, 'get', 'mediajob', name);
+}
+
+/** The runner pods of a job, or all. */
+export async function runnerPods(jobId?: string): Promise<readonly PodObject[]> {
+  const selector = jobId === undefined ? 'reelwright.dev/job-id' : `reelwright.dev/job-id=${jobId}`;
+  return (await kubectlJson<List<PodObject>>('-n', release.runners, 'get', 'pods', '-l', selector)).items;
+}
+
+/** The name of the container that runs in a pod now. */
+export function runningStep({ status }: PodObject): string | undefined {
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  return all.find(({ state }) => state?.running !== undefined)?.name;
+}
+
+/** A pod of the job that runs `step`. */
+export async function podAtStep(jobId: string, step: string, timeoutMs = 60_000): Promise<PodObject> {
+  const isAt = (pod: PodObject) => runningStep(pod) === step && pod.metadata.deletionTimestamp === undefined;
+  const pods = await eventually(
+    () => runnerPods(jobId),
+    (seen) => seen.some(isAt),
+    timeoutMs,
+  );
+  const pod = pods.find(isAt);
+  if (pod === undefined) throw new Error('it was there a moment ago');
+  return pod;
+}
+
+/** Events of the runners' namespace about an object. */
+export async function eventsOf(kind: string, name: string): Promise<readonly EventObject[]> {
+  const { items } = await kubectlJson<List<EventObject>>('-n', release.runners, 'get', 'events');
+  return items.filter(({ involvedObject }) => involvedObject?.kind === kind && involvedObject.name === name);
+}
+
+/** Puts a file into the source bucket. */
+export async function putSource(key: string, path: string): Promise<void> {
+  const store = openBucket('source');
+  await store.put(key, await readFile(path), { contentType: 'application/octet-stream' });
+  await store.close();
+}
+
+export function openBucket(which: keyof typeof buckets): ObjectStore {
+  const { s3 } = inject('e2e').servers;
+  const { accessKeyId, secretAccessKey } = s3;
+  return openObjectStore({
+    bucket: buckets[which],
+    s3: {
+      endpoint: s3.onHost,
+      region: 'us-east-1',
+      keys: { accessKeyId, secretAccessKey },
+      forcePathStyle: true,
+      checksums: 'when_supported',
+      timeoutMs: 30_000,
+      chainVariables: {},
+    },
+  });
+}
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** A receiver of webhooks on this machine, which pods reach. */
+export async function startReceiver() {
+  const { hostAddress } = inject('e2e');
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body: Buffer.concat(chunks) });
+      response.writeHead(204).end();
+    });
+  });
+  server.listen(0, listenAddress(hostAddress));
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${hostAddress}:${port}/hook`,
+    received,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Section 5, "Webhook signature". */
+export function signatureOf(body: Buffer): string {
+  return `sha256=${createHmac('sha256', inject('e2e').secrets.webhook).update(body).digest('hex')}`;
+}
+
+/** `kubectl` in the runners' namespace. */
+export function inRunners(...args: string[]): Promise<string> {
+  return kubectl('-n', release.runners, ...args);
+}
