@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// nginx as an origin and as a peer: one worker each, as our process has one thread for its requests.
+
+export interface Nginx {
+  readonly url: string;
+  /** Of the worker, which does the work. */
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** What every configuration begins with. A log of requests, and `open_file_cache`, would only cost or help nginx. */
+function configuration(port: number, dir: string, body: string): string {
+  return `
+daemon off;
+worker_processes 1;
+pid ${dir}/nginx.pid;
+error_log ${dir}/error.log warn;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000;
+  client_body_temp_path ${dir}/body;
+  proxy_temp_path ${dir}/proxy;
+  fastcgi_temp_path ${dir}/fastcgi;
+  uwsgi_temp_path ${dir}/uwsgi;
+  scgi_temp_path ${dir}/scgi;
+  ${body.replaceAll('LISTEN', `listen 127.0.0.1:${port} reuseport`)}
+}
+`;
+}
+
+/** Files of a folder, by their paths: an origin that asks for no signature and costs as little as one can. */
+export function startOrigin(program: string, root: string): Promise<Nginx> {
+  return start(program, () => `server { LISTEN; root ${root}; types {} default_type application/octet-stream; }`);
+}
+
+interface ProxyOptions {
+  readonly origin: string;
+  /** Addresses below `/stream/` lead here in the origin. */
+  readonly path: string;
+  /** Bytes of a cache on disk (a memory file system where there is one); without it, none. */
+  readonly cacheBytesMax?: number;
+}
+
+/** The tuned proxy: kept-alive connections to the origin, buffers that hold a quarter of a segment, no file between. */
+export function startProxy(program: string, { origin, path, cacheBytesMax }: ProxyOptions): Promise<Nginx> {
+  return start(program, (dir) => {
+    const cachePath = `proxy_cache_path ${dir}/cache levels=1:2 keys_zone=c:16m max_size=${cacheBytesMax ?? 0};`;
+    return `
+  ${cacheBytesMax === undefined ? '' : cachePath}
+  upstream origin { server ${new URL(origin).host}; keepalive 256; keepalive_requests 1000000; }
+  server {
+    LISTEN;
+    location /stream/ {
+      proxy_pass http://origin${path};
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffer_size 64k;
+      proxy_buffers 16 256k;
+      proxy_busy_buffers_size 2m;
+      ${cacheBytesMax === undefined ? 'proxy_max_temp_file_size 0;' : 'proxy_cache c; proxy_cache_valid 200 1h; proxy_cache_lock on;'}
+    }
+  }`;
+  });
+}
+
+async function start(program: string, body: (dir: string) => string): Promise<Nginx> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-nginx-'));
+  // As root, the worker runs as a user of its own.
+  await chmod(dir, 0o755);
+  await mkdir(join(dir, 'logs'));
+  const port = await freePort();
+  const file = join(dir, 'nginx.conf');
+  await writeFile(file, configuration(port, dir, body(dir)));
+  const child = spawn(program, ['-p', dir, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const ended = once(child, 'close');
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+    await ended;
+    await rm(dir, { recursive: true, force: true });
+  };
+  for (let tries = 0; !(await listens(port)); tries++) {
+    if (child.exitCode !== null || tries > 200) {
+      await stop();
+      throw new Error(`nginx did not start: ${output.slice(-1000)}`);
+    }
+    await sleep(50);
+  }
+  return { url: `http://127.0.0.1:${port}`, pid: await workerOf(child.pid ?? 0), stop };
+}
+
+async function workerOf(pid: number): Promise<number> {
+  const [worker = ''] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
+  return Number(worker);
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
