@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Piece } from './blocks.ts';
 
 /** What is known of an object without reading it. */
 export interface ObjectInfo {
@@ -33,6 +34,27 @@ export interface PutOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Takes an object's bytes as they come. After `onEnd` or `onFailure` nothing more is called. */
+export interface PieceReceiver {
+  /** The piece is the receiver's to release. */
+  onPiece(piece: Piece): void;
+  /** All bytes have come. */
+  onEnd(): void;
+  /** Whatever came before is no whole object. */
+  onFailure(error: unknown): void;
+}
+
+/** An object on its way. Nothing comes before `start`; until it has ended it must be destroyed or read to its end. */
+export interface Download {
+  readonly info: ObjectInfo;
+  start(receiver: PieceReceiver): void;
+  /** At most what was already on its way still comes. */
+  pause(): void;
+  resume(): void;
+  /** Nothing is told after this. */
+  destroy(): void;
+}
+
 /**
  * Objects under keys: a bucket of an S3 server, or a folder. Both pass the same suite.
  *
@@ -43,6 +65,11 @@ export interface ObjectStore {
   /** Null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   get(key: string, options?: GetOptions): Promise<StoredObject | null>;
+  /**
+   * The whole object in pieces of memory that is used again: the fastest way, for delivery. A store that has no such way
+   * leaves it out (`openDownload` then reads what `get` gives).
+   */
+  download?(key: string, signal?: AbortSignal): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;
   /** Objects whose key begins with `prefix`, in the order of their keys. */

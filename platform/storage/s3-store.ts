@@ -1,22 +1,18 @@
 import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
-  GetObjectCommand,
-  type GetObjectCommandOutput,
   HeadBucketCommand,
-  HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
-  S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
-import { CheckedBody } from './checked-body.ts';
 import { chunksOf, toStorageError } from './errors.ts';
 import { checkKey } from './keys.ts';
-import type { ByteRange, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
+import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
+import { S3Reads } from './s3-reads.ts';
 import type { S3Settings } from './settings.ts';
 
 /** Opens a bucket of an S3 server; nothing is connected before the first use. */
@@ -35,6 +31,7 @@ const connectTimeoutMs = 5000;
 class S3Store implements ObjectStore {
   readonly #bucket: string;
   readonly #client: S3Client;
+  readonly #reads: S3Reads;
   readonly #timeoutMs: number;
 
   constructor(bucket: string, settings: S3Settings) {
@@ -56,37 +53,27 @@ class S3Store implements ObjectStore {
       ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
       ...(settings.keys === undefined ? {} : { credentials: { ...settings.keys } }),
     });
+    this.#reads = new S3Reads(bucket, settings, this.#client);
   }
 
   async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
-    return this.#guard(signal, async (abortSignal) => {
+    return this.#guard(signal, (abortSignal) => {
       checkKey(key);
-      const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
-      const found = await orNull(this.#client.send(command, { abortSignal }));
-      return found === null ? null : infoOf(key, { ...found, Size: found.ContentLength });
+      return this.#reads.head(key, abortSignal);
     });
   }
 
-  async get(key: string, { range, ifMatch, signal }: GetOptions = {}): Promise<StoredObject | null> {
-    return this.#guard(signal, async (abortSignal) => {
+  async get(key: string, options: GetOptions = {}): Promise<StoredObject | null> {
+    return this.#guard(options.signal, (abortSignal) => {
       checkKey(key);
-      const command = new GetObjectCommand({
-        Bucket: this.#bucket,
-        Key: key,
-        IfMatch: ifMatch,
-        Range: range === undefined ? undefined : rangeHeader(range),
-      });
-      const found = await orNull(this.#client.send(command, { abortSignal }));
-      if (found === null) return null;
-      const body = found.Body as Readable;
-      try {
-        const sizeBytes = Number(found.ContentLength);
-        const info = infoOf(key, { ...found, Size: wholeSizeOf(found, range) });
-        return { info, body: new CheckedBody(body, { sizeBytes, timeoutMs: this.#timeoutMs, signal }) };
-      } catch (error) {
-        body.destroy();
-        throw error;
-      }
+      return this.#reads.get(key, { ...options, signal: abortSignal, caller: options.signal });
+    });
+  }
+
+  async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+    return this.#guard(signal, (abortSignal) => {
+      checkKey(key);
+      return this.#reads.download(key, abortSignal, signal);
     });
   }
 
@@ -159,9 +146,9 @@ class S3Store implements ObjectStore {
     );
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
+    await this.#reads.close();
     this.#client.destroy();
-    return Promise.resolve();
   }
 
   /** Runs one request, its repetitions included, within the timeout. */
@@ -208,18 +195,6 @@ async function untilAborted(work: Promise<unknown>, signal: AbortSignal | undefi
   }
 }
 
-/** Null when the object is not there; a bucket that is not there is an error. */
-async function orNull<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!(error instanceof S3ServiceException)) throw error;
-    if (error.$metadata.httpStatusCode === 412) throw new KnownProblem('source_changed', undefined, { cause: error });
-    if (error.$metadata.httpStatusCode === 404 && error.name !== 'NoSuchBucket') return null;
-    throw error;
-  }
-}
-
 interface Described {
   readonly Size?: number | undefined;
   readonly ETag?: string | undefined;
@@ -231,20 +206,6 @@ function infoOf(key: string, { Size: sizeBytes, ETag: etag, LastModified: lastMo
     throw new KnownProblem('storage_error', 'Object storage did not describe the object.');
   }
   return { key, sizeBytes, etag, lastModified };
-}
-
-function rangeHeader({ start, end }: ByteRange): string {
-  const isRange = Number.isSafeInteger(start) && start >= 0 && (end === undefined || end >= start);
-  if (!isRange) throw new KnownProblem('storage_error', 'The range lies outside the object.');
-  return `bytes=${start}-${end ?? ''}`;
-}
-
-/** The whole object's size; an answer that is not the range that was asked for is refused. */
-function wholeSizeOf(found: GetObjectCommandOutput, range: ByteRange | undefined): number | undefined {
-  if (range === undefined) return found.ContentLength;
-  const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(found.ContentRange ?? '') ?? [];
-  if (Number(start) !== range.start) throw new KnownProblem('storage_error', 'Object storage answered another range.');
-  return Number(total);
 }
 
 function decodeKey(key: string): string {

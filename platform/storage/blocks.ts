@@ -1,0 +1,79 @@
+/** What is read from a socket at once; larger pieces leave the processor's cache before they are sent on. */
+const blockBytes = 128 * 1024;
+/** Blocks that wait to be used again: 16 MiB. The rest goes back to the system. */
+const spareBlocksMax = 128;
+
+/**
+ * Bytes in memory that is used again once nobody holds it. Who is handed a piece holds it once; each `retain` needs
+ * another `release`, and after the last one its bytes are no longer its own.
+ */
+export interface Piece {
+  readonly bytes: Buffer;
+  /** The block that it lies in, which several pieces may share: what it keeps from being used again. */
+  readonly block: { readonly sizeBytes: number };
+  retain(): void;
+  release(): void;
+}
+
+/** Large pieces of memory, the one given back last first: that one is still in the processor's cache. */
+export class BlockPool {
+  readonly #spare: Buffer[] = [];
+
+  take(): Block {
+    return new Block(this.#spare.pop() ?? Buffer.allocUnsafeSlow(blockBytes), (memory) => {
+      if (this.#spare.length < spareBlocksMax) this.#spare.push(memory);
+    });
+  }
+}
+
+/** Memory that is filled from its beginning and handed on in pieces. Its filler holds it once. */
+export class Block {
+  readonly #memory: Buffer;
+  readonly #giveBack: (memory: Buffer) => void;
+  #holders = 1;
+  #filledBytes = 0;
+  #handedBytes = 0;
+
+  constructor(memory: Buffer, giveBack: (memory: Buffer) => void) {
+    this.#memory = memory;
+    this.#giveBack = giveBack;
+  }
+
+  get sizeBytes(): number {
+    return this.#memory.length;
+  }
+
+  get isFull(): boolean {
+    return this.#filledBytes === this.#memory.length;
+  }
+
+  /** What is still to be filled. */
+  get room(): Buffer {
+    return this.#memory.subarray(this.#filledBytes);
+  }
+
+  /** Told by who wrote `count` bytes at the beginning of `room`. */
+  fill(count: number): void {
+    this.#filledBytes += count;
+  }
+
+  /** What was filled since the last piece; null when that is nothing. */
+  handOn(): Piece | null {
+    if (this.#filledBytes === this.#handedBytes) return null;
+    const bytes = this.#memory.subarray(this.#handedBytes, this.#filledBytes);
+    this.#handedBytes = this.#filledBytes;
+    this.#holders += 1;
+    return { bytes, block: this, retain: () => void (this.#holders += 1), release: () => this.release() };
+  }
+
+  release(): void {
+    this.#holders -= 1;
+    if (this.#holders === 0) this.#giveBack(this.#memory);
+    if (this.#holders < 0) throw new Error('a block was released more often than it was held');
+  }
+}
+
+/** A piece of memory that is nobody else's and is never used again. */
+export function ownPiece(bytes: Buffer): Piece {
+  return { bytes, block: { sizeBytes: bytes.length }, retain: () => {}, release: () => {} };
+}
