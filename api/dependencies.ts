@@ -35,6 +35,7 @@ export interface DeliveryDependencies {
     | 'trustedProxies'
     | 'apiRateLimitPerMinute'
     | 'keyRateLimitPerMinute'
+    | 'deliveryCacheBytesMax'
     | 'webhook'
   >;
   readonly contentKeys: ContentKeyStore;

@@ -1,22 +1,21 @@
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { streamContentType } from '#domain/media/content-types.ts';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
-import type { ObjectInfo } from '#platform/storage/object-store.ts';
+import type { ByteRange, ObjectInfo } from '#platform/storage/object-store.ts';
 import { acceptsGzip, matchesEtag, readRange } from '../http-headers.ts';
-import type { MediaReader } from '../media-reader.ts';
+import type { MediaReader, Playlist } from '../media-reader.ts';
 import type { RouteDoc } from '../openapi/route-doc.ts';
+import { sendRead } from '../send-read.ts';
+import type { SharedRead } from '../shared-read.ts';
 
 // `GET /stream/{hash}/*` (section 4): objects of the media bucket, as players and CDNs want them.
 
 const prefix = '/stream/';
 const immutable = 'public, max-age=31536000, immutable';
-const playlistBytesMax = 4 * 1024 * 1024;
-const compress = promisify(gzip);
 
 const corsHeaders = {
   'access-control-allow-origin': '*',
@@ -84,15 +83,11 @@ async function findTarget(request: FastifyRequest, media: MediaReader): Promise<
   const contentType = streamContentType(path.path);
   if (contentType === null) throw new KnownProblem('not_found');
   if (!isAlias(path.path)) return { key: `${videoRoot(path.hash)}/${path.path}`, contentType };
-  const key = videoKey(path.hash, await currentRevision(path.hash, { media, signal: request.signal }), path.path);
-  return { key, contentType };
+  return { key: videoKey(path.hash, await currentRevision(path.hash, media), path.path), contentType };
 }
 
-async function currentRevision(
-  hash: string,
-  { media, signal }: { media: MediaReader; signal: AbortSignal },
-): Promise<string> {
-  const master = await media.readWhole(masterKey(hash), { sizeBytesMax: playlistBytesMax, signal });
+async function currentRevision(hash: string, media: MediaReader): Promise<string> {
+  const master = await media.playlist(masterKey(hash));
   const rev = master === null ? null : revisionOfMaster(master.bytes.toString('utf8'));
   if (rev === null) throw new KnownProblem('not_found');
   return rev;
@@ -110,15 +105,26 @@ async function answerPlaylist(
   { media, target }: Asked,
 ): Promise<unknown> {
   reply.header('vary', 'Accept-Encoding');
-  const isGzip = acceptsGzip(request.headers['accept-encoding']) && request.headers.range === undefined;
-  if (!isGzip) return answerObject(request, reply, { media, target });
-  const found = await media.readWhole(target.key, { sizeBytesMax: playlistBytesMax, signal: request.signal });
-  if (found === null) return answerObject(request, reply, { media, target });
+  const playlist = await media.playlist(target.key);
+  if (playlist === null) return answerObject(request, reply, { media, target });
+  const { range, 'accept-encoding': acceptEncoding } = request.headers;
+  if (acceptsGzip(acceptEncoding) && range === undefined) return answerGzipped(request, reply, { playlist, target });
+  const wanted = answerBodyless(request, reply, { target, info: playlist.info });
+  if (wanted === 'answered') return reply;
+  describePart(reply, { target, info: playlist.info, wanted });
+  return reply.send(wanted === null ? playlist.bytes : playlist.bytes.subarray(wanted.start, wanted.end + 1));
+}
+
+async function answerGzipped(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { playlist, target }: { readonly playlist: Playlist; readonly target: Target },
+): Promise<unknown> {
   // The compressed form is another representation, so it has another strong ETag (RFC 9110, section 8.8.3.3).
-  const etag = found.info.etag.replace(/"$/, '-gzip"');
+  const etag = playlist.info.etag.replace(/"$/, '-gzip"');
   describe(reply, target, etag);
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  const bytes = await compress(found.bytes);
+  const bytes = await playlist.gzipped();
   reply.header('content-encoding', 'gzip').header('content-length', bytes.length);
   return request.method === 'HEAD' ? reply.send() : reply.send(bytes);
 }
@@ -126,34 +132,88 @@ async function answerPlaylist(
 async function answerObject(request: FastifyRequest, reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
   const { range, 'if-none-match': ifNoneMatch } = request.headers;
   const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
-  if (!needsHead) return sendWhole(request, reply, { media, target });
+  if (!needsHead) return sendWhole(reply, { media, target });
   const info = await media.head(target.key, request.signal);
   if (info === null) throw new KnownProblem('not_found');
-  if (matchesEtag(ifNoneMatch, info.etag)) return describe(reply, target, info.etag).code(304).send();
-  if (request.method === 'HEAD')
-    return describe(reply, target, info.etag).header('content-length', info.sizeBytes).send();
-  const isRangeWanted = range !== undefined && isRangeValid(request.headers['if-range'], info);
-  const wanted = isRangeWanted ? readRange(range, info.sizeBytes) : null;
-  if (wanted === null) return sendWhole(request, reply, { media, target });
-  if (wanted === 'unsatisfiable')
-    return reply
-      .code(416)
-      .headers({ 'content-range': `bytes */${info.sizeBytes}`, 'cache-control': 'no-store' })
-      .send();
+  const wanted = answerBodyless(request, reply, { target, info });
+  if (wanted === 'answered') return reply;
+  if (wanted === null) return sendWhole(reply, { media, target });
+  const read = media.kept(target.key);
+  if (read?.info.etag === info.etag) {
+    describePart(reply, { target, info, wanted });
+    return sendShared(reply, { media, read, start: wanted.start, end: wanted.end + 1 });
+  }
   const found = await openSame(target.key, { media, info, range: wanted, signal: request.signal });
-  if (found === null) return sendWhole(request, reply, { media, target });
-  describe(reply, target, info.etag)
-    .code(206)
-    .header('content-range', `bytes ${wanted.start}-${wanted.end}/${info.sizeBytes}`)
-    .header('content-length', wanted.end - wanted.start + 1);
-  return reply.send(found.body);
+  if (found === null) return sendWhole(reply, { media, target });
+  return describePart(reply, { target, info, wanted }).send(found.body);
 }
 
-async function sendWhole(request: FastifyRequest, reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
-  const found = await media.open(target.key, { signal: request.signal });
-  if (found === null) throw new KnownProblem('not_found');
-  describe(reply, target, found.info.etag).header('content-length', found.info.sizeBytes);
-  return reply.send(found.body);
+async function sendWhole(reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+  const read = await media.open(target.key);
+  if (read === null) throw new KnownProblem('not_found');
+  describePart(reply, { target, info: read.info, wanted: null });
+  return sendShared(reply, { media, read, start: 0, end: read.info.sizeBytes });
+}
+
+/**
+ * Answers what needs no body: HEAD, a matching `If-None-Match`, a range that cannot be met (RFC 9110, sections 13, 14).
+ * Else what is wanted of the body: a range, or null for the whole.
+ */
+function answerBodyless(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { target, info }: { readonly target: Target; readonly info: ObjectInfo },
+): 'answered' | Required<ByteRange> | null {
+  const { range, 'if-none-match': ifNoneMatch, 'if-range': ifRange } = request.headers;
+  const { sizeBytes, etag } = info;
+  const isMatch = matchesEtag(ifNoneMatch, etag);
+  const wanted = isRangeValid(ifRange, info) ? readRange(range, sizeBytes) : null;
+  if (isMatch) describe(reply, target, etag).code(304).send();
+  else if (request.method === 'HEAD') describe(reply, target, etag).header('content-length', sizeBytes).send();
+  else if (wanted === 'unsatisfiable')
+    reply
+      .code(416)
+      .headers({ 'content-range': `bytes */${sizeBytes}`, 'cache-control': 'no-store' })
+      .send();
+  else return wanted;
+  return 'answered';
+}
+
+interface Part {
+  readonly target: Target;
+  readonly info: ObjectInfo;
+  /** Null: the whole. */
+  readonly wanted: Required<ByteRange> | null;
+}
+
+function describePart(reply: FastifyReply, { target, info, wanted }: Part): FastifyReply {
+  describe(reply, target, info.etag);
+  if (wanted === null) return reply.header('content-length', info.sizeBytes);
+  const { start, end } = wanted;
+  return reply
+    .code(206)
+    .header('content-range', `bytes ${start}-${end}/${info.sizeBytes}`)
+    .header('content-length', end - start + 1);
+}
+
+interface SharedPart {
+  readonly media: MediaReader;
+  readonly read: SharedRead;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Sends off memory, past the framework's streams: from here on the answer is this socket's alone. */
+function sendShared(reply: FastifyReply, { media, read, start, end }: SharedPart): FastifyReply {
+  const { key, etag, sizeBytes } = read.info;
+  reply.hijack();
+  reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
+  const readRest = async (from: number) => {
+    const range = { start: from, end: Math.min(end, sizeBytes) - 1 };
+    return (await media.openRange(key, { range, ifMatch: etag }))?.body ?? null;
+  };
+  sendRead(reply.raw, read, { start, end, readRest });
+  return reply;
 }
 
 /** The range of the very object that was looked at; null when it has become another one in between. */
@@ -162,7 +222,7 @@ async function openSame(
   o: { media: MediaReader; info: ObjectInfo; range: { start: number; end: number }; signal: AbortSignal },
 ) {
   try {
-    return await o.media.open(key, { range: o.range, ifMatch: o.info.etag, signal: o.signal });
+    return await o.media.openRange(key, { range: o.range, ifMatch: o.info.etag, signal: o.signal });
   } catch (error) {
     if (isJobProblem(error) && error.code === 'source_changed') return null;
     throw error;

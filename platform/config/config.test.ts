@@ -88,6 +88,7 @@ describe('a whole configuration', () => {
       logLevel: 'info',
       apiRateLimitPerMinute: 30,
       keyRateLimitPerMinute: 120,
+      deliveryCacheBytesMax: 256 * 1024 ** 2,
       jobAttempts: 3,
       jobDeadlineMs: 21_600_000,
       leaseMs: 15_000,

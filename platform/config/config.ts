@@ -58,6 +58,8 @@ export interface Config {
   readonly logLevel: LogLevel;
   readonly apiRateLimitPerMinute: number;
   readonly keyRateLimitPerMinute: number;
+  /** Of what delivery keeps in memory, apart from image variants. */
+  readonly deliveryCacheBytesMax: number;
   readonly jobAttempts: number;
   readonly jobDeadlineMs: number;
   readonly leaseMs: number;
@@ -199,6 +201,7 @@ function serverConfig(values: ReturnType<typeof serverSettings.parse>) {
     trustedProxies: values.TRUSTED_PROXIES ?? [],
     apiRateLimitPerMinute: values.API_RATE_LIMIT_PER_MINUTE,
     keyRateLimitPerMinute: values.KEY_RATE_LIMIT_PER_MINUTE,
+    deliveryCacheBytesMax: values.DELIVERY_CACHE_SIZE,
   };
 }
 

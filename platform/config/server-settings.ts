@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { setting } from '../settings/settings.ts';
-import { cidrsValue, integerValue, readBy } from '../settings/values.ts';
+import { cidrsValue, integerValue, readBy, sizeValue } from '../settings/values.ts';
 
 export const surfaces = ['api', 'delivery'] as const;
 export type Surface = (typeof surfaces)[number];
@@ -45,5 +45,8 @@ export const serverSettings = z.object({
   }),
   KEY_RATE_LIMIT_PER_MINUTE: setting(ratePerMinute.prefault('120'), {
     meaning: 'Requests a minute to `/api/key` for each token or address.',
+  }),
+  DELIVERY_CACHE_SIZE: setting(sizeValue.prefault('256MiB'), {
+    meaning: 'Memory for playlists and segments that were asked for lately; `0` keeps none.',
   }),
 });

@@ -135,6 +135,7 @@ function defaultConfig(): ApiDependencies['config'] {
     trustedProxies: [],
     apiRateLimitPerMinute: 10_000,
     keyRateLimitPerMinute: 10_000,
+    deliveryCacheBytesMax: 64 * 1024 * 1024,
     webhook: { allowedCidrs: [], backoffMs: [0] },
   };
 }

@@ -71,7 +71,9 @@ describe('"Proxies objects from the media bucket"', () => {
       [newer, 'new'],
     ]) {
       await api.putMedia(masterKey('moving'), `#EXTM3U\n${current}/video/r1_h264/playlist.m3u8\n`);
-      expect((await api.raw('/stream/moving/video/r1_h264/init.mp4')).text).toBe(body);
+      // A top master is answered from memory for a second.
+      const isFollowed = async () => expect((await api.raw('/stream/moving/video/r1_h264/init.mp4')).text).toBe(body);
+      await vi.waitFor(isFollowed, { timeout: 5000, interval: 100 });
     }
     expect((await api.raw(`/stream/moving/${rev}/video/r1_h264/init.mp4`)).text).toBe('old');
   });
@@ -228,7 +230,7 @@ describe('clients that go away', () => {
         return found;
       },
     };
-    const other = await startApi({}, { media: watched });
+    const other = await startApi({ deliveryCacheBytesMax: 0 }, { media: watched });
     try {
       const path = `/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`;
       for (let i = 0; i < 5; i++) {

@@ -1,0 +1,90 @@
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Piece } from '#platform/storage/blocks.ts';
+import type { ReadCursor, SharedRead } from './shared-read.ts';
+
+/** Handed to the socket at once: what a client that does not read holds in memory. */
+const batchBytesMax = 512 * 1024;
+
+interface Sending {
+  /** The first byte, and the one after the last. */
+  readonly start: number;
+  readonly end: number;
+  /** Reads from `start` on from the bucket, when the memory of the reading has gone to others meanwhile. */
+  readonly readRest: (start: number) => Promise<Readable | null>;
+}
+
+/**
+ * Sends a reading as the answer's body; the head must have been written. The answer is destroyed, and never ended as if
+ * it were whole, when the reading fails.
+ */
+export function sendRead(response: ServerResponse, read: SharedRead, sending: Sending): void {
+  // A client may have gone while the reading was opened; nobody would tell that again.
+  if (!response.destroyed) new ReadSender(response, read, sending).pump();
+}
+
+class ReadSender {
+  readonly #response: ServerResponse;
+  readonly #cursor: ReadCursor;
+  readonly #sending: Sending;
+  #underWay: readonly Piece[] = [];
+  #isOver = false;
+
+  constructor(response: ServerResponse, read: SharedRead, sending: Sending) {
+    this.#response = response;
+    this.#sending = sending;
+    this.#cursor = read.join(sending, () => this.pump());
+    response.once('close', () => this.#stop());
+  }
+
+  pump(): void {
+    if (this.#isOver || this.#underWay.length > 0) return;
+    const taken = this.#cursor.take(batchBytesMax);
+    const last = taken.at(-1);
+    if (last !== undefined) {
+      this.#underWay = taken.map(({ piece }) => piece);
+      // One system call for all of them, the answer's head among them.
+      this.#response.cork();
+      for (const { bytes } of taken) if (bytes !== last.bytes) this.#response.write(bytes);
+      if (this.#cursor.isDone) this.#response.end(last.bytes, () => this.#onSent());
+      else this.#response.write(last.bytes, () => this.#onSent());
+      this.#response.uncork();
+      this.#cursor.taken();
+    } else if (this.#cursor.isDone) {
+      this.#stop();
+      this.#response.end();
+    } else if (this.#cursor.state === 'failed') {
+      this.#stop();
+      this.#response.destroy();
+    } else if (this.#cursor.state === 'gone') void this.#sendRest();
+  }
+
+  #onSent(): void {
+    for (const piece of this.#underWay) piece.release();
+    this.#underWay = [];
+    if (this.#cursor.isDone) this.#stop();
+    else this.pump();
+  }
+
+  async #sendRest(): Promise<void> {
+    const { position } = this.#cursor;
+    this.#stop();
+    try {
+      const rest = await this.#sending.readRest(position);
+      if (rest === null) this.#response.destroy();
+      else await pipeline(rest, this.#response);
+    } catch {
+      this.#response.destroy();
+    }
+  }
+
+  /** Called when all is sent, and when the client has gone: what it held is free once nothing of it is being sent. */
+  #stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const piece of this.#underWay) piece.release();
+    this.#underWay = [];
+    this.#cursor.leave();
+  }
+}
