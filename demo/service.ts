@@ -47,6 +47,7 @@ const inherited = [
   'FFMPEG_PATH',
   'FFPROBE_PATH',
   'PACKAGER_PATH',
+  'X264_PRESET',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
 ] as const;
 

@@ -7,6 +7,9 @@ import { createHash } from 'node:crypto';
  * a revision never change; the only object of a media that does is its top master playlist.
  */
 
+/** No longer key is an object's: what S3 takes at most, in bytes of UTF-8. */
+export const objectKeyBytesMax = 1024;
+
 /** `<prefix>`: the first two hex characters of SHA-256(`hash`). */
 export function mediaPrefix(hash: string): string {
   return createHash('sha256').update(hash).digest('hex').slice(0, 2);

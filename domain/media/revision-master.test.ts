@@ -54,6 +54,22 @@ video/r360_h264/playlist.m3u8
 `);
 });
 
+it('lists the default audio first, and the others as they come', () => {
+  const audio = ['en', 'de', 'fr'].map((language) => ({
+    ...english,
+    id: `audio_${language}_aac_2ch`,
+    name: language,
+    language,
+    isDefault: language === 'de',
+  }));
+  const master = revisionMaster({ video: [video], audio, rate: { num: 25, den: 1 } });
+  expect([...master.matchAll(/LANGUAGE="(\w+)",DEFAULT=(\w+)/g)].map(([, ...found]) => found)).toEqual([
+    ['de', 'YES'],
+    ['en', 'NO'],
+    ['fr', 'NO'],
+  ]);
+});
+
 it('names no audio group when there is no audio', () => {
   const master = revisionMaster({ video: [video], audio: [], rate: { num: 25, den: 1 } });
   expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a/);

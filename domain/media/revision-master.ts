@@ -21,7 +21,7 @@ interface VideoRendition extends FrameSize {
   readonly codec: string;
 }
 
-/** What a revision's master playlist names; `video` in the order of listing. */
+/** What a revision's master playlist names; `video` in the order of listing, `audio` in that of the source. */
 export interface MasterContents {
   readonly video: readonly VideoRendition[];
   readonly audio: readonly AudioRendition[];
@@ -38,13 +38,15 @@ export function revisionMaster({ video, audio, rate }: MasterContents): string {
   const audioPeak = Math.max(0, ...audio.map(({ bandwidth }) => bandwidth.peak));
   const audioAverage = Math.max(0, ...audio.map(({ bandwidth }) => bandwidth.average));
   const audioCodecs = [...new Set(audio.map(({ codec }) => codec))];
+  // Players that heed no DEFAULT take the first of a group; the others keep their order.
+  const listed = audio.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
   const frameRate = (rate.num / rate.den).toFixed(3);
   return [
     '#EXTM3U',
     '#EXT-X-VERSION:6',
     '#EXT-X-INDEPENDENT-SEGMENTS',
     '',
-    ...audio.map((track) => audioLine(track)),
+    ...listed.map((track) => audioLine(track)),
     ...(audio.length > 0 ? [''] : []),
     ...video.flatMap((track) => [
       `#EXT-X-STREAM-INF:${[

@@ -1,5 +1,5 @@
 import { mediaHashSchema } from '../jobs/submission.ts';
-import { videoRoot } from '../media/object-keys.ts';
+import { objectKeyBytesMax, videoRoot } from '../media/object-keys.ts';
 
 /**
  * Which object a `/stream` address means (section 4, "`GET /stream/{hash}/*`"; decisions.md, "`/stream` and `..`").
@@ -15,7 +15,6 @@ export type StreamPath =
 
 // eslint-disable-next-line no-control-regex -- NUL and its like are what is refused
 const unfitForPaths = /[\u0000-\u001f\u007f\\]/;
-const keyBytesMax = 1024;
 
 /** Reads what stands after `/stream/` in the request line, still percent-encoded and without the query. */
 export function readStreamPath(encoded: string): StreamPath {
@@ -25,7 +24,7 @@ export function readStreamPath(encoded: string): StreamPath {
   const hash = decoded.slice(0, slash);
   const path = decoded.slice(slash + 1);
   if (slash < 0 || !mediaHashSchema.safeParse(hash).success) return { kind: 'unknown' };
-  if (Buffer.byteLength(`${videoRoot(hash)}/${path}`) > keyBytesMax) return { kind: 'unknown' };
+  if (Buffer.byteLength(`${videoRoot(hash)}/${path}`) > objectKeyBytesMax) return { kind: 'unknown' };
   return { kind: 'object', hash, path };
 }
 

@@ -1,5 +1,6 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { objectKeyBytesMax } from '../media/object-keys.ts';
 
 /**
  * Signed image addresses, `/thumb/{sig}/{encoded_key}` (section 4; the scheme is in decisions.md):
@@ -94,6 +95,7 @@ function isEqual(given: string, expected: string): boolean {
 
 /** Whether `key` is an image below the two prefixes of results. */
 function isImageKey(key: string): boolean {
+  if (Buffer.byteLength(key) > objectKeyBytesMax) return false;
   const isSafe = key.isWellFormed() && !key.split('/').some((segment) => ['', '.', '..'].includes(segment));
   return isSafe && /^(?:images|videos)\/[0-9a-f]{2}\/[^\0]+\.(?:webp|jpg|png|avif|gif)$/.test(key);
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -30,9 +30,10 @@ export interface Streams {
   stop(): Promise<void>;
 }
 
-export async function makeStreams(): Promise<Streams> {
+/** `film`: what both are made of, instead of the demo's own sample. */
+export async function makeStreams(film?: string): Promise<Streams> {
   const { signal } = new AbortController();
-  const { env } = process;
+  const env = { ...process.env, X264_PRESET: 'veryfast' };
   const checkout = resolve(import.meta.dirname, '../..');
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-player-'));
   // As root the database's server runs under a user of its own, who must be able to pass through this folder.
@@ -47,7 +48,8 @@ export async function makeStreams(): Promise<Streams> {
     const secrets = await readOrMakeSecrets(data);
     const source = join(data.source, 'video.mp4');
     const size = { width: 960, height: 540, frameRate: 25, durationSec };
-    await makeSample({ file: source, command: videoCommand(findProgram('ffmpeg', env), size), signal });
+    if (film !== undefined) await copyFile(film, source);
+    else await makeSample({ file: source, command: videoCommand(findProgram('ffmpeg', env), size), signal });
     service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, signal });
     const api = { baseUrl: service.baseUrl, apiKey: secrets.values.API_KEY, signal };
     const make = async (hash: string) => {
