@@ -3,19 +3,12 @@ import { queueNames } from '#domain/jobs/routing.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Part } from '#platform/lifecycle/part.ts';
-import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
-import type { LeftoverStore } from '#platform/postgres/leftover-store.ts';
-import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
-import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
-import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { storageEnvironment } from '#platform/storage/settings.ts';
-import type { Logger } from '#platform/telemetry/logger.ts';
-import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { admissionPart } from './admission/admission.ts';
+import type { ControllerDependencies } from './dependencies.ts';
 import type { Executor } from './executors/executor.ts';
 import { KubernetesExecutor } from './executors/kubernetes/kubernetes-executor.ts';
-import { kubernetesDependencies, type KubernetesInput } from './executors/kubernetes/dependencies.ts';
+import { kubernetesDependencies } from './executors/kubernetes/dependencies.ts';
 import { ProcessExecutor } from './executors/process/process-executor.ts';
 import { removeLeftWorkspaces } from './executors/process/workspaces.ts';
 import { leftoverPart } from './leftovers.ts';
@@ -24,31 +17,6 @@ import { queueGaugesPart } from './queue-gauges.ts';
 import { reportHandler } from './reports.ts';
 import { sweeperPart } from './sweeper.ts';
 import { workerListenerPart } from './worker-listener.ts';
-
-export interface ControllerDependencies {
-  readonly config: Config;
-  readonly jobs: JobStore;
-  readonly contentKeys: ContentKeyStore;
-  readonly queue: TicketQueue;
-  readonly webhookEvents: WebhookEventStore;
-  readonly leftovers: LeftoverStore;
-  readonly media: ObjectStore;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly clock: () => Date;
-  readonly randomUuid: () => string;
-  /** 0 ≤ random < 1. */
-  readonly random: () => number;
-  /** With the `kubernetes` executor: how its parts are reached. */
-  readonly kubernetes?: KubernetesInput;
-  /** What the process executor starts: Node, and the runner's main file. */
-  readonly runner: {
-    readonly program: string;
-    readonly script: string;
-    /** Beside what the configuration says: `PATH`, on which tools are found, and the like. */
-    readonly variables: Readonly<Record<string, string>>;
-  };
-}
 
 /** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
 export function controllerParts(d: ControllerDependencies): Part[] {

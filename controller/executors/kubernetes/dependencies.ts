@@ -2,19 +2,10 @@ import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
-import type { KubeClient } from '#platform/kubernetes/client.ts';
-import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { storageEnvironment, type StorageName, type StorageSettings } from '#platform/storage/settings.ts';
-import type { ControllerDependencies } from '../../controller.ts';
+import type { ControllerDependencies } from '../../dependencies.ts';
 import type { MediaJobDependencies } from '../../mediajob/dependencies.ts';
 import { reportSecretOf, reportTokenOf } from '../../reports.ts';
-
-/** What only the `kubernetes` executor needs. */
-export interface KubernetesInput {
-  readonly client: KubeClient;
-  /** For measuring what comes by kubectl. */
-  readonly source: ObjectStore;
-}
 
 /** What the executor works with, out of what the worker has. */
 export function kubernetesDependencies(d: ControllerDependencies): MediaJobDependencies {

@@ -19,7 +19,8 @@ import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.t
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { type ControllerDependencies, controllerParts } from '../../../controller/controller.ts';
+import { controllerParts } from '../../../controller/controller.ts';
+import type { ControllerDependencies } from '../../../controller/dependencies.ts';
 import { configOf, type Note } from '../../support/controller-rig.ts';
 import { migratedDatabase } from '../../support/databases.ts';
 import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
