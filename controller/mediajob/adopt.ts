@@ -5,12 +5,10 @@ import { jobTypes } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 
 export interface AdoptDependencies {
   readonly jobs: Pick<JobStore, 'insertOrFind'>;
-  readonly queue: Pick<TicketQueue, 'add'>;
   readonly source: Pick<ObjectStore, 'head'>;
   readonly maxFileSizeBytes: number;
   readonly largeVideoThresholdBytes: number;
@@ -19,6 +17,7 @@ export interface AdoptDependencies {
 /**
  * Makes the row of a MediaJob that came by kubectl: a submission like any other, validated and measured again, whose
  * job has the object's UID. An equal job that is live already is followed instead (section 2, "Idempotency key").
+ * The row has no ticket yet; should it never get one, the sweeper sees to that.
  *
  * @returns the job, or why there can be none
  */
@@ -44,7 +43,6 @@ export async function adopt(
     retryOfJobId: null,
     trace: null,
   });
-  if (job.status === 'queued') await d.queue.add({ jobId: job.id, attempt: job.attempt, queue: job.queue });
   return { job };
 }
 

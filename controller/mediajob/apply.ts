@@ -40,6 +40,8 @@ export interface ApplyContext {
   readonly onStatusWritten: (mediaJob: MediaJob) => void;
   /** What last kept a job of a pool from running; null: nothing does. */
   readonly onTrouble: (pool: string, trouble: Trouble) => void;
+  /** Claims a queued job at once if its pool has a free slot; whether it did. */
+  readonly claimNow: (job: Job, mediaJob: MediaJob) => Promise<boolean>;
   /** A pool may have room again. */
   readonly onRoom: (pool: string) => void;
 }
@@ -67,7 +69,8 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
   const attempt = { row, begunAt: creationTimestamp === undefined ? null : new Date(creationTimestamp) };
   const settled =
     action.do === 'settle' ? await settleAttempt(attempt, action.end, c.d) : await failJob(attempt, action.error, c.d);
-  if (settled !== 'claimed') c.held.remove(row.id);
+  if (settled === 'claimed') c.working.claim(attemptJobName({ id: row.id, attempt: row.attempt + 1 }), row.id);
+  else c.held.remove(row.id);
   if (action.do === 'settle' && action.end.kind === 'done') {
     const pool = c.working.end(attemptJobName(row));
     if (pool !== undefined) c.onRoom(pool);
@@ -80,7 +83,11 @@ async function applyAdopt(mediaJob: MediaJob, c: ApplyContext): Promise<boolean>
   const adopted = await adopt(mediaJob, c.d);
   if ('refusal' in adopted) return writeStatus(mediaJob, refusedStatus(mediaJob, adopted.refusal, c.now()), c);
   // Its id is what this MediaJob shows from now on.
-  if (adopted.job.id !== mediaJob.metadata?.uid) return writeStatus(mediaJob, { jobId: adopted.job.id }, c);
+  const { job } = adopted;
+  if (job.id !== mediaJob.metadata?.uid) return writeStatus(mediaJob, { jobId: job.id }, c);
+  // The leader itself is who would take the ticket.
+  if (job.status !== 'queued' || (await c.claimNow(job, mediaJob))) return false;
+  await c.d.queue.add({ jobId: job.id, attempt: job.attempt, queue: job.queue });
   return false;
 }
 
@@ -130,8 +137,7 @@ async function createJob(o: Observed, row: Job, c: ApplyContext): Promise<boolea
   } catch (error) {
     // Made before, by this leader or the last one; the cache will show it.
     if (hasReason(error, 'AlreadyExists')) return true;
-    c.working.settleCreation(name);
-    c.working.end(name);
+    c.working.fail(name, row.id);
     if (hasReason(error, 'Invalid')) {
       d.log.error({ err: error, job_id: row.id }, 'the API server refuses the Job');
       const refused = jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.');

@@ -20,7 +20,8 @@ import { endOfJob, isPodOver, jobIdOf, type JobSeen, type PodSeen, trimJob, trim
 export interface CacheListener {
   /** Something about the MediaJob of this key has changed. */
   changed(key: string): void;
-  mediaJobSeen(mediaJob: MediaJob): void;
+  /** A MediaJob is there, or has changed. Returns whether it is to be looked at. */
+  mediaJobSeen(mediaJob: MediaJob): boolean;
   mediaJobGone(mediaJob: MediaJob): void;
   /** A Job is there. */
   jobSeen(job: JobSeen): void;
@@ -77,7 +78,7 @@ export class Caches {
       ...ours,
       handlers: {
         added: (job) => this.#jobMoved(job),
-        updated: (job) => this.#jobMoved(job),
+        updated: (job, before) => isSameButVersion(job, before) || this.#jobMoved(job),
         deleted: (job) => this.#jobMoved(job, true),
       },
     });
@@ -85,7 +86,7 @@ export class Caches {
       ...ours,
       handlers: {
         added: (pod) => this.#podMoved(pod),
-        updated: (pod) => this.#podMoved(pod),
+        updated: (pod, before) => isSameButVersion(pod, before) || this.#podMoved(pod),
         deleted: (pod) => this.#podMoved(pod, true),
       },
     });
@@ -130,8 +131,7 @@ export class Caches {
 
   #mediaJobSeen(mediaJob: MediaJob): void {
     this.#keyOfJob.set(jobIdOf(mediaJob), keyOf(mediaJob));
-    this.#listener.mediaJobSeen(mediaJob);
-    this.#listener.changed(keyOf(mediaJob));
+    if (this.#listener.mediaJobSeen(mediaJob)) this.#listener.changed(keyOf(mediaJob));
   }
 
   #mediaJobGone(mediaJob: MediaJob): void {
@@ -175,6 +175,15 @@ function reflector<T extends KubeObject, S extends KubeObject>(
   options: Omit<ReflectorOptions<T, S>, 'resource' | 'trim'>,
 ): Reflector<T, S> {
   return new Reflector({ ...options, resource, trim });
+}
+
+/** Most changes of a Job or a pod are of fields that nobody here reads. */
+function isSameButVersion(now: KubeObject, before: KubeObject): boolean {
+  return textOf(now) === textOf(before);
+}
+
+function textOf({ metadata, ...rest }: KubeObject): string {
+  return JSON.stringify([{ ...metadata, resourceVersion: null }, rest]);
 }
 
 /** Names by what they belong to. */

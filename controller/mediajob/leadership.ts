@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '#domain/jobs/job.ts';
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
-import { isFinal } from '#domain/jobs/status.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
-import { hasReason } from '#platform/kubernetes/errors.ts';
 import type { EventRecorder } from '#platform/kubernetes/events.ts';
 import type { LeaderTerm } from '#platform/kubernetes/lease.ts';
-import { type KubeObject, type MediaJob, mediaJobs, type RunnerPool } from '#platform/kubernetes/objects.ts';
+import type { MediaJob, RunnerPool } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
 import { type Again, WorkQueue } from '#platform/kubernetes/work-queue.ts';
 import type { HeldJobs } from '../executors/kubernetes/held-jobs.ts';
-import { labels, mediaJobName } from '../executors/kubernetes/names.ts';
+import { attemptJobName, labels } from '../executors/kubernetes/names.ts';
 import { WorkingJobs } from '../executors/kubernetes/working-jobs.ts';
 import { ensurePools } from '../runnerpool/ensure-pools.ts';
 import { poolStatusLoop } from '../runnerpool/pool-status.ts';
@@ -18,9 +16,11 @@ import { type ApplyContext, applyAction } from './apply.ts';
 import { type CacheListener, Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { settleGone } from './gone.ts';
+import { HeldSweep } from './held-sweep.ts';
 import { observe } from './observe.ts';
+import { OwnWrites } from './own-writes.ts';
 import { plan } from './plan.ts';
-import { endOfJob, hasEnded, jobIdOf, type JobSeen, trimMediaJob } from './seen.ts';
+import { endOfJob, hasEnded, jobIdOf, type JobSeen } from './seen.ts';
 import { leaseOwner } from './settle.ts';
 import type { Trouble } from './trouble.ts';
 import { WaitingRoom } from './waiting-room.ts';
@@ -29,10 +29,6 @@ import { WaitingRoom } from './waiting-room.ts';
 const looksAtOnce = 16;
 /** How often Postgres is asked which jobs are held: what was cancelled is stopped within this and a pod's five seconds. */
 const sweepEveryMs = 1_000;
-/** A MediaJob that was made shows in the cache within this; else it is taken for gone. */
-const creationMs = 15_000;
-/** How long one that could not be made again waits. */
-const orphanRetryMs = 5_000;
 
 interface LeadershipOptions {
   readonly d: MediaJobDependencies;
@@ -56,13 +52,10 @@ export class Leadership implements CacheListener {
   readonly #working = new WorkingJobs();
   readonly #context: ApplyContext;
   readonly #stopping = new AbortController();
-  /** When a MediaJob was asked for that the cache does not show yet, by job id. */
-  readonly #creating = new Map<string, number>();
   /** MediaJobs that were deleted before their end, by key. */
   readonly #gone = new Map<string, MediaJob>();
-  /** MediaJobs as they were after our own last write, until the cache shows that: what was written is not written again. */
-  readonly #ahead = new Map<string, MediaJob>();
-  readonly #statusWrittenMs = new Map<string, number>();
+  readonly #ownWrites = new OwnWrites();
+  readonly #sweep: HeldSweep;
   readonly #waiting = new WaitingRoom();
   readonly #troubles = new Map<string, string>();
   #isReady = false;
@@ -87,13 +80,22 @@ export class Leadership implements CacheListener {
       held,
       working: this.#working,
       now: () => d.clock().getTime(),
-      onStatusWritten: (mediaJob) => {
-        this.#statusWrittenMs.set(keyOf(mediaJob), this.#context.now());
-        this.#ahead.set(keyOf(mediaJob), trimMediaJob(mediaJob));
-      },
+      onStatusWritten: (mediaJob) => this.#ownWrites.written(mediaJob, this.#context.now()),
       onTrouble: (pool, { reason, message }: Trouble) => this.#troubles.set(pool, `${reason}: ${message}`),
+      claimNow: (job, mediaJob) => this.#claimNow(job, mediaJob),
       onRoom: (pool) => this.#wake(pool),
     };
+    this.#sweep = new HeldSweep({
+      d,
+      client: this.#client,
+      caches: this.#caches,
+      held,
+      working: this.#working,
+      ownWrites: this.#ownWrites,
+      now: this.#context.now,
+      isGone: (jobId) => [...this.#gone.values()].some((mediaJob) => jobIdOf(mediaJob) === jobId),
+      look: (key) => this.#queue.add(key),
+    });
   }
 
   /** Begins; it waits for nothing, since the API server may be away. */
@@ -114,9 +116,12 @@ export class Leadership implements CacheListener {
   /** How many more jobs of `queue` may be claimed. */
   freeSlots(queue: QueueName): number {
     if (!this.#isReady || !this.#term.isHeld()) return 0;
-    const name = poolOfQueue[queue];
-    const pool = this.#caches.pools.get(this.#d.runnerNamespace, name);
-    return Math.max(0, (pool?.spec.concurrency ?? 0) - this.#held.count(name));
+    return this.#freeIn(poolOfQueue[queue]);
+  }
+
+  #freeIn(pool: string): number {
+    const { spec } = this.#caches.pools.get(this.#d.runnerNamespace, pool) ?? {};
+    return Math.max(0, (spec?.concurrency ?? 0) - this.#held.count(pool));
   }
 
   /** Makes sure that a claimed job has its MediaJob. */
@@ -125,21 +130,36 @@ export class Leadership implements CacheListener {
     const key = this.#caches.keyOfJob(job.id);
     const seen = key === undefined ? undefined : this.#caches.mediaJob(key);
     this.#held.add(job.id, { pool: poolOf(seen, job.queue), isSuspended: seen?.spec.suspend === true });
+    this.#working.claim(attemptJobName(job), job.id);
     if (key !== undefined) {
       this.#queue.add(key);
       return;
     }
-    if (this.#creating.has(job.id)) return;
-    this.#creating.set(job.id, this.#context.now());
     try {
-      await this.#createMediaJob(job);
+      await this.#sweep.make(job);
     } catch (error) {
-      // The cache will show it.
-      if (hasReason(error, 'AlreadyExists')) return;
-      this.#creating.delete(job.id);
       this.#held.remove(job.id);
       throw error;
     }
+  }
+
+  async #claimNow(job: Job, { spec }: MediaJob): Promise<boolean> {
+    const pool = spec.pool ?? poolOfQueue[job.queue];
+    if (spec.suspend === true || this.#freeIn(pool) === 0) return false;
+    // The slot is taken before anything is waited for.
+    this.#held.add(job.id, { pool, isSuspended: false });
+    try {
+      const claim = { jobId: job.id, attempt: job.attempt, owner: leaseOwner, leaseMs: Infinity };
+      if ((await this.#d.jobs.claim(claim)) !== null) {
+        this.#working.claim(attemptJobName(job), job.id);
+        return true;
+      }
+    } catch (error) {
+      this.#held.remove(job.id);
+      throw error;
+    }
+    this.#held.remove(job.id);
+    return false;
   }
 
   // ── what the caches tell ────────────────────────────────────────────────────────────────────────────────────────
@@ -148,20 +168,19 @@ export class Leadership implements CacheListener {
     this.#queue.add(key);
   }
 
-  mediaJobSeen(mediaJob: MediaJob): void {
+  mediaJobSeen(mediaJob: MediaJob): boolean {
     const jobId = jobIdOf(mediaJob);
-    this.#creating.delete(jobId);
-    const ahead = this.#ahead.get(keyOf(mediaJob));
-    if (ahead !== undefined && isAsNew(mediaJob, ahead)) this.#ahead.delete(keyOf(mediaJob));
-    if (!this.#held.has(jobId)) return;
+    this.#sweep.seen(jobId);
+    const isEcho = this.#ownWrites.seen(mediaJob);
+    if (!this.#held.has(jobId)) return !isEcho;
     const pool = mediaJob.spec.pool ?? mediaJob.metadata?.labels?.[labels.pool] ?? mediaJob.status?.pool;
     if (pool !== undefined) this.#held.add(jobId, { pool, isSuspended: mediaJob.spec.suspend === true });
+    return !isEcho;
   }
 
   mediaJobGone(mediaJob: MediaJob): void {
     if (!hasEnded(mediaJob)) this.#gone.set(keyOf(mediaJob), mediaJob);
-    this.#statusWrittenMs.delete(keyOf(mediaJob));
-    this.#ahead.delete(keyOf(mediaJob));
+    this.#ownWrites.forget(mediaJob);
   }
 
   jobSeen(job: JobSeen): void {
@@ -226,17 +245,7 @@ export class Leadership implements CacheListener {
 
   async #ensurePools(): Promise<void> {
     const { runnerNamespace: namespace, pools, log } = this.#d;
-    const { signal } = this.#stopping;
-    for (let pauseMs = 1_000; !signal.aborted; pauseMs = Math.min(30_000, pauseMs * 2)) {
-      try {
-        await ensurePools({ client: this.#client, namespace, pools });
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        log.warn({ err: error }, 'the RunnerPools could not be made; trying again');
-        await pause(pauseMs, signal);
-      }
-    }
+    await ensurePools({ client: this.#client, namespace, pools, log, signal: this.#stopping.signal });
   }
 
   /** Read, observe, plan, apply; then again, if the plan says so. */
@@ -246,14 +255,16 @@ export class Leadership implements CacheListener {
       await settleGone(gone, { d: this.#d, client: this.#client, caches: this.#caches, held: this.#held });
       this.#gone.delete(key);
     }
-    const mediaJob = this.#newest(key);
+    const mediaJob = this.#ownWrites.newest(key, this.#caches.mediaJob(key));
     if (mediaJob === undefined) return;
     const now = this.#context.now();
+    const restMs = restOfEnded(mediaJob, this.#caches, this.#d.mediaJobTtlMs - now);
+    if (restMs > 0) return { afterMs: restMs };
     const observed = await observe(mediaJob, {
       d: this.#d,
       caches: this.#caches,
       working: this.#working,
-      sinceWrittenMs: now - (this.#statusWrittenMs.get(key) ?? 0),
+      sinceWrittenMs: this.#ownWrites.sinceMs(key, now),
       now,
     });
     const planned = plan(observed, now, this.#d);
@@ -262,12 +273,6 @@ export class Leadership implements CacheListener {
       if (!(await applyAction(action, observed, this.#context))) break;
     }
     return planned.againMs === undefined ? undefined : { afterMs: planned.againMs };
-  }
-
-  #newest(key: string): MediaJob | undefined {
-    const seen = this.#caches.mediaJob(key);
-    const ahead = this.#ahead.get(key);
-    return ahead !== undefined && ahead.metadata?.uid === seen?.metadata?.uid ? ahead : seen;
   }
 
   #wake(pool: string): void {
@@ -283,88 +288,23 @@ export class Leadership implements CacheListener {
     return false;
   }
 
-  async #createMediaJob({ id, type, hash, source, options, queue }: Job): Promise<void> {
-    const pool = poolOfQueue[queue];
-    await this.#client.create(mediaJobs, {
-      metadata: {
-        namespace: this.#d.runnerNamespace,
-        name: mediaJobName(id),
-        labels: { [labels.jobId]: id, [labels.pool]: pool },
-      },
-      // The webhook is the row's matter: its address may hold a secret of the caller's.
-      spec: { type, hash, source, options, pool },
-    });
-  }
-
   async #sweepSafely(): Promise<boolean> {
     try {
-      await this.#sweep();
+      await this.#sweep.sweep();
       return true;
     } catch (error) {
       if (!this.#stopping.signal.aborted) this.#d.log.warn({ err: error }, 'the held jobs could not be looked at');
       return false;
     }
   }
-
-  /** Compares what Postgres says is held with the MediaJobs that are there. */
-  async #sweep(): Promise<void> {
-    const before = new Set(this.#held.ids);
-    const orphans: string[] = [];
-    await this.#held.refresh(async () => {
-      const rows = await this.#d.jobs.heldBy(leaseOwner);
-      return rows.map(({ id, queue, attempt, progress }) => {
-        const key = this.#caches.keyOfJob(id);
-        const seen = key === undefined ? undefined : this.#caches.mediaJob(key);
-        if (key === undefined) orphans.push(id);
-        else if (seen?.status?.attempt !== attempt || this.#isBehind(key, seen, progress)) this.#queue.add(key);
-        return { id, pool: poolOf(seen, queue), isSuspended: seen?.spec.suspend === true };
-      });
-    });
-    for (const id of before) {
-      const key = this.#held.has(id) ? undefined : this.#caches.keyOfJob(id);
-      // Cancelled, or given up by somebody else.
-      if (key !== undefined) this.#queue.add(key);
-    }
-    for (const id of orphans) await this.#restore(id);
-  }
-
-  #isBehind(key: string, { status }: MediaJob, progress: number): boolean {
-    return (
-      progress - (status?.progress ?? 0) >= 5 && this.#context.now() - (this.#statusWrittenMs.get(key) ?? 0) >= 5_000
-    );
-  }
-
-  /**
-   * A held job without a MediaJob: whoever claimed it did not get to making it, or it was deleted while nobody looked.
-   * It goes on in a new attempt, since pods of the old one may still be writing.
-   */
-  async #restore(jobId: string): Promise<void> {
-    const sinceMs = this.#creating.get(jobId);
-    if (sinceMs !== undefined && this.#context.now() - sinceMs < creationMs) return;
-    if ([...this.#gone.values()].some((mediaJob) => jobIdOf(mediaJob) === jobId)) return;
-    const row = await this.#d.jobs.find(jobId);
-    if (row === null || isFinal(row.status)) return;
-    this.#d.log.warn(
-      { job_id: jobId, attempt: row.attempt },
-      'a held job has no MediaJob; it goes on in a new attempt',
-    );
-    this.#creating.set(jobId, this.#context.now() - creationMs + orphanRetryMs);
-    // Made first: while the namespace is away, nothing else is worth doing.
-    await this.#createMediaJob(row).catch((error: unknown) => {
-      if (!hasReason(error, 'AlreadyExists')) throw error;
-    });
-    const given = { jobId, attempt: row.attempt, countsAsFailure: false, delayMs: 0 };
-    const next = await this.#d.jobs.nextAttempt(given);
-    if (next !== null) {
-      await this.#d.jobs.claim({ jobId, attempt: next.attempt, owner: leaseOwner, leaseMs: Infinity });
-    }
-  }
 }
 
-/** Versions of one object are numbers that grow (Kubernetes 1.34 says so; before, they were so all the same). */
-function isAsNew(seen: KubeObject, than: KubeObject): boolean {
-  if (seen.metadata?.uid !== than.metadata?.uid) return true;
-  return BigInt(seen.metadata?.resourceVersion ?? 0) >= BigInt(than.metadata?.resourceVersion ?? 0);
+/** How long a MediaJob stays of which nothing but its going is left to be done; 0 for any other. Asks nobody. */
+function restOfEnded(mediaJob: MediaJob, caches: Caches, ttlLessNowMs: number): number {
+  const { completionTime, conditions } = mediaJob.status ?? {};
+  const isComplete = conditions?.some(({ type, status }) => type === 'Complete' && status === 'True') === true;
+  if (!isComplete || caches.jobsOf(jobIdOf(mediaJob)).length > 1) return 0;
+  return Math.max(0, (Date.parse(completionTime ?? '') || 0) + ttlLessNowMs);
 }
 
 async function pause(delayMs: number, signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import type { WorkingJobs } from '../executors/kubernetes/working-jobs.ts';
 import { type Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import type { Observed } from './plan.ts';
-import { isPodOver, jobIdOf, type JobSeen, type PodSeen } from './seen.ts';
+import { hasBegun, isPodOver, jobIdOf, type JobSeen, type PodSeen } from './seen.ts';
 
 interface ObserveInput {
   readonly d: MediaJobDependencies;
@@ -41,6 +41,8 @@ export async function observe(
     row,
     job,
     isJobUnderway: working.isUnderway(name),
+    isJobUnmade: working.isUnmade(name),
+    atWorkMs: pod !== null && hasBegun(pod) ? working.seenAtWorkMs(name, now) : 0,
     otherJobs:
       row === null ? [] : caches.jobsOf(row.id).filter((each) => each.metadata.name !== name && mayRun(each, caches)),
     pod,

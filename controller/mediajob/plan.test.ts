@@ -60,6 +60,8 @@ const observed: Observed = {
   row,
   job: null,
   isJobUnderway: false,
+  isJobUnmade: true,
+  atWorkMs: 5_000,
   otherJobs: [],
   pod: null,
   hasRoom: true,
@@ -94,13 +96,24 @@ const done = (more: Partial<Observed>) => planned(more).actions.map((action) => 
 
 describe('the plan for a MediaJob', () => {
   const cases: [string, Partial<Observed>, Action['do'][]][] = [
-    ['with a held row and no Job is to create one, and to say so', {}, ['createJob', 'writeStatus']],
+    ['with a held row and no Job is to create one', {}, ['createJob']],
     ['whose pool is full is to wait', { hasRoom: false }, []],
     ['whose Job is being made is to wait', { isJobUnderway: true }, []],
     [
       'from kubectl whose row waits for admission is to say so, once',
-      { mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id } }, row: { ...row, status: 'queued', phase: null } },
+      {
+        mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(6) } },
+        row: { ...row, status: 'queued', phase: null },
+      },
       ['writeStatus'],
+    ],
+    [
+      'from kubectl that was made a moment ago is to wait with saying so',
+      {
+        mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(1) } },
+        row: { ...row, status: 'queued', phase: null },
+      },
+      [],
     ],
     ['whose row waits for admission is nothing', { row: { ...row, status: 'queued', phase: null } }, []],
     ['whose row waits for its next attempt is nothing', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
@@ -110,7 +123,20 @@ describe('the plan for a MediaJob', () => {
       ['adopt'],
     ],
     ['whose row is gone is to end it', { row: null }, ['writeStatus']],
-    ['whose Job was deleted is another attempt', { mediaJob: withStatus(begun) }, ['settle']],
+    ['whose Job was deleted is another attempt', { mediaJob: withStatus(begun), isJobUnmade: false }, ['settle']],
+    ['whose Job may have been made and deleted is another attempt', { isJobUnmade: false }, ['settle']],
+    ['whose pod has just begun is to wait: it may be over in a moment', { job, pod: running('all'), atWorkMs: 0 }, []],
+    [
+      'whose pod has been at work for a second is to say so',
+      { job, pod: running('all'), atWorkMs: 1000 },
+      ['report', 'writeStatus'],
+    ],
+    ['whose pod waits is to wait with saying so', { job, pod }, []],
+    [
+      'whose pod waits for longer is to say so',
+      { job, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } },
+      ['writeStatus'],
+    ],
     [
       'whose pod runs is to say what it is at',
       { job, pod: running('process'), mediaJob: withStatus(begun) },
@@ -252,6 +278,8 @@ describe('whatever is seen', () => {
     pod: anyPod,
     hasRoom: boolean(),
     isJobUnderway: boolean(),
+    isJobUnmade: boolean(),
+    atWorkMs: constantFrom(0, 1_000),
     mediaJob: constantFrom(mediaJob, withStatus(begun), suspended, { ...suspended, status: begun }, complete),
     otherJobs: constantFrom([], [job]),
   });
@@ -263,7 +291,7 @@ describe('whatever is seen', () => {
         expect(seen.row?.status).toBe('processing');
         expect(seen.row?.phase).not.toBe('admitted');
         expect(seen.hasRoom && !seen.isJobUnderway && seen.job === null).toBe(true);
-        expect(seen.mediaJob.status?.attempt).not.toBe(seen.row?.attempt);
+        expect(seen.isJobUnmade).toBe(true);
         expect(seen.mediaJob.spec.suspend).not.toBe(true);
       }),
       { numRuns: 2000 },
@@ -289,7 +317,7 @@ describe('whatever is seen', () => {
         if (first === undefined) return;
         const after = { ...seen.mediaJob, status: { ...seen.mediaJob.status, ...first.status } };
         const isMade = done(seen).includes('createJob');
-        const made = isMade ? { job, pod: null } : {};
+        const made = isMade ? { job, pod: null, isJobUnmade: false } : {};
         const next = { ...seen, ...made, mediaJob: after, sinceWrittenMs: 0 };
         expect(plan({ ...observed, ...next }, now + 1000, settings).actions.map((each) => each.do)).not.toContain(
           'writeStatus',

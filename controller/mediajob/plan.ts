@@ -4,7 +4,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { isFinal, type JobPhase } from '#domain/jobs/status.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
-import type { MediaJob } from '#platform/kubernetes/objects.ts';
+import type { KubeObject, MediaJob } from '#platform/kubernetes/objects.ts';
 import { endOfAttempt } from './attempt-end.ts';
 import { endOfJob, hasEnded, isOfRow, isPodOver, type JobSeen, type PodSeen } from './seen.ts';
 import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './status.ts';
@@ -17,9 +17,13 @@ import { type Trouble, troubleOf } from './trouble.ts';
  *   held, no Job of the attempt ──▶ create the Job ──▶ pod ──▶ settle: completed, failed, or the next attempt
  *   row final ──▶ one status write ──▶ after its time, the MediaJob goes
  *
- * Postgres is the truth: the row says which attempt counts and whether it is over. The Job of an attempt is made once.
- * `status.attempt` says that it was made, so a Job that is gone then was taken away, and its attempt is a disruption:
- * making it again could have two pods write under one revision.
+ * Postgres is the truth: the row says which attempt counts and whether it is over. The Job of an attempt is made once,
+ * by the leader that claimed the attempt. Where there is no Job, and no certainty that there was none, it was taken away
+ * or never made, and its attempt is a disruption, which costs nothing: making the Job again could have two pods write
+ * under one revision.
+ *
+ * A job that is over in a moment is told of once, at its end: each write of a status costs the API server as much as
+ * everything else that a worker does for a job.
  */
 
 /** Everything that is seen of one MediaJob. */
@@ -31,6 +35,10 @@ export interface Observed {
   readonly job: JobSeen | null;
   /** A Job was made a moment ago, and the cache does not show it yet. */
   readonly isJobUnderway: boolean;
+  /** It is sure that no Job of the row's attempt was made yet. */
+  readonly isJobUnmade: boolean;
+  /** How long the attempt has been seen at work; 0: it is not, or this is the first time. */
+  readonly atWorkMs: number;
   /** Jobs of other attempts whose pods may run. One that has ended by itself stays for its time, with its log. */
   readonly otherJobs: readonly JobSeen[];
   readonly pod: PodSeen | null;
@@ -72,8 +80,10 @@ export interface PlanSettings {
 }
 
 const nothing: Plan = { actions: [] };
-/** A pod of a busy cluster waits that long for its node without trouble. */
+/** A pod of a busy cluster waits that long for its node without trouble; a shorter wait is not told of. */
 const troubleAfterMs = 5_000;
+/** Work that is over within this is told of by its end alone. */
+const briefWorkMs = 1_000;
 /** A job that waits for a slot or for its next attempt is looked at again so often. */
 const waitingLookEveryMs = 15_000;
 /** Another's row is looked at again so often. */
@@ -91,7 +101,7 @@ export function plan(o: Observed, nowMs: number, settings: PlanSettings): Plan {
   }
   const pool = o.pool.name;
   if (isFinal(row.status)) {
-    const status = finalStatus({ mediaJob, row, pool, nowMs });
+    const status = finalStatus({ mediaJob, row, pool, nowMs, begunAt: o.job?.metadata.creationTimestamp });
     // A Job of a completed attempt ends by itself within a second; any other is stopped.
     const stops = row.status === 'completed' ? [] : deletions([atWork(o), ...o.otherJobs]);
     return { actions: [...stops, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
@@ -133,10 +143,16 @@ function planActive(o: Observed, row: Job, nowMs: number, settings: PlanSettings
   if (end !== null) return { actions: [...stale, { do: 'settle', end }], againMs: 0 };
   const running = phaseOfPod(o.pod);
   if (running !== null) {
+    if (!isTold(o, row) && o.atWorkMs < briefWorkMs) return { actions: stale, againMs: briefWorkMs - o.atWorkMs };
     const reports: Action[] = isLater(running, row.phase) ? [{ do: 'report', phase: running }] : [];
     return { actions: [...stale, ...reports, ...statusWrite(o, row, null, nowMs)], ...overdueOf(o.pod, nowMs) };
   }
   return planPending(o, row, { stale, nowMs, settings });
+}
+
+/** Whether the status says that the row's attempt has begun. */
+function isTold({ mediaJob }: Observed, row: Job): boolean {
+  return mediaJob.status?.attempt === row.attempt;
 }
 
 /** Nobody holds the row: it waits for admission, which calls again, or is cancelled, which nobody tells. */
@@ -145,24 +161,25 @@ function planWaiting(o: Observed, row: Job, stale: readonly Action[], nowMs: num
   const queued: Trouble = { phase: 'admitted', reason: 'Queued', message, code: 'internal' };
   // Who applied it with kubectl sees that it was taken; one that was made for a row begins at once.
   const isNew = o.mediaJob.status?.phase === undefined && !isOfRow(o.mediaJob);
+  const leftMs = troubleAfterMs - waitedMs(o.mediaJob, nowMs);
+  if (isNew && leftMs > 0) return { actions: stale, againMs: leftMs };
   const writes = isNew ? statusWrite(o, row, queued, nowMs, false) : [];
   return { actions: [...stale, ...writes], againMs: waitingLookEveryMs };
 }
 
 function planWithoutJob(o: Observed, row: Job, stale: readonly Action[], nowMs: number): Plan {
   if (o.isJobUnderway) return { actions: stale };
-  if (o.mediaJob.status?.attempt === row.attempt) {
+  if (!o.isJobUnmade) {
     return { actions: [...stale, { do: 'settle', end: { kind: 'disrupted' } }], againMs: 0 };
   }
   if (o.pool.spec === null) {
     const message = `There is no RunnerPool ${o.pool.name}.`;
     const trouble: Trouble = { phase: 'unschedulable', reason: 'PoolNotFound', message, code: 'resource_exhausted' };
-    // Without an attempt in it: `status.attempt` would say that its Job was made.
+    // Without an attempt in it: none has begun.
     return { actions: [...stale, ...troubleWrite(o, row, trouble, nowMs, false)], waitsForRoom: true };
   }
   if (!o.hasRoom) return { actions: stale, waitsForRoom: true };
-  const status = activeStatus({ mediaJob: o.mediaJob, row, pool: o.pool.name, trouble: null, nowMs });
-  return { actions: [...stale, { do: 'createJob' }, { do: 'writeStatus', status }] };
+  return { actions: [...stale, { do: 'createJob' }], againMs: troubleAfterMs };
 }
 
 interface PendingInput {
@@ -173,18 +190,24 @@ interface PendingInput {
 
 /** The Job is there, and no step has begun. */
 function planPending(o: Observed, row: Job, { stale, nowMs, settings }: PendingInput): Plan {
-  const sinceMs = Date.parse((o.pod ?? o.job)?.metadata.creationTimestamp ?? '') || nowMs;
-  const waitedMs = nowMs - sinceMs;
+  const waited = waitedMs(o.pod ?? o.job, nowMs);
   const trouble = troubleOf(o.pod, o.denied);
-  if (waitedMs >= settings.pendingDeadlineMs) {
+  if (waited >= settings.pendingDeadlineMs) {
     const what = trouble === null ? 'Its pod did not begin.' : `${trouble.reason}: ${trouble.message}`;
     const error = jobErrorOf(trouble?.code ?? 'resource_exhausted', row.attempt, what.slice(0, 1_000));
     return { actions: [...stale, { do: 'fail', error }], againMs: 0 };
   }
-  // Kubernetes gives times in whole seconds.
-  const shown = waitedMs + 1_000 >= troubleAfterMs ? trouble : null;
-  const againMs = Math.min(settings.pendingDeadlineMs - waitedMs, shown === null ? troubleAfterMs : 60_000);
+  if (waited < troubleAfterMs && !isTold(o, row)) {
+    return { actions: stale, againMs: Math.min(troubleAfterMs, settings.pendingDeadlineMs) - waited };
+  }
+  const shown = waited >= troubleAfterMs ? trouble : null;
+  const againMs = Math.min(settings.pendingDeadlineMs - waited, shown === null ? troubleAfterMs : 60_000);
   return { actions: [...stale, ...troubleWrite(o, row, shown, nowMs, true)], againMs: Math.max(100, againMs) };
+}
+
+/** How long ago an object was made; Kubernetes gives times in whole seconds, so it may be up to one less. */
+function waitedMs(object: Pick<KubeObject, 'metadata'> | null, nowMs: number): number {
+  return nowMs - (Date.parse(object?.metadata?.creationTimestamp ?? '') || nowMs);
 }
 
 function troubleWrite(o: Observed, row: Job, trouble: Trouble | null, nowMs: number, isBegun: boolean): Action[] {

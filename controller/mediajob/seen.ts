@@ -54,6 +54,8 @@ export function trimJob({ metadata, spec, status }: BatchJob): JobSeen {
   };
 }
 
+const isRead = new Set(['PodScheduled', 'DisruptionTarget']);
+
 export function trimPod({ metadata, status }: Pod): PodSeen {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return {
@@ -61,8 +63,9 @@ export function trimPod({ metadata, status }: Pod): PodSeen {
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',
     message: status?.message ?? '',
+    // That a pod has its node is no news: what it does there is.
     conditions: (status?.conditions ?? [])
-      .filter(({ type }) => type === 'PodScheduled' || type === 'DisruptionTarget')
+      .filter(({ type, status: state }) => state === (type === 'PodScheduled' ? 'False' : 'True') && isRead.has(type))
       .map(trimCondition),
     containers: statuses.map(({ name, state }) => ({
       name,
@@ -124,6 +127,11 @@ export function hasEnded({ status }: Pick<MediaJob, 'status'>): boolean {
 export function isPodOver({ phase, containers }: PodSeen): boolean {
   if (phase === 'Succeeded' || phase === 'Failed' || containers.at(-1)?.terminated !== undefined) return true;
   return containers.some(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
+}
+
+/** Whether a step of a pod has begun. */
+export function hasBegun({ containers }: PodSeen): boolean {
+  return containers.some(({ isRunning, terminated }) => isRunning || terminated !== undefined);
 }
 
 /** How the Job controller says that a Job ended; null while it has not. */

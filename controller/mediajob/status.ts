@@ -47,8 +47,14 @@ export function activeStatus({ mediaJob, row, pool, trouble, nowMs }: StatusInpu
   };
 }
 
-/** The status of a MediaJob whose row is final. */
-export function finalStatus({ mediaJob, row, pool, nowMs }: Omit<StatusInput, 'trouble'>): MediaJobStatus {
+/** The status of a MediaJob whose row is final; `begunAt`: when its last attempt began, if that is known. */
+export function finalStatus({
+  mediaJob,
+  row,
+  pool,
+  nowMs,
+  begunAt,
+}: Omit<StatusInput, 'trouble'> & { readonly begunAt: string | undefined }): MediaJobStatus {
   if (!isFinal(row.status)) throw new TypeError(`${row.status} is no end`);
   const isCompleted = row.status === 'completed';
   const reason = isCompleted ? 'Completed' : row.status === 'cancelled' ? 'Cancelled' : camelCase(row.error?.code);
@@ -58,7 +64,7 @@ export function finalStatus({ mediaJob, row, pool, nowMs }: Omit<StatusInput, 't
   return {
     ...sharedStatus({ mediaJob, row, pool }),
     phase: row.status as MediaJobPhase,
-    startTime: mediaJob.status?.startTime ?? at,
+    startTime: mediaJob.status?.startTime ?? begunAt ?? at,
     completionTime: at,
     ...(row.results === null ? {} : { results: { ...row.results } }),
     ...(row.error === null ? {} : { error: row.error }),

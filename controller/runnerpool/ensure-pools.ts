@@ -1,23 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { runnerPools } from '#platform/kubernetes/objects.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
 
 interface PoolsToEnsure {
   readonly client: KubeClient;
   readonly namespace: string;
   readonly pools: Readonly<Record<string, RunnerPoolSpec>>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
 }
+
+const retryMs = { first: 1_000, max: 30_000 };
 
 /**
  * Makes the RunnerPools that the settings name, and keeps all of them but the concurrency as the settings say: that is
  * sized while the system runs, by `kubectl scale` or an autoscaler. A chart cannot hold them, since Helm installs no
- * custom resource beside its own definition.
+ * custom resource beside its own definition. It is tried until it is done or `signal` aborts.
  *
  * The first write holds the concurrency alone, and is no apply: so an applied field that the settings leave out later
  * goes, and the concurrency never does.
  */
-export async function ensurePools({ client, namespace, pools }: PoolsToEnsure): Promise<void> {
+export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Promise<void> {
+  for (let pauseMs = retryMs.first; !signal.aborted; pauseMs = Math.min(retryMs.max, pauseMs * 2)) {
+    try {
+      await makePools(rest);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn({ err: error }, 'the RunnerPools could not be made; trying again');
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+async function makePools({ client, namespace, pools }: Omit<PoolsToEnsure, 'log' | 'signal'>): Promise<void> {
   for (const [name, { concurrency, ...spec }] of Object.entries(pools)) {
     const isThere = await client.get(runnerPools, { namespace, name }).then(
       () => true,
