@@ -9,7 +9,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
-import { sample } from '../support/media.ts';
+import { putClip, putPicture } from './support/clips.ts';
 import { apply, helm, kubectlJson } from './support/kubectl.ts';
 import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
 import { freePort } from './support/port-forward.ts';
@@ -22,7 +22,6 @@ import {
   inRunners,
   newHash,
   openBucket,
-  putSource,
   runnerPods,
   signatureOf,
   startReceiver,
@@ -31,14 +30,9 @@ import {
 
 // Issue 4, "It must show", 1 and 4; issue 5, 6.
 
-const clip =
-  '-f lavfi -i testsrc2=size=640x360:rate=25:duration=6 -f lavfi -i sine=frequency=330:sample_rate=48000:duration=6' +
-  ' -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac -shortest';
-const picture = '-f lavfi -i testsrc2=size=1200x800:rate=1:duration=1 -frames:v 1 -q:v 3';
-
 beforeAll(async () => {
-  await putSource('clips/first.mp4', await sample('e2e-clip.mp4', clip));
-  await putSource('images/first.jpg', await sample('e2e-picture.jpg', picture));
+  await putClip();
+  await putPicture();
 });
 
 describe('`helm install` on two real nodes', () => {

@@ -8,8 +8,8 @@ export default defineConfig({
     name: 'e2e',
     include: ['test/e2e/**/*.test.ts'],
     globalSetup: ['test/e2e/support/global-setup.ts'],
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // One release, whose pods several files count, drain and kill.
     fileParallelism: false,
   },

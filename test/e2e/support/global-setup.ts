@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { hostProcesses } from './host-processes.ts';
 import { startHostServers, type HostServers } from './host-servers.ts';
 import { preparePortForward } from './port-forward.ts';
 import {
@@ -24,6 +25,8 @@ export interface E2eContext {
   readonly hostAddress: string;
   readonly secrets: Secrets;
   readonly servers: Omit<HostServers, 'stop'>;
+  /** Whether the nodes' processes are processes of this machine, and may be read. */
+  readonly seesPods: boolean;
   /** What the release was installed with. */
   readonly values: ReturnType<typeof releaseValues>;
 }
@@ -57,12 +60,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await makeNamespace();
     process.stdout.write(await installRelease(values));
     for (const forward of forwards) forward.start();
-    project.provide('e2e', { apiUrl, deliveryUrl, hostAddress, secrets, servers, values });
+    project.provide('e2e', {
+      apiUrl,
+      deliveryUrl,
+      hostAddress,
+      secrets,
+      servers,
+      values,
+      seesPods: await seesControllers(),
+    });
   } catch (error) {
     await tearDown();
     throw error;
   }
   return tearDown;
+}
+
+async function seesControllers(): Promise<boolean> {
+  const found = await hostProcesses();
+  return found.some(({ environment }) => environment.includes(`POD_NAMESPACE=${release.namespace}\0`));
 }
 
 function variable(name: string): string {

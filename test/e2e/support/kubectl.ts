@@ -20,6 +20,11 @@ export function apply(manifest: object): Promise<string> {
   return program('kubectl', ['apply', '-f', '-'], JSON.stringify(manifest));
 }
 
+/** POSTs an object to a path of the API server. */
+export function createRaw(path: string, object: object): Promise<string> {
+  return program('kubectl', ['create', '--raw', path, '-f', '-'], JSON.stringify(object));
+}
+
 /** `kubectl … -o json`, parsed. */
 export async function kubectlJson<T>(...args: string[]): Promise<T> {
   return JSON.parse(await kubectl(...args, '-o', 'json')) as T;

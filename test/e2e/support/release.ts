@@ -74,7 +74,7 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
       LOG_LEVEL: 'debug',
       X264_PRESET: 'ultrafast',
       WEBHOOK_ALLOWED_CIDRS: `${hostAddress}/32`,
-      LARGE_VIDEO_THRESHOLD: '4MiB',
+      LARGE_VIDEO_THRESHOLD: '32MiB',
     },
     runners: { namespace: release.runners },
     api: few,

@@ -76,8 +76,16 @@ export async function cancel(id: string): Promise<number> {
   return (await ask(`/api/jobs/${id}/cancel`, { method: 'POST', body: '{}' })).status;
 }
 
+/** Ends what a test has left at work, so that the next one finds the pools empty. */
+export async function cancelUnfinished(): Promise<void> {
+  for (const status of ['queued', 'processing']) {
+    const { jobs } = (await (await ask(`/api/jobs?status=${status}`)).json()) as { jobs: { job_id: string }[] };
+    await Promise.all(jobs.map(({ job_id }) => cancel(job_id)));
+  }
+}
+
 /** Looks at a job until it is over, whichever way. */
-export function ended(id: string, timeoutMs = 150_000): Promise<JobShown> {
+export function ended(id: string, timeoutMs = 240_000): Promise<JobShown> {
   return eventually(
     () => getJob(id),
     ({ status }) => isFinal(status),

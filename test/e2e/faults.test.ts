@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { putClip, putLongClip, putPicture } from './support/clips.ts';
+import { apiServerPid, processesOf } from './support/host-processes.ts';
+import { apply, createRaw, kubectl, kubectlJson } from './support/kubectl.ts';
+import { mediaJobManifest, type PodObject } from './support/objects.ts';
+import { release } from './support/release.ts';
+import {
+  cancelUnfinished,
+  completed,
+  eventually,
+  getJob,
+  inRunners,
+  newHash,
+  podAtStep,
+  runnerPods,
+  startReceiver,
+  submit,
+} from './support/service.ts';
+
+// Issue 4, "It must show", 3: "Kills and evictions on the real cluster […]: each job ends exactly once with the right
+// outcome; a disruption costs no attempt." That the controller dies at each write, before and after, is
+// shown in test/k8s.
+
+let clip: string;
+let longClip: string;
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
+beforeAll(async () => {
+  clip = await putClip();
+  longClip = await putLongClip();
+  receiver = await startReceiver();
+});
+afterEach(cancelUnfinished);
+afterAll(() => receiver.close());
+
+const start = (source = longClip) => submit({ type: 'video:transcode', source, callback_url: receiver.url });
+
+/** Holds a job that has ended to one webhook of its end, and tells how many of its attempts counted as failures. */
+async function endedOnce(id: string, status: string): Promise<{ failures: number }> {
+  const told = () => Promise.resolve(receiver.received.filter(({ body }) => body.includes(id)));
+  await eventually(told, (hooks) => hooks.length > 0, 30_000);
+  await sleep(1_000);
+  expect((await told()).map(({ body }) => (JSON.parse(body.toString()) as { status: string }).status)).toEqual([
+    status,
+  ]);
+  const client = new Client({ connectionString: inject('e2e').servers.postgres.onHost });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ failures: number }>('select failures from jobs where id = $1', [id]);
+    return { failures: rows[0]?.failures ?? -1 };
+  } finally {
+    await client.end();
+  }
+}
+
+const makePool = (name: string, spec: object) =>
+  apply({
+    apiVersion: 'reelwright.dev/v1alpha1',
+    kind: 'RunnerPool',
+    metadata: { name, namespace: release.runners },
+    spec: { concurrency: 1, ...spec },
+  });
+const startIn = async (pool: string, source: string) => {
+  const name = `in-${pool}`;
+  const spec = { type: 'video:transcode', hash: newHash(), source, pool, callbackUrl: receiver.url };
+  await apply(mediaJobManifest(name, spec));
+  return await inRunners('get', 'mj', name, '-o', 'jsonpath={.metadata.uid}');
+};
+
+/** Jobs that run, and more that wait. */
+const startMany = async () => {
+  const source = await putPicture();
+  const video = await start();
+  const images = await Promise.all(
+    Array.from({ length: 5 }, () => submit({ type: 'image:thumbnail', source, callback_url: receiver.url })),
+  );
+  return [video, ...images];
+};
+const endWell = async (ids: readonly string[]) => {
+  for (const id of ids) expect(await completed(id)).toMatchObject({ attempt: 1 });
+  for (const id of ids) expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
+  const jobs = await inRunners('get', 'jobs', '-o', 'jsonpath={.items[*].metadata.labels.reelwright\\.dev/job-id}');
+  expect(ids.map((id) => jobs.split(id).length - 1)).toEqual(ids.map(() => 1));
+};
+
+describe('a disruption of the pod at work costs no attempt', () => {
+  test('pod deleted', async () => {
+    const id = await start();
+    const pod = await podAtStep(id, 'process');
+    await inRunners('delete', 'pod', pod.metadata.name, '--wait=false');
+    expect(await completed(id)).toMatchObject({ attempt: 2 });
+    expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
+  });
+
+  test('pod evicted', async () => {
+    const id = await start();
+    const { name, namespace } = (await podAtStep(id, 'process')).metadata;
+    await evict({ name, namespace });
+    expect(await completed(id)).toMatchObject({ attempt: 2 });
+    expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
+  });
+
+  test('node drained: the work goes on at the other', async () => {
+    const id = await start();
+    const { spec } = await podAtStep(id, 'process');
+    const node = spec.nodeName ?? '';
+    try {
+      const options = ['--ignore-daemonsets', '--delete-emptydir-data', '--force', '--timeout=150s'];
+      await kubectl('drain', node, ...options);
+      expect(await completed(id)).toMatchObject({ attempt: 2 });
+      const [last] = await runnerPods(id).then((pods) => pods.filter(({ status }) => status.phase === 'Succeeded'));
+      expect(last?.spec.nodeName).toBeDefined();
+      expect(last?.spec.nodeName).not.toBe(node);
+      expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
+    } finally {
+      await kubectl('uncordon', node);
+    }
+  });
+});
+
+describe('what an attempt fails by itself is counted', () => {
+  test('out of memory: three attempts, and the job fails with `resource_exhausted`', async () => {
+    await makePool('tiny', { resources: { requests: { memory: '32Mi' }, limits: { memory: '32Mi' } } });
+    const id = await startIn('tiny', clip);
+    const job = await eventually(
+      () => getJob(id).catch(() => null),
+      (seen) => seen?.status === 'failed',
+      180_000,
+    );
+    expect(job).toMatchObject({ attempt: 3, error: { code: 'resource_exhausted' } });
+    expect(await endedOnce(id, 'failed')).toEqual({ failures: 3 });
+    expect(await inRunners('get', 'mj', 'in-tiny', '-o', 'wide')).toMatch(/failed.*resource_exhausted/);
+  });
+
+  test.skipIf(!inject('e2e').seesPods)('hang: the deadline ends the attempt, and the next one completes', async () => {
+    await makePool('hasty', { activeDeadlineSeconds: 45 });
+    const id = await startIn('hasty', clip);
+    const pod = await podAtStep(id, 'process');
+    for (const { pid } of await processesOf(pod)) process.kill(pid, 'SIGSTOP');
+    expect(await completed(id)).toMatchObject({ attempt: 2 });
+    expect(await endedOnce(id, 'completed')).toEqual({ failures: 1 });
+  });
+});
+
+describe.skipIf(!inject('e2e').seesPods)('the controllers and the API server', () => {
+  test('the leading controller killed: every job ends exactly once, at its first attempt', async () => {
+    const before = await leaderPod();
+    const ids = await startMany();
+    await podAtStep(ids[0] ?? '', 'process');
+    for (const { pid } of await processesOf(before)) process.kill(pid, 'SIGKILL');
+    await endWell(ids);
+  });
+
+  test('the leading controller paused for 30 s and resumed: another leads meanwhile, and no job ends twice', async () => {
+    const paused = await leaderPod();
+    const video = await start();
+    await podAtStep(video, 'process');
+    const pids = (await processesOf(paused)).map(({ pid }) => pid);
+    expect(pids.length).toBeGreaterThan(0);
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const resumed = sleep(30_000).then(() => pids.map((pid) => signalIfThere(pid, 'SIGCONT')));
+    const more = await startMany();
+    await eventually(leaderPod, ({ metadata }) => metadata.name !== paused.metadata.name, 40_000);
+    await resumed;
+    await endWell([video, ...more]);
+  });
+
+  test('the API server stopped for 30 s: all goes on when it is back, and nothing runs twice', async (context) => {
+    const pid = await apiServerPid();
+    context.skip(pid === null, 'the API server is no process of this machine');
+    if (pid === null) return;
+    const ids = await startMany();
+    await podAtStep(ids[0] ?? '', 'process');
+    process.kill(pid, 'SIGSTOP');
+    const late = submit({ type: 'image:thumbnail', source: await putPicture(), callback_url: receiver.url });
+    await sleep(30_000);
+    process.kill(pid, 'SIGCONT');
+    await endWell([...ids, await late]);
+  });
+});
+
+function evict({ name, namespace }: { name: string; namespace: string }): Promise<string> {
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+  return createRaw(`/api/v1/namespaces/${namespace}/pods/${name}/eviction`, eviction);
+}
+
+/** The pod whose name the Lease holds. */
+async function leaderPod(): Promise<PodObject> {
+  const path = 'jsonpath={.spec.holderIdentity}';
+  const inRelease = ['-n', release.namespace, 'get'];
+  const holder = await eventually(
+    () => kubectl(...inRelease, 'lease', 'reelwright-controller', '-o', path),
+    (text) => text !== '',
+  );
+  return await kubectlJson<PodObject>(...inRelease, 'pod', holder.split('_')[0] ?? '');
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // The kubelet has replaced it: it did not answer for so long.
+  }
+}

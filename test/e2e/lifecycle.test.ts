@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { putLongClip, putPicture } from './support/clips.ts';
+import { helm, kubectl, kubectlJson } from './support/kubectl.ts';
+import type { List, PodObject } from './support/objects.ts';
+import { installRelease, release } from './support/release.ts';
+import {
+  cancel,
+  cancelUnfinished,
+  completed,
+  ended,
+  eventually,
+  inRunners,
+  mediaJob,
+  newHash,
+  podAtStep,
+  post,
+  runnerPods,
+  startReceiver,
+  submit,
+} from './support/service.ts';
+
+// Issue 4, "It must show", 1: upgrade and uninstall; issue 5, 6: cancelling.
+
+let picture: string;
+let longClip: string;
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
+beforeAll(async () => {
+  picture = await putPicture();
+  longClip = await putLongClip();
+  receiver = await startReceiver();
+});
+afterEach(cancelUnfinished);
+afterAll(() => receiver.close());
+
+const transcode = () => submit({ type: 'video:transcode', source: longClip, callback_url: receiver.url });
+
+test('`helm upgrade` with jobs running loses none, and takes submissions all the while', async () => {
+  const { values } = inject('e2e');
+  const videos = await Promise.all([transcode(), transcode(), transcode(), transcode()]);
+  const pod = await podAtStep(videos[0] ?? '', 'process').catch(
+    async () => await podAtStep(videos[1] ?? '', 'process'),
+  );
+  const before = await podsOfRelease();
+
+  const upgraded = { isDone: false };
+  const images: string[] = [];
+  const submitting = (async () => {
+    while (!upgraded.isDone) {
+      const answer = await post({
+        type: 'image:thumbnail',
+        hash: newHash(),
+        source: picture,
+        callback_url: receiver.url,
+      });
+      expect([200, 202]).toContain(answer.status);
+      images.push(String(answer.body['job_id']));
+      await sleep(1_000);
+    }
+  })();
+  await installRelease({ ...values, config: { ...values.config, SWEEP_INTERVAL: '4s' } });
+  upgraded.isDone = true;
+  await submitting;
+
+  const after = await eventually(podsOfRelease, (names) => names.length === 6);
+  expect(after.filter((name) => before.includes(name))).toEqual([]);
+  expect(images.length).toBeGreaterThan(3);
+  const jobs = [];
+  for (const id of [...videos, ...images]) jobs.push(await completed(id));
+  expect(jobs.map(({ attempt }) => attempt)).toEqual(jobs.map(() => 1));
+  const seen = await runnerPods();
+  expect(seen.filter(({ metadata }) => metadata.uid === pod.metadata.uid)[0]?.status.phase).toBe('Succeeded');
+
+  await eventually(
+    () => Promise.resolve([...videos, ...images].filter((id) => timesTold(id) === 0)),
+    (untold) => untold.length === 0,
+  );
+  expect([...videos, ...images].map(timesTold)).toEqual(jobs.map(() => 1));
+});
+
+test('the pod of a cancelled job is gone within 5 s', async () => {
+  const id = await transcode();
+  await podAtStep(id, 'process');
+  const startedMs = Date.now();
+  expect(await cancel(id)).toBe(200);
+  await eventually(
+    () => runnerPods(id),
+    (pods) => pods.length === 0,
+    10_000,
+  );
+  expect(Date.now() - startedMs).toBeLessThan(5_000);
+  expect(await ended(id, 1_000)).toMatchObject({ status: 'cancelled', error: { code: 'cancelled' } });
+  const shown = await eventually(
+    () => mediaJob(`mj-${id}`),
+    ({ status }) => status?.phase === 'cancelled',
+  );
+  expect(shown.status?.conditions?.find(({ type }) => type === 'Failed')).toMatchObject({
+    status: 'True',
+    reason: 'Cancelled',
+  });
+});
+
+test('`helm uninstall` keeps the CRDs and every MediaJob; a job that was running ends after the next install', async () => {
+  const { values } = inject('e2e');
+  const id = await transcode();
+  await podAtStep(id, 'process');
+  await helm('uninstall', release.name, '-n', release.namespace, '--wait', '--timeout', '90s');
+
+  const definitions = await kubectl('get', 'crd', '-o', 'name');
+  for (const plural of ['mediajobs', 'runnerpools'])
+    expect(definitions).toContain(`customresourcedefinition.apiextensions.k8s.io/${plural}.reelwright.dev`);
+  expect((await mediaJob(`mj-${id}`)).metadata.deletionTimestamp).toBeUndefined();
+  expect(await inRunners('get', 'rp', '-o', 'name')).toContain('runnerpool.reelwright.dev/video-large');
+  expect(await podsOfRelease()).toEqual([]);
+
+  await installRelease(values);
+  expect(await completed(id)).toMatchObject({ attempt: 1 });
+  await inRunners('wait', '--for=condition=Complete', '--timeout=60s', `mj/mj-${id}`);
+  const image = await submit({ type: 'image:thumbnail', source: picture });
+  await completed(image);
+});
+
+async function podsOfRelease(): Promise<string[]> {
+  const { items } = await kubectlJson<List<PodObject>>('-n', release.namespace, 'get', 'pods');
+  return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.name);
+}
+
+function timesTold(id: string): number {
+  return receiver.received.filter(({ body }) => body.includes(id)).length;
+}

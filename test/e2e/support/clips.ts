@@ -1,0 +1,54 @@
+import { changedSample, sample } from '../../support/media.ts';
+import { putSource } from './service.ts';
+
+// Sources of the jobs, put into the bucket by the files that use them.
+
+const sound = '-f lavfi -i sine=frequency=330:sample_rate=48000';
+const encoding = '-c:v libx264 -preset ultrafast -crf 35 -pix_fmt yuv420p -c:a aac -b:a 64k -shortest';
+
+/** Six seconds: some seconds of work. */
+export async function putClip(): Promise<string> {
+  return put('clips/first.mp4', sample('e2e-clip.mp4', `${video('640x360', 6)} ${encoding}`));
+}
+
+/** Twenty-five seconds: long enough to do something to its pod. */
+export async function putLongClip(): Promise<string> {
+  return put('clips/long.mp4', longClip());
+}
+
+/** The short one, of a size from which on a video is large. */
+export async function putLargeClip(): Promise<string> {
+  const clip = await sample('e2e-clip.mp4', `${video('640x360', 6)} ${encoding}`);
+  return put('clips/large.mp4', changedSample('e2e-large.mp4', clip, withFreeBox));
+}
+
+/** The long one, of that size. */
+export async function putLongLargeClip(): Promise<string> {
+  return put('clips/long-large.mp4', changedSample('e2e-long-large.mp4', await longClip(), withFreeBox));
+}
+
+export async function putPicture(): Promise<string> {
+  const recipe = '-f lavfi -i testsrc2=size=1200x800:rate=1:duration=1 -frames:v 1 -q:v 3';
+  return put('images/first.jpg', sample('e2e-picture.jpg', recipe));
+}
+
+function longClip(): Promise<string> {
+  return sample('e2e-longer.mp4', `${video('640x360', 25)} ${encoding}`);
+}
+
+function video(size: string, durationSec: number): string {
+  return `-f lavfi -i testsrc2=size=${size}:rate=25:duration=${durationSec} ${sound}:duration=${durationSec}`;
+}
+
+/** Appends 33 MiB that no reader looks into (ISO 14496-12, section 8.1.2), one more than LARGE_VIDEO_THRESHOLD. */
+function withFreeBox(bytes: Buffer): Buffer {
+  const box = Buffer.alloc(33 * 1024 * 1024);
+  box.writeUInt32BE(box.length, 0);
+  box.write('free', 4, 'latin1');
+  return Buffer.concat([bytes, box]);
+}
+
+async function put(key: string, made: Promise<string>): Promise<string> {
+  await putSource(key, await made);
+  return key;
+}
