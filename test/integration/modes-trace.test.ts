@@ -1,34 +1,18 @@
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { startCollector } from '../support/collector.ts';
 import { until } from '../support/controller-rig.ts';
 import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
 import { endPrograms, secrets, startProgram } from '../support/programs.ts';
 
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-}
-
-interface Export {
-  readonly resourceSpans: { readonly scopeSpans: { readonly spans: Span[] }[] }[];
-}
-
 describe.skipIf(!inject('postgres'))('the trace of one job', () => {
   let dir: string;
   let database: TestDatabase;
-  /** An OTLP collector and a webhook's receiver in one. */
-  let listener: Server;
-  let origin: string;
-  const spans: Span[] = [];
-  const webhooks: IncomingHttpHeaders[] = [];
+  let collector: Awaited<ReturnType<typeof startCollector>>;
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'reelwright-trace-'));
@@ -38,28 +22,17 @@ describe.skipIf(!inject('postgres'))('the trace of one job', () => {
       .png()
       .toFile(join(dir, 'source', 'red.png'));
     database = await migratedDatabase();
-    listener = createServer((request, response) => {
-      let body = '';
-      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-      request.on('end', () => {
-        if (request.url === '/v1/traces') {
-          const { resourceSpans } = JSON.parse(body) as Export;
-          spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)));
-        } else webhooks.push(request.headers);
-        response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-      });
-    }).listen(0, '127.0.0.1');
-    await once(listener, 'listening');
-    origin = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+    collector = await startCollector();
   });
   afterAll(async () => {
     await endPrograms();
-    listener.close();
+    collector.close();
     await database.drop();
     await rm(dir, { recursive: true, force: true });
   });
 
   it('has one id from the request over the attempt to the webhook, as an OTLP collector sees it', async () => {
+    const { origin, spans, webhooks } = collector;
     const program = await startProgram({
       env: {
         ...secrets,

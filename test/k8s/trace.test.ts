@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import sharp from 'sharp';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { isFinal } from '#domain/jobs/status.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { startTracing } from '#platform/telemetry/tracing.ts';
+import { startCollector } from '../support/collector.ts';
+import { until } from './support/cluster.ts';
+import { openControllerRig } from './support/controller.ts';
+import { installCrds } from './support/crds.ts';
+
+beforeAll(installCrds);
+
+test('a job that runs in a pod is one trace from its attempt over the runner’s steps to the webhook, and is timed', async () => {
+  const collector = await startCollector();
+  onTestFinished(() => void collector.close());
+  const rig = await openControllerRig({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+  });
+  const tracing = startTracing({ endpoint: collector.origin, serviceName: 'test' });
+  const create = { width: 64, height: 48, channels: 3 as const, background: '#369' };
+  await rig.writeSource('source', await sharp({ create }).jpeg().toBuffer());
+  const metrics = new Metrics();
+  const worker = rig.startWorker({ metrics });
+  const over = new AbortController();
+  onTestFinished(() => over.abort());
+  rig.node.runAll(over.signal);
+
+  const traceId = randomUUID().replaceAll('-', '');
+  const requestSpan = 'b7ad6b7169203331';
+  const trace = { traceparent: `00-${traceId}-${requestSpan}-01` };
+  const id = await rig.submit('image:thumbnail', { trace, callbackUrl: `${collector.origin}/hook` });
+  await until('the job is over', async () => isFinal((await rig.find(id)).status), 30_000);
+  await until('its webhook has come', () => Promise.resolve(collector.webhooks.length > 0), 30_000);
+  await worker.stop();
+  await tracing.shutdown();
+
+  const spans = collector.spans.filter((span) => span.traceId === traceId);
+  const named = (name: string) => spans.filter((span) => span.name === name);
+  for (const name of ['attempt', 'completion', 'step fetch', 'step process', 'step publish', 'webhook'])
+    expect([name, named(name).length]).toEqual([name, 1]);
+  const ids = new Set([requestSpan, ...spans.map(({ spanId }) => spanId)]);
+  expect(spans.filter(({ parentSpanId = '' }) => !ids.has(parentSpanId))).toEqual([]);
+  // From the Job's first moment, which the API server tells in whole seconds, to the end that was recorded.
+  const [attempt, publish] = [named('attempt')[0], named('step publish')[0]];
+  expect(Number(attempt?.startTimeUnixNano)).toBeLessThan(Number(publish?.startTimeUnixNano));
+  expect(Number(attempt?.endTimeUnixNano)).toBeGreaterThan(Number(publish?.startTimeUnixNano));
+
+  const text = await metrics.registry.metrics();
+  expect(text).toContain('svc_worker_tasks_total{type="image:thumbnail",result="completed"} 1');
+  expect(text).toContain('svc_worker_task_duration_seconds_count{type="image:thumbnail",result="completed"} 1');
+});
