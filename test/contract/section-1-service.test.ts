@@ -1,24 +1,21 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { loadConfig } from '#platform/config/config.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
-import { mostAtOnce, openRig, until } from '../support/controller-rig.ts';
-import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../support/programs.ts';
-import { makeVideo } from '../support/samples.ts';
+import { mostAtOnce, openRig } from '../support/controller-rig.ts';
+import { endPrograms, secrets, startProgram } from '../support/programs.ts';
+import { finished, headers, job, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 
 // Section 1, "What the service does", with the program itself on real media. Beside this: test/integration/modes.test.ts
 // (server and worker over Postgres, Redis and S3; `--mode` against `MODE`; `WORKER_METRICS_PORT=0`) and
 // platform/config/config.test.ts (every name of the configuration).
 
-let dir: string;
-let database: TestDatabase;
+let service: ServiceUnderTest;
 let env: Record<string, string>;
-const folder = (name: string) => join(dir, name);
+const folder = (name: string) => service.folder(name);
 
 /** A packager that notes what it was called with, and keeps its folder as it was at the end. */
 const watchedPackager = (packager: string, notes: string) => `#!/bin/sh
@@ -28,57 +25,36 @@ cp -r . ${notes}/workspace
 `;
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'reelwright-service-'));
-  for (const name of ['source', 'media', 'work', 'notes']) await mkdir(folder(name));
-  await makeVideo({ path: folder('source/clip.mp4'), seconds: 2, width: 128, height: 72 });
-  const create = { width: 64, height: 48, channels: 3 as const, background: 'red' };
-  await sharp({ create }).png().toFile(folder('source/red.png'));
+  service = await prepareService();
   await writeFile(folder('packager'), watchedPackager(findProgram('packager', process.env), folder('notes')));
   await chmod(folder('packager'), 0o755);
-  if (!inject('postgres')) return;
-  database = await migratedDatabase();
-  env = {
-    ...secrets,
-    DATABASE_URL: database.url,
-    REDIS_URL: 'embedded:',
-    SOURCE_BUCKET: `file:${folder('source')}`,
-    MEDIA_BUCKET: `file:${folder('media')}`,
-    WORK_DIR: folder('work'),
-    X264_PRESET: 'ultrafast',
-    PACKAGER_PATH: folder('packager'),
-  };
+  env = { ...service.env, PACKAGER_PATH: folder('packager') };
 });
 afterEach(endPrograms);
-afterAll(async () => {
-  if (inject('postgres')) await database.drop();
-  await rm(dir, { recursive: true, force: true });
-});
+afterAll(() => service.close());
 
-const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
-
-async function submit(program: Program, body: object): Promise<string> {
-  const answer = await fetch(`${program.url}/api/jobs`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(answer.status).toBe(202);
-  return ((await answer.json()) as { job_id: string }).job_id;
+/** An answer to whoever asks, without any credential. */
+async function ask(url: string, requestHeaders: Record<string, string> = {}) {
+  const answer = await fetch(url, { headers: requestHeaders });
+  return {
+    status: answer.status,
+    type: answer.headers.get('content-type'),
+    bytes: Buffer.from(await answer.arrayBuffer()),
+  };
 }
-
-// oxlint-disable-next-line typescript/no-explicit-any -- a test says what it expects of it
-async function job(program: Program, id: string): Promise<any> {
-  return (await fetch(`${program.url}/api/jobs/${id}`, { headers })).json();
-}
-
-const finished = (program: Program, id: string) =>
-  until(
-    () => job(program, id),
-    ({ status }) => status === 'completed' || status === 'failed',
-    90_000,
-  );
 
 /** Every file below a folder, as text of single bytes. */
 async function filesBelow(path: string): Promise<string[]> {
   const entries = await readdir(path, { withFileTypes: true, recursive: true });
   const files = entries.filter((entry) => entry.isFile());
   return Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1')));
+}
+
+/** Each file below a folder with its size and the time of its last change. */
+async function statesOf(path: string): Promise<string[]> {
+  const names = (await readdir(path, { recursive: true })).toSorted();
+  const states = await Promise.all(names.map((name) => stat(join(path, name))));
+  return names.map((name, index) => `${name} ${states[index]?.size} ${states[index]?.mtimeMs}`);
 }
 
 /** Everything that the tables hold, as text. */
@@ -94,8 +70,13 @@ async function rowsOf(databaseUrl: string): Promise<string> {
 }
 
 describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
+  // "The service runs asynchronous media-processing jobs and delivers the results."
+  // "A caller submits a job that names a source object in a configured source bucket. Workers derive assets from it and
+  // write them to a media bucket."
+  // "| `all` | HTTP server and queue worker in one process (default) |"
   it('"HTTP server and queue worker in one process": every job type does what its purpose says', async () => {
     const program = await startProgram({ env });
+    const sources = await statesOf(folder('source'));
     const encrypt = { transcode: { encrypt: true } };
     const [thumbnail, cover, preview, transcode, full] = await Promise.all([
       submit(program, { type: 'image:thumbnail', hash: 'red-1', source: 'red.png' }),
@@ -104,18 +85,19 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
       submit(program, { type: 'video:transcode', hash: 'clip-2', source: 'clip.mp4' }),
       submit(program, { type: 'video:full', hash: 'clip-3', source: 'clip.mp4', options: encrypt }),
     ]);
-    // "derive one or more image variants from an image source"
+    // "| `image:thumbnail` | derive one or more image variants from an image source |"
     expect(await finished(program, thumbnail)).toMatchObject({ results: { outputs: [{ variant: 'thumb' }] } });
-    // "derive a cover image from a video at a timestamp"
+    // "| `video:cover` | derive a cover image from a video at a timestamp |"
     expect(await finished(program, cover)).toMatchObject({ results: { format: 'jpg', timestamp_sec: 1 } });
-    // "derive a short animated preview (`webp` or `gif`)"
+    // "| `video:preview` | derive a short animated preview (`webp` or `gif`) |"
     expect(await finished(program, preview)).toMatchObject({ results: { format: 'gif' } });
-    // "produce HLS (CMAF container) output, optionally encrypted"
+    // "| `video:transcode` | produce HLS (CMAF container) output, optionally encrypted |"
     const streaming = { protocol: 'hls', container: 'cmaf' };
     expect(await finished(program, transcode)).toMatchObject({
       results: { streaming: { ...streaming, encrypted: false } },
     });
-    // "run cover, preview and transcode as one workflow inside a single worker handler (no parent/child jobs)"
+    // "| `video:full` | run cover, preview and transcode as one workflow inside a single worker handler (no parent/child
+    // jobs) |"
     const ready = { status: 'ready' };
     expect(await finished(program, full)).toMatchObject({
       status: 'completed',
@@ -123,7 +105,31 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
     });
     const list = (await (await fetch(`${program.url}/api/jobs`, { headers })).json()) as { jobs: unknown[] };
     expect(list.jobs).toHaveLength(5);
+    // "| `SOURCE_BUCKET`, `SOURCE_S3_*` | source store, read-only access |
+    // | `MEDIA_BUCKET`, `MEDIA_S3_*` | media store, read/write access |"
+    expect(await statesOf(folder('source'))).toEqual(sources);
+    expect((await filesBelow(folder('media'))).length).toBeGreaterThan(10);
+
+    // "The service serves HLS playlists, init segments and media segments from the media bucket over HTTP."
+    const stream = `${program.url}/stream/clip-2`;
+    const master = (await ask(`${stream}/master.m3u8`)).bytes.toString();
+    const [playlist = ''] = /^[0-9a-f]{16}\/video\/.*playlist\.m3u8$/m.exec(master) ?? [];
+    const lines = (await ask(`${stream}/${playlist}`)).bytes.toString();
+    const [, init = ''] = /#EXT-X-MAP:URI="([^"]+)"/.exec(lines) ?? [];
+    const [segment = ''] = /^[^#\n]+\.m4s$/m.exec(lines) ?? [];
+    for (const [name, box] of [
+      [init, 'ftyp'],
+      [segment, 'moof'],
+    ] as const) {
+      const { status, bytes } = await ask(`${stream}/${playlist.replace('playlist.m3u8', name)}`);
+      expect([status, bytes.includes(box)]).toEqual([200, true]);
+    }
+    // "The service exposes liveness, readiness and metrics endpoints."
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(program.url + path)).status).toBe(200);
   });
+
+  // "The service sends a signed webhook to a caller-supplied URL when a job finishes or fails.":
+  // test/contract/section-6-events.test.ts, 'Emitted when "a job that was created with `callback_url` completes or fails", and not otherwise'
 
   it('"Raw encryption keys are passed to the packaging tool as arguments and are not written to disk as files"', async () => {
     await rm(folder('notes'), { recursive: true });
@@ -141,6 +147,13 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
       kid,
       key_endpoint: 'https://media.example/api/key/secret-1',
     });
+    // "The service hands out the 16-byte content key for encrypted HLS playback, against a signed Bearer token."
+    const token = signPlaybackToken(
+      { hash: 'secret-1', exp: Math.floor(Date.now() / 1000) + 60 },
+      secrets.KEY_TOKEN_SECRET,
+    );
+    const handedOut = await ask(`${program.url}/api/key/secret-1`, { authorization: `Bearer ${token}` });
+    expect([handedOut.status, handedOut.bytes.toString('hex')]).toEqual([200, key]);
     program.signal('SIGTERM');
     expect(await program.ended).toBe(0);
 
@@ -152,7 +165,7 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
       ...(await filesBelow(folder('work'))),
     ];
     expect(files.length).toBeGreaterThan(10);
-    for (const text of [...files, await rowsOf(database.url), program.output()])
+    for (const text of [...files, await rowsOf(service.databaseUrl), program.output()])
       for (const form of [...forms, bytes]) expect(text.includes(form)).toBe(false);
 
     // Section 5: "The token must never appear in playlist or segment URLs." The player adds it to a header.
@@ -167,7 +180,10 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
 });
 
 describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
-  it('`server`: "HTTP server and delivery endpoints only"; `--mode=worker` "overrides the `MODE` environment variable": "queue worker only"', async () => {
+  // "| `server` | HTTP server and delivery endpoints only |
+  // | `worker` | queue worker only; serves a small metrics/health listener (see section 4) |"
+  // "The command-line flag `--mode=<value>` overrides the `MODE` environment variable."
+  it('`server`: "HTTP server and delivery endpoints only"; `--mode=worker` overrides `MODE`: "queue worker only"', async () => {
     const server = await startProgram({ env: { ...env, MODE: 'server' } });
     const id = await submit(server, { type: 'image:thumbnail', hash: 'waits', source: 'red.png' });
     expect((await fetch(`${server.url}/stream/none/master.m3u8`)).status).toBe(404);
@@ -175,11 +191,13 @@ describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await job(server, id)).status).toBe('queued');
 
-    // "Server and worker processes must share the same relational database, key-value store, bucket names …"
+    // "Server and worker processes must share the same relational database, key-value store, bucket names, S3-style
+    // credentials and secrets: `API_KEY`, `WEBHOOK_SECRET`, `KEY_TOKEN_SECRET`, `ENCRYPTION_KEY`."
     const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
     expect(await finished(server, id)).toMatchObject({ status: 'completed' });
     for (const path of ['/api/jobs', '/stream/none/master.m3u8', '/api/key/none', '/readyz'])
       expect([path, (await fetch(`${worker.url}${path}`, { headers })).status]).toEqual([path, 404]);
+    for (const path of ['/healthz', '/metrics']) expect((await ask(worker.url + path)).status).toBe(200);
   });
 
   it('both listeners have every metric family of section 4', async () => {
@@ -204,6 +222,8 @@ describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
   });
 });
 
+// "Job queues: a default queue and a dedicated `video:large` queue for large video sources. Pool sizes are set by
+// `WORKER_CONCURRENCY` (normal pool) and `LARGE_WORKER_CONCURRENCY` (`video:large` pool)."
 describe.skipIf(!inject('postgres'))('Job queues: "a default queue and a dedicated `video:large` queue"', () => {
   it('"Pool sizes are set by `WORKER_CONCURRENCY` … and `LARGE_WORKER_CONCURRENCY`"', async () => {
     const rig = await openRig({ WORKER_CONCURRENCY: '3', LARGE_WORKER_CONCURRENCY: '2', LEASE_DURATION: '15s' });
@@ -237,6 +257,26 @@ describe('Configuration names used by the interface', () => {
     MEDIA_BUCKET: 'media',
   };
 
+  // "| `API_KEY` | the internal key accepted in `X-API-Key` |
+  // | `KEY_TOKEN_SECRET` | HMAC secret for playback Bearer tokens |
+  // | `WEBHOOK_SECRET` | secret shared for webhook signing |
+  // | `ENCRYPTION_KEY` | secret for protecting stored content keys (a failure to unwrap a stored key yields 500 on the
+  // key endpoint) |
+  // | `BASE_URL` | public media host address; must not end with `/`; used to build `results.encryption.key_endpoint` |
+  // | `SOURCE_BUCKET`, `SOURCE_S3_*` | source store, read-only access |
+  // | `MEDIA_BUCKET`, `MEDIA_S3_*` | media store, read/write access |
+  // | `MAX_FILE_SIZE` | largest accepted video source size |
+  // | `WORKER_METRICS_PORT` | port of the worker-only listener; default `3001`; `0` disables it |
+  // | `OTEL_EXPORTER_OTLP_ENDPOINT` | OTLP HTTP endpoint for trace export; when empty, spans are created locally and
+  // not exported |
+  // | `MODE`, `WORKER_CONCURRENCY`, `LARGE_WORKER_CONCURRENCY` | see above |
+  // | `DATABASE_URL`, `REDIS_URL` | connection settings of the relational database and the key-value store |"
+  // What each does, beside the tests above: "the internal key accepted in `X-API-Key`", "HMAC secret for playback Bearer
+  // tokens": section-5-authentication.test.ts; "secret shared for webhook signing": section-6-events.test.ts; "a failure
+  // to unwrap a stored key yields 500 on the key endpoint": section-7-errors.test.ts; "largest accepted video source
+  // size": section-4-jobs.test.ts; "`0` disables it": test/integration/modes.test.ts, 'a worker listens nowhere with
+  // WORKER_METRICS_PORT=0'; "OTLP HTTP endpoint for trace export": section-4-tracing.test.ts; "spans are created locally and
+  // not exported": platform/telemetry/tracing.test.ts, 'begin a trace, with ids of their own'.
   it('are all read, and described for operators', async () => {
     const page = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
     for (const name of table) {

@@ -1,0 +1,218 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../support/programs.ts';
+import { finished, headers, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
+
+// Section 2, "Results shapes", of jobs that the program itself has run on real media.
+
+let service: ServiceUnderTest;
+let program: Program;
+
+beforeAll(async () => {
+  service = await prepareService();
+  if (inject('postgres')) program = await startProgram({ env: service.env });
+});
+afterAll(async () => {
+  await endPrograms();
+  await service.close();
+});
+
+async function resultsOf(body: object) {
+  const ended = await finished(program, await submit(program, { source: 'clip.mp4', ...body }));
+  expect(ended).toMatchObject({ status: 'completed', error: null });
+  return ended.results;
+}
+
+const integer = expect.any(Number) as number;
+const imageKey = (key: string) =>
+  program.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
+
+describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () => {
+  // "**Transcode results** (`results` of a `video:transcode` job):"
+  // "| `streaming.protocol` | string | value seen: `hls` |
+  // | `streaming.container` | string | value seen: `cmaf` |
+  // | `streaming.encrypted` | boolean | |
+  // | `streaming.master_playlist` | string | media-bucket object key of the master playlist |
+  // | `streaming.default_audio_track_id` | string | id of the default audio track |
+  // | `audio_tracks[]` | array | each: `id` string, `role` string, `language` string, `codec` string, `channels`
+  // integer, `bitrate` integer, `playlist` string (object key), `init` string (object key), `segment_count` integer |
+  // | `video_tracks[]` | array | each: `id` string, `codec` string, `width` integer, `height` integer, `bitrate`
+  // integer, `playlist` string (object key), `init` string (object key), `segment_count` integer, `audio_track_ids`
+  // array of strings |
+  // | `encryption.scheme` | string | value seen: `cbcs` |
+  // | `encryption.kid` | string | key identifier (hex) |
+  // | `encryption.key_endpoint` | string (URL) | public key endpoint `{base_url}/api/key/<hash>` |"
+  it('`video:transcode`: every field of the table, and no field more than `source` and `warnings`', async () => {
+    const results = await resultsOf({ type: 'video:transcode', hash: 'table-1', options: { encrypt: true } });
+    const prefix = String(results.streaming.master_playlist).slice('videos/'.length, -'/table-1/master.m3u8'.length);
+    // "Object keys have the shape `videos/<prefix>/<hash>/...`, where `<prefix>` is two characters; how `<prefix>` is
+    // derived: not shown." decisions.md: "the first two hex characters of SHA-256(`hash`)"
+    expect(prefix).toBe('57');
+    const trackKey = (name: string) =>
+      expect.stringMatching(new RegExp(`^videos/${prefix}/table-1/[0-9a-f]{16}/${name}$`)) as string;
+    // "Track ids have the form `<resolution>_<codec>` for video (e.g. `r<height>_h264`) and
+    // `<language>_<codec>_<channels>ch` for audio, with an `audio_` prefix on audio ids in `default_audio_track_id` and
+    // `audio_tracks[].id`."
+    const [audioId, videoId] = ['audio_und_aac_2ch', 'r72_h264'];
+    expect(results).toEqual({
+      streaming: {
+        protocol: 'hls',
+        container: 'cmaf',
+        encrypted: true,
+        master_playlist: `videos/${prefix}/table-1/master.m3u8`,
+        default_audio_track_id: audioId,
+      },
+      audio_tracks: [
+        {
+          id: audioId,
+          role: 'main',
+          language: 'und',
+          codec: 'aac',
+          channels: 2,
+          bitrate: integer,
+          playlist: trackKey(`audio/${audioId}/playlist\\.m3u8`),
+          init: trackKey(`audio/${audioId}/init\\.mp4`),
+          segment_count: 1,
+        },
+      ],
+      video_tracks: [
+        {
+          id: videoId,
+          codec: 'h264',
+          width: 128,
+          height: 72,
+          bitrate: integer,
+          playlist: trackKey(`video/${videoId}/playlist\\.m3u8`),
+          init: trackKey(`video/${videoId}/init\\.mp4`),
+          segment_count: 1,
+          audio_track_ids: [audioId],
+        },
+      ],
+      encryption: {
+        scheme: 'cbcs',
+        kid: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+        key_endpoint: `${program.url}/api/key/table-1`,
+      },
+      source: expect.any(Object) as object,
+      warnings: [],
+    });
+    const [audio, video] = [results.audio_tracks[0], results.video_tracks[0]];
+    for (const number of [audio.bitrate, video.bitrate]) expect(Number.isInteger(number) && number > 0).toBe(true);
+    for (const key of [results.streaming.master_playlist, audio.playlist, audio.init, video.playlist, video.init])
+      expect((await stat(join(service.folder('media'), key))).size).toBeGreaterThan(0);
+
+    // "Result fields holding object keys are storage keys, not public URLs:"
+    // "| `results.streaming.master_playlist` | expose as `/stream/{hash}/master.m3u8` |
+    // | `results.encryption.key_endpoint` | the player calls it with a Bearer token |"
+    expect((await fetch(`${program.url}/stream/table-1/master.m3u8`)).status).toBe(200);
+    expect((await fetch(`${program.url}/${results.streaming.master_playlist}`)).status).toBe(404);
+    const token = signPlaybackToken(
+      { hash: 'table-1', exp: Math.floor(Date.now() / 1000) + 60 },
+      secrets.KEY_TOKEN_SECRET,
+    );
+    const key = await fetch(results.encryption.key_endpoint, { headers: { authorization: `Bearer ${token}` } });
+    expect([key.status, (await key.arrayBuffer()).byteLength]).toEqual([200, 16]);
+  });
+
+  it('"The `encryption` object is present for encrypted output", and for no other', async () => {
+    const results = await resultsOf({ type: 'video:transcode', hash: 'clear-1' });
+    expect(results.streaming.encrypted).toBe(false);
+    expect(results).not.toHaveProperty('encryption');
+  });
+
+  // "**Other results:**" "Generated image assets carry `results.key`, a media-bucket object key."
+  // "Result fields for `image:thumbnail`, `video:cover` and `video:preview` jobs beyond that key: not shown."
+  // decisions.md: "`results`: `key` (the first output) and `outputs: [{variant, key, width, height, format, size}]`",
+  // "Result `{key, format, size, width, height, timestamp_sec}`; `jpg`", "Result `{key, format, size, width, height, frames}`"
+  it.each([
+    [
+      'image:thumbnail',
+      { source: 'red.png', options: { outputs: [{ variant: 'a', width: 32, format: 'jpg' }] } },
+      { outputs: [{ variant: 'a', key: expect.any(String) as string, width: 32, height: 24, format: 'jpg' }] },
+    ],
+    ['video:cover', { options: { timestamp_sec: 1 } }, { format: 'jpg', width: 128, height: 72, timestamp_sec: 1 }],
+    [
+      'video:preview',
+      { options: { duration: 1, width: 64, fps: 5 } },
+      { format: 'webp', width: 64, height: 36, frames: 5 },
+    ],
+  ] as const)('`%s`: `results.key`, and the decided fields beside it', async (type, body, expected) => {
+    const { key, size, warnings, ...results } = await resultsOf({ type, hash: 'images-1', ...body });
+    expect(warnings ?? []).toEqual([]);
+    expect(results).toMatchObject(expected);
+    const bytes = (await stat(join(service.folder('media'), key))).size;
+    const { size: outputSize, key: outputKey } = results.outputs?.[0] ?? { size, key };
+    expect([outputKey, outputSize]).toEqual([key, bytes]);
+    // "| `results.key`, `results.artifacts.cover.key`, `results.artifacts.preview.key` | expose through a signed
+    // `/thumb/{sig}/{encoded_key}` URL |"
+    expect((await fetch(imageKey(key))).status).toBe(200);
+  });
+
+  // "**Full-workflow results** (`results` of a `video:full` job):"
+  // "| `stages` | object | keys `source`, `cover`, `preview`, `transcode`; each `{status: string, error?: string,
+  // retryable?: boolean}`; stage `status` values seen: `ready`, `failed` |
+  // | `artifacts.cover` | object | `{key: string, format: string, size: integer}` |
+  // | `artifacts.preview` | object | `{key: string, format: string, size: integer}` |
+  // | `retry_plan` | object | `{allowed: boolean, strategy: string, job_types: array of strings, stages: array of
+  // strings, reason: string}` |"
+  it('`video:full`: stages, artifacts and a retry plan, and the transcode results beside them', async () => {
+    const { stages, artifacts, retry_plan: plan, streaming } = await resultsOf({ type: 'video:full', hash: 'full-1' });
+    const ready = { status: 'ready' };
+    expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode: ready });
+    const artifact = (format: string) => ({ key: expect.any(String) as string, format, size: integer });
+    expect(artifacts).toEqual({ cover: artifact('jpg'), preview: artifact('webp') });
+    expect(plan).toEqual({
+      allowed: false,
+      strategy: 'retry_tasks',
+      job_types: [],
+      stages: [],
+      reason: expect.any(String) as string,
+    });
+    expect(streaming.master_playlist).toMatch(/\/full-1\/master\.m3u8$/);
+    for (const { key, size } of [artifacts.cover, artifacts.preview]) {
+      expect((await stat(join(service.folder('media'), key))).size).toBe(size);
+      expect((await fetch(imageKey(key))).status).toBe(200);
+    }
+  });
+
+  // Section 3: "Stage status values seen in `video:full` results: `ready`, `failed`." "A failed stage may carry
+  // `retryable` and a `retry_plan`." decisions.md: "A failed stage stops no other stage; if any failed, the job ends
+  // `failed`, its results keep everything that is `ready` (published and playable), and `retry_plan` names the rest"
+  it('`video:full` with a packager that fails: the stage says so, the others are ready, and its retry does the rest', async () => {
+    const broken = await startProgram({
+      env: { ...service.env, PACKAGER_PATH: '/bin/false', WORKER_CONCURRENCY: '4' },
+    });
+    // The program of the other tests would take the job as well: it is stopped for as long.
+    program.signal('SIGTERM');
+    expect(await program.ended).toBe(0);
+    const id = await submit(broken, { type: 'video:full', hash: 'partly-1', source: 'clip.mp4' });
+    const failed = await finished(broken, id);
+    broken.signal('SIGTERM');
+    expect(await broken.ended).toBe(0);
+    program = await startProgram({ env: service.env });
+
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'packager_error', stage: 'transcode' } });
+    const { stages, artifacts, retry_plan: plan } = failed.results;
+    const ready = { status: 'ready' };
+    const transcode = { status: 'failed', error: 'packager_error', retryable: true };
+    expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode });
+    expect(plan).toEqual({
+      allowed: true,
+      strategy: 'retry_tasks',
+      job_types: ['video:transcode'],
+      stages: ['transcode'],
+      reason: expect.any(String) as string,
+    });
+    for (const { key } of [artifacts.cover, artifacts.preview]) expect((await fetch(imageKey(key))).status).toBe(200);
+    expect((await fetch(`${program.url}/stream/partly-1/master.m3u8`)).status).toBe(404);
+
+    const retry = await fetch(`${program.url}/api/jobs/${id}/retry`, { method: 'POST', headers });
+    const { jobs } = (await retry.json()) as { jobs: [{ job_id: string }] };
+    expect(jobs).toMatchObject([{ type: 'video:transcode', retry_of_job_id: id }]);
+    expect(await finished(program, jobs[0].job_id)).toMatchObject({ status: 'completed', retry_of_job_id: id });
+    expect((await fetch(`${program.url}/stream/partly-1/master.m3u8`)).status).toBe(200);
+  });
+});
