@@ -21,7 +21,13 @@ const belowRevision = /^videos\/[0-9a-f]{2}\/[^/]+\/[0-9a-f]{16}\//;
 export interface Playlist {
   readonly info: ObjectInfo;
   readonly bytes: Buffer;
+  /** The bytes as latin1, which every byte survives. */
+  readonly text: string;
   readonly gzipped: () => Promise<Buffer>;
+  /** Null until `gzipped` was asked for once. */
+  readonly gzippedNow: Buffer | null;
+  /** The compressed form is another representation and has another strong ETag (RFC 9110, section 8.8.3.3). */
+  readonly gzipEtag: string;
 }
 
 interface KeptPlaylist {
@@ -124,13 +130,23 @@ export class MediaReader {
     // The same playlist read again keeps its compressed form.
     const playlist = before?.info.etag === found.info.etag ? before : playlistOf(found.info, bytes);
     const freshUntilMs = belowRevision.test(key) ? Infinity : askedAtMs + freshMs;
-    // Twice for the compressed form, which comes later and is never larger by much.
-    this.#playlists.set(key, { playlist, freshUntilMs }, 2 * bytes.length + 1024);
+    // Bytes, text, and the compressed form, which comes later and is never larger by much.
+    this.#playlists.set(key, { playlist, freshUntilMs }, 3 * bytes.length + 1024);
     return playlist;
   }
 }
 
 function playlistOf(info: ObjectInfo, bytes: Buffer): Playlist {
   let gzipped: Promise<Buffer> | undefined;
-  return { info, bytes, gzipped: () => (gzipped ??= compress(bytes)) };
+  let gzippedNow: Buffer | null = null;
+  return {
+    info,
+    bytes,
+    text: bytes.toString('latin1'),
+    gzipped: () => (gzipped ??= compress(bytes).then((compressed) => (gzippedNow = compressed))),
+    get gzippedNow() {
+      return gzippedNow;
+    },
+    gzipEtag: info.etag.replace(/"$/, '-gzip"'),
+  };
 }

@@ -76,7 +76,8 @@ export async function createServer(d: ApiDependencies | DeliveryDependencies): P
     addDocsRoutes(app, { routes });
   }
   if (d.config.surfaces.has('delivery')) {
-    addStreamRoutes(app, { media: new MediaReader(d.media, { cacheBytesMax: d.config.deliveryCacheBytesMax }) });
+    const media = new MediaReader(d.media, { cacheBytesMax: d.config.deliveryCacheBytesMax });
+    addStreamRoutes(app, { media, metrics: d.metrics });
     addKeyRoutes(app, { ...d, limiter });
     addThumbRoutes(app, { ...d, thumbs: new ThumbMaker(d) });
     await addPlayerRoutes(app, d);

@@ -6,9 +6,11 @@ import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
 import type { ByteRange, ObjectInfo } from '#platform/storage/object-store.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { acceptsGzip, matchesEtag, readRange } from '../http-headers.ts';
 import type { MediaReader, Playlist } from '../media-reader.ts';
 import type { RouteDoc } from '../openapi/route-doc.ts';
+import { addStreamShortcut, type PlainTarget } from '../stream-shortcut.ts';
 import { sendRead } from '../send-read.ts';
 import type { SharedRead } from '../shared-read.ts';
 
@@ -52,7 +54,13 @@ interface Target {
   readonly contentType: string;
 }
 
-export function addStreamRoutes(app: FastifyInstance, { media }: { readonly media: MediaReader }): void {
+interface StreamDependencies {
+  readonly media: MediaReader;
+  readonly metrics: Metrics;
+}
+
+export function addStreamRoutes(app: FastifyInstance, { media, metrics }: StreamDependencies): void {
+  addStreamShortcut(app, { media, metrics, targetOf: plainTargetOf });
   app.options('/stream/*', { onRequest: withCors }, (_request, reply) =>
     reply.headers(preflightHeaders).code(204).send(),
   );
@@ -84,6 +92,17 @@ async function findTarget(request: FastifyRequest, media: MediaReader): Promise<
   if (contentType === null) throw new KnownProblem('not_found');
   if (!isAlias(path.path)) return { key: `${videoRoot(path.hash)}/${path.path}`, contentType };
   return { key: videoKey(path.hash, await currentRevision(path.hash, media), path.path), contentType };
+}
+
+/** What can be told from the address alone: an object that is no alias, asked for without a query. */
+function plainTargetOf(url: string): PlainTarget | null {
+  if (!url.startsWith(prefix) || url.includes('?')) return null;
+  const path = readStreamPath(url.slice(prefix.length));
+  const contentType = path.kind === 'object' && !isAlias(path.path) ? streamContentType(path.path) : null;
+  if (path.kind !== 'object' || contentType === null) return null;
+  const isPlaylist = path.path.endsWith('.m3u8');
+  const headers = { ...corsHeaders, ...(isPlaylist ? { vary: 'Accept-Encoding' } : {}), ...objectHeaders(contentType) };
+  return { key: `${videoRoot(path.hash)}/${path.path}`, isPlaylist, headers: Object.entries(headers).flat() };
 }
 
 async function currentRevision(hash: string, media: MediaReader): Promise<string> {
@@ -120,10 +139,8 @@ async function answerGzipped(
   reply: FastifyReply,
   { playlist, target }: { readonly playlist: Playlist; readonly target: Target },
 ): Promise<unknown> {
-  // The compressed form is another representation, so it has another strong ETag (RFC 9110, section 8.8.3.3).
-  const etag = playlist.info.etag.replace(/"$/, '-gzip"');
-  describe(reply, target, etag);
-  if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  describe(reply, target, playlist.gzipEtag);
+  if (matchesEtag(request.headers['if-none-match'], playlist.gzipEtag)) return reply.code(304).send();
   const bytes = await playlist.gzipped();
   reply.header('content-encoding', 'gzip').header('content-length', bytes.length);
   return request.method === 'HEAD' ? reply.send() : reply.send(bytes);
@@ -230,12 +247,11 @@ async function openSame(
 }
 
 function describe(reply: FastifyReply, target: Target, etag: string): FastifyReply {
-  return reply.headers({
-    'content-type': target.contentType,
-    'cache-control': immutable,
-    etag,
-    'accept-ranges': 'bytes',
-  });
+  return reply.headers({ ...objectHeaders(target.contentType), etag });
+}
+
+function objectHeaders(contentType: string): Record<string, string> {
+  return { 'content-type': contentType, 'cache-control': immutable, 'accept-ranges': 'bytes' };
 }
 
 /** A date in `If-Range` is never taken for the object's (RFC 9110, section 13.1.5 allows answering with the whole). */

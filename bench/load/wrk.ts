@@ -42,7 +42,17 @@ export async function load({ program, url, path, connections, seconds, pid, size
   const before = await cpuMs(pid);
   const { stdout } = await run(
     program,
-    ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', join(import.meta.dirname, 'wrk.lua'), url],
+    [
+      '-t1',
+      `-c${connections}`,
+      `-d${seconds}s`,
+      '--timeout',
+      '10s',
+      '--latency',
+      '-s',
+      join(import.meta.dirname, 'wrk.lua'),
+      url,
+    ],
     { env: { URL_PREFIX: path.prefix, URL_SUFFIX: path.suffix, COUNT: String(path.count) } },
   );
   const cpuSpentMs = (await cpuMs(pid)) - before;

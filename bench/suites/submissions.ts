@@ -1,0 +1,123 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { endPrograms, freePort, secrets, startProgram } from '../../test/support/programs.ts';
+import { findProgram, startPostgres, startRedis } from '../../test/support/servers.ts';
+import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
+
+// Submissions against bare fastify with one insert into the same PostgreSQL: what checking, the limit, the idempotency
+// key, the row and the ticket cost beside the least that could be called a submission. Each is one process.
+
+const run = promisify(execFile);
+const connections = 32;
+const roundSeconds = 3;
+const rounds = 4;
+
+const outcomeSchema = z.object({ requests: z.number().positive(), durationUs: z.number(), failed: z.literal(0) });
+
+const cases = [
+  { id: 'image', what: 'image:thumbnail', type: 'image:thumbnail' },
+  { id: 'video', what: 'video:transcode, with its preflight of a folder', type: 'video:transcode' },
+] as const;
+
+export const submissionsSuite: BenchSuite = {
+  name: 'submissions',
+  missing() {
+    const absent = ['wrk', 'redis-server'].filter((name) => findProgram(name) === null);
+    return Promise.resolve(absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`);
+  },
+  async run() {
+    const stops: (() => Promise<void>)[] = [endPrograms];
+    try {
+      const urls = await startContenders(stops);
+      const lines: BenchLine[] = [];
+      for (const one of cases) lines.push(await measure(one, urls));
+      return lines;
+    } finally {
+      for (const stop of stops.toReversed()) await stop();
+    }
+  },
+};
+
+interface Urls {
+  readonly ours: string;
+  readonly bare: string;
+}
+
+async function startContenders(stops: (() => Promise<void>)[]): Promise<Urls> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
+  stops.push(() => rm(folder, { recursive: true, force: true }));
+  for (const name of ['source', 'media']) await mkdir(join(folder, name));
+  await writeFile(join(folder, 'source/in'), 'a source');
+  const postgres = await startPostgres();
+  stops.push(() => postgres.stop());
+  const redis = await startRedis();
+  stops.push(() => redis.stop());
+  const env = {
+    ...secrets,
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    SOURCE_BUCKET: `file:${join(folder, 'source')}`,
+    MEDIA_BUCKET: `file:${join(folder, 'media')}`,
+    API_RATE_LIMIT_PER_MINUTE: '1000000',
+    LOG_LEVEL: 'warn',
+  };
+  const ours = await startProgram({ args: ['--mode=server'], env });
+  const bare = await startBare(postgres.url);
+  stops.push(bare.stop);
+  return { ours: ours.url, bare: bare.url };
+}
+
+async function startBare(databaseUrl: string): Promise<{ url: string; stop: () => Promise<void> }> {
+  const port = await freePort();
+  const script = join(import.meta.dirname, '../load/bare-server.ts');
+  const server: ChildProcess = spawn(process.execPath, [script, String(port), databaseUrl], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const ended = once(server, 'close');
+  const url = `http://127.0.0.1:${port}`;
+  while ((await fetch(`${url}/healthz`).catch(() => null)) === null) {
+    if (server.exitCode !== null) throw new Error(`the bare server ended with ${server.exitCode}`);
+    await sleep(50);
+  }
+  const stop = async () => {
+    server.kill('SIGKILL');
+    await ended;
+  };
+  return { url, stop };
+}
+
+let loads = 0;
+
+/** Submissions a second. @throws Error when one of them failed: figures of a server that fails say nothing */
+async function load(url: string, type: string): Promise<number> {
+  const body = JSON.stringify({ type, hash: `load-${(loads += 1)}-%d`, source: 'in' });
+  const { stdout } = await run(
+    findProgram('wrk') ?? '',
+    ['-t1', `-c${connections}`, `-d${roundSeconds}s`, '-s', join(import.meta.dirname, '../load/submit.lua'), url],
+    { env: { BODY: body, API_KEY: secrets.API_KEY } },
+  );
+  const { requests, durationUs } = outcomeSchema.parse(JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? 'null'));
+  return requests / (durationUs / 1e6);
+}
+
+async function measure({ id, what, type }: (typeof cases)[number], urls: Urls): Promise<BenchLine> {
+  const figures = await interleave({
+    rounds,
+    contenders: { ours: () => load(urls.ours, type), bare: () => load(urls.bare, type) },
+  });
+  const [ours, bare] = [median(figures.ours), median(figures.bare)];
+  return {
+    id: `submissions.${id}`,
+    what: `${what}: submissions a second, to bare fastify with one insert`,
+    value: ours / bare,
+    unit: 'ratio',
+    ours: `${ours.toFixed(0)}/s`,
+    peer: `${bare.toFixed(0)}/s`,
+  };
+}

@@ -1,0 +1,209 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, fetch as fetchWith } from 'undici';
+import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
+import { jobs, type MediaJob, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
+import { endPrograms, type Program } from '../../test/support/programs.ts';
+import { startPostgres } from '../../test/support/servers.ts';
+import { type SmallCluster, startSmallCluster } from '../../test/k8s/support/small-cluster.ts';
+import { openWorkplace, type Workplace } from '../../test/k8s/support/workers.ts';
+
+// A cluster without nodes, one worker of the program as it is shipped, and the same work as MediaJobs and as plain Jobs.
+// The plain ones have the very spec that the controller gives its own, so that what is compared is the way there.
+
+export type BatchJob = NonNullable<(typeof jobs)['example']>;
+
+export interface Scene {
+  readonly cluster: SmallCluster;
+  readonly workplace: Workplace;
+  readonly namespace: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** Opens it; the worker is not started yet. */
+export async function openScene(assets: string): Promise<Scene> {
+  const stops: (() => Promise<void>)[] = [endPrograms];
+  const stop = async () => {
+    for (const one of stops) await one();
+  };
+  try {
+    const cluster = await startSmallCluster({ assets, nodes: 8 });
+    stops.push(() => cluster.stop());
+    const postgres = await startPostgres();
+    stops.splice(1, 0, () => postgres.stop());
+    const { kubeconfigPath } = cluster.server;
+    const namespace = 'default';
+    const workplace = await openWorkplace({ postgresUrl: postgres.url, kubeconfigPath, namespace });
+    stops.splice(1, 0, () => workplace.close());
+    return { cluster, workplace, namespace, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Starts a worker that leads, with room for everything at once. */
+export async function startLeader({ cluster, workplace, namespace }: Scene): Promise<Program> {
+  const program = await workplace.start({ WORKER_CONCURRENCY: '10000', MEDIA_JOB_TTL: '24h' });
+  for (const deadline = performance.now() + 60_000; performance.now() < deadline;) {
+    const { items } = await cluster.admin.list(runnerPools, { namespace });
+    // The first status of a pool is written by a leader that has listed everything.
+    if (items.length === 2 && items.every(({ status }) => status !== undefined)) return program;
+    await sleep(200);
+  }
+  throw new Error(`no worker leads: ${program.output().slice(-2_000)}`);
+}
+
+const atOnce = 8;
+
+/** Does `one` for each of `count` numbers, a few at once. */
+export async function eachOf(count: number, one: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < count) await one(next++);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}
+
+const imageOptions = { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] };
+
+/** Applies a MediaJob as a person does, and leaves what its runner would. */
+export async function makeMediaJob({ cluster, workplace, namespace }: Scene, name: string): Promise<void> {
+  const spec = { type: 'image:thumbnail' as const, hash: name, source: 'source', options: imageOptions };
+  const made = await cluster.admin.create(mediaJobs, { metadata: { namespace, name }, spec });
+  await workplace.leaveThumbnail(made.metadata?.uid ?? '', name);
+}
+
+/** Makes a plain Job of the same spec as one of the controller's. */
+export async function makePlainJob({ cluster, namespace }: Scene, name: string, of: BatchJob): Promise<void> {
+  const { selector: _selector, template, ...rest } = structuredClone(of.spec ?? { template: {} });
+  const spec = { ...rest, template: { ...template, metadata: {} } };
+  await cluster.admin.create(jobs, { metadata: { namespace, name }, spec });
+}
+
+/** A Job that the controller made. */
+export async function anyJobOfOurs({ cluster, namespace }: Scene): Promise<BatchJob> {
+  const { items } = await cluster.admin.list(jobs, { namespace, labelSelector: 'reelwright.dev/job-id', limit: 1 });
+  if (items[0] === undefined) throw new Error('the controller has made no Job');
+  return items[0];
+}
+
+interface Conditioned extends KubeObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** When each named object was first seen complete, by this clock, until all are; throws when one has failed. */
+export async function completionTimes<T extends KubeObject>(
+  { cluster, namespace }: Scene,
+  resource: Resource<T>,
+  wanted: { readonly count: number; readonly prefix: string; readonly since: string; readonly withinMs: number },
+): Promise<Map<string, number>> {
+  const times = new Map<string, number>();
+  const signal = AbortSignal.timeout(wanted.withinMs);
+  const selection = { namespace, resourceVersion: wanted.since, timeoutSeconds: 3_600, signal };
+  try {
+    for await (const { object } of cluster.admin.watch(resource, selection)) {
+      const { metadata, status } = object as Conditioned;
+      const name = metadata?.name ?? '';
+      if (!name.startsWith(wanted.prefix) || times.has(name)) continue;
+      const isSo = (type: string) => status?.conditions?.some((each) => each.type === type && each.status === 'True');
+      if (isSo('Failed') === true) throw new Error(`${resource.kind} ${name} failed`);
+      if (isSo('Complete') === true) times.set(name, performance.now());
+      if (times.size === wanted.count) return times;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  throw new Error(`${times.size} of ${wanted.count} ${resource.plural} ended within ${wanted.withinMs / 1000} s`);
+}
+
+/** When the pod of a Job was first seen to have succeeded, by this clock; `isOf` tells its pod. */
+export async function podSuccess(
+  { cluster, namespace }: Scene,
+  since: string,
+  isOf: (pod: NonNullable<(typeof pods)['example']>) => boolean,
+): Promise<number> {
+  const signal = AbortSignal.timeout(60_000);
+  const selection = { namespace, resourceVersion: since, timeoutSeconds: 60, signal };
+  for await (const { object } of cluster.admin.watch(pods, selection)) {
+    if (isOf(object) && object.status?.phase === 'Succeeded') return performance.now();
+  }
+  throw new Error('no pod succeeded within a minute');
+}
+
+/** The version of the list of a kind: where a watch of it begins. */
+export async function versionNow<T extends KubeObject>(
+  { cluster, namespace }: Scene,
+  resource: Resource<T>,
+): Promise<string> {
+  const { metadata } = await cluster.admin.list(resource, { namespace, limit: 1 });
+  return metadata.resourceVersion ?? '';
+}
+
+/** How many writes the API server has counted, by `VERB resource/subresource`. */
+export async function countedWrites({ cluster }: Scene): Promise<Map<string, number>> {
+  const { url, caCert, adminToken } = cluster.server;
+  const dispatcher = new Agent({ connect: { ca: caCert } });
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const text = await (await fetchWith(`${url}/metrics`, { dispatcher, headers })).text();
+  await dispatcher.close();
+  const counts = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const [, labels = '', value] = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line) ?? [];
+    const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
+    if (!['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'DELETECOLLECTION'].includes(label('verb'))) continue;
+    const subresource = label('subresource');
+    const name = `${label('verb')} ${label('resource')}${subresource === '' ? '' : `/${subresource}`}`;
+    counts.set(name, (counts.get(name) ?? 0) + Number(value));
+  }
+  return counts;
+}
+
+/** What was counted after `before`, of those that `isOf` takes. */
+export function increase(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  isOf: (name: string) => boolean,
+): number {
+  return [...after].reduce((sum, [name, count]) => sum + (isOf(name) ? count - (before.get(name) ?? 0) : 0), 0);
+}
+
+/** The memory that a process has, in MB of a million bytes. */
+export async function residentMb({ pid }: Program): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / 1e6;
+}
+
+/** Makes what a cluster holds of jobs that are over: MediaJobs that say so, and their Jobs, that nobody works on. */
+export async function makeEnded({ cluster, namespace }: Scene, count: number, of: BatchJob): Promise<void> {
+  const { admin } = cluster;
+  const at = new Date().toISOString();
+  const condition = (type: string, status: string) => ({
+    type,
+    status,
+    reason: 'Completed',
+    message: 'Every result is published.',
+    lastTransitionTime: at,
+    observedGeneration: 1,
+  });
+  const conditions = [condition('Complete', 'True'), condition('Progressing', 'False'), condition('Published', 'True')];
+  await eachOf(count, async (n) => {
+    const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+    const labels = { 'reelwright.dev/job-id': id, 'reelwright.dev/pool': 'default' };
+    const name = `mj-${id}`;
+    const spec = { type: 'image:thumbnail' as const, hash: id, source: 'source', options: imageOptions };
+    const object: MediaJob = { metadata: { namespace, name, labels }, spec };
+    await admin.create(mediaJobs, object);
+    const phase = 'completed' as const;
+    const shared = { observedGeneration: 1, jobId: id, pool: 'default', attempt: 1, progress: 100 };
+    const status = { ...shared, phase, startTime: at, completionTime: at, conditions };
+    await admin.mergePatch(mediaJobs, { namespace, name }, { status }, { subresource: 'status' });
+    const { selector: _selector, template, ...rest } = structuredClone(of.spec ?? { template: {} });
+    const jobLabels = { ...labels, 'reelwright.dev/attempt': '1' };
+    await admin.create(jobs, {
+      metadata: { namespace, name: `${name}-1`, labels: jobLabels, annotations: { 'reelwright.dev/media-job': name } },
+      // The cluster's own controller leaves such a Job alone.
+      spec: { ...rest, managedBy: 'reelwright.dev/nobody', template: { ...template, metadata: { labels: jobLabels } } },
+    });
+  });
+}
