@@ -91,7 +91,7 @@ test('a pool runs one job at once until `kubectl scale rp/video-large --replicas
 test('a pool’s concurrency is never passed during a burst', async () => {
   const source = await putPicture();
   const watch = watchPods('default');
-  const ids = await Promise.all(Array.from({ length: 15 }, () => submit({ type: 'image:thumbnail', source })));
+  const ids = await Promise.all(Array.from({ length: 9 }, () => submit({ type: 'image:thumbnail', source })));
   for (const id of ids) await completed(id);
   await watch.stop();
   expect(watch.most()).toBe(3);

@@ -24,11 +24,10 @@ export function watchPods(pool: string): PodWatch {
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
     text += part;
-    // Documents are indented: only a document's own end is a brace at the beginning of a line.
-    const documents = text.split(/^}\n/m);
-    text = documents.pop() ?? '';
-    for (const document of documents) {
-      const { type, object } = JSON.parse(`${document}}`) as { type: string; object: PodObject };
+    const lines = text.split('\n');
+    text = lines.pop() ?? '';
+    for (const line of lines) {
+      const { type, object } = JSON.parse(line) as { type: string; object: PodObject };
       if (object.spec.nodeName !== undefined) nodes.add(object.spec.nodeName);
       if (type === 'DELETED' || isOver(object)) atWork.delete(object.metadata.uid);
       else atWork.add(object.metadata.uid);

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { putClip } from './support/clips.ts';
+import { type Dump, dumpLogs, dumpMedia, dumpObjects, dumpPostgres, watchRedis } from './support/dumps.ts';
+import { hostProcesses, type HostProcess } from './support/host-processes.ts';
+import { cancelUnfinished, completed, ended, newHash, runnerPods, submit } from './support/service.ts';
+
+// Issue 4, "It must show", 7: "nothing secret in any object, log, event or process argument outside the packager's own
+// pod, shown by planting canaries and searching." The release is installed with a canary for every secret.
+
+let contentKey: Buffer;
+/** Every process of the nodes that was seen while the job ran, with the container it was in. */
+let processes: readonly HostProcess[];
+/** The id of the container that packages. */
+let packager: string;
+let stores: Dump;
+
+beforeAll(async () => {
+  const source = await putClip();
+  const redis = await watchRedis();
+  const hash = newHash();
+  const watch = watchProcesses();
+  const id = await submit({ type: 'video:transcode', hash, source, options: { encrypt: true } });
+  await completed(id);
+  const [pod] = await runnerPods(id);
+  packager = pod?.status.containerStatuses?.[0]?.containerID?.replace(/^\w+:\/\//, '') ?? '';
+  expect(packager).not.toBe('');
+  // A job that fails, so that its error and its log are among what is searched.
+  const failed = await submit({ type: 'video:cover', source: 'clips/none.mp4' });
+  expect(await ended(failed)).toMatchObject({ status: 'failed', error: { code: 'source_not_found' } });
+  processes = await watch.stop();
+
+  const { deliveryUrl, secrets } = inject('e2e');
+  const token = signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, secrets.keyToken);
+  const answer = await fetch(`${deliveryUrl}/api/key/${hash}`, { headers: { authorization: `Bearer ${token}` } });
+  contentKey = Buffer.from(await answer.arrayBuffer());
+  expect(contentKey).toHaveLength(16);
+  stores = new Map([...(await dumpPostgres()), ...(await redis.dump()), ...(await dumpMedia())]);
+});
+afterEach(cancelUnfinished);
+
+describe('a search for canaries finds nothing', () => {
+  test('in any object or Event, but the Secrets that are meant to hold them', async () => {
+    const objects = await dumpObjects();
+    expect(objects.size).toBeGreaterThan(100);
+    expect([...objects.keys()].filter((name) => name.startsWith('MediaJob '))).not.toEqual([]);
+    // The chart's own, and the note of Helm, which holds the values that were given (docs: existingSecret).
+    const isMeant =
+      /^Secret [^/]+\/(reelwright-(secrets|(source|media)-storage)|sh\.helm\.release\.v1\.reelwright\.v\d+)$/;
+    const found = whereFound(objects, [...configured(), ...formsOf(contentKey)]).filter(
+      (place) => !isMeant.test(place),
+    );
+    expect(found).toEqual([]);
+    // The search finds what is there.
+    expect(whereFound(objects, configured())).toContain('Secret reelwright-e2e/reelwright-secrets');
+    expect([...objects.keys()].filter((name) => /^Secret .*-key$/.test(name))).toEqual([]);
+  });
+
+  test('in any log, at the level `debug`', async () => {
+    const logs = await dumpLogs();
+    expect([...logs.values()].join('').length).toBeGreaterThan(10_000);
+    expect(whereFound(logs, [...configured(), ...formsOf(contentKey)])).toEqual([]);
+  });
+
+  test('in Postgres, in Redis or in any command that it was sent, in any object of the media bucket', () => {
+    expect([...stores.keys()]).toEqual(
+      expect.arrayContaining(['table public.jobs', 'table public.content_keys', 'commands of Redis']),
+    );
+    // Both servers know their own passwords, which nobody writes into them.
+    expect(whereFound(stores, [...configured(), ...formsOf(contentKey)])).toEqual([]);
+  });
+
+  test.skipIf(!inject('e2e').seesPods)(
+    'in the arguments of any process, but of the packager in its own container',
+    () => {
+      expect(processes.some(({ group }) => group.includes(packager))).toBe(true);
+      expect(processes.some(({ name }) => name.startsWith('ffmpeg'))).toBe(true);
+      const isOutside = ({ group, name }: HostProcess) => !group.includes(packager) && name !== 'versitygw';
+      const outside = processes.filter(isOutside);
+      const withSecret = outside.filter(({ arguments: text }) =>
+        holds(text, [...configured(), ...formsOf(contentKey)]),
+      );
+      expect(withSecret.map(({ name, arguments: text }) => `${name}: ${text}`)).toEqual([]);
+    },
+  );
+
+  test.skipIf(!inject('e2e').seesPods)('in the environment of any process that is not meant to have it', () => {
+    const withKey = processes.filter(({ environment }) => holds(environment, formsOf(contentKey)));
+    expect(withKey.length).toBeGreaterThan(0);
+    expect(withKey.filter(({ group }) => !group.includes(packager))).toEqual([]);
+    // The step that decodes untrusted bytes has neither a key nor a credential.
+    const decoders = processes.filter(
+      ({ environment }) => environment.includes('RUNNER_TASK=') && !/S3_/.test(environment),
+    );
+    expect(decoders.length).toBeGreaterThan(0);
+    expect(decoders.filter(({ environment }) => holds(environment, configured()))).toEqual([]);
+    // Runners have the storage's credentials alone.
+    const { s3 } = inject('e2e').servers;
+    const runners = processes.filter(({ environment }) => environment.includes('RUNNER_TASK='));
+    const others = configured().filter((secret) => secret !== s3.secretAccessKey);
+    expect(runners.filter(({ environment }) => holds(environment, others))).toEqual([]);
+  });
+});
+
+/** Looks at all processes again and again. */
+function watchProcesses() {
+  const seen = new Map<string, HostProcess>();
+  const stopping = new AbortController();
+  const looking = (async () => {
+    while (!stopping.signal.aborted) {
+      for (const each of await hostProcesses()) seen.set(`${each.pid} ${each.arguments}`, each);
+      await sleep(150);
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await looking;
+      return [...seen.values()];
+    },
+  };
+}
+
+/** Every secret that the release was installed with. */
+function configured(): string[] {
+  const { secrets, servers } = inject('e2e');
+  const passwords = [servers.postgres.inCluster, servers.redis.inCluster].map((url) => new URL(url).password);
+  const { apiKeys, ...single } = secrets;
+  return [...apiKeys, ...Object.values(single), ...passwords, servers.s3.secretAccessKey];
+}
+
+/** A key as it might be written down. */
+function formsOf(key: Buffer): string[] {
+  const hex = key.toString('hex');
+  return [
+    hex,
+    hex.toUpperCase(),
+    key.toString('base64').replace(/=+$/, ''),
+    key.toString('base64url'),
+    key.toString('latin1'),
+    [...key].join(','),
+    [...key].join(', '),
+  ];
+}
+
+function whereFound(dump: Dump, secrets: readonly string[]): string[] {
+  return [...dump].filter(([, text]) => holds(text, secrets)).map(([place]) => place);
+}
+
+function holds(text: string, secrets: readonly string[]): boolean {
+  return secrets.some((secret) => text.includes(secret));
+}
