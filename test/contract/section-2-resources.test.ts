@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
-// Section 2, "Resources and their fields", as far as the HTTP surface shows them.
+// Section 2, "Resources and their fields", as far as the HTTP surface shows them. The shapes of results, of jobs that have
+// run: section-2-results.test.ts. "### Playback token payload": section-5-authentication.test.ts.
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 let api: ApiUnderTest;
@@ -16,6 +17,19 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
+  // "| `job_id` | string (UUID) | |
+  // | `type` | string | one of the job types above |
+  // | `hash` | string | caller-chosen stable media identifier; need not be a SHA-256 digest |
+  // | `status` | string | values seen: `queued`, `completed`, `failed` |
+  // | `callback_status` | string | values seen: `sent`, `callback_failed` |
+  // | `progress` | integer | progress value (a completed transcode job shows 95) |
+  // | `retry_of_job_id` | string (UUID) | set on jobs created by a retry; identifies the failed job |
+  // | `error` | string/object | error information of a failed job |
+  // | `results` | object | final results, shape depends on type (below) |
+  // | `created_at` | string | ISO 8601 UTC timestamp |
+  // | `updated_at` | string | ISO 8601 UTC timestamp |"
+  // decisions.md: "A finer `phase` is added to the Job: `admitted, scheduling, probing, encoding, packaging,
+  // publishing`."
   it('has the fields of the table, with `phase` and `attempt` beside them', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
@@ -39,6 +53,9 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     expect(json.job_id).toMatch(uuid);
   });
 
+  // decisions.md: "integer 0–100, never falls within an attempt; `status` alone says done. A completed `video:transcode`
+  // shows 95 (the specification shows it); every other completed type shows 100."
+  // "never falls": test/integration/postgres-jobs.test.ts, 'neither progress nor phase falls within an attempt, in whatever order reports come'
   it('`progress`: "a completed transcode job shows 95"; every other completed type shows 100', async () => {
     const transcode = await api.submit({ type: 'video:transcode', hash: 'progress', source: 'video.mp4' });
     // oxlint-disable-next-line typescript/no-explicit-any -- the shape is not what this test is about
@@ -49,12 +66,32 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     });
     const image = await api.submit(thumbnail());
     await api.complete(image.json.job_id, thumbnailResults);
-    expect((await api.call(`/api/jobs/${image.json.job_id}`)).json).toMatchObject({
-      status: 'completed',
-      progress: 100,
+    const completed = (await api.call(`/api/jobs/${image.json.job_id}`)).json;
+    expect(completed).toMatchObject({ status: 'completed', progress: 100, error: null, phase: null });
+    expect(completed.results).toEqual(thumbnailResults);
+    expect(Date.parse(completed.updated_at)).toBeGreaterThanOrEqual(Date.parse(completed.created_at));
+  });
+
+  // "Complete set of `status` values: not shown beyond `queued`, `completed`, `failed`."
+  // decisions.md: "`queued → processing → completed | failed | cancelled`." "`cancelled` is terminal"
+  it('`status` is `processing` while a job runs, with the `phase` that it is in', async () => {
+    const { json } = await api.submit(thumbnail());
+    await api.d.jobs.claim({ jobId: json.job_id, attempt: 1, owner: 'test', leaseMs: 60_000 });
+    await api.d.jobs.report({ jobId: json.job_id, attempt: 1, phase: 'encoding', progress: 40 });
+    expect((await api.call(`/api/jobs/${json.job_id}`)).json).toMatchObject({
+      status: 'processing',
+      phase: 'encoding',
+      progress: 40,
+      results: null,
     });
   });
 
+  // "Format of the job-level `error` field: not shown."
+  // decisions.md: "`{code, message, stage?, retryable, attempt, details?}`. `code` is from one closed, documented
+  // list", "`message` is for people and holds no tool output; the last 4 kB of the tool's stderr, with keys and URLs
+  // redacted, goes into `details.log_tail`.": domain/jobs/job-error.test.ts, 'a known problem keeps its code, its
+  // message, its stage and the end of its log'; test/integration/runner-processes.test.ts, 'leaves the end of what it
+  // said, without keys and addresses'
   it('`error`: "error information of a failed job"; `callback_status` is pending from the end on', async () => {
     const { json } = await api.submit(thumbnail({ callback_url: 'https://example.com/hook' }));
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.callback_status).toBeNull();
@@ -66,6 +103,8 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     });
   });
 
+  // decisions.md, "is `GET /api/jobs/{id}` limited": "no; it carries an `ETag`, and `Retry-After` as a hint while the
+  // job is active."
   it('carries an ETag that answers 304 until something changes, and says when to ask again while it is active', async () => {
     const { json } = await api.submit(thumbnail());
     const first = await api.call(`/api/jobs/${json.job_id}`);
@@ -81,7 +120,15 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
   });
 });
 
+// "| `type` | yes | string | `image:thumbnail`, `video:cover`, `video:preview`, `video:transcode` or `video:full` |
+// | `hash` | yes | string | stable media identifier chosen by the caller |
+// | `source` | yes | string | object key in the configured source bucket |
+// | `options` | no | object | schema depends on `type` |
+// | `callback_url` | no | string (URL) | webhook destination for the final job state |"
+// "Unknown fields anywhere in the body are rejected. `source_bucket` is not a valid field."
+// Section 1: "The source bucket is chosen from configuration only; it is never part of a request."
 describe('Create-job request body', () => {
+  const previewDefaults = { start_sec: 0, duration: 3, width: 480, fps: 10, format: 'webp' };
   const body = { type: 'video:full', hash: 'body', source: 'video.mp4' };
 
   it.each([
@@ -107,6 +154,9 @@ describe('Create-job request body', () => {
       ['/hash', '/source', '/options/outputs/0/variant', '/options/outputs/0/width', '/options/outputs/0/format'],
     ],
     ['a body that is no object', [], ['']],
+    ['`callback_url` is a URL', { ...body, callback_url: 'example' }, ['/callback_url']],
+    ['`options` is an object', { ...body, options: 'encrypt' }, ['/options']],
+    ['options of another type', { ...body, type: 'video:transcode', options: { fps: 5 } }, ['/options/fps']],
   ])('%s', async (_, submission, pointers) => {
     const answer = await api.submit(submission);
     expect(answer.status).toBe(400);
@@ -116,6 +166,15 @@ describe('Create-job request body', () => {
     expect(answer.json).toMatchObject({ status: 400, code: 'invalid_request', instance: '/api/jobs' });
   });
 
+  // "| `image:thumbnail` | `outputs`: array of objects `{variant: string, width: integer, format: string}`. Formats
+  // seen: `webp`, `jpg`. Default when `outputs` is omitted: a single output with variant `thumb`, width 300, format
+  // `webp`. |
+  // | `video:cover` | `timestamp_sec`: number |
+  // | `video:preview` | `start_sec`: number, `duration`: number, `width`: integer, `fps`: integer, `format`: `webp` or
+  // `gif` |
+  // | `video:transcode` | `encrypt`: boolean |
+  // | `video:full` | must use the nested schema: `cover` (the `video:cover` options), `preview` (the `video:preview`
+  // options), `transcode` (the `video:transcode` options). Legacy flat options are rejected. |"
   it.each([
     ['image:thumbnail', { outputs: [{ variant: 'a', width: 10, format: 'jpg' }] }],
     ['video:cover', { timestamp_sec: 1.5 }],
@@ -132,6 +191,103 @@ describe('Create-job request body', () => {
     expect(job?.options).toEqual({ outputs: [{ variant: 'thumb', width: 300, format: 'webp' }] });
   });
 
+  // "Bounds and defaults of numeric option fields, the default of `encrypt`, and the allowed image formats beyond `webp` and
+  // `jpg`: not shown." decisions.md: "1–20; `variant` `^[a-z0-9][a-z0-9_-]{0,31}$`, unique in the job; `width` 1–8192;
+  // `format` `webp`, `jpg`, `png`, `avif`."; `timestamp_sec`: "finite, 0–86400."; "`start_sec` 0 (≥ 0), `duration` 3
+  // (0.5–15), `width` 480 (64–1280, made even), `fps` 10 (1–30), `format` `webp`; `duration × fps` ≤ 300."; `encrypt`:
+  // "false."; `video:full`: "`cover`, `preview` and `transcode` each optional, each with its own defaults."
+  it.each([
+    ['video:cover', {}, {}],
+    ['video:preview', {}, previewDefaults],
+    ['video:transcode', {}, { encrypt: false }],
+    ['video:full', {}, { cover: {}, preview: previewDefaults, transcode: { encrypt: false } }],
+  ])('%s with the options %j has the decided defaults', async (type, options, whole) => {
+    const { json } = await api.submit({ type, hash: `d${counter++}`, source: 'video.mp4', options });
+    expect((await api.d.jobs.find(json.job_id))?.options).toEqual(whole);
+  });
+
+  const output = (more: object = {}) => ({ outputs: [{ variant: 'a', width: 10, format: 'webp', ...more }] });
+  const outputs = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ variant: `v${n}`, width: 10, format: 'webp' }));
+
+  it.each([
+    ['image:thumbnail', { outputs: outputs(20) }, { outputs: outputs(21) }, '/options/outputs'],
+    ['image:thumbnail', { outputs: outputs(1) }, { outputs: [] }, '/options/outputs'],
+    ['image:thumbnail', output({ variant: '0_-' }), output({ variant: '_a' }), '/options/outputs/0/variant'],
+    [
+      'image:thumbnail',
+      output({ variant: 'x'.repeat(32) }),
+      output({ variant: 'x'.repeat(33) }),
+      '/options/outputs/0/variant',
+    ],
+    [
+      'image:thumbnail',
+      { outputs: outputs(2) },
+      { outputs: [...outputs(1), ...outputs(1)] },
+      '/options/outputs/1/variant',
+    ],
+    ['image:thumbnail', output({ width: 1 }), output({ width: 0 }), '/options/outputs/0/width'],
+    ['image:thumbnail', output({ width: 8192 }), output({ width: 8193 }), '/options/outputs/0/width'],
+    ['image:thumbnail', output({ width: 2 }), output({ width: 1.5 }), '/options/outputs/0/width'],
+    ['image:thumbnail', output({ format: 'png' }), output({ format: 'gif' }), '/options/outputs/0/format'],
+    ['image:thumbnail', output({ format: 'avif' }), output({ format: 'jpeg' }), '/options/outputs/0/format'],
+    ['video:cover', { timestamp_sec: 0 }, { timestamp_sec: -0.001 }, '/options/timestamp_sec'],
+    ['video:cover', { timestamp_sec: 86_400 }, { timestamp_sec: 86_400.001 }, '/options/timestamp_sec'],
+    ['video:preview', { start_sec: 0 }, { start_sec: -1 }, '/options/start_sec'],
+    ['video:preview', { duration: 0.5 }, { duration: 0.49 }, '/options/duration'],
+    ['video:preview', { duration: 15 }, { duration: 15.1 }, '/options/duration'],
+    ['video:preview', { width: 64 }, { width: 63 }, '/options/width'],
+    ['video:preview', { width: 1280 }, { width: 1281 }, '/options/width'],
+    ['video:preview', { fps: 1 }, { fps: 0 }, '/options/fps'],
+    ['video:preview', { fps: 30, duration: 10 }, { fps: 31 }, '/options/fps'],
+    ['video:preview', { fps: 20, duration: 15 }, { fps: 21, duration: 15 }, '/options/duration'],
+    ['video:preview', { format: 'gif' }, { format: 'mp4' }, '/options/format'],
+    ['video:transcode', { encrypt: false }, { encrypt: 1 }, '/options/encrypt'],
+  ])('%s takes the options %j and refuses %j', async (type, taken, refused, pointer) => {
+    const sendOptions = (options: object) => api.submit({ type, hash: `b${counter++}`, source: 'video.mp4', options });
+    expect((await sendOptions(taken)).status).toBe(202);
+    const answer = await sendOptions(refused);
+    expect([answer.status, answer.json.errors]).toMatchObject([400, [{ pointer }]]);
+    expect(answer.json.errors).toHaveLength(1);
+  });
+
+  // decisions.md, `hash`: "`^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$` without `..`; else 400."
+  // decisions.md, `source`: "1–1024 bytes of UTF-8, no NUL or control characters, no leading `/`, no `..` segment; else 400."
+  it.each([
+    ['hash', 'x'.repeat(128), 'x'.repeat(129)],
+    ['hash', 'A.b_c~d-e', '.b'],
+    ['hash', 'a.b', 'a..b'],
+    ['hash', 'a', 'a/b'],
+    ['hash', '9', ''],
+    ['hash', 'need-not-be-a-digest', 'ä'],
+    ['source', 'ä'.repeat(512), 'ä'.repeat(513)],
+    ['source', 'a', ''],
+    ['source', 'a b/c', 'a\u0000b'],
+    ['source', 'a', 'a\nb'],
+    ['source', 'a/b', '/a/b'],
+    ['source', 'a..b/c', 'a/../b'],
+  ])('`%s` may be %.40j and not %.40j', async (field, taken, refused) => {
+    const sendField = (value: string) => api.submit(thumbnail({ [field]: value }));
+    expect((await sendField(taken)).status).toBe(202);
+    const answer = await sendField(refused);
+    expect([answer.status, answer.json.errors]).toMatchObject([400, [{ pointer: `/${field}` }]]);
+  });
+
+  it('`source` never names a bucket: an address of another store is a key that the source bucket does not have', async () => {
+    for (const source of [
+      's3://other/video.mp4',
+      'file:other/video.mp4',
+      'https://other.test/video.mp4',
+      'other/video.mp4',
+    ]) {
+      const answer = await api.submit({ type: 'video:transcode', hash: `k${counter++}`, source });
+      expect([source, answer.status, answer.json.code]).toEqual([source, 400, 'source_missing']);
+    }
+  });
+
+  // decisions.md: "http and https." "loopback, private, link-local, metadata, multicast and unspecified ranges (IPv4,
+  // IPv6, mapped) are refused unless `WEBHOOK_ALLOWED_CIDRS` names them. Refusal at submission when it can be known
+  // (400), else at delivery."
   it.each([
     'http://127.0.0.1/',
     'http://169.254.169.254/latest/meta-data',
@@ -146,6 +302,10 @@ describe('Create-job request body', () => {
   });
 });
 
+// "Idempotency key: `type` + `hash` + `source` + canonicalized `options`."
+// decisions.md: "key = SHA-256 of the RFC 8785 canonical JSON of `{type, hash, source, options}` with defaults filled
+// in. A partial unique index over the non-failed, non-cancelled rows decides; insert-or-return is one statement.
+// `callback_url` is not part of it. 100 equal requests at once make one job."
 describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`', () => {
   it('is met by defaults written down, by another order, and by another callback', async () => {
     const first = await api.submit({ type: 'video:preview', hash: 'same', source: 's' });
@@ -162,6 +322,18 @@ describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`'
     expect(again.json.job_id).toBe(first.json.job_id);
   });
 
+  it.each([
+    ['type', { type: 'video:cover' }],
+    ['hash', { hash: 'another' }],
+    ['source', { source: 'b.mp4' }],
+    ['options', { options: { fps: 11 } }],
+  ])('is another one when `%s` differs', async (field, change) => {
+    const submission = { type: 'video:preview', hash: `differs-${field}`, source: 'a.mp4' };
+    const first = await api.submit(submission);
+    const other = await api.submit({ ...submission, ...change });
+    expect([first.status, other.status]).toEqual([202, 202]);
+  });
+
   it('100 equal submissions at once make one row and one ticket', async () => {
     const submission = thumbnail();
     const before = (await api.d.queue.depth()).default.pending;
@@ -176,6 +348,7 @@ describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`'
 });
 
 describe('Create-job response bodies', () => {
+  // "| new job (202) | `job_id`, `hash`, `status` (`queued`) |"
   it('new job (202): `job_id`, `hash`, `status` (`queued`)', async () => {
     const submission = thumbnail();
     const answer = await api.submit(submission);
@@ -184,6 +357,7 @@ describe('Create-job response bodies', () => {
     expect(answer.headers.get('location')).toBe(`/api/jobs/${answer.json.job_id}`);
   });
 
+  // "| idempotency hit on an active job (200) | the existing job |"
   it('idempotency hit on an active job (200): the existing job', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
@@ -192,6 +366,7 @@ describe('Create-job response bodies', () => {
     expect(again.json).toEqual((await api.call(`/api/jobs/${first.json.job_id}`)).json);
   });
 
+  // "| idempotency hit on a completed job (200) | `hash`, `status` (`completed`), `results` |"
   it('idempotency hit on a completed job (200): `hash`, `status` (`completed`), `results`', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
@@ -203,6 +378,9 @@ describe('Create-job response bodies', () => {
 });
 
 describe('Retry response body', () => {
+  // "| `source_job_id` | string (UUID) |
+  // | `strategy` | string (value seen: `retry_tasks`) |
+  // | `jobs[]` | array of `{job_id, type, status, retry_of_job_id}` |"
   it('has `source_job_id`, `strategy` (`retry_tasks`) and `jobs[]` of `{job_id, type, status, retry_of_job_id}`', async () => {
     const first = await api.submit({ type: 'video:full', hash: 'retry-body', source: 'video.mp4' });
     await api.fail(first.json.job_id, partlyFailedResults());

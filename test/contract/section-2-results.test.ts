@@ -27,6 +27,7 @@ async function resultsOf(body: object) {
 }
 
 const integer = expect.any(Number) as number;
+const artifact = (format: string) => ({ key: expect.any(String) as string, format, size: integer });
 const imageKey = (key: string) =>
   program.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
 
@@ -136,7 +137,7 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
     ['video:cover', { options: { timestamp_sec: 1 } }, { format: 'jpg', width: 128, height: 72, timestamp_sec: 1 }],
     [
       'video:preview',
-      { options: { duration: 1, width: 64, fps: 5 } },
+      { options: { duration: 1, width: 65, fps: 5 } },
       { format: 'webp', width: 64, height: 36, frames: 5 },
     ],
   ] as const)('`%s`: `results.key`, and the decided fields beside it', async (type, body, expected) => {
@@ -162,7 +163,6 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
     const { stages, artifacts, retry_plan: plan, streaming } = await resultsOf({ type: 'video:full', hash: 'full-1' });
     const ready = { status: 'ready' };
     expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode: ready });
-    const artifact = (format: string) => ({ key: expect.any(String) as string, format, size: integer });
     expect(artifacts).toEqual({ cover: artifact('jpg'), preview: artifact('webp') });
     expect(plan).toEqual({
       allowed: false,

@@ -3,7 +3,14 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, previewResults, thumbnailResults } from './results.ts';
 
-// Section 3, "States and transitions": those that requests bring about.
+// Section 3, "States and transitions": those that requests bring about. Beside this:
+// "Transitions of job status during processing (from `queued` to `completed` or `failed`): not shown." decisions.md:
+// "`queued → processing → completed | failed | cancelled`.": domain/jobs/status.test.ts; test/integration/postgres-job-ends.test.ts,
+// 'a job is completed only from processing, and a final one is never left'; beyond-jobs.test.ts (cancelled).
+// "Callback status:" "| (callback in progress) | webhook attempt | any HTTP 2xx response | `sent` |
+// | (callback in progress) | webhook attempts | all attempts fail | `callback_failed` |": section-6-events.test.ts.
+// "Stage status values seen in `video:full` results: `ready`, `failed`. A failed stage may carry `retryable` and a
+// `retry_plan`.": section-2-results.test.ts, '`video:full` with a packager that fails: the stage says so, the others are ready, and its retry does the rest'
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -23,19 +30,41 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('`POST /api/jobs`', () => {
+  // "Job `status` values seen: `queued`, `completed`, `failed`."
+  // "| (none) | `POST /api/jobs` | no equivalent active or completed request exists | `queued` | job is enqueued; response
+  // 202 |"
   it('no equivalent request exists → `queued`; "job is enqueued; response 202"', async () => {
     const before = await tickets(api.d.queue);
     const answer = await api.submit(thumbnail());
-    expect(answer.status).toBe(202);
+    expect([answer.status, answer.json.status]).toEqual([202, 'queued']);
     expect(await tickets(api.d.queue)).toBe(before + 1);
   });
 
+  // "| existing job | `POST /api/jobs` | equivalent request exists and has not failed | unchanged | existing job or result
+  // returned, response 200 |"
   it('"equivalent request exists and has not failed → unchanged … response 200", with no second ticket', async () => {
     const submission = thumbnail();
-    await api.submit(submission);
+    const { json } = await api.submit(submission);
+    const shown = await api.call(`/api/jobs/${json.job_id}`);
     const before = await tickets(api.d.queue);
     expect((await api.submit(submission)).status).toBe(200);
+    await api.complete(json.job_id, thumbnailResults);
+    const again = await api.submit(submission);
+    expect([again.status, again.json.results]).toEqual([200, thumbnailResults]);
     expect(await tickets(api.d.queue)).toBe(before);
+    expect(shown.json).toMatchObject({ status: 'queued', job_id: json.job_id });
+  });
+
+  // "`callback_status` values other than `sent` and `callback_failed`, and when it is first set: not shown." decisions.md:
+  // "null without `callback_url`; `pending` from the terminal state on; then `sent` or `callback_failed`. A redelivery puts
+  // it back to `pending`." (The last of it: beyond-jobs.test.ts, 'shows the event and its attempts, and delivers it again from the start')
+  it('`callback_status` is null without a `callback_url` and until the end, and then `pending`', async () => {
+    const callbackStatus = async (id: string) => (await api.call(`/api/jobs/${id}`)).json.callback_status;
+    const { json: silent } = await api.submit(thumbnail());
+    const { json: called } = await api.submit({ ...thumbnail(), callback_url: 'https://example.com/hook' });
+    expect([await callbackStatus(silent.job_id), await callbackStatus(called.job_id)]).toEqual([null, null]);
+    for (const { job_id: id } of [silent, called]) await api.complete(id, thumbnailResults);
+    expect([await callbackStatus(silent.job_id), await callbackStatus(called.job_id)]).toEqual([null, 'pending']);
   });
 
   it('answers an equivalent request also when the source has gone since', async () => {
@@ -68,6 +97,9 @@ describe('`POST /api/jobs`', () => {
 });
 
 describe('`POST /api/jobs/{id}/retry`', () => {
+  // "| `failed` | `POST /api/jobs/{id}/retry` | source job is `failed` | new job(s) `queued` | new jobs carry
+  // `retry_of_job_id` of the failed job; response lists them |"
+  // decisions.md: "a single-task job makes one job of its own type."
   it('`failed` → "new job(s) `queued`", which "carry `retry_of_job_id` of the failed job"', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
@@ -78,6 +110,8 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.status).toBe('failed');
   });
 
+  // "| not `failed` | `POST /api/jobs/{id}/retry` | source job not `failed` | unchanged | 409, no job created |"
+  // Section 4: "Only `failed` jobs can be retried."
   it('"not `failed` → 409, no job created"', async () => {
     const queued = await api.submit(thumbnail());
     const completed = await api.submit(thumbnail());
@@ -90,6 +124,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(await tickets(api.d.queue)).toBe(before);
   });
 
+  // decisions.md: "one transaction: lock the source row; 409 when it is not `failed` or when a live retry exists."
   it('makes one retry when ten are asked for at once, and 409 for the others', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
@@ -97,6 +132,8 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, ...Array<number>(9).fill(409)]);
   });
 
+  // decisions.md: "`retry_tasks` makes one new job for each failed retryable stage (a failed `video:full` whose cover
+  // is `ready` is not made to redo it)"
   it('redoes only the failed stages of a video:full, with their own options and the measured source', async () => {
     const options = { cover: { timestamp_sec: 2 }, preview: { fps: 7 }, transcode: { encrypt: true } };
     const { json } = await api.submit({ type: 'video:full', hash: 'stages', source: 'video.mp4', options });
@@ -147,6 +184,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(waiting.map(({ jobId }) => jobId)).toContain(answer.json.jobs[0].job_id);
   });
 
+  // decisions.md: "`retry_plan.allowed=false` → 409 with its `reason`."
   it('`retry_plan.allowed=false` → 409 with its reason', async () => {
     const { json } = await api.submit({ type: 'video:full', hash: 'hopeless', source: 'video.mp4' });
     await api.fail(json.job_id, partlyFailedResults(false));

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 4, "Job management".
+// Section 4, "### Job management (all require `X-API-Key`)": that they require it is in section-5-authentication.test.ts,
+// 'POST /api/jobs answers 401 without a key and with a wrong one, with the same body', and so for each route.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -13,6 +14,20 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+// "**`POST /api/jobs`**" "Request: JSON body (section 2), `Content-Type: application/json`." "Response: JSON (section 2);
+// status 202 for a new job, 200 for an idempotency hit."
+describe('`POST /api/jobs`', () => {
+  it('takes JSON and answers with JSON: 202 for a new job, 200 for a hit', async () => {
+    const submission = video('100.mp4');
+    const answers = [await api.submit(submission), await api.submit(submission)];
+    expect(answers.map(({ status }) => status)).toEqual([202, 200]);
+    for (const { headers } of answers) expect(headers.get('content-type')).toMatch(/^application\/json/);
+    const asText = await api.submit(JSON.stringify(submission), { 'content-type': 'text/plain' });
+    expect(asText.status).toBe(415);
+  });
+});
+
+// "Video source preflight, for `video:transcode` and `video:full`, before acceptance:"
 describe('`POST /api/jobs`: video source preflight, "for `video:transcode` and `video:full`"', () => {
   it.each(['video:transcode', 'video:full'])(
     '%s: "The source object must exist in the source bucket"',
@@ -26,6 +41,8 @@ describe('`POST /api/jobs`: video source preflight, "for `video:transcode` and `
     },
   );
 
+  // decisions.md: "A missing object is 400 for video jobs at preflight and `source_not_found` for image jobs when they
+  // run." (The latter: test/integration/runner-images.test.ts, 'says that a source is not there, and that it changed')
   it.each(['image:thumbnail', 'video:cover', 'video:preview'])(
     '%s has none: a missing source is told by the job',
     async (type) => {
@@ -33,6 +50,8 @@ describe('`POST /api/jobs`: video source preflight, "for `video:transcode` and `
     },
   );
 
+  // "The request is rejected when the size exceeds `MAX_FILE_SIZE`."
+  // Section 7: "| 413 | video source larger than `MAX_FILE_SIZE` |"
   it.each(['video:transcode', 'video:full'])('%s is "rejected when the size exceeds `MAX_FILE_SIZE`"', async (type) => {
     const answer = await api.submit(video('4097.mp4', type));
     expect(answer.status).toBe(413);
@@ -40,6 +59,9 @@ describe('`POST /api/jobs`: video source preflight, "for `video:transcode` and `
     expect((await api.submit(video('4096.mp4', type))).status).toBe(202);
   });
 
+  // "The object size is read from storage." "The measured size (not a caller hint) routes the job to the `default` or
+  // the `video:large` queue."
+  // decisions.md: "`LARGE_VIDEO_THRESHOLD=2GiB` (at or over it → `video:large`)."
   it.each([
     ['0.mp4', 'default'],
     ['2047.mp4', 'default'],
@@ -66,6 +88,16 @@ describe('`POST /api/jobs`: video source preflight, "for `video:transcode` and `
 });
 
 describe('`GET /api/jobs/{id}`', () => {
+  // "**`GET /api/jobs/{id}`**" "No request body. Response: the Job object (section 2)." The fields of that object:
+  // section-2-resources.test.ts, 'has the fields of the table, with `phase` and `attempt` beside them'
+  it('answers with the Job object', async () => {
+    const { json } = await api.submit(video('100.mp4'));
+    const answer = await api.call(`/api/jobs/${json.job_id}`);
+    expect([answer.status, answer.json.job_id, answer.json.status]).toEqual([200, json.job_id, 'queued']);
+  });
+
+  // Section 7: "Status for an unknown job id on `GET /api/jobs/{id}` and on retry: not shown." decisions.md, "unknown job
+  // id, malformed id": "404 both."
   it.each(['00000000-0000-4000-8000-000000000000', 'not-a-uuid', '%00', "'; drop table jobs; --", '%F0%9F%8E%AC'])(
     'unknown job id, malformed id: 404 both (%s)',
     async (id) => {
@@ -75,11 +107,15 @@ describe('`GET /api/jobs/{id}`', () => {
   );
 });
 
+// "**`POST /api/jobs/{id}/retry`**" "No request body. Only `failed` jobs can be retried. Response: the retry response
+// body (section 2).": what is retried is in section-3-states.test.ts, the body in section-2-resources.test.ts, 'has
+// `source_job_id`, `strategy` (`retry_tasks`) and `jobs[]` of `{job_id, type, status, retry_of_job_id}`'
 describe('`POST /api/jobs/{id}/retry`: "No request body"', () => {
   const path = '/api/jobs/00000000-0000-4000-8000-000000000000/retry';
 
-  it('answers 404 for an unknown job', async () => {
-    expect((await api.call(path, { method: 'POST' })).status).toBe(404);
+  it('answers 404 for an unknown job, and for an id that is none', async () => {
+    for (const of of [path, '/api/jobs/not-a-uuid/retry', '/api/jobs/%00/retry'])
+      expect((await api.call(of, { method: 'POST' })).status).toBe(404);
   });
 
   it('takes an empty body under the JSON content type, and refuses fields', async () => {
@@ -105,6 +141,9 @@ describe('methods', () => {
   });
 });
 
+// "### Tracing headers": the rest of it is in section-4-tracing.test.ts.
+// "`traceparent` and `tracestate` (W3C Trace Context) are authoritative and are propagated from HTTP requests into
+// queued tasks, worker execution and webhook calls."
 describe('Tracing headers', () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`;

@@ -81,6 +81,8 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
     await rm(dir, { recursive: true, force: true });
   });
 
+  // "`traceparent` and `tracestate` (W3C Trace Context) are authoritative and are propagated from HTTP requests into
+  // queued tasks, worker execution and webhook calls."
   it('"propagated from HTTP requests into queued tasks, worker execution and webhook calls", as a collector sees it', async () => {
     const env = {
       ...secrets,
@@ -145,6 +147,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
   });
 });
 
+// "`X-Trace-ID` is returned on HTTP responses and sent on webhooks, for manual correlation only."
 it('"`X-Trace-ID` is returned on HTTP responses", whatever they are, and `traceparent` is authoritative', async () => {
   const api = await startApi();
   try {
