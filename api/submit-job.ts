@@ -4,7 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { preflight } from './preflight.ts';
+import { type Preflight, preflight } from './preflight.ts';
 
 type SubmitDependencies = Pick<ApiDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid'> & {
   readonly queries: JobQueries;
@@ -25,24 +25,32 @@ export async function submitJob(
   trace: TraceContext | null,
 ): Promise<{ job: Job; isNew: boolean }> {
   const key = idempotencyKey(submission);
-  const outcome = (await findEqual(d, key)) ?? (await insert(d, submission, { key, trace }));
+  const found = await preflightOrEqual(d, submission, key);
+  const outcome = 'job' in found ? found : await insert(d, submission, { key, trace, found });
   if (outcome.job.status === 'queued') await addTicket(d, outcome.job);
   return outcome;
 }
 
 /** An equal job answers also when its source has gone since (section 3: the condition is the request alone). */
-async function findEqual({ queries }: SubmitDependencies, key: string): Promise<{ job: Job; isNew: false } | null> {
-  const job = await queries.findLive(key);
-  return job === null ? null : { job, isNew: false };
-}
-
-async function insert(
+async function preflightOrEqual(
   d: SubmitDependencies,
   submission: Submission,
-  { key, trace }: { key: string; trace: TraceContext | null },
+  key: string,
+): Promise<Preflight | { job: Job; isNew: false }> {
+  try {
+    return await preflight(d, submission);
+  } catch (error) {
+    const job = await d.queries.findLive(key);
+    if (job === null) throw error;
+    return { job, isNew: false };
+  }
+}
+
+function insert(
+  d: SubmitDependencies,
+  { type, hash, source, options, callbackUrl }: Submission,
+  { key, trace, found }: { key: string; trace: TraceContext | null; found: Preflight },
 ): Promise<{ job: Job; isNew: boolean }> {
-  const { type, hash, source, options, callbackUrl } = submission;
-  const found = await preflight(d, submission);
   return d.jobs.insertOrFind({
     id: d.randomUuid(),
     type,

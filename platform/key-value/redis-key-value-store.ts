@@ -26,6 +26,8 @@ interface HitRedis extends Redis {
 export function openRedisKeyValueStore(o: { readonly url: string }): KeyValueStore {
   const redis = new Redis(o.url, {
     enableOfflineQueue: false,
+    // Commands of one turn of the event loop share a write and an answer.
+    enableAutoPipelining: true,
     connectTimeout: 500,
     commandTimeout: 1_500,
     socketTimeout: 2_000,

@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
@@ -13,6 +14,7 @@ import {
 } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
+import { Batches } from '../batches/batches.ts';
 import type { Database } from './database.ts';
 import {
   insertedColumns,
@@ -61,17 +63,21 @@ const leaseEnd = (parameter: string) =>
         else now() + ${parameter}::float8 * interval '1 millisecond' end`;
 
 const sql = {
-  // One statement: the partial unique index decides. A row that lost is looked up in the statement's own snapshot.
+  // One statement for any number of jobs: the partial unique index decides. Rows that lost are looked up in the
+  // statement's own snapshot. In the order of their keys, or two such statements could wait for each other.
   insertOrFind: `
-    with inserted as (
-      insert into jobs (${insertedColumns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    with given as (
+      select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
+        $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[]) as given (${insertedColumns})
+    ), inserted as (
+      insert into jobs (${insertedColumns}) select * from given order by idempotency_key
       on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
-      returning ${jobColumns}
+      returning ${jobColumns}, idempotency_key
     )
-    select ${jobColumns}, true as is_new from inserted
+    select ${jobColumns}, idempotency_key from inserted
     union all
-    select ${jobColumns}, false from jobs
-    where idempotency_key = $6 and status = any($13) and not exists (select from inserted)`,
+    select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($6) and status = any($13)
+      and not exists (select from inserted where inserted.idempotency_key = jobs.idempotency_key)`,
   find: `select ${jobColumns} from jobs where id = $1`,
   claim: `
     update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
@@ -132,6 +138,34 @@ const sql = {
     returning jobs.id, attempt, queue, trace`,
 } as const;
 
+/** Two, so that one is on its way while the other is answered; the pool has connections for everything else. */
+const insertBatches = { sizeMax: 100, atOnceMax: 2 } as const;
+
+type LiveJobs = (Job | null | Promise<Job | null>)[];
+
+/** For each new job the live one of its idempotency key, itself or an earlier one; null when there is none any more. */
+async function insertAll(database: Database, newJobs: readonly NewJob[]): Promise<LiveJobs> {
+  const rowsOfValues = newJobs.map(insertedValues);
+  const columns = rowsOfValues[0]?.map((_, column) => rowsOfValues.map((values) => values[column])) ?? [];
+  try {
+    const { rows } = await database.pool.query<JobRow & { idempotency_key: string }>(sql.insertOrFind, [
+      ...columns,
+      liveStatuses,
+    ]);
+    const found = new Map(rows.map((row) => [row.idempotency_key, jobOfRow(row)]));
+    return newJobs.map(({ idempotencyKey }) => found.get(idempotencyKey) ?? null);
+  } catch (error) {
+    if (newJobs.length === 1 || !isAboutRows(error)) throw error;
+    // What is wrong with one of them is no reason to refuse the others.
+    return newJobs.map(async (newJob) => (await insertAll(database, [newJob]))[0] ?? null);
+  }
+}
+
+/** Whether an error is about what was to be written (SQLSTATE classes 22 and 23), not about the server. */
+function isAboutRows(error: unknown): boolean {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? '');
+}
+
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
@@ -143,23 +177,22 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
  */
 export class JobStore {
   readonly #database: Database;
+  readonly #inserts: Batches<NewJob, Job | null>;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#inserts = new Batches({ run: (newJobs) => insertAll(database, newJobs), ...insertBatches });
   }
 
   /**
    * The new job, or the live one that an equal submission made (section 2, "Idempotency key"; section 3). Of any number
-   * of equal calls at once, one makes the row. Committed before it returns.
+   * of equal calls at once, one makes the row. Committed before it returns. Calls that come together share a statement.
    */
   async insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
-    // No row comes back when the equal one was committed after this statement began, or ended in between: look again.
+    // No row comes back when the equal one was committed after the statement began, or ended in between: look again.
     for (let tries = 0; tries < 100; tries++) {
-      const { rows } = await this.#database.pool.query<JobRow & { is_new: boolean }>(sql.insertOrFind, [
-        ...insertedValues(newJob),
-        liveStatuses,
-      ]);
-      if (rows[0] !== undefined) return { job: jobOfRow(rows[0]), isNew: rows[0].is_new };
+      const job = await this.#inserts.add(newJob);
+      if (job !== null) return { job, isNew: job.id === newJob.id };
     }
     throw new Error('equal jobs came and went too fast to find one');
   }

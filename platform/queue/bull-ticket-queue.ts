@@ -2,13 +2,14 @@ import type { JobsOptions } from 'bullmq';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { type Ticket, ticketId } from '#domain/jobs/ticket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import { Batches } from '../batches/batches.ts';
 import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
 import { withTimeout } from './timing.ts';
 import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';
 
 /** What is used of a BullMQ `Queue`, whatever stands behind it. */
 export interface TicketList {
-  add(name: string, ticket: Ticket, options: JobsOptions): Promise<unknown>;
+  addBulk(jobs: { name: string; data: Ticket; opts: JobsOptions }[]): Promise<unknown>;
   remove(id: string): Promise<number>;
   getJobCounts(...states: ('waiting' | 'delayed' | 'active')[]): Promise<Record<string, number>>;
   waitUntilReady(): Promise<void>;
@@ -28,6 +29,15 @@ interface OpenList {
   readonly isReady: Promise<void>;
 }
 
+interface Addition {
+  readonly ticket: Ticket;
+  /** At least 0. */
+  readonly delayMs: number;
+}
+
+/** Several at once, so that a store that does not answer holds nobody up who comes later for longer than it must. */
+const additionBatches = { sizeMax: 100, atOnceMax: 4 } as const;
+
 /** Longer than this, no caller waits for the store: a submission then answers 500. */
 const answerTimeoutMs = 2_000;
 
@@ -44,6 +54,7 @@ const answerTimeoutMs = 2_000;
 export class BullTicketQueue implements TicketQueue {
   readonly #store: TicketStore;
   readonly #log: Logger;
+  readonly #additions: Readonly<Record<QueueName, Batches<Addition, void>>>;
   readonly #lists = new Map<QueueName, OpenList>();
   readonly #readers = new Set<BullTicketReader>();
   #isClosed = false;
@@ -51,12 +62,24 @@ export class BullTicketQueue implements TicketQueue {
   constructor(store: TicketStore, log: Logger) {
     this.#store = store;
     this.#log = log;
+    const batchesOf = (queue: QueueName) =>
+      new Batches<Addition, void>({ run: (additions) => this.#addAll(queue, additions), ...additionBatches });
+    this.#additions = { default: batchesOf('default'), 'video:large': batchesOf('video:large') };
   }
 
   async add(ticket: Ticket, options: { readonly delayMs?: number } = {}): Promise<void> {
-    await this.#call(ticket.queue, (list) =>
-      list.add('ticket', ticket, { jobId: bullId(ticket), delay: Math.max(0, options.delayMs ?? 0) }),
-    );
+    await this.#additions[ticket.queue].add({ ticket, delayMs: Math.max(0, options.delayMs ?? 0) });
+  }
+
+  /** Tickets that come together go in together: all of them, or none and each caller is told. */
+  async #addAll(queue: QueueName, additions: readonly Addition[]): Promise<void[]> {
+    const jobs = additions.map(({ ticket, delayMs }) => ({
+      name: 'ticket',
+      data: ticket,
+      opts: { jobId: bullId(ticket), delay: delayMs },
+    }));
+    await this.#call(queue, (list) => list.addBulk(jobs));
+    return additions.map(() => undefined);
   }
 
   reader(queue: QueueName): TicketReader {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { jobErrorOf } from '#domain/jobs/job-error.ts';
 import { jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
 
@@ -42,6 +43,30 @@ describeStores('the job store', (c) => {
       expect(answers.filter(({ isNew }) => isNew)).toHaveLength(1);
       expect(new Set(answers.map(({ job }) => job.id)).size).toBe(1);
       expect(await count(c.database, 'jobs')).toBe(1);
+    });
+
+    test('of many jobs at once, from several processes and partly equal, each is made once and answered to its callers', async () => {
+      const hashes = Array.from({ length: 40 }, () => randomUUID());
+      // Each in another order, as statements that wait for each other's rows would be.
+      const stores = Array.from({ length: 6 }, () => new JobStore(c.database));
+      const answers = await Promise.all(
+        stores.flatMap((jobs, n) =>
+          hashes.map((_, index) => {
+            const hash = hashes[(index * (2 * n + 1)) % hashes.length] ?? '';
+            return jobs.insertOrFind(newJob({ hash }));
+          }),
+        ),
+      );
+      expect(answers.filter(({ isNew }) => isNew)).toHaveLength(40);
+      expect(new Set(answers.map(({ job }) => `${job.hash} ${job.id}`)).size).toBe(40);
+      expect(await count(c.database, 'jobs')).toBe(40);
+    });
+
+    test('a job that cannot be written fails alone, and those that came with it are made', async () => {
+      const wrong = newJob({ retryOfJobId: randomUUID() });
+      const answers = await Promise.allSettled([newJob(), wrong, newJob()].map((job) => c.jobs.insertOrFind(job)));
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      expect(await count(c.database, 'jobs')).toBe(2);
     });
 
     test('exactly the rows of live statuses answer an equal job', async () => {

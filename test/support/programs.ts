@@ -101,7 +101,7 @@ export async function endPrograms(): Promise<void> {
 }
 
 /** A port of the loopback address that nobody listened on a moment ago. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const { port } = probe.address() as AddressInfo;
