@@ -9,8 +9,6 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
   const { shaka } = window;
   shaka.polyfill.installAll();
   const player = new shaka.Player();
-  // The player's own preference (two channels) would beat the track that the playlist calls its default.
-  player.configure('preferredAudio', []);
   let isEncrypted = false;
 
   const toProblem = (error) => {

@@ -9,6 +9,7 @@ import {
   fetchPlaylist,
   fetchTrack,
   removeFetched,
+  soundOf,
   type ServedSegment,
   type ServedTrack,
 } from '../support/served-stream.ts';
@@ -60,10 +61,13 @@ afterAll(async () => {
   await streams?.stop();
 });
 
+const lasting = (segments: readonly ServedSegment[]) => segments.reduce((sum, { durationSec }) => sum + durationSec, 0);
+
 /** Bits a second of segments together. */
 const rateOf = (segments: readonly ServedSegment[]) =>
-  (segments.reduce((sum, { bytes }) => sum + bytes.length, 0) * 8) /
-  segments.reduce((sum, { durationSec }) => sum + durationSec, 0);
+  (segments.reduce((sum, { bytes }) => sum + bytes.length, 0) * 8) / lasting(segments);
+
+const startsOf = ({ segments }: ServedTrack) => segments.map(({ startSec }) => startSec);
 
 /**
  * The largest rate of any run of segments of 0.5 to 1.5 target durations (RFC 8216, section 4.3.4.2), said again in
@@ -71,7 +75,6 @@ const rateOf = (segments: readonly ServedSegment[]) =>
  */
 function peakOf(segments: readonly ServedSegment[], targetSec: number): number {
   const runs = segments.flatMap((_, from) => segments.map((__, to) => segments.slice(from, to + 1)));
-  const lasting = (run: readonly ServedSegment[]) => run.reduce((sum, { durationSec }) => sum + durationSec, 0);
   const counted = runs.filter(
     (run) => run.length > 0 && lasting(run) >= 0.5 * targetSec && lasting(run) <= 1.5 * targetSec,
   );
@@ -112,7 +115,6 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
   it('begins every segment with an IDR, at the same times on every rung, and with the sound within one frame of it', () => {
     const { video, audio, master } = stream(hash);
     expect(master.text).toContain('#EXT-X-INDEPENDENT-SEGMENTS');
-    const startsOf = ({ segments }: ServedTrack) => segments.map(({ startSec }) => startSec);
     const [first] = video.map(startsOf);
     for (const track of video) {
       // Encryption by cbcs leaves the first bytes of a slice as they are, its type among them.
@@ -158,12 +160,8 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
       // High profile, and a level that a phone has.
       expect(attributes.CODECS, uri).toMatch(/^avc1\.64[0-9a-f]{2}(?:1e|1f|20|28|29),/);
     }
-    const path = join(streams.folder, 'probed-sound.mp4');
-    await writeFile(
-      path,
-      Buffer.concat([audio[0]?.init.bytes ?? Buffer.alloc(0), audio[0]?.segments[0]?.bytes ?? Buffer.alloc(0)]),
-    );
-    expect((await probeStreams(path))[0]).toMatchObject({ codec_name: 'aac', channels: 2, sample_rate: '48000' });
+    // Told by the container: ffprobe would look into the sound itself, and see noise where it is encrypted.
+    for (const { init } of audio) expect(soundOf(init.bytes)).toEqual({ channels: 2, sampleRate: 48_000 });
   });
 
   it('has I-frame playlists whose every range is one key frame', async () => {

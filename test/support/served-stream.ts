@@ -116,3 +116,10 @@ export function avcCodec(init: Buffer): string {
   const at = init.indexOf('avcC', 0, 'latin1');
   return `avc1.${init.subarray(at + 5, at + 8).toString('hex')}`;
 }
+
+/** What an audio init segment's sample entry says (ISO 14496-12, section 12.2.3). */
+export function soundOf(init: Buffer): { channels: number; sampleRate: number } {
+  const entry = Math.max(init.indexOf('mp4a', 0, 'latin1'), init.indexOf('enca', 0, 'latin1'));
+  // The type, 6 reserved bytes, a data reference, 8 reserved bytes; the rate is a fixed-point number with 16 bits each.
+  return { channels: init.readUInt16BE(entry + 20), sampleRate: init.readUInt32BE(entry + 28) / 65_536 };
+}
