@@ -30,7 +30,17 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+// "**`GET /stream/{hash}/*`** (no authentication)": no request here has a credential.
+// "Proxies objects from the media bucket. Example path shapes: `/stream/{hash}/master.m3u8`,
+// `/stream/{hash}/audio/<audio_track_id>/playlist.m3u8`, `/stream/{hash}/video/<video_track_id>/playlist.m3u8`,
+// `/stream/{hash}/video/<video_track_id>/seg_<n>.m4s`, `/stream/{hash}/video/<video_track_id>/init.mp4`."
+// "Public playback starts at `/stream/{hash}/master.m3u8`."
 describe('"Proxies objects from the media bucket"', () => {
+  // "Supported object types: `.m3u8`, `.m4s`, `.mp4`, `.jpg`, `.webp`."
+  // "Response headers: `Cache-Control: public, max-age=31536000, immutable` and `Access-Control-Allow-Origin: *`."
+  // Section 8: "| Cache lifetime | `/stream/*` responses | `max-age=31536000`, `immutable` |"
+  // "`Content-Type` values of proxied objects: not shown." decisions.md: "`.m3u8` `application/vnd.apple.mpegurl`, `.m4s`
+  // `video/iso.segment`, `.mp4` `video/mp4` (`audio/mp4` under `audio/`), `.jpg` `image/jpeg`, `.webp` `image/webp`."
   it.each([
     ['master.m3u8', 'application/vnd.apple.mpegurl'],
     [`${rev}/video/r360_h264/playlist.m3u8`, 'application/vnd.apple.mpegurl'],
@@ -79,6 +89,8 @@ describe('"Proxies objects from the media bucket"', () => {
   });
 });
 
+// "Missing object: 404." Section 7: "| 404 | object missing |" decisions.md: "404, 4xx and 5xx are `Cache-Control:
+// no-store`."
 describe('"Missing object: 404", and errors are not kept by caches', () => {
   it.each([
     [`${hash}/${rev}/nothing.mp4`, 404],
@@ -101,6 +113,9 @@ describe('"Missing object: 404", and errors are not kept by caches', () => {
   });
 });
 
+// "Paths containing `..` are rejected." Section 7: "Status returned for a `/stream` path containing `..`: not shown."
+// decisions.md: "400, tested after full percent-decoding (twice), also for `\`, NUL and empty segments. An extension
+// outside the list: 404. Never normalise and then serve."
 describe('"Paths containing `..` are rejected": 400, told on the decoded path', () => {
   it.each([
     `${hash}/../${hash}/master.m3u8`,

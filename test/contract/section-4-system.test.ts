@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 4, "System" and "Metric families".
+// Section 4, "### System". What each metric family counts: section-4-metrics.test.ts. "`svc_` stands for the service's own
+// metric prefix." The worker's listener:
+// "| `GET :WORKER_METRICS_PORT/healthz` | worker only | none | liveness of the worker process |
+// | `GET :WORKER_METRICS_PORT/metrics` | worker only | none | metrics of the worker process |"
+// "The worker listener runs only in `--mode=worker`, on `WORKER_METRICS_PORT` (default 3001); `0` disables it. Worker-only
+// mode has no `/readyz`.": section-1-service.test.ts, '`server`: "HTTP server and delivery endpoints only"; `--mode=worker`
+// overrides `MODE`: "queue worker only"'; test/integration/modes.test.ts, 'a worker listens nowhere with WORKER_METRICS_PORT=0'.
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -18,6 +24,8 @@ async function metric(of: ApiUnderTest, line: string): Promise<number> {
 }
 
 describe('`GET /healthz`', () => {
+  // "| `GET /healthz` | server, all | none | 200 with plain body `OK` while the process is alive; does not imply dependencies
+  // are reachable |" (The latter: it answers in each test of `/readyz` below, while something fails.)
   it('"200 with plain body `OK` while the process is alive"', async () => {
     const answer = await api.raw('/healthz');
     expect([answer.status, answer.text]).toEqual([200, 'OK']);
@@ -26,6 +34,12 @@ describe('`GET /healthz`', () => {
 });
 
 describe('`GET /readyz`', () => {
+  // "| `GET /readyz` | server, all | none | checks, within a 2-second timeout, the relational database, the key-value store,
+  // the source bucket and the media bucket; 200 with body `OK` when all pass; otherwise 503 with a plain-text body of the
+  // form `not ready: <check>: <detail>`; each failure increments `svc_readiness_failures_total{check=...}` |"
+  // Section 4, metric families: "| `svc_readiness_failures_total` | readiness failures by dependency check |"
+  // Section 7: "| 503 | `/readyz` dependency check failed (plain-text body) |"
+  // Section 8: "| Readiness timeout | `/readyz` | 2 seconds |"
   it('"200 with body `OK` when all pass"', async () => {
     const answer = await api.raw('/readyz');
     expect([answer.status, answer.text]).toEqual([200, 'OK']);
@@ -60,6 +74,7 @@ describe('`GET /readyz`', () => {
 });
 
 describe('`GET /metrics`', () => {
+  // "| `GET /metrics` | server, all | none | metrics in a text exposition format for the main HTTP process |"
   it('has all ten families of the specification', async () => {
     const { text, headers } = await api.raw('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain/);

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// Section 4: "Path shape only is given: `{sig}` is a signature and `{encoded_key}` an encoded media-bucket object key."
-// Everything else is decided in decisions.md, whose row on `/thumb/{sig}/{encoded_key}` is quoted here.
+// Section 4, "**Signed image path `/thumb/{sig}/{encoded_key}`**": "Path shape only is given: `{sig}` is a signature and `{encoded_key}` an encoded media-bucket object key.
+// Method, signature scheme, parameters and responses: not shown." What is not shown is decided in decisions.md, whose row on `/thumb/{sig}/{encoded_key}` is quoted here.
 
 const [secret = ''] = thumbSecretsOf([], keyTokenSecret);
 const photo = 'images/ab/photo/0123456789abcdef/thumb.jpg';

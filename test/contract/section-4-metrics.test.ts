@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { queueGaugesPart } from '../../controller/queue-gauges.ts';
+import { openRig, until } from '../support/controller-rig.ts';
+import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
+
+// Section 4, "### Metric families": what each counts, where it happens. That both listeners have all ten:
+// section-4-system.test.ts, 'has all ten families of the specification', and section-1-service.test.ts, 'both listeners have
+// every metric family of section 4'. The labels of each, and their bounds: platform/telemetry/metrics.test.ts.
+
+/** The value of a line of the text exposition format; 0 where there is none. */
+const valueIn = (text: string, series: string): number => {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  return line === undefined ? 0 : Number(line.slice(series.length));
+};
+
+describe('the HTTP process', () => {
+  let api: ApiUnderTest;
+  beforeAll(async () => {
+    api = await startApi();
+  });
+  afterAll(() => api.close());
+  const value = async (series: string) => valueIn((await api.raw('/metrics')).text, series);
+
+  // "| `svc_http_requests_total` | HTTP requests by method, route, status |
+  // | `svc_http_request_duration_seconds` | HTTP request latency |"
+  it('counts and times requests by method, route and status', async () => {
+    await api.submit({ type: 'image:thumbnail', hash: 'm1', source: 'a.jpg' });
+    await api.submit({});
+    const labels = (status: number) => `{method="POST",route="/api/jobs",status="${status}"}`;
+    for (const status of [202, 400]) {
+      expect(await value(`svc_http_requests_total${labels(status)}`)).toBe(1);
+      expect(await value(`svc_http_request_duration_seconds_count${labels(status)}`)).toBe(1);
+      const sum = await value(`svc_http_request_duration_seconds_sum${labels(status)}`);
+      expect(sum > 0 && sum < 30).toBe(true);
+    }
+  });
+
+  // "| `svc_image_cache_events_total` | image cache hits and misses by layer and result |
+  // | `svc_image_results_total` | final outcome of image requests (e.g. `processed`, `memory_hit`) |
+  // | `svc_image_errors_total` | image failures by stage and status |"
+  it('counts the outcomes of image requests, the hits and misses of each layer, and failures by stage and status', async () => {
+    const key = 'images/ab/m/0123456789abcdef/a.png';
+    const create = { width: 32, height: 24, channels: 3 as const, background: 'red' };
+    await api.putMedia(key, await sharp({ create }).png().toBuffer());
+    await api.putMedia('images/ab/m/0123456789abcdef/bad.png', 'no image');
+    const sign = (of: string) => signThumbPath(of, { w: 8 }, thumbSecretsOf([], keyTokenSecret)[0] ?? '');
+    expect((await api.raw(sign(key))).status).toBe(200);
+    expect((await api.raw(sign(key))).status).toBe(200);
+    expect((await api.raw(sign(key).replace('w=8', 'w=9'))).status).toBe(403);
+    expect((await api.raw(sign('images/ab/m/0123456789abcdef/bad.png'))).status).toBe(422);
+    const { text } = await api.raw('/metrics');
+    expect(valueIn(text, 'svc_image_results_total{result="processed"}')).toBe(1);
+    expect(valueIn(text, 'svc_image_results_total{result="memory_hit"}')).toBe(1);
+    expect(valueIn(text, 'svc_image_cache_events_total{layer="memory",result="hit"}')).toBe(1);
+    for (const layer of ['memory', 'bucket'])
+      expect(valueIn(text, `svc_image_cache_events_total{layer="${layer}",result="miss"}`)).toBe(2);
+    const errors = [...text.matchAll(/^svc_image_errors_total\{stage="\w+",status="(\d+)"\} (\d+)$/gm)];
+    expect(new Set(errors.map(([, status, count]) => `${status}: ${count}`))).toEqual(new Set(['403: 1', '422: 1']));
+  });
+});
+
+describe.skipIf(!inject('postgres'))('a worker', () => {
+  // "| `svc_worker_tasks_total` | worker task attempts by task type and result |
+  // | `svc_worker_task_duration_seconds` | worker task latency |"
+  it('counts and times attempts by type and result', async () => {
+    const rig = await openRig();
+    try {
+      const { metrics } = rig.startWorker();
+      const ids = [
+        await rig.submit('ok'),
+        await rig.submit('ok', { type: 'video:transcode' }),
+        await rig.submit('exit-10'),
+      ];
+      for (const id of ids) await rig.finished(id);
+      const series = ['type="video:cover",result="completed"', 'type="video:transcode",result="completed"'];
+      series.push('type="video:cover",result="failed"');
+      for (const labels of series) {
+        const count = async (name: string) => valueIn(await metrics.registry.metrics(), `${name}{${labels}}`);
+        expect(
+          await until(
+            () => count('svc_worker_tasks_total'),
+            (counted) => counted > 0,
+          ),
+        ).toBe(1);
+        expect(await count('svc_worker_task_duration_seconds_count')).toBe(1);
+        expect(await count('svc_worker_task_duration_seconds_sum')).toBeGreaterThan(0);
+      }
+    } finally {
+      await rig.close();
+    }
+  });
+
+  // "| `svc_queue_tasks` | queue depth by queue and state (states include `pending`, `retry`) |
+  // | `svc_queue_metrics_sync_failures_total` | failures while refreshing queue-depth metrics |"
+  it('shows how many tickets lie in each queue and state, and counts the times when it could not look', async () => {
+    const rig = await openRig();
+    const metrics = new Metrics();
+    const value = async (series: string) => valueIn(await metrics.registry.metrics(), series);
+    let isAway = false;
+    const depth = () => (isAway ? Promise.reject(new Error('away')) : rig.queue.depth());
+    const gauges = queueGaugesPart({ queue: { depth }, jobs: rig.jobs, metrics, log: rig.log, everyMs: 50 });
+    try {
+      await rig.submit('ok');
+      await rig.submit('ok');
+      await rig.submit('ok', { queue: 'video:large' });
+      const later = await rig.submit('ok', { queue: 'video:large', ticket: false });
+      await rig.queue.add({ jobId: later, attempt: 1, queue: 'video:large' }, { delayMs: 60_000 });
+      await gauges.start();
+      const series = (queue: string, state: string) => `svc_queue_tasks{queue="${queue}",state="${state}"}`;
+      await until(
+        () => value(series('default', 'pending')),
+        (count) => count === 2,
+      );
+      expect(await value(series('default', 'retry'))).toBe(0);
+      await until(
+        () => value(series('video:large', 'pending')),
+        (count) => count === 1,
+      );
+      expect(await value(series('video:large', 'retry'))).toBe(1);
+      expect(await value('svc_queue_metrics_sync_failures_total')).toBe(0);
+      isAway = true;
+      await until(
+        () => value('svc_queue_metrics_sync_failures_total'),
+        (count) => count > 1,
+      );
+      isAway = false;
+      await sleep(300);
+      const failures = await value('svc_queue_metrics_sync_failures_total');
+      await sleep(300);
+      expect(await value('svc_queue_metrics_sync_failures_total')).toBe(failures);
+    } finally {
+      await gauges.stop(AbortSignal.timeout(10_000));
+      await rig.close();
+    }
+  });
+});
