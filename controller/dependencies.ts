@@ -40,4 +40,6 @@ interface KubernetesInput {
   readonly client: KubeClient;
   /** For measuring what comes by kubectl. */
   readonly source: ObjectStore;
+  /** How often everything is listed again; ten minutes unless told. */
+  readonly relistEveryMs?: number;
 }

@@ -18,6 +18,8 @@ export interface MediaJobDependencies extends Omit<SettleDependencies, 'jobs' | 
   readonly maxFileSizeBytes: number;
   readonly largeVideoThresholdBytes: number;
   readonly runnerNamespace: string;
+  /** How often everything is listed again; ten minutes unless told. */
+  readonly relistEveryMs?: number;
   readonly podName: string;
   readonly podNamespace: string;
   readonly pools: Readonly<Record<string, RunnerPoolSpec>>;

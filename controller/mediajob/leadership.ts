@@ -66,7 +66,9 @@ export class Leadership implements CacheListener {
     this.#term = term;
     this.#held = held;
     this.#client = d.client.guardedBy(term.guard);
-    this.#caches = new Caches({ client: d.client, namespace: d.runnerNamespace, log: d.log, listener: this });
+    const { client, runnerNamespace: namespace, log, relistEveryMs } = d;
+    const times = relistEveryMs === undefined ? {} : { relistEveryMs };
+    this.#caches = new Caches({ client, namespace, log, listener: this, ...times });
     this.#queue = new WorkQueue({
       name: 'mediajobs',
       handle: (key) => this.#reconcile(key),

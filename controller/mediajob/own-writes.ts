@@ -33,7 +33,8 @@ export class OwnWrites {
   /** The newer of what the cache shows and what was written. */
   newest(key: string, seen: MediaJob | undefined): MediaJob | undefined {
     const ahead = this.#ahead.get(key);
-    return ahead !== undefined && ahead.metadata?.uid === seen?.metadata?.uid ? ahead : seen;
+    // The answer to a write may come after the watch has told of it, and of what others wrote since.
+    return ahead !== undefined && seen !== undefined && !isAsNew(seen, ahead) ? ahead : seen;
   }
 
   /** How long ago a status was written here, in milliseconds; very long, if never. */
