@@ -59,6 +59,7 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
   if (action.do === 'deleteJob') return remove(jobs, action.job, c.client);
   if (row === null) throw new TypeError(`${action.do} needs a row`);
   if (action.do === 'createJob') return createJob(o, row, c);
+  if (action.do === 'deleteKey') return deleteKey(o.mediaJob, row, c.client);
   if (action.do === 'tell') return tell(o, action.trouble, c);
   if (action.do === 'report') {
     const progress = progressOf(action.phase, 0);
@@ -75,7 +76,8 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
     const pool = c.working.end(attemptJobName(row));
     if (pool !== undefined) c.onRoom(pool);
   }
-  if (needsContentKey(row)) await deleteKey(o, row, c.client);
+  // The end of the job takes the key with it; here it is the next attempt that has one of its own.
+  if (settled !== 'over' && needsContentKey(row)) await deleteKey(o.mediaJob, row, c.client);
   return false;
 }
 
@@ -163,6 +165,8 @@ async function tellOfDenial(o: Observed, row: Job, trouble: Trouble, c: ApplyCon
 
 /** The content key for `publish`: a Secret that nobody can change, gone with the attempt. */
 async function createKey(mediaJob: MediaJob, row: Job, { client, d }: ApplyContext): Promise<void> {
+  // Whoever moved the job on from its last attempt may not have got to removing that one's key.
+  if (row.attempt > 1) await deleteKey(mediaJob, { id: row.id, attempt: row.attempt - 1 }, client);
   const { kid, key } = await d.contentKeys.findOrCreate(row.hash);
   const { apiVersion, kind } = mediaJobs;
   const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
@@ -182,9 +186,14 @@ async function createKey(mediaJob: MediaJob, row: Job, { client, d }: ApplyConte
   });
 }
 
-async function deleteKey({ mediaJob }: Observed, row: Job, client: KubeClient): Promise<void> {
-  const namespace = mediaJob.metadata?.namespace;
-  await client.delete(secrets, { namespace, name: keySecretName(row) }).catch(unlessGone);
+async function deleteKey(
+  { metadata }: MediaJob,
+  attempt: Pick<Job, 'id' | 'attempt'>,
+  client: KubeClient,
+): Promise<true> {
+  const ref = { namespace: metadata?.namespace, name: keySecretName(attempt) };
+  await client.delete(secrets, ref).catch(unlessGone);
+  return true;
 }
 
 async function remove(resource: Resource<KubeObject>, object: KubeObject, client: KubeClient): Promise<true> {

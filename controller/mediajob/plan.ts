@@ -5,6 +5,7 @@ import { isFinal, type JobPhase } from '#domain/jobs/status.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeObject, MediaJob } from '#platform/kubernetes/objects.ts';
+import { needsContentKey } from '../executors/runner-task.ts';
 import { endOfAttempt } from './attempt-end.ts';
 import { endOfJob, hasEnded, isOfRow, isPodOver, type JobSeen, type PodSeen } from './seen.ts';
 import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './status.ts';
@@ -54,6 +55,8 @@ export interface Observed {
 export type Action =
   | { readonly do: 'adopt' }
   | { readonly do: 'createJob' }
+  /** The content key of the row's attempt goes, before anybody is told of the end. */
+  | { readonly do: 'deleteKey' }
   | { readonly do: 'deleteJob'; readonly job: JobSeen }
   /** The attempt has ended. */
   | { readonly do: 'settle'; readonly end: AttemptEnd }
@@ -104,7 +107,8 @@ export function plan(o: Observed, nowMs: number, settings: PlanSettings): Plan {
     const status = finalStatus({ mediaJob, row, pool, nowMs, begunAt: o.job?.metadata.creationTimestamp });
     // A Job of a completed attempt ends by itself within a second; any other is stopped.
     const stops = row.status === 'completed' ? [] : deletions([atWork(o), ...o.otherJobs]);
-    return { actions: [...stops, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
+    const keys: Action[] = needsContentKey(row) ? [{ do: 'deleteKey' }] : [];
+    return { actions: [...stops, ...keys, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
   }
   if (!isOfRow(mediaJob) && row.id !== mediaJob.metadata?.uid) return planFollower(o, row, nowMs);
   return planActive(o, row, nowMs, settings);

@@ -12,5 +12,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // They share one etcd, and some compact it.
     fileParallelism: false,
+    // Of tests that say they may run at once.
+    maxConcurrency: 4,
   },
 });

@@ -12,6 +12,16 @@ interface Link {
   upstream: TLSSocket;
   /** A muted link stays open, and nothing passes any more in either direction. */
   isMuted: boolean;
+  /** Called instead of passing the next answer on. */
+  onAnswer?: () => void;
+}
+
+/** Calls `then` at the `nth` request that matches: instead of passing it on, or instead of passing its answer on. */
+interface Trap {
+  readonly matches: RegExp;
+  readonly when: 'before' | 'after';
+  nth: number;
+  readonly then: () => void;
 }
 
 interface Fault {
@@ -30,6 +40,7 @@ export class FaultyProxy {
   readonly #links = new Set<Link>();
   readonly #server: Server;
   #faults: Fault[] = [];
+  #trap: Trap | null = null;
   #isRefusing = false;
   #isMuting = false;
 
@@ -39,13 +50,21 @@ export class FaultyProxy {
 
   /** A proxy on a free port, closed when the test ends. */
   static async start(): Promise<FaultyProxy> {
+    const proxy = await FaultyProxy.open();
+    onTestFinished(() => proxy.close());
+    return proxy;
+  }
+
+  /** A proxy on a free port; who opens it closes it. */
+  static async open(): Promise<FaultyProxy> {
     const proxy = new FaultyProxy();
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(async () => {
-      proxy.reset();
-      await new Promise((resolve) => proxy.#server.close(resolve));
-    });
     return proxy;
+  }
+
+  async close(): Promise<void> {
+    this.reset();
+    await new Promise((resolve) => this.#server.close(resolve));
   }
 
   get url(): string {
@@ -73,6 +92,12 @@ export class FaultyProxy {
     for (const link of this.#links) link.isMuted = true;
   }
 
+  /** What falls silent stays so and is reset; new connections work. */
+  speak(): void {
+    this.#isMuting = false;
+    this.reset();
+  }
+
   /** Resets what is open, and what comes from now on, until `accept()`. */
   refuse(): void {
     this.#isRefusing = true;
@@ -91,6 +116,11 @@ export class FaultyProxy {
   ) {
     const { headers = {}, body = { kind: 'Status', code: status, message: 'by the proxy' }, times = 1 } = rest;
     this.#faults.push({ matches, status, headers, body, times });
+  }
+
+  /** Lays a trap, once; the request, or its answer, is lost with it. */
+  trap(trap: Trap): void {
+    this.#trap = trap;
   }
 
   /** How many requests came whose line matches. */
@@ -114,6 +144,10 @@ export class FaultyProxy {
       if (!link.isMuted && !this.#answered(link, chunk)) upstream.write(chunk);
     });
     upstream.on('data', (chunk: Buffer) => {
+      if (link.onAnswer !== undefined) {
+        link.isMuted = true;
+        link.onAnswer();
+      }
       if (!link.isMuted) client.write(chunk);
     });
     for (const end of [raw, client, upstream]) {
@@ -131,6 +165,16 @@ export class FaultyProxy {
     const line = /^([A-Z]+ \S+) HTTP\/1\.1\r\n/.exec(chunk.toString('latin1'))?.[1];
     if (line === undefined) return false;
     this.requests.push(line);
+    if (this.#trap?.matches.test(line) === true && --this.#trap.nth === 0) {
+      const { when, then } = this.#trap;
+      this.#trap = null;
+      if (when === 'after') link.onAnswer = then;
+      else {
+        link.isMuted = true;
+        then();
+        return true;
+      }
+    }
     const fault = this.#faults.find(({ matches, times }) => times > 0 && matches.test(line));
     if (!fault) return false;
     fault.times -= 1;
