@@ -120,6 +120,10 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
   });
 });
 
+const output = (more: object = {}) => ({ outputs: [{ variant: 'a', width: 10, format: 'webp', ...more }] });
+const outputs = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ variant: `v${n}`, width: 10, format: 'webp' }));
+
 // "| `type` | yes | string | `image:thumbnail`, `video:cover`, `video:preview`, `video:transcode` or `video:full` |
 // | `hash` | yes | string | stable media identifier chosen by the caller |
 // | `source` | yes | string | object key in the configured source bucket |
@@ -205,10 +209,6 @@ describe('Create-job request body', () => {
     const { json } = await api.submit({ type, hash: `d${counter++}`, source: 'video.mp4', options });
     expect((await api.d.jobs.find(json.job_id))?.options).toEqual(whole);
   });
-
-  const output = (more: object = {}) => ({ outputs: [{ variant: 'a', width: 10, format: 'webp', ...more }] });
-  const outputs = (count: number) =>
-    Array.from({ length: count }, (_, n) => ({ variant: `v${n}`, width: 10, format: 'webp' }));
 
   it.each([
     ['image:thumbnail', { outputs: outputs(20) }, { outputs: outputs(21) }, '/options/outputs'],

@@ -17,6 +17,10 @@ const valueIn = (text: string, series: string): number => {
   return line === undefined ? 0 : Number(line.slice(series.length));
 };
 
+const submissions = (status: number) => `{method="POST",route="/api/jobs",status="${status}"}`;
+const tasks = (queue: string, state: string) => `svc_queue_tasks{queue="${queue}",state="${state}"}`;
+const sign = (key: string) => signThumbPath(key, { w: 8 }, thumbSecretsOf([], keyTokenSecret)[0] ?? '');
+
 describe('the HTTP process', () => {
   let api: ApiUnderTest;
   beforeAll(async () => {
@@ -30,11 +34,10 @@ describe('the HTTP process', () => {
   it('counts and times requests by method, route and status', async () => {
     await api.submit({ type: 'image:thumbnail', hash: 'm1', source: 'a.jpg' });
     await api.submit({});
-    const labels = (status: number) => `{method="POST",route="/api/jobs",status="${status}"}`;
     for (const status of [202, 400]) {
-      expect(await value(`svc_http_requests_total${labels(status)}`)).toBe(1);
-      expect(await value(`svc_http_request_duration_seconds_count${labels(status)}`)).toBe(1);
-      const sum = await value(`svc_http_request_duration_seconds_sum${labels(status)}`);
+      expect(await value(`svc_http_requests_total${submissions(status)}`)).toBe(1);
+      expect(await value(`svc_http_request_duration_seconds_count${submissions(status)}`)).toBe(1);
+      const sum = await value(`svc_http_request_duration_seconds_sum${submissions(status)}`);
       expect(sum > 0 && sum < 30).toBe(true);
     }
   });
@@ -47,7 +50,6 @@ describe('the HTTP process', () => {
     const create = { width: 32, height: 24, channels: 3 as const, background: 'red' };
     await api.putMedia(key, await sharp({ create }).png().toBuffer());
     await api.putMedia('images/ab/m/0123456789abcdef/bad.png', 'no image');
-    const sign = (of: string) => signThumbPath(of, { w: 8 }, thumbSecretsOf([], keyTokenSecret)[0] ?? '');
     expect((await api.raw(sign(key))).status).toBe(200);
     expect((await api.raw(sign(key))).status).toBe(200);
     expect((await api.raw(sign(key).replace('w=8', 'w=9'))).status).toBe(403);
@@ -69,12 +71,12 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
   it('counts and times attempts by type and result', async () => {
     const rig = await openRig();
     try {
-      const { metrics } = rig.startWorker();
       const ids = [
         await rig.submit('ok'),
         await rig.submit('ok', { type: 'video:transcode' }),
         await rig.submit('exit-10'),
       ];
+      const { metrics } = rig.startWorker();
       for (const id of ids) await rig.finished(id);
       const series = ['type="video:cover",result="completed"', 'type="video:transcode",result="completed"'];
       series.push('type="video:cover",result="failed"');
@@ -110,17 +112,16 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
       const later = await rig.submit('ok', { queue: 'video:large', ticket: false });
       await rig.queue.add({ jobId: later, attempt: 1, queue: 'video:large' }, { delayMs: 60_000 });
       await gauges.start();
-      const series = (queue: string, state: string) => `svc_queue_tasks{queue="${queue}",state="${state}"}`;
       await until(
-        () => value(series('default', 'pending')),
+        () => value(tasks('default', 'pending')),
         (count) => count === 2,
       );
-      expect(await value(series('default', 'retry'))).toBe(0);
+      expect(await value(tasks('default', 'retry'))).toBe(0);
       await until(
-        () => value(series('video:large', 'pending')),
+        () => value(tasks('video:large', 'pending')),
         (count) => count === 1,
       );
-      expect(await value(series('video:large', 'retry'))).toBe(1);
+      expect(await value(tasks('video:large', 'retry'))).toBe(1);
       expect(await value('svc_queue_metrics_sync_failures_total')).toBe(0);
       isAway = true;
       await until(

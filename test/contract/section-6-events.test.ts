@@ -56,6 +56,7 @@ async function startReceiver() {
   };
 }
 
+// Left to receivers: "The receiver should acknowledge quickly with 2xx and do further work asynchronously."
 describe.skipIf(!inject('postgres'))('the job webhook', () => {
   let rig: Rig;
   let receiver: Awaited<ReturnType<typeof startReceiver>>;
@@ -94,6 +95,11 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     return rows;
   };
 
+  // "The only outbound event is the job webhook." Section 1: "The service sends a signed webhook to a caller-supplied
+  // URL when a job finishes or fails."
+  // "| Emitted when | a job that was created with `callback_url` completes or fails |"
+  // "Body fields sent for a failed job (for example an error field): not shown." decisions.md: "the specified five
+  // fields, `results` null or partial, and `error`."
   it('Emitted when "a job that was created with `callback_url` completes or fails", and not otherwise', async () => {
     await open();
     const completed = await rig.submit('ok', { callbackUrl: receiver.url('/completed') });
@@ -119,6 +125,13 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     for (const id of [silent, cancelled]) expect((await rig.find(id)).callbackStatus).toBeNull();
   });
 
+  // "| Method and target | `POST` to `callback_url` |
+  // | Headers | `Content-Type: application/json`, `X-Signature: sha256=<hex>`, `traceparent`, `tracestate`,
+  // `X-Trace-ID` |
+  // | Body | `job_id`, `type`, `hash`, `status`, `results` |"
+  // decisions.md: "hex HMAC-SHA256 with `WEBHOOK_SECRET` over exactly the body bytes sent. Beside it the Standard
+  // Webhooks headers: `webhook-id` (stable for the event), `webhook-timestamp` (of the attempt), `webhook-signature:
+  // v1,<base64>` over `id.timestamp.body`."
   it('"`POST` to `callback_url`" with the specified headers and body; both signatures hold', async () => {
     await open();
     const trace = { traceparent: `00-${'ab'.repeat(16)}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
@@ -147,6 +160,9 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     expect(() => webhook.verify(body.replace('completed', 'failed'), standard)).toThrow('No matching signature found');
   });
 
+  // "| Success | any HTTP 2xx response |"
+  // Section 3: "| (callback in progress) | webhook attempt | any HTTP 2xx response | `sent` |"
+  // decisions.md: "No redirect is followed"
   it('Success: "any HTTP 2xx response", and nothing else', async () => {
     await open('0s');
     const codes = {
@@ -159,6 +175,9 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     }
   });
 
+  // "| Timeout | 10 seconds per attempt |"
+  // Section 8: "| Webhook attempts | callbacks | up to 5, each with a 10-second timeout |"
+  // decisions.md: "Ten seconds cover DNS, TLS and the answer."
   it('Timeout: "10 seconds per attempt", whether the answer does not come or never begins to end', async () => {
     await open('0s');
     const silent = await failed(receiver.url('/silent', () => undefined));
@@ -196,6 +215,13 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     );
   });
 
+  // "| Retries | up to 5 attempts with exponential backoff |
+  // | After all attempts fail | the job's `callback_status` becomes `callback_failed` |"
+  // Section 3: "| (callback in progress) | webhook attempts | all attempts fail | `callback_failed` |"
+  // decisions.md: "Serialised once, stored, and the same bytes are sent again." "`Retry-After` up to an hour is
+  // honoured; 410 ends it.": test/integration/controller-webhooks.test.ts, 'waits as long as Retry-After asks' and
+  // 'ends at 410'. "The event is written in the same transaction as the job's final state, so none is lost.":
+  // test/integration/postgres-job-ends.test.ts, 'when the event cannot be written, the job has not ended either'
   it('Retries: "up to 5 attempts with exponential backoff"; after them "`callback_status` becomes `callback_failed`"', async () => {
     await open('0s,500ms,1s,2s,4s');
     const id = await failed(receiver.url('/down', status(500)));

@@ -4,7 +4,7 @@ import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under
 import { type JsonDocument, notUtf8, suiteDocuments } from './json-documents.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 
-// Section 7, "Errors".
+// Section 7, "Errors". "### `GET /stream/{hash}/*`": section-4-stream.test.ts; "### System": section-4-system.test.ts.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -26,6 +26,47 @@ beforeAll(async () => {
   api = await startApi();
 });
 afterAll(() => api.close());
+
+describe('`POST /api/jobs`', () => {
+  const video = { type: 'video:transcode', hash: 'table', source: 'video.mp4' };
+
+  // "| 202 | new job created and queued |
+  // | 200 | idempotency hit |
+  // | 400 | invalid JSON; unsupported `type`; invalid `options` schema (including unknown fields and the legacy flat
+  // `video:full` options); missing source object for a video job |
+  // | 413 | video source larger than `MAX_FILE_SIZE` |
+  // | 500 | enqueue or persistence failure |" (The last of them has tests of its own below.)
+  it.each([
+    ['"new job created and queued"', video, 202, undefined],
+    ['"idempotency hit"', video, 200, undefined],
+    ['"invalid JSON"', '{"type":', 400, 'invalid_json'],
+    ['"unsupported `type`"', { ...video, type: 'video:remix' }, 400, 'invalid_request'],
+    ['"invalid `options` schema"', { ...video, options: { encrypt: 'yes' } }, 400, 'invalid_request'],
+    ['"including unknown fields"', { ...video, options: { bitrate: 1 } }, 400, 'invalid_request'],
+    [
+      '"and the legacy flat `video:full` options"',
+      { ...video, type: 'video:full', options: { timestamp_sec: 1, encrypt: true } },
+      400,
+      'invalid_request',
+    ],
+    ['"missing source object for a video job"', { ...video, source: 'none.mp4' }, 400, 'source_missing'],
+    ['"video source larger than `MAX_FILE_SIZE`"', { ...video, source: 'large.mp4' }, 413, 'source_too_large'],
+  ])('%s', async (_, body, status, code) => {
+    await api.putSource('video.mp4', 'x');
+    await api.putSource('large.mp4', Buffer.alloc(4097));
+    const answer = await api.submit(body);
+    expect([answer.status, answer.json.code]).toEqual([status, code]);
+  });
+});
+
+describe('`POST /api/jobs/{id}/retry`', () => {
+  // "| 409 | source job is not `failed` |": each such status is in section-3-states.test.ts, '"not `failed` → 409, no job created"'
+  it('409: "source job is not `failed`"', async () => {
+    const { json } = await api.submit(thumbnail());
+    const answer = await api.call(`/api/jobs/${json.job_id}/retry`, { method: 'POST' });
+    expect([answer.status, answer.json.code]).toEqual([409, 'not_retryable']);
+  });
+});
 
 describe('`POST /api/jobs` 400: "invalid JSON"', () => {
   it('every bad document of the JSON parsing test suite, and what is no UTF-8', async () => {
@@ -135,6 +176,41 @@ describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
 });
 
 describe('`GET /api/key/{hash}`', () => {
+  // "| 200 | token verified, key returned |
+  // | 401 | `Authorization: Bearer ...` header missing |
+  // | 403 | invalid signature, expired token, or hash mismatch |
+  // | 404 | no encryption key exists for the media hash |
+  // | 500 | unwrap failure or other internal error |"
+  it.each([
+    ['"`Authorization: Bearer ...` header missing"', 401, undefined],
+    ['"invalid signature"', 403, `${authorization('k1')}x`],
+    ['"expired token"', 403, `Bearer ${signPlaybackToken({ hash: 'k1', exp: 1 }, keyTokenSecret)}`],
+    ['"hash mismatch"', 403, authorization('k2')],
+    ['"token verified"', 200, authorization('k1')],
+  ])('%s: %i', async (_, status, header) => {
+    await api.d.contentKeys.findOrCreate('k1');
+    const headers: Record<string, string> = header === undefined ? {} : { authorization: header };
+    expect((await api.raw('/api/key/k1', { headers })).status).toBe(status);
+  });
+
+  it('404: "no encryption key exists for the media hash"', async () => {
+    expect((await ask('without-key')).status).toBe(404);
+  });
+
+  it('500: "or other internal error"', async () => {
+    const find = api.d.contentKeys.find.bind(api.d.contentKeys);
+    api.d.contentKeys.find = () => Promise.reject(new Error('relation "content_keys" does not exist'));
+    try {
+      const answer = await ask('k1');
+      expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
+      expect(answer.text).not.toContain('relation');
+    } finally {
+      api.d.contentKeys.find = find;
+    }
+  });
+
+  // Section 4: "Response 200: raw 16 bytes of the content key, `Content-Type: application/octet-stream`."
+  // Section 8: "| Key size | `GET /api/key/{hash}` | 16 bytes |"
   it('200: "token verified, key returned": "raw 16 bytes … `application/octet-stream`"', async () => {
     const { key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1');
@@ -142,6 +218,7 @@ describe('`GET /api/key/{hash}`', () => {
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.bytes).toHaveLength(16);
     expect(answer.bytes.equals(key)).toBe(true);
   });
 
@@ -173,6 +250,9 @@ describe('`GET /api/key/{hash}`', () => {
   });
 });
 
+// "Error body format for JSON APIs: not shown." decisions.md: "RFC 9457 `application/problem+json`: `type, title,
+// status, detail, instance` + `code`, `trace_id`, and `errors: [{pointer, code, detail}]` with JSON Pointers, all
+// faults of the body at once. `/readyz` stays plain text."
 describe('error bodies of the JSON API (decisions.md)', () => {
   it('are problem documents with the trace id of the answer', async () => {
     const answer = await api.call('/api/jobs/none?x=1');

@@ -2,7 +2,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
-// Section 8, "Limits".
+// Section 8, "Limits". "Webhook attempts": section-6-events.test.ts; "Readiness timeout": section-4-system.test.ts; "Token
+// lifetime": section-5-authentication.test.ts; "Key size": section-7-errors.test.ts; "Cache lifetime": section-4-stream.test.ts. What
+// holds unless an operator says otherwise: section-8-defaults.test.ts.
 
 let api: ApiUnderTest;
 afterEach(() => api.close());
@@ -12,6 +14,14 @@ const token = (hash: string) => signPlaybackToken({ hash, exp: Math.floor(Date.n
 const ask = (bearer: string, headers: Record<string, string> = {}) =>
   api.raw('/api/key/h', { headers: { authorization: `Bearer ${bearer}`, ...headers } });
 
+// "| API rate limit | `POST /api/jobs` and retry requests | 30 requests per minute per API key, fixed window, backed by
+// the key-value store |"
+// "fixed window": test/integration/key-value.test.ts, 'hits of a window are counted, and the window ends when it began
+// plus its length'
+// "Response to a request over a rate limit (status, headers): not shown." decisions.md: "Over the limit: 429
+// problem+json, `Retry-After` in seconds to the window's end, and `RateLimit-Policy: "api";q=30;w=60` with `RateLimit:
+// "api";r=0;t=17` on every answer of a limited route". "Requests that fail validation count; failed authentication does
+// not spend a valid key's quota."
 describe('"API rate limit … per API key, fixed window, backed by the key-value store"', () => {
   it('applies to "`POST /api/jobs` and retry requests", tells what is left, and answers 429 over it', async () => {
     api = await startApi({ apiRateLimitPerMinute: 5 });
@@ -36,19 +46,13 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
     expect(seconds).toBeLessThanOrEqual(60);
     expect(over.headers.get('ratelimit')).toBe(`"api";r=0;t=${seconds}`);
     expect((await api.call('/api/jobs/none/retry', { method: 'POST' })).status).toBe(429);
-    // Reading is not limited.
+    // "Whether `GET /api/jobs/{id}` is rate limited: not shown." decisions.md: "no"
     expect((await api.call('/api/jobs/none')).status).toBe(404);
     // Another key has a window of its own.
     expect((await api.submit(thumbnail(9), { 'x-api-key': olderApiKey })).status).toBe(202);
   });
 
-  it('is 30 a minute unless told otherwise: see the configuration', async () => {
-    api = await startApi({ apiRateLimitPerMinute: 30 });
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => api.submit(thumbnail(n))));
-    expect(answers.filter(({ status }) => status === 202)).toHaveLength(30);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
-  });
-
+  // decisions.md: "failed authentication does not spend a valid key's quota."
   it('failed authentication does not spend the quota of a valid key', async () => {
     api = await startApi({ apiRateLimitPerMinute: 2 });
     for (let n = 0; n < 5; n++) {
@@ -57,6 +61,35 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
       expect(refused.headers.get('ratelimit-policy')).toBe('"api";q=2;w=60');
     }
     expect((await api.submit(thumbnail(1))).headers.get('ratelimit')).toMatch(/^"api";r=1;/);
+  });
+
+  // decisions.md: "Redis down: the limiter falls back to an in-process window and counts that in a metric, so playback
+  // survives"
+  it('"backed by the key-value store": servers on one store share the windows', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 });
+    const { keyValues } = api.d;
+    // The store is the first server's, which closes it.
+    const shared: typeof keyValues = {
+      hit: (...args) => keyValues.hit(...args),
+      get: (...args) => keyValues.get(...args),
+      set: (...args) => keyValues.set(...args),
+      ping: () => keyValues.ping(),
+      close: () => Promise.resolve(),
+    };
+    const other = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 }, { keyValues: shared });
+    try {
+      const servers = [api, other, api, other];
+      const submitted = [];
+      for (const [n, server] of servers.entries()) submitted.push((await server.submit(thumbnail(n))).status);
+      const asked = [];
+      for (const server of servers) asked.push((await server.raw('/api/key/h')).status);
+      expect([submitted, asked]).toEqual([
+        [202, 202, 202, 429],
+        [401, 401, 401, 429],
+      ]);
+    } finally {
+      await other.close();
+    }
   });
 
   it('falls back to a window in this process when the key-value store fails, and counts that', async () => {
@@ -72,6 +105,10 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
   });
 });
 
+// "| Key rate limit | `GET /api/key/{hash}` | default 120 requests per minute, keyed by Bearer token or remote IP,
+// backed by the key-value store |"
+// decisions.md: "The key endpoint's bucket is the token only once its signature holds, else the address, so made-up
+// tokens cannot pass the limit."
 describe('"Key rate limit … keyed by Bearer token or remote IP"', () => {
   it('gives each signed token a window, and all made-up ones that of the address', async () => {
     api = await startApi({ keyRateLimitPerMinute: 3 });

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { type Config, loadConfig } from '#platform/config/config.ts';
+import { startApi } from './api-under-test.ts';
+
+// Section 8, "Limits": what holds unless an operator says otherwise.
+
+/** What the configuration says when only what has no default is set. */
+function defaults(): Config {
+  const needed = {
+    API_KEY: 'an api key of this test',
+    KEY_TOKEN_SECRET: 'a token secret of this test',
+    WEBHOOK_SECRET: 'a webhook secret of this test',
+    ENCRYPTION_KEY: 'an encryption key of this test',
+    DATABASE_URL: 'postgres://db/x',
+    REDIS_URL: 'redis://redis',
+    BASE_URL: 'https://media.example',
+    SOURCE_BUCKET: 'source',
+    MEDIA_BUCKET: 'media',
+  };
+  const loaded = loadConfig(needed, []);
+  if ('faults' in loaded) throw new Error(loaded.faults.join(', '));
+  return loaded.config as Config;
+}
+
+const submission = (n: number) => ({ type: 'image:thumbnail', hash: `l${n}`, source: 'a.jpg' });
+
+// "| API rate limit | `POST /api/jobs` and retry requests | 30 requests per minute per API key, fixed window, backed by the
+// key-value store |"
+it('of 40 submissions at once 30 are taken unless told otherwise', async () => {
+  const api = await startApi({ apiRateLimitPerMinute: defaults().apiRateLimitPerMinute });
+  try {
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => api.submit(submission(n))));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(30);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
+  } finally {
+    await api.close();
+  }
+});
+
+const gib = 1024 ** 3;
+
+// "Value of `MAX_FILE_SIZE` and the size at which a video job routes to `video:large`: not shown." decisions.md:
+// "`MAX_FILE_SIZE=20GiB`, `LARGE_VIDEO_THRESHOLD=2GiB` (at or over it → `video:large`). Both take bytes or `500MiB`,
+// `20GiB`."
+// "Backoff intervals between webhook attempts: not shown." decisions.md: "five attempts at 0, 5 s, 30 s, 3 min, 18 min (±20
+// % jitter), all in configuration."
+// "Defaults of `WORKER_CONCURRENCY` and `LARGE_WORKER_CONCURRENCY`: not shown." decisions.md: "`WORKER_CONCURRENCY=4`,
+// `LARGE_WORKER_CONCURRENCY=1`"
+it('the limits have their decided defaults, and the specified 30 and 120 requests a minute', () => {
+  expect(defaults()).toMatchObject({
+    apiRateLimitPerMinute: 30,
+    keyRateLimitPerMinute: 120,
+    maxFileSizeBytes: 20 * gib,
+    largeVideoThresholdBytes: 2 * gib,
+    webhook: { backoffMs: [0, 5_000, 30_000, 180_000, 1_080_000] },
+    workerConcurrency: 4,
+    largeWorkerConcurrency: 1,
+  });
+});
