@@ -5,7 +5,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { faultsOf, parseSubmission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
-import { isKnownToBeAllowed } from '../callback-address.ts';
+import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import { cancelJob } from '../cancel-job.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';

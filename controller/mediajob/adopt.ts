@@ -3,6 +3,7 @@ import { type QueueName, queueNames, queueOfSize, poolOfQueue } from '#domain/jo
 import { parseSubmission, type Submission } from '#domain/jobs/submission.ts';
 import { jobTypes } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -12,6 +13,8 @@ export interface AdoptDependencies {
   readonly source: Pick<ObjectStore, 'head'>;
   readonly maxFileSizeBytes: number;
   readonly largeVideoThresholdBytes: number;
+  /** Where webhooks may go beside public addresses. */
+  readonly webhookCidrs: readonly string[];
 }
 
 /**
@@ -27,9 +30,11 @@ export async function adopt(
 ): Promise<{ readonly job: Job } | { readonly refusal: string }> {
   const { type, hash, source, options, callbackUrl } = spec;
   const body = { type, hash, source, ...(options === undefined ? {} : { options }) };
-  const parsed = parseSubmission(callbackUrl === undefined ? body : { ...body, callback_url: callbackUrl });
+  const parsed = parseSubmission(callbackUrl === undefined ? body : { ...body, callback_url: callbackUrl }, (url) =>
+    isKnownToBeAllowed(url, d.webhookCidrs),
+  );
   if (parsed.submission === undefined) {
-    return { refusal: parsed.faults.map(({ pointer, detail }) => `spec${pointer}: ${detail}`).join('; ') };
+    return { refusal: parsed.faults.map(({ pointer, detail }) => `${fieldOf(pointer)}: ${detail}`).join('; ') };
   }
   const found = await measured(parsed.submission, d);
   if (typeof found === 'string') return { refusal: found };
@@ -44,6 +49,11 @@ export async function adopt(
     trace: null,
   });
   return { job };
+}
+
+/** The field of a MediaJob that a pointer into a submission means, as kubectl names fields. */
+function fieldOf(pointer: string): string {
+  return `spec${pointer.replace(/^\/callback_url$/, '/callbackUrl').replaceAll('/', '.')}`;
 }
 
 /** What preflight finds of the source, or why it refuses. */

@@ -59,7 +59,7 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
   if (action.do === 'deleteJob') return remove(jobs, action.job, c.client);
   if (row === null) throw new TypeError(`${action.do} needs a row`);
   if (action.do === 'createJob') return createJob(o, row, c);
-  if (action.do === 'deleteKey') return deleteKey(o.mediaJob, row, c.client);
+  if (action.do === 'deleteKeys') return deleteKeys(o.mediaJob, row, c.client);
   if (action.do === 'tell') return tell(o, action.trouble, c);
   if (action.do === 'report') {
     const progress = progressOf(action.phase, 0);
@@ -77,7 +77,7 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
     if (pool !== undefined) c.onRoom(pool);
   }
   // The end of the job takes the key with it; here it is the next attempt that has one of its own.
-  if (settled !== 'over' && needsContentKey(row)) await deleteKey(o.mediaJob, row, c.client);
+  if (settled !== 'over' && needsContentKey(row)) await deleteKeys(o.mediaJob, row, c.client);
   return false;
 }
 
@@ -165,8 +165,8 @@ async function tellOfDenial(o: Observed, row: Job, trouble: Trouble, c: ApplyCon
 
 /** The content key for `publish`: a Secret that nobody can change, gone with the attempt. */
 async function createKey(mediaJob: MediaJob, row: Job, { client, d }: ApplyContext): Promise<void> {
-  // Whoever moved the job on from its last attempt may not have got to removing that one's key.
-  if (row.attempt > 1) await deleteKey(mediaJob, { id: row.id, attempt: row.attempt - 1 }, client);
+  // Whoever moved the job on from an earlier attempt may not have got to removing that one's key.
+  await deleteKeys(mediaJob, { id: row.id, attempt: row.attempt - 1 }, client);
   const { kid, key } = await d.contentKeys.findOrCreate(row.hash);
   const { apiVersion, kind } = mediaJobs;
   const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
@@ -186,13 +186,16 @@ async function createKey(mediaJob: MediaJob, row: Job, { client, d }: ApplyConte
   });
 }
 
-async function deleteKey(
+/** Removes the key of an attempt and of those before it: nobody may list Secrets, and their names are known. */
+async function deleteKeys(
   { metadata }: MediaJob,
-  attempt: Pick<Job, 'id' | 'attempt'>,
+  { id, attempt: last }: Pick<Job, 'id' | 'attempt'>,
   client: KubeClient,
 ): Promise<true> {
-  const ref = { namespace: metadata?.namespace, name: keySecretName(attempt) };
-  await client.delete(secrets, ref).catch(unlessGone);
+  for (let attempt = last; attempt >= 1; attempt -= 1) {
+    const ref = { namespace: metadata?.namespace, name: keySecretName({ id, attempt }) };
+    await client.delete(secrets, ref).catch(unlessGone);
+  }
   return true;
 }
 

@@ -17,6 +17,7 @@ export interface MediaJobDependencies extends Omit<SettleDependencies, 'jobs' | 
   readonly source: AdoptDependencies['source'];
   readonly maxFileSizeBytes: number;
   readonly largeVideoThresholdBytes: number;
+  readonly webhookCidrs: AdoptDependencies['webhookCidrs'];
   readonly runnerNamespace: string;
   /** How often everything is listed again; ten minutes unless told. */
   readonly relistEveryMs?: number;

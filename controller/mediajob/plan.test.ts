@@ -200,7 +200,7 @@ describe('the plan for a MediaJob', () => {
     [
       'whose stream is encrypted is to lose its key before its end is told',
       { job, row: { ...row, type: 'video:transcode', options: { encrypt: true }, status: 'completed' } },
-      ['deleteKey', 'writeStatus'],
+      ['deleteKeys', 'writeStatus'],
     ],
     ['that is completed is one write', { job, row: { ...row, status: 'completed' } }, ['writeStatus']],
     ['that has ended is nothing', { mediaJob: complete, row: { ...row, status: 'completed' } }, []],

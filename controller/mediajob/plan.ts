@@ -55,8 +55,8 @@ export interface Observed {
 export type Action =
   | { readonly do: 'adopt' }
   | { readonly do: 'createJob' }
-  /** The content key of the row's attempt goes, before anybody is told of the end. */
-  | { readonly do: 'deleteKey' }
+  /** The content keys of the row's attempts go, before anybody is told of the end. */
+  | { readonly do: 'deleteKeys' }
   | { readonly do: 'deleteJob'; readonly job: JobSeen }
   /** The attempt has ended. */
   | { readonly do: 'settle'; readonly end: AttemptEnd }
@@ -107,7 +107,7 @@ export function plan(o: Observed, nowMs: number, settings: PlanSettings): Plan {
     const status = finalStatus({ mediaJob, row, pool, nowMs, begunAt: o.job?.metadata.creationTimestamp });
     // A Job of a completed attempt ends by itself within a second; any other is stopped.
     const stops = row.status === 'completed' ? [] : deletions([atWork(o), ...o.otherJobs]);
-    const keys: Action[] = needsContentKey(row) ? [{ do: 'deleteKey' }] : [];
+    const keys: Action[] = needsContentKey(row) ? [{ do: 'deleteKeys' }] : [];
     return { actions: [...stops, ...keys, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
   }
   if (!isOfRow(mediaJob) && row.id !== mediaJob.metadata?.uid) return planFollower(o, row, nowMs);

@@ -250,6 +250,57 @@ describe('a MediaJob from kubectl', () => {
   });
 });
 
+describe('what a MediaJob from kubectl may not ask for', () => {
+  const refusals: [string, object, string][] = [
+    ['a loopback address', { callbackUrl: 'http://127.0.0.1:8080/hook' }, 'spec.callbackUrl'],
+    ['a metadata service', { callbackUrl: 'http://169.254.169.254/latest' }, 'spec.callbackUrl'],
+    ['localhost by name', { callbackUrl: 'http://localhost/hook' }, 'spec.callbackUrl'],
+  ];
+  test.each(refusals)('as a webhook to %s is named in its status, and there is no job', async (_, more, field) => {
+    const rig = await openControllerRig();
+    await rig.writeSource('source', await image());
+    rig.startWorker();
+    const spec = { type: 'image:thumbnail', hash: 'inward', source: 'source', ...more };
+    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('inward', spec));
+    await until('it failed', async () => conditionOf(await rig.mediaJobNamed('inward'), 'Failed') === 'True/Refused');
+    const { metadata, status } = await rig.mediaJobNamed('inward');
+    expect(status?.conditions?.[0]?.message).toBe(`${field}: must lead to a public address`);
+    expect(await rig.jobs.find(metadata?.uid ?? '')).toBeNull();
+  });
+});
+
+test('a pool with a Kueue queue labels its Jobs with it, and leaves their suspension to Kueue', async () => {
+  const pools = { default: { concurrency: 1, kueueQueue: 'video' }, 'video-large': { concurrency: 1 } };
+  const rig = await openControllerRig({ RUNNER_POOLS: JSON.stringify(pools) });
+  rig.startWorker();
+  const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
+  const { metadata, spec } = await jobOf(rig, id);
+  expect(metadata?.labels?.['kueue.x-k8s.io/queue-name']).toBe('video');
+  expect(spec?.template.metadata?.labels?.['kueue.x-k8s.io/queue-name']).toBeUndefined();
+  // As Kueue does: it holds the Job, and lets it go. Nobody else writes to it meanwhile.
+  const ref = { namespace: rig.namespace, name: `mj-${id}-1` };
+  await rig.admin.mergePatch(jobs, ref, { spec: { suspend: true } });
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  expect((await jobOf(rig, id)).spec?.suspend).toBe(true);
+  expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 1 });
+  await rig.admin.mergePatch(jobs, ref, { spec: { suspend: false } });
+  await rig.node.run(await jobOf(rig, id), scriptedRunner);
+  expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+});
+
+test('a failed attempt’s Job stays with its pod’s log for as long as its MediaJob, and no longer', async () => {
+  const rig = await openControllerRig({ MEDIA_JOB_TTL: '90s' });
+  rig.startWorker();
+  const id = await rig.submit('video:cover');
+  const pod = await rig.node.makePod(await jobOf(rig, id));
+  await rig.node.setStatus(pod, failedStatus(pod, { exitCode: 10 }));
+  expect(await ended(rig, id)).toMatchObject({ status: 'failed' });
+  await until('it says so', async () => conditionOf(await rig.mediaJob(id), 'Failed') !== undefined);
+  const { metadata, spec } = await jobOf(rig, id);
+  expect(metadata?.deletionTimestamp).toBeUndefined();
+  expect(spec?.ttlSecondsAfterFinished).toBe(90);
+});
+
 describe('a pod that does not begin', () => {
   test('for want of a node is named in phase, condition and Event, and fails past its deadline', async () => {
     const rig = await openControllerRig({ PENDING_DEADLINE: '9s' });

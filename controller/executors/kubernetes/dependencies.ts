@@ -26,6 +26,7 @@ export function kubernetesDependencies(d: ControllerDependencies): MediaJobDepen
     attemptsMax: config.jobAttempts,
     maxFileSizeBytes: config.maxFileSizeBytes,
     largeVideoThresholdBytes: config.largeVideoThresholdBytes,
+    webhookCidrs: config.webhook.allowedCidrs,
     baseUrl: config.baseUrl,
     pools: kubernetes.pools ?? standardPools(config),
     template: {

@@ -134,7 +134,13 @@ function stage({ name, kind, when, next, delayMs = 0 }: StageInput): object {
   };
 }
 
-/** What kwok does with a pod on one of the nodes: it runs, it succeeds, it goes when it is told to. */
+const label = (name: string) => `.metadata.labels["reelwright.dev/${name}"]`;
+const poolAndAttempt = `${label('pool')} + "/" + ${label('attempt')}`;
+
+/**
+ * What kwok does with a pod on one of the nodes: it runs, it succeeds, it goes when it is told to. A first attempt in
+ * the pool `video-large` never ends by itself.
+ */
 function stagesOf(podMs: number): object[] {
   const lives = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };
   const containers = (list: string, key: string, state: string) =>
@@ -162,7 +168,11 @@ function stagesOf(podMs: number): object[] {
     stage({
       name: 'pod-succeeds',
       kind: 'Pod',
-      when: [lives, { key: '.status.phase', operator: 'In', values: ['Running'] }],
+      when: [
+        lives,
+        { key: '.status.phase', operator: 'In', values: ['Running'] },
+        { key: poolAndAttempt, operator: 'NotIn', values: ['video-large/1'] },
+      ],
       delayMs: podMs,
       next: { statusTemplate: `phase: Succeeded\n${inits}\n${containers('containers', 'containerStatuses', over)}` },
     }),

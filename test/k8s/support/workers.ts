@@ -89,6 +89,12 @@ export async function openWorkplace({ postgresUrl, template, kubeconfigPath, nam
       await queue.add({ jobId: job.id, attempt: 1, queue: job.queue }).catch(() => undefined);
       return job.id;
     },
+    /** Cancels a job as the API does. */
+    async cancel(id: string): Promise<void> {
+      const { attempt } = await jobs.find(id).then((job) => job ?? Promise.reject(new Error(`no job ${id}`)));
+      const end = { status: 'cancelled', results: null, error: null, eventId: randomUUID(), now: new Date() } as const;
+      await jobs.finish({ jobId: id, attempt, ...end });
+    },
     /** What a runner leaves of an image job that has ended well. */
     leaveThumbnail: (jobId: string, hash: string, attempt = 1) => leaveThumbnail(mediaStore, { jobId, hash, attempt }),
     /** What a runner leaves of a stream: a playlist of one rung, and its manifest. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isAllowedAddress } from '#platform/outbound-http/address-rules.ts';
+import { isAllowedAddress } from './address-rules.ts';
 
 /**
  * Whether a webhook to `url` is not yet known to be refused (decisions.md, "where a webhook may go"): a literal address
