@@ -64,11 +64,12 @@ export class ReadCache {
   #reserve(key: string, bytes: number): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined || bytes > this.#bytesMax * shareMax) return false;
+    const isTooMuch = () => this.#bytes - entry.bytes + bytes > this.#bytesMax;
     for (const [other, { read }] of this.#entries) {
-      if (this.#bytes + bytes <= this.#bytesMax) break;
-      if (read.isKept && read.state === 'whole') this.#remove(other);
+      if (!isTooMuch()) break;
+      if (other !== key && read.isKept && read.state === 'whole') this.#remove(other);
     }
-    if (this.#bytes + bytes > this.#bytesMax) return false;
+    if (isTooMuch()) return false;
     this.#bytes += bytes - entry.bytes;
     entry.bytes = bytes;
     return true;

@@ -1,0 +1,339 @@
+import { hash as hashOf, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { masterKey, videoKey } from '#domain/media/object-keys.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { MediaReader } from '../../api/media-reader.ts';
+import { addStreamRoutes } from '../../api/routes/stream.ts';
+
+// Delivery over a storage server of the test, which counts what it is asked and answers when and as far as it is told.
+
+const mebibyte = 1024 * 1024;
+const hash = 'movie';
+const rev = '0123456789abcdef';
+const segmentPath = (n: number) => `video/r360_h264/seg_${n}.m4s`;
+
+let closings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closings.toReversed()) await close();
+  closings = [];
+});
+
+interface Delivery {
+  readonly port: number;
+  readonly metrics: Metrics;
+  /** Keys of the objects whose bodies were asked for, in order. */
+  readonly reads: string[];
+}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function startDelivery(origin: RequestListener, cacheBytesMax = 64 * mebibyte): Promise<Delivery> {
+  const reads: string[] = [];
+  const server = createServer((asked, answer) => {
+    if (asked.method === 'GET') reads.push((asked.url ?? '').replace('/media/', ''));
+    origin(asked, answer);
+  });
+  const endpoint = `http://127.0.0.1:${await listen(server)}`;
+  const rest = { region: 'us-east-1', forcePathStyle: true, chainVariables: {}, checksums: 'when_supported' as const };
+  const keys = { accessKeyId: 'key', secretAccessKey: 'secret' };
+  const store: ObjectStore = openObjectStore({ bucket: 'media', s3: { endpoint, keys, timeoutMs: 10_000, ...rest } });
+  const metrics = new Metrics();
+  const app: FastifyInstance = Fastify({ forceCloseConnections: true });
+  addStreamRoutes(app, { media: new MediaReader(store, { cacheBytesMax }), metrics });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  closings.push(async () => {
+    await app.close();
+    await store.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { port: (app.server.address() as AddressInfo).port, metrics, reads };
+}
+
+function headOf(bytes: Buffer): Record<string, string> {
+  return {
+    'content-length': String(bytes.length),
+    etag: `"${hashOf('md5', bytes)}"`,
+    'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT',
+  };
+}
+
+/** An origin of whole objects, by their keys. */
+function originOf(objects: Readonly<Record<string, Buffer>>): RequestListener {
+  return (asked, answer) => {
+    const bytes = objects[(asked.url ?? '').replace('/media/', '')];
+    if (bytes === undefined) {
+      answer.writeHead(404).end();
+      return;
+    }
+    const [, start, end] = /^bytes=(\d+)-(\d*)$/.exec(asked.headers.range ?? '') ?? [];
+    if (start === undefined) {
+      answer.writeHead(200, headOf(bytes)).end(asked.method === 'HEAD' ? '' : bytes);
+      return;
+    }
+    const part = bytes.subarray(Number(start), end === '' ? undefined : Number(end) + 1);
+    const range = `bytes ${start}-${Number(start) + part.length - 1}/${bytes.length}`;
+    answer
+      .writeHead(206, { ...headOf(bytes), 'content-length': String(part.length), 'content-range': range })
+      .end(part);
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly bytes: Buffer;
+}
+
+/** Fails when the connection ends before the promised length. */
+async function get(port: number, path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+  const asked = request({ host: '127.0.0.1', port, path: `/stream/${hash}/${path}`, headers, method, agent: false });
+  asked.end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+  return { status: answer.statusCode ?? 0, headers: answer.headers, bytes: Buffer.concat(chunks) };
+}
+
+/** A client that reads the head and no more, until it is told to. */
+async function openSlowly(port: number, path: string) {
+  const asked = request({ host: '127.0.0.1', port, path: `/stream/${hash}/${path}`, agent: false });
+  asked.on('error', () => {});
+  asked.end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  answer.on('error', () => {});
+  answer.pause();
+  return {
+    leave: () => asked.destroy(),
+    readOn: async (): Promise<Buffer> => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    },
+  };
+}
+
+/** An answer without what differs from one to the next. */
+function plain({ status, headers, bytes }: Answer) {
+  const { date: _date, 'x-trace-id': _trace, ...rest } = headers;
+  return { status, headers: rest, bytes: bytes.toString('hex') };
+}
+
+describe('equal requests at once', () => {
+  it('are one reading of the bucket, and each gets the whole', async () => {
+    const segment = randomBytes(2 * mebibyte);
+    const delivery = await startDelivery((_asked, answer) => {
+      answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
+      setTimeout(() => answer.end(segment.subarray(mebibyte)), 300);
+    });
+    const asked = Array.from({ length: 50 }, () => get(delivery.port, `${rev}/${segmentPath(1)}`));
+    const answers = await Promise.all(asked);
+    expect(answers.every(({ status, bytes }) => status === 200 && bytes.equals(segment))).toBe(true);
+    expect(delivery.reads).toHaveLength(1);
+  });
+
+  it('for a playlist are one reading too, compressed or not', async () => {
+    const playlist = Buffer.from(`#EXTM3U\n${'#EXTINF:6,\nseg.m4s\n'.repeat(500)}`);
+    const delivery = await startDelivery((asked, answer) => {
+      setTimeout(() => originOf({ [videoKey(hash, rev, 'p.m3u8')]: playlist })(asked, answer), 100);
+    });
+    const asked = Array.from({ length: 50 }, (_, n) =>
+      get(delivery.port, `${rev}/p.m3u8`, n % 2 === 0 ? {} : { 'accept-encoding': 'gzip' }),
+    );
+    for (const { headers, bytes } of await Promise.all(asked))
+      expect((headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).equals(playlist)).toBe(true);
+    expect(delivery.reads).toHaveLength(1);
+  });
+
+  it('go on when the one who came first leaves', async () => {
+    const segment = randomBytes(2 * mebibyte);
+    const go = Promise.withResolvers<void>();
+    const delivery = await startDelivery((_asked, answer) => {
+      answer.writeHead(200, headOf(segment)).write(segment.subarray(0, 1000));
+      void go.promise.then(() => answer.end(segment.subarray(1000)));
+    });
+    const first = await openSlowly(delivery.port, `${rev}/${segmentPath(1)}`);
+    const others = [1, 2, 3].map(() => get(delivery.port, `${rev}/${segmentPath(1)}`));
+    await sleep(100);
+    first.leave();
+    await sleep(100);
+    go.resolve();
+    for (const { bytes } of await Promise.all(others)) expect(bytes.equals(segment)).toBe(true);
+    // The first bytes may have gone out before the second client came, who then begins a reading for all others.
+    expect(delivery.reads.length).toBeLessThanOrEqual(2);
+  });
+
+  it('are not held up by one who does not read, and that one gets the whole later', async () => {
+    const segment = randomBytes(7 * mebibyte);
+    const delivery = await startDelivery(originOf({ [videoKey(hash, rev, segmentPath(1))]: segment }));
+    const slow = await openSlowly(delivery.port, `${rev}/${segmentPath(1)}`);
+    for (let n = 0; n < 4; n++)
+      expect((await get(delivery.port, `${rev}/${segmentPath(1)}`)).bytes.equals(segment)).toBe(true);
+    expect((await slow.readOn()).equals(segment)).toBe(true);
+  });
+});
+
+describe('a client who leaves', () => {
+  it('ends the reading that nobody else wants', async () => {
+    const segment = randomBytes(32 * mebibyte);
+    let closed = 0;
+    const delivery = await startDelivery((_asked, answer) => {
+      answer.once('close', () => (closed += answer.writableFinished ? 0 : 1));
+      answer.writeHead(200, headOf(segment)).end(segment);
+    });
+    const client = await openSlowly(delivery.port, `${rev}/${segmentPath(1)}`);
+    client.leave();
+    await vi.waitFor(() => expect(closed).toBe(1), { timeout: 5000 });
+  });
+
+  it('and reads slowly makes the bucket wait: nothing is read far ahead of it', async () => {
+    const segment = Buffer.alloc(256 * mebibyte, 'x');
+    let socket: import('node:net').Socket | undefined;
+    const delivery = await startDelivery((asked, answer) => {
+      socket = asked.socket;
+      answer.writeHead(200, headOf(segment)).end(segment);
+    });
+    const client = await openSlowly(delivery.port, `${rev}/${segmentPath(1)}`);
+    await sleep(1000);
+    // What sockets of both sides hold in the kernel, and two pieces of ours.
+    expect((socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0)).toBeLessThan(32 * mebibyte);
+    client.leave();
+  });
+});
+
+describe('a bucket that cuts an object off', () => {
+  it('cuts off the answer, which is never ended as if it were whole, for all who share it', async () => {
+    const segment = randomBytes(2 * mebibyte);
+    const delivery = await startDelivery((asked, answer) => {
+      answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
+      setTimeout(() => asked.socket.destroy(), 300);
+    });
+    const asked = [1, 2, 3].map(() => get(delivery.port, `${rev}/${segmentPath(1)}`));
+    for (const outcome of await Promise.allSettled(asked)) expect(outcome.status).toBe('rejected');
+  });
+
+  it('and later gives it whole is asked again', async () => {
+    const segment = randomBytes(100_000);
+    let asks = 0;
+    const delivery = await startDelivery((asked, answer) => {
+      asks += 1;
+      answer.writeHead(200, headOf(segment)).write(segment.subarray(0, 1000));
+      if (asks > 1) answer.end(segment.subarray(1000));
+      else setTimeout(() => asked.socket.destroy(), 50);
+    });
+    await expect(get(delivery.port, `${rev}/${segmentPath(1)}`)).rejects.toThrow(/aborted|hang up/);
+    expect((await get(delivery.port, `${rev}/${segmentPath(1)}`)).bytes.equals(segment)).toBe(true);
+  });
+
+  it('is told in the bytes that go to the client: they end without the rest', async () => {
+    const segment = randomBytes(2 * mebibyte);
+    const delivery = await startDelivery((asked, answer) => {
+      answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
+      setTimeout(() => asked.socket.destroy(), 100);
+    });
+    const client = connect(delivery.port, '127.0.0.1');
+    client.write(`GET /stream/${hash}/${rev}/${segmentPath(1)} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    let received = 0;
+    client.on('data', (chunk: Buffer) => (received += chunk.length));
+    client.on('error', () => {});
+    await once(client, 'close');
+    expect(received).toBeLessThan(segment.length);
+  });
+});
+
+describe('what is in memory', () => {
+  const segment = randomBytes(300_000);
+  const playlist = Buffer.from(`#EXTM3U\n${'#EXTINF:6,\nseg.m4s\n'.repeat(100)}`);
+  const objects = {
+    [videoKey(hash, rev, segmentPath(1))]: segment,
+    [videoKey(hash, rev, 'video/p.m3u8')]: playlist,
+  };
+  const asks: [string, Record<string, string>, string][] = [
+    [segmentPath(1), {}, 'GET'],
+    [segmentPath(1), {}, 'HEAD'],
+    [segmentPath(1), { range: 'bytes=10-99999' }, 'GET'],
+    [segmentPath(1), { range: 'bytes=-7' }, 'GET'],
+    [segmentPath(1), { range: 'bytes=300000-' }, 'GET'],
+    [segmentPath(1), { 'if-none-match': headOf(segment)['etag'] ?? '' }, 'GET'],
+    ['video/p.m3u8', {}, 'GET'],
+    ['video/p.m3u8', {}, 'HEAD'],
+    ['video/p.m3u8', { 'accept-encoding': 'gzip' }, 'GET'],
+    ['video/p.m3u8', { 'accept-encoding': 'gzip' }, 'HEAD'],
+    ['video/p.m3u8', { range: 'bytes=0-9', 'accept-encoding': 'gzip' }, 'GET'],
+    ['video/p.m3u8', { 'if-none-match': headOf(playlist)['etag'] ?? '' }, 'GET'],
+  ];
+
+  it.each(asks)(
+    '%s with %j is answered to %s as it is without, and the bucket is not asked',
+    async (path, headers, method) => {
+      let asked = 0;
+      const origin: RequestListener = (incoming, answer) => {
+        asked += 1;
+        originOf(objects)(incoming, answer);
+      };
+      const [kept, unkept] = [await startDelivery(origin), await startDelivery(origin, 0)];
+      const below = `${rev}/${path}`;
+      for (const more of [{}, {}, { 'accept-encoding': 'gzip' }]) await get(kept.port, below, more);
+      asked = 0;
+      const [first, again] = [
+        await get(kept.port, below, headers, method),
+        await get(kept.port, below, headers, method),
+      ];
+      expect(asked).toBe(0);
+      const expected = await get(unkept.port, below, headers, method);
+      expect(plain(first)).toEqual(plain(expected));
+      expect(plain(again)).toEqual(plain(expected));
+      expect(asked).toBeGreaterThan(0);
+    },
+  );
+
+  it('is counted like every other answer', async () => {
+    const delivery = await startDelivery(originOf(objects));
+    for (let n = 0; n < 5; n++) await get(delivery.port, `${rev}/video/p.m3u8`);
+    const text = await delivery.metrics.registry.metrics();
+    // The first one went the framework's way, whose metrics this test has not installed.
+    expect(text).toMatch(/svc_http_requests_total\{method="GET",route="\/stream\/\{hash\}\/\*",status="200"\} 4/);
+  });
+
+  it('is a top master for a second: a new one is seen within two', async () => {
+    const [older, newer] = ['0123456789abcdef', 'fedcba9876543210'];
+    const changing: Record<string, Buffer> = { [masterKey(hash)]: Buffer.from(`#EXTM3U\n${older}/p.m3u8\n`) };
+    const delivery = await startDelivery((asked, answer) => originOf(changing)(asked, answer));
+    const burst = await Promise.all(Array.from({ length: 20 }, () => get(delivery.port, 'master.m3u8')));
+    expect(new Set(burst.map(({ bytes }) => bytes.toString()))).toEqual(new Set([`#EXTM3U\n${older}/p.m3u8\n`]));
+    changing[masterKey(hash)] = Buffer.from(`#EXTM3U\n${newer}/p.m3u8\n`);
+    const isNew = async () =>
+      expect((await get(delivery.port, 'master.m3u8')).bytes.toString()).toBe(`#EXTM3U\n${newer}/p.m3u8\n`);
+    await vi.waitFor(isNew, { timeout: 2000, interval: 50 });
+    // Not once for each of the requests, but once for each second.
+    expect(delivery.reads.length).toBeLessThanOrEqual(4);
+  });
+
+  it('goes while a slow client still reads it: that one gets the rest from the bucket', async () => {
+    // More than the sockets of both sides hold in the kernel.
+    const bytes = randomBytes(12 * mebibyte);
+    const keys = Array.from({ length: 10 }, (_, n) => videoKey(hash, rev, segmentPath(n)));
+    const origin = originOf(Object.fromEntries(keys.map((key) => [key, bytes])));
+    const delivery = await startDelivery(origin, 112 * mebibyte);
+    const askTwice = async (n: number) => {
+      for (const _ of [1, 2]) await get(delivery.port, `${rev}/${segmentPath(n)}`);
+    };
+    await askTwice(0);
+    const slow = await openSlowly(delivery.port, `${rev}/${segmentPath(0)}`);
+    for (let n = 1; n < keys.length; n++) await askTwice(n);
+    expect((await slow.readOn()).equals(bytes)).toBe(true);
+    expect(delivery.reads.filter((key) => key === keys[0])).toHaveLength(3);
+  });
+});
