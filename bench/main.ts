@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { judge, readExpectations, renderTable, unmeasured } from './expectations.ts';
 import type { BenchLine, BenchSuite } from './harness.ts';
 import { streamSuite } from './suites/stream.ts';
+import { submissionsSuite } from './suites/submissions.ts';
+import { thumbSuite } from './suites/thumb.ts';
 
 // `make bench`: runs the suites that BENCH names (all of them without it), one after another, prints their lines and
 // writes them to test-results/bench.json. A missed line is printed as missed and fails nothing, since the machines that
 // this runs on are noisy; a suite that broke, or gave a line too few, ends the program with 1.
 
-const suites: readonly BenchSuite[] = [streamSuite];
+const suites: readonly BenchSuite[] = [streamSuite, thumbSuite, submissionsSuite];
 
 const write = (text: string) => process.stdout.write(`${text}\n`);
 

@@ -1,14 +1,13 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { endPrograms, freePort, secrets, startProgram } from '../../test/support/programs.ts';
+import { endPrograms, secrets, startProgram } from '../../test/support/programs.ts';
 import { findProgram, startPostgres, startRedis } from '../../test/support/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
+import { startPeer } from '../load/peer-process.ts';
 
 // Submissions against bare fastify with one insert into the same PostgreSQL: what checking, the limit, the idempotency
 // key, the row and the ticket cost beside the least that could be called a submission. Each is one process.
@@ -68,28 +67,9 @@ async function startContenders(stops: (() => Promise<void>)[]): Promise<Urls> {
     LOG_LEVEL: 'warn',
   };
   const ours = await startProgram({ args: ['--mode=server'], env });
-  const bare = await startBare(postgres.url);
-  stops.push(bare.stop);
+  const bare = await startPeer('bare-server.ts', postgres.url);
+  stops.push(() => bare.stop());
   return { ours: ours.url, bare: bare.url };
-}
-
-async function startBare(databaseUrl: string): Promise<{ url: string; stop: () => Promise<void> }> {
-  const port = await freePort();
-  const script = join(import.meta.dirname, '../load/bare-server.ts');
-  const server: ChildProcess = spawn(process.execPath, [script, String(port), databaseUrl], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const ended = once(server, 'close');
-  const url = `http://127.0.0.1:${port}`;
-  while ((await fetch(`${url}/healthz`).catch(() => null)) === null) {
-    if (server.exitCode !== null) throw new Error(`the bare server ended with ${server.exitCode}`);
-    await sleep(50);
-  }
-  const stop = async () => {
-    server.kill('SIGKILL');
-    await ended;
-  };
-  return { url, stop };
 }
 
 let loads = 0;

@@ -1,6 +1,8 @@
+import { Socket } from 'node:net';
 import { availableParallelism } from 'node:os';
 import sharp, { type Sharp } from 'sharp';
-import type { ImageAnswer, ImageRequest, ImageWork } from './image-work.ts';
+import { readFrames, writeFrame } from './frames.ts';
+import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
 /**
  * The process that decodes images for delivery. It is started by `ImageProcessor` with an empty environment, so a
@@ -53,34 +55,43 @@ async function make(source: Uint8Array, { width, height, fit, format, quality }:
   return encoders[format](resized.toColourspace('srgb'), quality).toBuffer();
 }
 
-async function answer({ id, source, work }: ImageRequest): Promise<void> {
-  let reply: ImageAnswer;
-  try {
-    reply = { id, bytes: await make(source, work) };
-  } catch (error) {
-    reply = { id, refused: error instanceof Error ? error.message : 'unknown' };
-  }
-  process.send?.(reply);
+interface Asked extends ImageRequest {
+  readonly source: Buffer;
 }
 
-const waiting: ImageRequest[] = [];
+const starter = new Socket({ fd: imagePipe });
+
+async function answer({ id, source, work }: Asked): Promise<void> {
+  const say = (refused: string | null, bytes: Buffer) =>
+    writeFrame(starter, { id, refused } satisfies ImageAnswer, bytes);
+  try {
+    say(null, await make(source, work));
+  } catch (error) {
+    say(error instanceof Error ? error.message.slice(0, 500) : 'unknown', Buffer.alloc(0));
+  }
+}
+
+const waiting: Asked[] = [];
 let running = 0;
 
 function next(): void {
   if (running >= availableParallelism()) return;
-  const request = waiting.shift();
-  if (request === undefined) return;
+  const asked = waiting.shift();
+  if (asked === undefined) return;
   running += 1;
-  void answer(request).finally(() => {
+  void answer(asked).finally(() => {
     running -= 1;
     next();
   });
   next();
 }
 
-process.on('message', (request: ImageRequest) => {
-  waiting.push(request);
+// Its starter bounds what it sends; what comes here has been read from a bucket whole.
+readFrames(starter, { headBytesMax: 64 * 1024, sizeBytesMax: Number.MAX_SAFE_INTEGER }, (head, source) => {
+  waiting.push({ ...(head as ImageRequest), source });
   next();
 });
 // Its starter is gone, and with it everybody who waits for a picture.
-process.on('disconnect', () => process.exit());
+starter.on('close', () => process.exit());
+starter.on('error', () => process.exit());
+starter.on('end', () => process.exit());

@@ -1,6 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { ImageAnswer, ImageWork } from './image-work.ts';
+import { readFrames, writeFrame } from './frames.ts';
+import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
 interface Pending {
   readonly resolve: (bytes: Buffer) => void;
@@ -8,6 +10,14 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
   readonly sizeBytes: number;
 }
+
+interface ImageChild {
+  readonly process: ChildProcess;
+  readonly pipe: Socket;
+}
+
+/** No variant is larger: 4096 pixels a side, in the least compact format. */
+const answerBounds = { headBytesMax: 4 * 1024, sizeBytesMax: 256 * 1024 * 1024 };
 
 /** Bounds of the work that is taken on at once; above them a caller is told to come back. */
 interface ImageBounds {
@@ -36,7 +46,7 @@ export class ImagesBusy extends Error {
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
   readonly #pending = new Map<number, Pending>();
-  #child: ChildProcess | null = null;
+  #child: ImageChild | null = null;
   #nextId = 1;
   #isClosed = false;
 
@@ -56,9 +66,7 @@ export class ImageProcessor {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#end(child, 'a picture took too long'), this.#bounds.timeoutMs);
       this.#pending.set(id, { resolve, reject, timer, sizeBytes: source.length });
-      child.send({ id, source, work }, (error) => {
-        if (error !== null) this.#settle(id, (pending) => pending.reject(error));
-      });
+      writeFrame(child.pipe, { id, work } satisfies ImageRequest, source);
     });
   }
 
@@ -68,32 +76,36 @@ export class ImageProcessor {
     return Promise.resolve();
   }
 
-  #running(): ChildProcess {
+  #running(): ImageChild {
     if (this.#child !== null) return this.#child;
-    const child = fork(fileURLToPath(new URL('image-process.ts', import.meta.url)), [], {
-      env: {},
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    const script = fileURLToPath(new URL('image-process.ts', import.meta.url));
+    // Its standard output and its errors would be no log; what it has to say comes over the pipe.
+    const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
+    const started = spawn(process.execPath, [script], { env: {}, stdio: [...stdio] });
+    const child = { process: started, pipe: started.stdio[imagePipe] as Socket };
+    readFrames(child.pipe, answerBounds, (head, bytes) => {
+      const { id, refused } = head as ImageAnswer;
+      this.#settle(id, (pending) => {
+        if (refused === null) pending.resolve(bytes);
+        else pending.reject(new ImageRefused(refused));
+      });
     });
-    child.on('message', (answer: ImageAnswer) =>
-      this.#settle(answer.id, (pending) => {
-        if ('refused' in answer) pending.reject(new ImageRefused(answer.refused));
-        else pending.resolve(Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.byteLength));
-      }),
-    );
-    child.on('error', () => this.#end(child, 'the image process could not be reached'));
-    child.on('exit', () => this.#end(child, 'the image process died'));
-    // Neither the child nor its channel keeps a process alive that has nothing else to do.
-    child.unref();
-    child.channel?.unref();
+    for (const event of ['error', 'close'] as const)
+      child.pipe.on(event, () => this.#end(child, 'the image process could not be reached'));
+    started.on('error', () => this.#end(child, 'the image process could not be reached'));
+    started.on('exit', () => this.#end(child, 'the image process died'));
+    // Neither the child nor its pipe keeps a process alive that has nothing else to do.
+    started.unref();
+    child.pipe.unref();
     this.#child = child;
     return child;
   }
 
-  #end(child: ChildProcess, reason: string): void {
+  #end(child: ImageChild, reason: string): void {
     if (this.#child !== child) return;
     this.#child = null;
-    child.kill('SIGKILL');
+    child.process.kill('SIGKILL');
+    child.pipe.destroy();
     for (const id of this.#pending.keys()) this.#settle(id, (pending) => pending.reject(new Error(reason)));
   }
 

@@ -1,4 +1,4 @@
-/** What the image process is asked for, and what it answers: messages over its IPC channel, buffers as they are. */
+/** What the image process is asked for, and what it answers: heads of frames (frames.ts), with the picture behind. */
 
 /** Sizes in pixels; null follows from the other by the picture's shape. */
 export interface ImageWork {
@@ -10,13 +10,17 @@ export interface ImageWork {
   readonly quality: number;
 }
 
+/** Behind it comes the source. */
 export interface ImageRequest {
   readonly id: number;
-  readonly source: Uint8Array;
   readonly work: ImageWork;
 }
 
-export type ImageAnswer =
-  | { readonly id: number; readonly bytes: Uint8Array }
-  /** The source is no image that is read here, or is over a limit. */
-  | { readonly id: number; readonly refused: string };
+/** Behind it comes what was made; nothing when the source is no image that is read here, or is over a limit. */
+export interface ImageAnswer {
+  readonly id: number;
+  readonly refused: string | null;
+}
+
+/** The descriptor of the pipe, in the image process. */
+export const imagePipe = 3;

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
+import { z } from 'zod';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../test/support/programs.ts';
+import { findProgram } from '../../test/support/servers.ts';
+import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
+import { type PeerProcess, startPeer } from '../load/peer-process.ts';
+import { load } from '../load/wrk.ts';
+
+// `/thumb`: images that are in no cache against raw sharp making the same bytes of the same files, and images that are in
+// memory against bare fastify with a buffer of that size.
+
+const run = promisify(execFile);
+const imagesPerRound = 48;
+const rounds = 4;
+const hitSeconds = 2;
+const connections = 8;
+const width = 401;
+const folderOfKeys = 'images/ab/photos/0123456789abcdef';
+const [secret = ''] = thumbSecretsOf([], secrets.KEY_TOKEN_SECRET);
+const outcomeSchema = z.object({ perSecond: z.number().positive(), digest: z.string() });
+
+export const thumbSuite: BenchSuite = {
+  name: 'thumb',
+  missing: () => Promise.resolve(findProgram('wrk') === null ? 'there is no wrk' : null),
+  async run() {
+    const stops: (() => Promise<void>)[] = [endPrograms];
+    try {
+      const scene = await setUp(stops);
+      return [await measureMisses(scene), await measureHits(scene)];
+    } finally {
+      for (const stop of stops.toReversed()) await stop();
+    }
+  },
+};
+
+interface Scene {
+  readonly folder: string;
+  readonly ours: Program;
+  readonly bare: PeerProcess;
+  /** What raw sharp makes of the picture. */
+  readonly digest: string;
+}
+
+async function setUp(stops: (() => Promise<void>)[]): Promise<Scene> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
+  stops.push(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(join(folder, 'media', folderOfKeys), { recursive: true });
+  await mkdir(join(folder, 'round'));
+  await writeFile(join(folder, 'photo.jpg'), await photo());
+  for (let n = 0; n < imagesPerRound; n++) await link(join(folder, 'photo.jpg'), join(folder, 'round', `${n}.jpg`));
+  const env = {
+    MODE: 'server',
+    SERVER_SURFACES: 'delivery',
+    KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
+    ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    MEDIA_BUCKET: `file:${join(folder, 'media')}`,
+    LOG_LEVEL: 'warn',
+  };
+  const ours = await startProgram({ env });
+  const { digest } = await rawSharp(folder);
+  const path = await addPicture(folder, 'first');
+  const made = await fetchImage(ours.url, path);
+  if (createHash('sha256').update(made).digest('hex') !== digest)
+    throw new Error('ours are not the bytes of raw sharp');
+  const bare = await startPeer('bare-image.ts', String(made.length));
+  stops.push(() => bare.stop());
+  return { folder, ours, bare, digest };
+}
+
+/** Smooth areas with some grain, as photographs have: 2000 × 1500. */
+async function photo(): Promise<Buffer> {
+  const [columns, rows] = [2000, 1500];
+  const pixels = Buffer.alloc(columns * rows * 3);
+  let grain = 1;
+  for (let at = 0; at < pixels.length; at += 3) {
+    const [x, y] = [(at / 3) % columns, Math.floor(at / 3 / columns)];
+    grain = (grain * 1_103_515_245 + 12_345) % 2_147_483_648;
+    const noise = (grain >> 16) % 24;
+    pixels[at] = 90 + 80 * Math.sin(x / 170) + noise;
+    pixels[at + 1] = 110 + 80 * Math.sin(y / 130) + noise;
+    pixels[at + 2] = 120 + 80 * Math.sin((x + y) / 210) + noise;
+  }
+  return sharp(pixels, { raw: { width: columns, height: rows, channels: 3 } })
+    .jpeg({ quality: 85 })
+    .toBuffer();
+}
+
+async function rawSharp(folder: string): Promise<z.infer<typeof outcomeSchema>> {
+  const script = join(import.meta.dirname, '../load/raw-sharp.ts');
+  const { stdout } = await run(process.execPath, [script, join(folder, 'round'), String(width)]);
+  return outcomeSchema.parse(JSON.parse(stdout));
+}
+
+/** The signed address of the picture under a key that nobody has asked for. */
+async function addPicture(folder: string, name: string): Promise<string> {
+  const key = `${folderOfKeys}/${name}.jpg`;
+  await link(join(folder, 'photo.jpg'), join(folder, 'media', key));
+  return signThumbPath(key, { w: width, f: 'webp' }, secret);
+}
+
+async function fetchImage(url: string, path: string): Promise<Buffer> {
+  const response = await fetch(`${url}${path}`);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  if (response.status !== 200) throw new Error(`${path}: ${response.status}`);
+  return bytes;
+}
+
+let pictures = 0;
+
+/** Images a second, none of which is in any cache. */
+async function misses({ folder, ours }: Scene): Promise<number> {
+  const paths: string[] = [];
+  for (let n = 0; n < imagesPerRound; n++) paths.push(await addPicture(folder, `miss-${(pictures += 1)}`));
+  const left = paths.values();
+  const beganMs = performance.now();
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      for (const path of left) await fetchImage(ours.url, path);
+    }),
+  );
+  return imagesPerRound / ((performance.now() - beganMs) / 1000);
+}
+
+async function measureMisses(scene: Scene): Promise<BenchLine> {
+  const contenders = {
+    ours: () => misses(scene),
+    sharp: async () => (await rawSharp(scene.folder)).perSecond,
+  };
+  // The first round finds code that was never run.
+  await misses(scene);
+  const figures = await interleave({ rounds, contenders });
+  return line('misses', 'images a second that are made, to raw sharp', median(figures.ours), median(figures.sharp));
+}
+
+async function measureHits({ folder, ours, bare }: Scene): Promise<BenchLine> {
+  const path = signThumbPath(`${folderOfKeys}/first.jpg`, { w: width, f: 'webp' }, secret);
+  const { length: sizeBytesMin } = await fetchImage(ours.url, path);
+  // wrk writes a number into the address: the 1 at the end of the width.
+  const hit = { prefix: path.slice(0, -1), count: 1, suffix: '' };
+  if (!path.endsWith('1')) throw new Error(`${folder}: the address does not end with the width`);
+  const ask = async (peer: { url: string; pid: number }, asked: typeof hit) => {
+    const program = findProgram('wrk') ?? '';
+    const seconds = hitSeconds;
+    return (await load({ program, url: peer.url, path: asked, connections, seconds, pid: peer.pid, sizeBytesMin }))
+      .requestsPerSecond;
+  };
+  const figures = await interleave({
+    rounds,
+    contenders: {
+      ours: () => ask(ours, hit),
+      bare: () => ask(bare, { prefix: '/image/', count: 1, suffix: '' }),
+    },
+  });
+  return line('hits', 'images a second from memory, to bare fastify', median(figures.ours), median(figures.bare));
+}
+
+function line(id: string, what: string, ours: number, peer: number): BenchLine {
+  const shown = (figure: number) => `${figure.toPrecision(3)}/s`;
+  return { id: `thumb.${id}`, what, value: ours / peer, unit: 'ratio', ours: shown(ours), peer: shown(peer) };
+}

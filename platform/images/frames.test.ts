@@ -1,0 +1,67 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { readFrames, writeFrame } from './frames.ts';
+
+const bounds = { headBytesMax: 1000, sizeBytesMax: 1000 };
+
+function wireOf(frames: readonly (readonly [object, Buffer])[]): Buffer {
+  const stream = new PassThrough();
+  for (const [head, bytes] of frames) writeFrame(stream, head, bytes);
+  return stream.read() as Buffer;
+}
+
+/** What is read of `wire` when it comes in chunks of `size`. */
+async function read(wire: Buffer, size: number) {
+  const stream = new PassThrough();
+  const frames: unknown[] = [];
+  let failure: Error | null = null;
+  stream.on('error', (error) => (failure = error));
+  readFrames(stream, bounds, (head, bytes) => frames.push([head, bytes.toString('latin1')]));
+  for (let at = 0; at < wire.length && !stream.destroyed; at += size) {
+    stream.write(wire.subarray(at, at + size));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  return { frames, failure: failure as Error | null };
+}
+
+describe('frames', () => {
+  const wire = wireOf([
+    [{ id: 1 }, Buffer.from('bytes of one')],
+    [{ id: 2, refused: 'why' }, Buffer.alloc(0)],
+    [{ id: 3 }, Buffer.from('\0\xff', 'latin1')],
+  ]);
+
+  it.each([1, 2, 3, 5, 7, 64, 10_000])('come out as they went in, in chunks of %i bytes', async (size) => {
+    expect(await read(wire, size)).toEqual({
+      failure: null,
+      frames: [
+        [{ id: 1, sizeBytes: 12 }, 'bytes of one'],
+        [{ id: 2, refused: 'why', sizeBytes: 0 }, ''],
+        [{ id: 3, sizeBytes: 2 }, '\0\xff'],
+      ],
+    });
+  });
+
+  const lying = (text: string, length = text.length) => {
+    const prefix = Buffer.alloc(4);
+    prefix.writeUInt32BE(length);
+    return Buffer.concat([prefix, Buffer.from(text)]);
+  };
+
+  it.each([
+    ['a head that is too long', lying('x', 1001)],
+    ['a head of 4 GiB', lying('x', 0xff_ff_ff_ff)],
+    ['a head that is no JSON', lying('nonsense')],
+    ['a head of null', lying('null')],
+    ['no size', lying('{"id":1}')],
+    ['a size as text', lying('{"sizeBytes":"4"}')],
+    ['a size over the bound', lying('{"sizeBytes":1001}')],
+    ['a negative size', lying('{"sizeBytes":-1}')],
+    ['a size with a fraction', lying('{"sizeBytes":0.5}')],
+  ])('%s ends the reading, and nothing is taken in for it', async (_, wrong) => {
+    const { frames, failure } = await read(wrong, 10_000);
+    expect(frames).toEqual([]);
+    expect(failure).toBeInstanceOf(Error);
+  });
+});

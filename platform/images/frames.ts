@@ -1,0 +1,98 @@
+import type { Readable, Writable } from 'node:stream';
+
+// What the image process and its starter say to each other over one pipe: a line of JSON and, behind it, bytes as they
+// are. Node's own channel between processes would copy each picture several times on its way.
+//
+//   4 bytes  length of the head, big-endian
+//   head     JSON; `sizeBytes` tells how many bytes follow
+//   bytes
+
+/** The head of a frame; what else stands in it is the caller's. */
+interface Head {
+  readonly sizeBytes: number;
+}
+
+const lengthBytes = 4;
+
+/** Bounds of what is taken in: the other side may be a decoder that a picture has broken. */
+export interface FrameBounds {
+  readonly headBytesMax: number;
+  readonly sizeBytesMax: number;
+}
+
+export function writeFrame(stream: Writable, head: object, bytes: Uint8Array): void {
+  const text = Buffer.from(JSON.stringify({ ...head, sizeBytes: bytes.length }));
+  const prefix = Buffer.allocUnsafe(lengthBytes + text.length);
+  prefix.writeUInt32BE(text.length);
+  text.copy(prefix, lengthBytes);
+  stream.cork();
+  stream.write(prefix);
+  if (bytes.length > 0) stream.write(bytes);
+  stream.uncork();
+}
+
+/**
+ * Calls `onFrame` with each frame that comes. A frame that is none, or is over a bound, destroys the stream.
+ *
+ * Bytes are copied once, to where they stay.
+ */
+export function readFrames(
+  stream: Readable,
+  bounds: FrameBounds,
+  onFrame: (head: unknown, bytes: Buffer) => void,
+): void {
+  let length: Part | null = null;
+  let head: Part | null = null;
+  let body: Part | null = null;
+  let parsed: unknown = null;
+  const take = (chunk: Buffer, from: number): number => {
+    length ??= new Part(lengthBytes);
+    if (!length.isFull) return length.fill(chunk, from);
+    head ??= new Part(bounded(length.bytes.readUInt32BE(), bounds.headBytesMax));
+    if (!head.isFull) return head.fill(chunk, from);
+    if (body === null) {
+      parsed = JSON.parse(head.bytes.toString('utf8'));
+      body = new Part(bounded((parsed as Head | null)?.sizeBytes, bounds.sizeBytesMax));
+    }
+    if (!body.isFull) return body.fill(chunk, from);
+    onFrame(parsed, body.bytes);
+    [length, head, body] = [null, null, null];
+    return from;
+  };
+  stream.on('data', (chunk: Buffer) => {
+    try {
+      let at = 0;
+      // A frame without bytes is whole before anything of the next has come.
+      while (at < chunk.length || body?.isFull === true || (head?.isFull === true && body === null))
+        at = take(chunk, at);
+    } catch (error) {
+      stream.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+  });
+}
+
+/** A piece of known length that comes in chunks. */
+class Part {
+  readonly bytes: Buffer;
+  #filled = 0;
+
+  constructor(length: number) {
+    this.bytes = Buffer.allocUnsafeSlow(length);
+  }
+
+  get isFull(): boolean {
+    return this.#filled === this.bytes.length;
+  }
+
+  /** Takes what it lacks from `chunk`; where the rest begins. */
+  fill(chunk: Buffer, from: number): number {
+    const copied = chunk.copy(this.bytes, this.#filled, from);
+    this.#filled += copied;
+    return from + copied;
+  }
+}
+
+function bounded(length: unknown, max: number): number {
+  if (typeof length === 'number' && Number.isInteger(length) && length >= 0 && length <= max) return length;
+  throw new RangeError('a frame is none, or too large');
+}
