@@ -76,7 +76,6 @@ describe('a search for canaries finds nothing', () => {
     () => {
       expect(processes.some(({ group }) => group.includes(packager))).toBe(true);
       expect(processes.some(({ name }) => name.startsWith('ffmpeg'))).toBe(true);
-      const isOutside = ({ group, name }: HostProcess) => !group.includes(packager) && name !== 'versitygw';
       const outside = processes.filter(isOutside);
       const withSecret = outside.filter(({ arguments: text }) =>
         holds(text, [...configured(), ...formsOf(contentKey)]),
@@ -102,6 +101,11 @@ describe('a search for canaries finds nothing', () => {
     expect(runners.filter(({ environment }) => holds(environment, others))).toEqual([]);
   });
 });
+
+/** The S3 server of this machine is the test's own. */
+function isOutside({ group, name }: HostProcess): boolean {
+  return !group.includes(packager) && name !== 'versitygw';
+}
 
 /** Looks at all processes again and again. */
 function watchProcesses() {

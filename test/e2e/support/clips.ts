@@ -11,7 +11,7 @@ export async function putClip(): Promise<string> {
   return put('clips/first.mp4', sample('e2e-clip.mp4', `${video('640x360', 6)} ${encoding}`));
 }
 
-/** Twenty-five seconds: long enough to do something to its pod. */
+/** A quarter of a minute: long enough to do something to its pod. */
 export async function putLongClip(): Promise<string> {
   return put('clips/long.mp4', longClip());
 }
@@ -28,7 +28,7 @@ export async function putPicture(): Promise<string> {
 }
 
 function longClip(): Promise<string> {
-  return sample('e2e-longer.mp4', `${video('640x360', 25)} ${encoding}`);
+  return sample('e2e-longer.mp4', `${video('640x360', 15)} ${encoding}`);
 }
 
 function video(size: string, durationSec: number): string {

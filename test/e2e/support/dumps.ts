@@ -107,7 +107,7 @@ async function valueOf(redis: Redis, key: string): Promise<unknown> {
     case 'set':
       return await redis.smembers(key);
     case 'zset':
-      return await redis.zrange(key, 0, -1);
+      return await redis.zrange(key, '0', '-1');
     case 'stream':
       return await redis.xrange(key, '-', '+');
     default:
