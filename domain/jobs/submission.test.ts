@@ -83,7 +83,7 @@ describe('mediaHashSchema', () => {
 });
 
 describe('sourceKeySchema', () => {
-  it.each(['a', 'a/b c/ü.mp4', 'a..b', './a', 'x'.repeat(1024), 'a//b'])('accepts %s', (key) => {
+  it.each(['a', 'a/b c/ü.mp4', 'a..b', '.a', 'a./b', 'x'.repeat(1024), 'a//b'])('accepts %s', (key) => {
     expect(sourceKeySchema.safeParse(key).success).toBe(true);
   });
   it.each([
@@ -92,6 +92,9 @@ describe('sourceKeySchema', () => {
     '..',
     'a/../b',
     'a/..',
+    '.',
+    './a',
+    'a/./b',
     'a\u0000',
     'a\nb',
     'a\u0085',

@@ -22,7 +22,11 @@ export const sourceKeySchema = z
   // eslint-disable-next-line no-control-regex -- control characters are what is refused
   .refine((key) => !/[\u0000-\u001f\u007f-\u009f]/.test(key), 'must not contain control characters')
   .refine((key) => !key.startsWith('/'), 'must not begin with "/"')
-  .refine((key) => !key.split('/').includes('..'), 'must not contain a ".." segment');
+  // `.` as well: a server or a file system may resolve either to another place, so no store here reads such a key.
+  .refine(
+    (key) => !key.split('/').some((segment) => segment === '.' || segment === '..'),
+    'must not contain a "." or ".." segment',
+  );
 
 const callbackUrlSchema = z
   .string()

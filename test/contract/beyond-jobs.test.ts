@@ -210,6 +210,23 @@ describe('`GET /api/jobs/{id}/events`', () => {
   });
 });
 
+describe('bodies', () => {
+  it.each(['cancel', 'callbacks/redeliver'])(
+    '`POST …/%s` takes none, or one without fields, and refuses fields',
+    async (action) => {
+      const id = await submitOne();
+      const headers = { 'content-type': 'application/json' };
+      const send = (body: string) => api.call(`/api/jobs/${id}/${action}`, { method: 'POST', headers, body });
+      const refused = await send('{"reason":"late"}');
+      expect([refused.status, refused.json.errors]).toMatchObject([400, [{ pointer: '/reason' }]]);
+      expect((await api.call(`/api/jobs/${id}`)).json.status).toBe('queued');
+      // A job without a webhook has nothing to deliver again.
+      const taken = action === 'cancel' ? 200 : 409;
+      expect([(await send('')).status, (await send('{}')).status]).toEqual([taken, taken]);
+    },
+  );
+});
+
 describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', () => {
   const callback = { callback_url: 'https://example.com/hook' };
 

@@ -266,6 +266,7 @@ describe('Create-job request body', () => {
     ['source', 'a', 'a\nb'],
     ['source', 'a/b', '/a/b'],
     ['source', 'a..b/c', 'a/../b'],
+    ['source', '.a/b', './a'],
   ])('`%s` may be %.40j and not %.40j', async (field, taken, refused) => {
     const sendField = (value: string) => api.submit(thumbnail({ [field]: value }));
     expect((await sendField(taken)).status).toBe(202);

@@ -110,6 +110,18 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.status).toBe('failed');
   });
 
+  it('goes on with the webhook of the failed job, and with the trace of the request that asked for the retry', async () => {
+    const callbackUrl = 'https://example.com/hook';
+    const { json } = await api.submit({ ...thumbnail(), callback_url: callbackUrl });
+    await api.fail(json.job_id);
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
+    const answer = await api.call(`/api/jobs/${json.job_id}/retry`, { method: 'POST', headers });
+    const made = await api.d.jobs.find(answer.json.jobs[0].job_id);
+    expect(made).toMatchObject({ callbackUrl, trace: { tracestate: 'vendor=1' } });
+    expect(made?.trace?.traceparent).toContain(traceId);
+  });
+
   // "| not `failed` | `POST /api/jobs/{id}/retry` | source job not `failed` | unchanged | 409, no job created |"
   // Section 4: "Only `failed` jobs can be retried."
   it('"not `failed` → 409, no job created"', async () => {
