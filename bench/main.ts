@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { judge, readExpectations, renderTable, unmeasured } from './expectations.ts';
 import type { BenchLine, BenchSuite } from './harness.ts';
+import { kubernetesSuite } from './suites/kubernetes.ts';
 import { streamSuite } from './suites/stream.ts';
 import { submissionsSuite } from './suites/submissions.ts';
 import { thumbSuite } from './suites/thumb.ts';
@@ -11,7 +12,7 @@ import { thumbSuite } from './suites/thumb.ts';
 // writes them to test-results/bench.json. A missed line is printed as missed and fails nothing, since the machines that
 // this runs on are noisy; a suite that broke, or gave a line too few, ends the program with 1.
 
-const suites: readonly BenchSuite[] = [streamSuite, thumbSuite, submissionsSuite];
+const suites: readonly BenchSuite[] = [streamSuite, thumbSuite, submissionsSuite, kubernetesSuite];
 
 const write = (text: string) => process.stdout.write(`${text}\n`);
 

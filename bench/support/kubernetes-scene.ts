@@ -44,7 +44,11 @@ export async function openScene(assets: string): Promise<Scene> {
 
 /** Starts a worker that leads, with room for everything at once. */
 export async function startLeader({ cluster, workplace, namespace }: Scene): Promise<Program> {
-  const program = await workplace.start({ WORKER_CONCURRENCY: '10000', MEDIA_JOB_TTL: '24h' });
+  const program = await workplace.start({
+    RUNNER_NAMESPACE: namespace,
+    WORKER_CONCURRENCY: '10000',
+    MEDIA_JOB_TTL: '24h',
+  });
   for (const deadline = performance.now() + 60_000; performance.now() < deadline;) {
     const { items } = await cluster.admin.list(runnerPools, { namespace });
     // The first status of a pool is written by a leader that has listed everything.
@@ -125,8 +129,8 @@ export async function podSuccess(
 ): Promise<number> {
   const signal = AbortSignal.timeout(60_000);
   const selection = { namespace, resourceVersion: since, timeoutSeconds: 60, signal };
-  for await (const { object } of cluster.admin.watch(pods, selection)) {
-    if (isOf(object) && object.status?.phase === 'Succeeded') return performance.now();
+  for await (const { type, object } of cluster.admin.watch(pods, selection)) {
+    if (type === 'MODIFIED' && isOf(object) && object.status?.phase === 'Succeeded') return performance.now();
   }
   throw new Error('no pod succeeded within a minute');
 }

@@ -225,7 +225,7 @@ describe.concurrent('a controller that is killed', () => {
           matches: lineOf(write),
           nth,
           when,
-          then: () => {
+          spring: () => {
             victim?.signal('SIGKILL');
             crashed.resolve();
           },

@@ -141,7 +141,8 @@ test('a leader that was paused while another took over writes nothing when it go
     await node.setStatus(await node.makePod(job), { phase: 'Succeeded' });
   }
   await until('the second leads', async () => !['', first].includes(await holder()), 60_000);
-  const allOver = async () => (await Promise.all(ids.map(workplace.find))).every(({ status }) => isFinal(status));
+  const allOver = async () =>
+    (await Promise.all(ids.map((id) => workplace.find(id)))).every(({ status }) => isFinal(status));
   await until('every job is over', allOver, 60_000);
   const before = proxy.requests.length;
   paused.signal('SIGCONT');

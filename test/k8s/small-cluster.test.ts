@@ -40,7 +40,12 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
       kubeconfigPath: cluster.server.kubeconfigPath,
       namespace,
     });
-    await workplace.start({ WORKER_CONCURRENCY: String(concurrency), MEDIA_JOB_TTL: '1h', SWEEP_INTERVAL: '1s' });
+    await workplace.start({
+      WORKER_CONCURRENCY: String(concurrency),
+      LARGE_WORKER_CONCURRENCY: '10',
+      MEDIA_JOB_TTL: '1h',
+      SWEEP_INTERVAL: '1s',
+    });
   }, 120_000);
 
   afterAll(async () => {

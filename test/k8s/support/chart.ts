@@ -44,11 +44,13 @@ export async function applyChartRbac({ release, runners }: ReleasePlaces): Promi
   const namespace = `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${release} }\n`;
   const accounts = documents.filter((text) => /^kind: ServiceAccount$/m.test(text));
   const rest = documents.filter((text) => !accounts.includes(text));
-  const apply = (texts: string[], ...where: string[]) =>
-    kubectl(server, ['apply', ...where, '-f', '-'], texts.join('\n---\n'));
   await apply([namespace, ...rest]);
   // The chart leaves it to the release where these go.
   await apply(accounts, '--namespace', release);
+}
+
+function apply(documents: readonly string[], ...where: string[]): Promise<string> {
+  return kubectl(server, ['apply', ...where, '-f', '-'], documents.join('\n---\n'));
 }
 
 /** helm beside the API server, else on PATH. @throws Error in one line that says how to get it */

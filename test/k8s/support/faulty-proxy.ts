@@ -16,12 +16,12 @@ interface Link {
   onAnswer?: () => void;
 }
 
-/** Calls `then` at the `nth` request that matches: instead of passing it on, or instead of passing its answer on. */
+/** Calls `spring` at the `nth` request that matches: instead of passing it on, or instead of passing its answer on. */
 interface Trap {
   readonly matches: RegExp;
   readonly when: 'before' | 'after';
   nth: number;
-  readonly then: () => void;
+  readonly spring: () => void;
 }
 
 interface Fault {
@@ -166,12 +166,12 @@ export class FaultyProxy {
     if (line === undefined) return false;
     this.requests.push(line);
     if (this.#trap?.matches.test(line) === true && --this.#trap.nth === 0) {
-      const { when, then } = this.#trap;
+      const { when, spring } = this.#trap;
       this.#trap = null;
-      if (when === 'after') link.onAnswer = then;
+      if (when === 'after') link.onAnswer = spring;
       else {
         link.isMuted = true;
-        then();
+        spring();
         return true;
       }
     }

@@ -7,6 +7,7 @@ import { KubeClient } from '#platform/kubernetes/client.ts';
 import { kubeConfigFileCredentials } from '#platform/kubernetes/credentials.ts';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
 import { type ApiServer, kubectl, startApiServer } from './api-server.ts';
+import { stagesOf } from './kwok-stages.ts';
 
 // A cluster with everything but nodes: an API server of its own, the controllers of Jobs, garbage, namespaces and times
 // to live, the scheduler, and kwok, which says of every pod on a fake node that it runs, and a moment later that it has
@@ -54,26 +55,15 @@ export async function startSmallCluster({
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const crds = join(import.meta.dirname, '../../../crds');
-    await kubectl(server, ['apply', '--server-side', '-f', crds]);
-    const names = ['mediajobs', 'runnerpools'].map((plural) => `crd/${plural}.reelwright.dev`);
-    await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...names]);
+    await installCrds(server);
     const stages = join(folder, 'kwok.json');
     await writeFile(
       stages,
       stagesOf(podMs)
-        .map((stage) => JSON.stringify(stage))
+        .map((each) => JSON.stringify(each))
         .join('\n---\n'),
     );
-    const kubeconfig = `--kubeconfig=${server.kubeconfigPath}`;
-    // Their own rate limits are out of the way: what is asked of the API server is what is measured.
-    const fast = ['--kube-api-qps=1000', '--kube-api-burst=2000', '--leader-elect=false', '--secure-port=0'];
-    const controllers =
-      'job-controller,garbage-collector-controller,namespace-controller,ttl-after-finished-controller';
-    const run = (name: string, ...args: string[]) => processes.push(logged(folder, join(assets, name), args));
-    run('kube-controller-manager', kubeconfig, ...fast, `--controllers=${controllers}`, '--concurrent-job-syncs=20');
-    run('kube-scheduler', kubeconfig, ...fast);
-    run('kwok', kubeconfig, `--config=${stages}`, '--manage-all-nodes');
+    processes.push(...startControllers({ assets, folder, kubeconfig: server.kubeconfigPath, stages }));
     guard = startGuard(folder, processes);
     for (let n = 1; n <= nodes; n += 1) await makeNode(admin, `node-${n}`);
     return { server, admin, stop };
@@ -81,6 +71,33 @@ export async function startSmallCluster({
     await stop();
     throw error;
   }
+}
+
+async function installCrds(server: ApiServer): Promise<void> {
+  const crds = join(import.meta.dirname, '../../../crds');
+  await kubectl(server, ['apply', '--server-side', '-f', crds]);
+  const names = ['mediajobs', 'runnerpools'].map((plural) => `crd/${plural}.reelwright.dev`);
+  await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...names]);
+}
+
+interface ControllersInput {
+  readonly assets: string;
+  readonly folder: string;
+  readonly kubeconfig: string;
+  readonly stages: string;
+}
+
+function startControllers({ assets, folder, kubeconfig, stages }: ControllersInput): ChildProcess[] {
+  const shared = `--kubeconfig=${kubeconfig}`;
+  // Their own rate limits are out of the way: what is asked of the API server is what is measured.
+  const fast = ['--kube-api-qps=1000', '--kube-api-burst=2000', '--leader-elect=false', '--secure-port=0'];
+  const controllers = 'job-controller,garbage-collector-controller,namespace-controller,ttl-after-finished-controller';
+  const start = (name: string, ...args: string[]) => logged(folder, join(assets, name), [shared, ...args]);
+  return [
+    start('kube-controller-manager', ...fast, `--controllers=${controllers}`, '--concurrent-job-syncs=20'),
+    start('kube-scheduler', ...fast),
+    start('kwok', `--config=${stages}`, '--manage-all-nodes'),
+  ];
 }
 
 function logged(folder: string, program: string, args: readonly string[]): ChildProcess {
@@ -110,77 +127,4 @@ async function makeNode(admin: KubeClient, name: string): Promise<void> {
   await admin.mergePatch(nodeResource, { name }, { status }, { subresource: 'status' });
   // Every new node is tainted as not ready; the controller that would see that it is has no part here.
   await admin.mergePatch(nodeResource, { name }, { spec: { taints: null } });
-}
-
-interface StageInput {
-  readonly name: string;
-  readonly kind: 'Node' | 'Pod';
-  readonly when: readonly { readonly key: string; readonly operator: string; readonly values?: readonly string[] }[];
-  readonly next: object;
-  readonly delayMs?: number;
-}
-
-function stage({ name, kind, when, next, delayMs = 0 }: StageInput): object {
-  return {
-    apiVersion: 'kwok.x-k8s.io/v1alpha1',
-    kind: 'Stage',
-    metadata: { name },
-    spec: {
-      resourceRef: { apiGroup: 'v1', kind },
-      selector: { matchExpressions: when },
-      ...(delayMs === 0 ? {} : { delay: { durationMilliseconds: delayMs } }),
-      next,
-    },
-  };
-}
-
-const label = (name: string) => `.metadata.labels["reelwright.dev/${name}"]`;
-const poolAndAttempt = `${label('pool')} + "/" + ${label('attempt')}`;
-
-/**
- * What kwok does with a pod on one of the nodes: it runs, it succeeds, it goes when it is told to. A first attempt in
- * the pool `video-large` never ends by itself.
- */
-function stagesOf(podMs: number): object[] {
-  const lives = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };
-  const containers = (list: string, key: string, state: string) =>
-    `{{ if .spec.${list} }}\n${key}:\n{{ range .spec.${list} }}- name: {{ .name | Quote }}\n  image: {{ .image | Quote }}\n  imageID: ""\n  ready: false\n  restartCount: 0\n  state: ${state}\n{{ end }}{{ end }}`;
-  const over =
-    '{terminated: {exitCode: 0, reason: Completed, finishedAt: {{ Now | Quote }}, startedAt: {{ Now | Quote }}}}';
-  const running = '{running: {startedAt: {{ Now | Quote }}}}';
-  const inits = containers('initContainers', 'initContainerStatuses', over);
-  return [
-    // kwok does not start without a stage for nodes; these have their status already.
-    stage({
-      name: 'node-idle',
-      kind: 'Node',
-      when: [{ key: '.status.phase', operator: 'In', values: ['Absent'] }],
-      next: { statusTemplate: 'phase: Running' },
-    }),
-    stage({
-      name: 'pod-runs',
-      kind: 'Pod',
-      when: [lives, { key: '.status.phase', operator: 'In', values: ['Pending'] }],
-      next: {
-        statusTemplate: `phase: Running\nstartTime: {{ Now | Quote }}\n${inits}\n${containers('containers', 'containerStatuses', running)}`,
-      },
-    }),
-    stage({
-      name: 'pod-succeeds',
-      kind: 'Pod',
-      when: [
-        lives,
-        { key: '.status.phase', operator: 'In', values: ['Running'] },
-        { key: poolAndAttempt, operator: 'NotIn', values: ['video-large/1'] },
-      ],
-      delayMs: podMs,
-      next: { statusTemplate: `phase: Succeeded\n${inits}\n${containers('containers', 'containerStatuses', over)}` },
-    }),
-    stage({
-      name: 'pod-goes',
-      kind: 'Pod',
-      when: [{ key: '.metadata.deletionTimestamp', operator: 'Exists' }],
-      next: { finalizers: { empty: true }, delete: true },
-    }),
-  ];
 }
