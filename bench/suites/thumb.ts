@@ -162,7 +162,8 @@ async function measureHits({ folder, ours, bare }: Scene): Promise<BenchLine> {
   return line('hits', 'images a second from memory, to bare fastify', median(figures.ours), median(figures.bare));
 }
 
+const shown = (figure: number) => `${figure.toPrecision(3)}/s`;
+
 function line(id: string, what: string, ours: number, peer: number): BenchLine {
-  const shown = (figure: number) => `${figure.toPrecision(3)}/s`;
   return { id: `thumb.${id}`, what, value: ours / peer, unit: 'ratio', ours: shown(ours), peer: shown(peer) };
 }

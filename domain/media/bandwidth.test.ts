@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bandwidthOf } from './bandwidth.ts';
+import { bandwidthOf, isUneven } from './bandwidth.ts';
 import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from './media-playlist.ts';
 
 describe('measured bandwidth', () => {
@@ -66,4 +66,8 @@ describe('the target duration', () => {
     const text = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXTINF:6.016,\nseg_1.m4s\n';
     expect(withTargetDuration(text, 6)).toBe('#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6.016,\nseg_1.m4s\n');
   });
+});
+
+it('is uneven when the peak is over twice the average', () => {
+  expect([199, 200, 201].map((peak) => isUneven({ average: 100, peak }))).toEqual([false, false, true]);
 });

@@ -28,6 +28,14 @@ export function bandwidthOf(segments: readonly MeasuredSegment[], targetDuration
   return { average, peak: Math.max(peak, average) };
 }
 
+/** What Apple's authoring specification allows the peak of a stream on demand to be of its average (media.md, "Ladder"). */
+const peakRatioMax = 2;
+
+/** Whether the peak lies so far over the average that a player, which chooses by one of them, may choose badly. */
+export function isUneven({ average, peak }: Bandwidth): boolean {
+  return peak > peakRatioMax * average;
+}
+
 function bitrateOf(segments: readonly MeasuredSegment[]): number {
   const bytes = segments.reduce((sum, segment) => sum + segment.sizeBytes, 0);
   const durationSec = segments.reduce((sum, segment) => sum + segment.durationSec, 0);

@@ -25,6 +25,12 @@ async function read(wire: Buffer, size: number) {
   return { frames, failure: failure as Error | null };
 }
 
+const lying = (text: string, length = text.length) => {
+  const prefix = Buffer.alloc(4);
+  prefix.writeUInt32BE(length);
+  return Buffer.concat([prefix, Buffer.from(text)]);
+};
+
 describe('frames', () => {
   const wire = wireOf([
     [{ id: 1 }, Buffer.from('bytes of one')],
@@ -42,12 +48,6 @@ describe('frames', () => {
       ],
     });
   });
-
-  const lying = (text: string, length = text.length) => {
-    const prefix = Buffer.alloc(4);
-    prefix.writeUInt32BE(length);
-    return Buffer.concat([prefix, Buffer.from(text)]);
-  };
 
   it.each([
     ['a head that is too long', lying('x', 1001)],

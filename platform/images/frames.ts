@@ -41,34 +41,34 @@ export function readFrames(
   bounds: FrameBounds,
   onFrame: (head: unknown, bytes: Buffer) => void,
 ): void {
-  let length: Part | null = null;
-  let head: Part | null = null;
-  let body: Part | null = null;
-  let parsed: unknown = null;
+  const come: { length: Part; head: Part | null; parsed: unknown; body: Part | null } = begin();
   const take = (chunk: Buffer, from: number): number => {
-    length ??= new Part(lengthBytes);
-    if (!length.isFull) return length.fill(chunk, from);
-    head ??= new Part(bounded(length.bytes.readUInt32BE(), bounds.headBytesMax));
-    if (!head.isFull) return head.fill(chunk, from);
-    if (body === null) {
-      parsed = JSON.parse(head.bytes.toString('utf8'));
-      body = new Part(bounded((parsed as Head | null)?.sizeBytes, bounds.sizeBytesMax));
+    if (!come.length.isFull) return come.length.fill(chunk, from);
+    come.head ??= new Part(bounded(come.length.bytes.readUInt32BE(), bounds.headBytesMax));
+    if (!come.head.isFull) return come.head.fill(chunk, from);
+    if (come.body === null) {
+      come.parsed = JSON.parse(come.head.bytes.toString('utf8'));
+      come.body = new Part(bounded((come.parsed as Head | null)?.sizeBytes, bounds.sizeBytesMax));
     }
-    if (!body.isFull) return body.fill(chunk, from);
-    onFrame(parsed, body.bytes);
-    [length, head, body] = [null, null, null];
-    return from;
+    const next = come.body.fill(chunk, from);
+    if (come.body.isFull) {
+      onFrame(come.parsed, come.body.bytes);
+      Object.assign(come, begin());
+    }
+    return next;
   };
   stream.on('data', (chunk: Buffer) => {
     try {
-      let at = 0;
       // A frame without bytes is whole before anything of the next has come.
-      while (at < chunk.length || body?.isFull === true || (head?.isFull === true && body === null))
-        at = take(chunk, at);
+      for (let at = 0; at < chunk.length || (come.head?.isFull === true && come.body === null);) at = take(chunk, at);
     } catch (error) {
       stream.destroy(error instanceof Error ? error : new Error(String(error)));
     }
   });
+}
+
+function begin() {
+  return { length: new Part(lengthBytes), head: null, parsed: null, body: null };
 }
 
 /** A piece of known length that comes in chunks. */

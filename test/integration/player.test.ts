@@ -277,5 +277,15 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
       expect(Math.min(box?.width ?? 0, box?.height ?? 0)).toBeGreaterThanOrEqual(44);
     }
     await keepScreenshot(page, 'phone');
+    const refused = await visit({ hash: encrypted, token: tokenFor(clear) }, { width: 320, height: 640 });
+    await expect.poll(() => messageOf(refused.page), { timeout: 20_000 }).toMatch(/^key-403: /);
+    // The words have room over the picture, and do not lie on the controls.
+    const [message, stage, controls] = await Promise.all(
+      ['#message', '#stage', '.controls'].map((name) => refused.page.locator(name).first().boundingBox()),
+    );
+    expect(message?.y ?? -1).toBeGreaterThanOrEqual(stage?.y ?? 0);
+    expect((message?.y ?? 0) + (message?.height ?? 0)).toBeLessThanOrEqual((controls?.y ?? 0) + 1);
+    expect((await stateOf(refused.page)).overflow).toBe(0);
+    await keepScreenshot(refused.page, 'phone-refused');
   });
 });

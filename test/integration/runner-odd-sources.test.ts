@@ -351,3 +351,15 @@ describe('odd sound', () => {
     expect(made.master.match(/LANGUAGE=/g)).toHaveLength(2);
   });
 });
+
+describe('a film that stands still for most of its time', () => {
+  it('is told of, since its peak lies at over twice its average; and the master states both as they are', async () => {
+    const noise = String.raw`noise=alls=60:allf=t:enable=between(t\,7\,10)`;
+    const made = await transcode(
+      await sample('still.mp4', `-f lavfi -i color=gray:s=320x180:r=25:d=24 -vf ${noise} ${x264} -crf 16`),
+    );
+    expect(codesOf(made)).toEqual(['uneven_bitrate']);
+    const [, peak = 0, average = 0] = /BANDWIDTH=(\d+),AVERAGE-BANDWIDTH=(\d+)/.exec(made.master)?.map(Number) ?? [];
+    expect(peak / average).toBeGreaterThan(2);
+  });
+});

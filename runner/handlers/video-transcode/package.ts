@@ -2,8 +2,9 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
 import type { JobOptions } from '#domain/job-types/index.ts';
+import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
-import { type Bandwidth, bandwidthOf, type MeasuredSegment } from '#domain/media/bandwidth.ts';
+import { type Bandwidth, bandwidthOf, isUneven, type MeasuredSegment } from '#domain/media/bandwidth.ts';
 import { framesSec } from '#domain/media/grid.ts';
 import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from '#domain/media/media-playlist.ts';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
@@ -76,7 +77,20 @@ export async function packageStream(
   await writeMaster(encoded, measured, output);
   const key = (path: string) => videoKey(task.hash, task.rev, path);
   const files = await filesUnder(output, key);
-  return { results: resultsOf(encoded, measured, { task, encryption }), files };
+  const warnings = unevenWarnings(encoded, measured);
+  for (const warning of warnings) context.reporter.warn(warning);
+  const all = { ...encoded, warnings: [...encoded.warnings, ...warnings] };
+  return { results: resultsOf(all, measured, { task, encryption }), files };
+}
+
+/**
+ * A rate that is capped bounds the peak and not the average: a film that stands still for most of its time falls far
+ * below its cap. Encoding the busy part worse, or the quiet part larger than it is, would help nobody, so it is told.
+ */
+function unevenWarnings({ video }: Encoded, measured: ReadonlyMap<string, Packaged>): Warning[] {
+  const uneven = video.map(({ id }) => id).filter((id) => isUneven(bandwidthIn(measured, id)));
+  if (uneven.length === 0) return [];
+  return [{ code: 'uneven_bitrate', message: `The bit rate peaks at over twice its average: ${uneven.join(', ')}.` }];
 }
 
 /** Gives every media playlist of the stream, of pictures, sound and I-frames, one target duration. */
