@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // Section 4, "### Job management (all require `X-API-Key`)": that they require it is in section-5-authentication.test.ts,
-// 'POST /api/jobs answers 401 without a key and with a wrong one, with the same body', and so for each route.
+// '%s %s answers 401 without a key and with a wrong one, with the same body'.
 
 let api: ApiUnderTest;
 let counter = 0;

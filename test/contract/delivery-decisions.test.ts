@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mediaPrefix } from '#domain/media/object-keys.ts';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
+
+// What decisions.md says of delivery and no section of the specification does; docs/delivery.md names the test of each row.
+
+const photo = 'images/ab/photo/0123456789abcdef/thumb.png';
+const [derived = ''] = thumbSecretsOf([], keyTokenSecret);
+const rotation = ['the newer secret of thumbs', 'the older secret of thumbs'];
+
+/** A bucket that is away. */
+const away = new Proxy({} as ObjectStore, {
+  get: (_, name) =>
+    name === 'close' ? () => Promise.resolve() : () => Promise.reject(new Error('the bucket is away')),
+});
+
+let api: ApiUnderTest;
+let rotated: ApiUnderTest;
+let broken: ApiUnderTest;
+
+beforeAll(async () => {
+  api = await startApi();
+  rotated = await startApi({ thumbSecrets: rotation }, { media: api.d.media });
+  broken = await startApi({}, { media: away });
+  const noise = Buffer.from(Array.from({ length: 640 * 480 * 3 }, (_, at) => (at * 7919 + (at >> 3) * 104_729) & 0xff));
+  const raw = { raw: { width: 640, height: 480, channels: 3 } } as const;
+  await api.putMedia(photo, await sharp(noise, raw).png().toBuffer());
+});
+afterAll(async () => {
+  await broken.close();
+  await rotated.close();
+  await api.close();
+});
+
+it('`<prefix>`: "the first two hex characters of SHA-256(`hash`)"', () => {
+  for (const hash of ['movie-1', 'a', 'ß'])
+    expect(mediaPrefix(hash)).toBe(createHash('sha256').update(hash).digest('hex').slice(0, 2));
+});
+
+describe('/thumb', () => {
+  const sign = (query: Record<string, string | number>, secret = derived) => signThumbPath(photo, query, secret);
+
+  it('`fit=contain` gives the size that was asked for, the whole picture inside', async () => {
+    const { bytes } = await api.call(sign({ w: 200, h: 200, fit: 'contain' }));
+    expect(await sharp(bytes).metadata()).toMatchObject({ width: 200, height: 200, hasAlpha: true });
+    // Bars above and below are clear; the middle is the picture.
+    const alphaAt = async (top: number) =>
+      (await sharp(bytes).extract({ left: 100, top, width: 1, height: 1 }).ensureAlpha().raw().toBuffer())[3];
+    expect([await alphaAt(2), await alphaAt(100), await alphaAt(197)]).toEqual([0, 255, 0]);
+  });
+
+  it('`q` decides how much of the picture is kept', async () => {
+    const sizes = [];
+    for (const q of [10, 50, 95]) sizes.push((await api.call(sign({ w: 300, f: 'webp', q }))).bytes.length);
+    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+    expect(sizes[2]).toBeGreaterThan(2 * (sizes[0] ?? 0));
+  });
+
+  it('"Secret: `THUMB_SECRET`, a list for rotation": each of it opens, and the derived one no longer', async () => {
+    for (const secret of rotation) expect((await rotated.call(sign({ w: 30 }, secret))).status).toBe(200);
+    expect((await rotated.call(sign({ w: 30 }))).status).toBe(403);
+    expect((await api.call(sign({ w: 30 }, rotation[0]))).status).toBe(403);
+  });
+
+  it('OPTIONS, POST and DELETE are none of its methods', async () => {
+    for (const method of ['POST', 'DELETE', 'PUT']) {
+      const answer = await api.call(sign({ w: 30 }), { method });
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    }
+  });
+});
+
+describe('"404, 4xx and 5xx are `Cache-Control: no-store`"', () => {
+  it.each([
+    ['/stream/movie/master.m3u8', 500],
+    ['/stream/movie/0123456789abcdef/video/r360_h264/seg_1.m4s', 500],
+    [signThumbPath(photo, { w: 30 }, derived), 500],
+    ['/stream/movie/../master.m3u8', 400],
+    ['/api/key/movie', 401],
+  ])('%s while the bucket is away: %i', async (path, status) => {
+    const answer = await broken.raw(path);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.text).not.toContain('the bucket is away');
+  });
+
+  it('keys need no bucket', async () => {
+    await broken.d.contentKeys.findOrCreate('movie');
+    const token = signPlaybackToken({ hash: 'movie', exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
+    const { status } = await broken.raw('/api/key/movie', { headers: { authorization: `Bearer ${token}` } });
+    expect(status).toBe(200);
+  });
+});
