@@ -9,7 +9,7 @@ import { sendRead } from './send-read.ts';
 import type { SharedRead } from './shared-read.ts';
 
 // Most of what players ask is one thing: the whole of an object that exists. The framework's way to an answer costs more
-// than the answer then (docs/decisions/0030), so those requests are answered before it sees them, with the same headers,
+// than the answer then (docs/decisions/0050), so those requests are answered before it sees them, with the same headers,
 // metrics and trace. Whatever is not that plain, or does not succeed, is the framework's.
 
 const route = '/stream/{hash}/*';

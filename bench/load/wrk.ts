@@ -23,6 +23,8 @@ interface Load {
   readonly url: string;
   /** `prefix` + a number from 1 to `count`, going round, + `suffix`. */
   readonly path: { readonly prefix: string; readonly count: number; readonly suffix: string };
+  /** The number before the first one; 0 unless told. */
+  readonly after?: number;
   readonly connections: number;
   readonly seconds: number;
   /** Whose processor time is counted. */
@@ -38,7 +40,16 @@ export interface Outcome {
 }
 
 /** @throws Error when a request failed: figures of a server that fails say nothing */
-export async function load({ program, url, path, connections, seconds, pid, sizeBytesMin }: Load): Promise<Outcome> {
+export async function load({
+  program,
+  url,
+  path,
+  after = 0,
+  connections,
+  seconds,
+  pid,
+  sizeBytesMin,
+}: Load): Promise<Outcome> {
   const before = await cpuMs(pid);
   const { stdout } = await run(
     program,
@@ -53,7 +64,7 @@ export async function load({ program, url, path, connections, seconds, pid, size
       join(import.meta.dirname, 'wrk.lua'),
       url,
     ],
-    { env: { URL_PREFIX: path.prefix, URL_SUFFIX: path.suffix, COUNT: String(path.count) } },
+    { env: { URL_PREFIX: path.prefix, URL_SUFFIX: path.suffix, COUNT: String(path.count), FIRST: String(after) } },
   );
   const cpuSpentMs = (await cpuMs(pid)) - before;
   const outcome = outcomeSchema.parse(JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? 'null'));

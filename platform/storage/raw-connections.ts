@@ -5,7 +5,7 @@ import type { Download, PieceReceiver } from './object-store.ts';
 import { type RawHead, readRawHead } from './raw-head.ts';
 
 // The fast way to a storage server that speaks plain http. A client of HTTP for everything copies each body through
-// buffers of 64 kB and a stream; what that costs is most of what delivery costs (docs/decisions/0030). Here the kernel
+// buffers of 64 kB and a stream; what that costs is most of what delivery costs (docs/decisions/0050). Here the kernel
 // writes into blocks that are sent on as they are. It knows one exchange: a GET, answered by a 200 with a length. Of
 // anything else it says `null`, closes the connection, and the caller asks again in the careful way.
 //
