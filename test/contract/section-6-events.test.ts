@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { openRig, type Rig, until } from '../support/controller-rig.ts';
 
 // Section 6, "Events", row by row, at a real receiver. Beside this: test/integration/controller-webhooks.test.ts (410,
@@ -236,5 +237,31 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     expect(new Set(attempts.map(({ body, headers }) => `${String(headers['webhook-id'])} ${body}`)).size).toBe(1);
     // Each attempt is signed anew, over its own time.
     expect(new Set(attempts.map(({ headers }) => headers['webhook-signature'])).size).toBeGreaterThan(1);
+  });
+
+  // decisions.md, `callback_status`: "A redelivery puts it back to `pending`." The route that asks for it:
+  // beyond-jobs.test.ts, 'shows the event and its attempts, and delivers it again from the start'
+  it('a redelivery sends the same bytes under the same id again, with all its attempts before it', async () => {
+    await open('0s,100ms,100ms');
+    const id = await failed(receiver.url('/later', status(500)));
+    await reaches(id, 'callback_failed');
+    const before = receiver.of('/later');
+    expect(before).toHaveLength(3);
+    // Down once more, and then up.
+    receiver.url('/later', (response) => status(receiver.of('/later').length < 5 ? 500 : 204)(response));
+    const callbacks = new CallbackStore(rig.database);
+    expect(await callbacks.redeliver(id, new Date())).toBe('begun');
+    await reaches(id, 'sent');
+    const all = receiver.of('/later');
+    expect(all).toHaveLength(5);
+    expect(new Set(all.map(({ body, headers }) => `${String(headers['webhook-id'])} ${body}`)).size).toBe(1);
+    const shown = await callbacks.find(id);
+    expect(shown?.attempts.map(({ attempt, statusCode }) => [attempt, statusCode])).toEqual([
+      [1, 500],
+      [2, 500],
+      [3, 500],
+      [1, 500],
+      [2, 204],
+    ]);
   });
 });
