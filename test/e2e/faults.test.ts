@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { putClip, putLongClip, putPicture } from './support/clips.ts';
 import { apiServerPid, processesOf } from './support/host-processes.ts';
-import { apply, createRaw, kubectl, kubectlJson } from './support/kubectl.ts';
+import { apply, kubectl, kubectlJson, kubectlWith } from './support/kubectl.ts';
 import { mediaJobManifest, type PodObject } from './support/objects.ts';
 import { release } from './support/release.ts';
 import {
@@ -187,7 +187,8 @@ describe.skipIf(!inject('e2e').seesPods)('the controllers and the API server', (
 
 function evict({ name, namespace }: { name: string; namespace: string }): Promise<string> {
   const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
-  return createRaw(`/api/v1/namespaces/${namespace}/pods/${name}/eviction`, eviction);
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+  return kubectlWith(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
 }
 
 /** The pod whose name the Lease holds. */

@@ -10,10 +10,10 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
 import { putClip, putPicture } from './support/clips.ts';
-import { apply, helm, kubectlJson } from './support/kubectl.ts';
+import { apply, helm, kubectlJson, kubectlWith } from './support/kubectl.ts';
 import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
 import { freePort } from './support/port-forward.ts';
-import { release } from './support/release.ts';
+import { chart, release } from './support/release.ts';
 import {
   cancel,
   completed,
@@ -29,6 +29,8 @@ import {
 } from './support/service.ts';
 
 // Issue 4, "It must show", 1 and 4; issue 5, 6.
+
+const devValues = join(chart, 'values-dev.yaml');
 
 beforeAll(async () => {
   await putClip();
@@ -57,6 +59,32 @@ describe('`helm install` on two real nodes', () => {
   test('`helm test` passes', async () => {
     const out = await helm('test', release.name, '-n', release.namespace, '--timeout', '120s');
     expect(out).toMatch(/Phase:\s+Succeeded/);
+  });
+
+  test('the values for trying it out give objects that the API server takes, and pods of the `restricted` level', async () => {
+    const { namespace } = release;
+    const own = `crds.install=false,runners.createNamespace=false,runners.namespace=${namespace}`;
+    const rendered = await render('-n', namespace, '-f', devValues, '--set', own);
+    const created = await kubectlWith(
+      rendered,
+      '-n',
+      namespace,
+      'create',
+      '--dry-run=server',
+      '--warnings-as-errors',
+      '-f',
+      '-',
+    );
+    for (const part of ['postgres', 'redis', 's3'])
+      expect(created).toContain(`deployment.apps/trial-reelwright-dev-${part}`);
+  });
+
+  test('without a bucket or a secret it is refused with the value named', async () => {
+    await expect(render()).rejects.toThrow(
+      /storage\.source\.bucket is needed|secrets\.\w+ needs existingSecret or value/,
+    );
+    await expect(render('--set', 'baseUrl=https://media.example.com/')).rejects.toThrow(/baseUrl/);
+    await expect(render('--set', 'api.replica=3')).rejects.toThrow(/replica/);
   });
 
   test('the notes hold a first curl that works when pasted', async () => {
@@ -182,6 +210,12 @@ describe('`kubectl apply` of a MediaJob', () => {
     expect(await inRunners('get', 'mj', 'bad', '--ignore-not-found')).toBe('');
   });
 });
+
+/** What the chart renders to, without a cluster. */
+function render(...options: string[]): Promise<string> {
+  // Helm does not ask a cluster for its version here, and takes itself for an old one.
+  return helm('template', 'trial', chart, '--kube-version', '1.30', ...options);
+}
 
 /** What `kubectl get rp` prints. */
 async function poolLines(): Promise<string[]> {

@@ -43,7 +43,7 @@ app.kubernetes.io/component: {{ .component }}
 {{/* Bucket, endpoint and credentials of one store; (dict "root" $ "prefix" "SOURCE" "store" .Values.storage.source "isDev" …). */}}
 {{- define "reelwright.storageVariables" -}}
 {{- $store := .root.Values.dev.enabled | ternary (merge (dict "bucket" (printf "reelwright-%s" (lower .prefix)) "endpoint" (printf "http://%s-dev-s3.%s.svc:7070" (include "reelwright.fullname" .root) .root.Release.Namespace) "forcePathStyle" true) .store) .store }}
-- { name: {{ .prefix }}_BUCKET, value: {{ $store.bucket | quote }} }
+- { name: {{ .prefix }}_BUCKET, value: {{ required (printf "storage.%s.bucket is needed" (lower .prefix)) $store.bucket | quote }} }
 {{- with $store.endpoint }}
 - { name: {{ $.prefix }}_S3_ENDPOINT, value: {{ . | quote }} }
 {{- end }}
@@ -120,6 +120,10 @@ spec:
           {{- if ne .mode "worker" }}
           # Streams play on while Redis or Postgres is away, so delivery stays in its Service then.
           readinessProbe: { httpGet: { path: {{ eq .component "delivery" | ternary "/healthz" "/readyz" }}, port: http }, periodSeconds: 5, timeoutSeconds: 3 }
+          {{- end }}
+          {{- if ne .mode "worker" }}
+          # Whoever routes to a pod hears of its end a moment later than the pod does.
+          lifecycle: { preStop: { sleep: { seconds: 5 } } }
           {{- end }}
           resources: {{- toYaml .settings.resources | nindent 12 }}
           volumeMounts: [{ name: tmp, mountPath: /tmp }]

@@ -15,14 +15,14 @@ export function helm(...args: string[]): Promise<string> {
   return program('helm', args);
 }
 
-/** `kubectl apply -f -`. */
-export function apply(manifest: object): Promise<string> {
-  return program('kubectl', ['apply', '-f', '-'], JSON.stringify(manifest));
+/** kubectl with a standard input, for `-f -`. */
+export function kubectlWith(input: string, ...args: string[]): Promise<string> {
+  return program('kubectl', args, input);
 }
 
-/** POSTs an object to a path of the API server. */
-export function createRaw(path: string, object: object): Promise<string> {
-  return program('kubectl', ['create', '--raw', path, '-f', '-'], JSON.stringify(object));
+/** `kubectl apply -f -`. */
+export function apply(manifest: object): Promise<string> {
+  return kubectlWith(JSON.stringify(manifest), 'apply', '-f', '-');
 }
 
 /** `kubectl … -o json`, parsed. */

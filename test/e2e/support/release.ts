@@ -105,7 +105,8 @@ export async function installRelease(values: object, ...more: string[]): Promise
 export async function makeNamespace(): Promise<void> {
   const { namespace } = release;
   await kubectl('create', 'namespace', namespace);
-  await kubectl('label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted');
+  const level = ['enforce', 'warn'].map((what) => `pod-security.kubernetes.io/${what}=restricted`);
+  await kubectl('label', 'namespace', namespace, ...level);
 }
 
 /** @throws Error when the cluster has a Reelwright that is not this suite's: its CRDs and MediaJobs would go. */
