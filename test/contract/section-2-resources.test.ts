@@ -288,7 +288,9 @@ describe('Create-job request body', () => {
 
   // decisions.md: "http and https." "loopback, private, link-local, metadata, multicast and unspecified ranges (IPv4,
   // IPv6, mapped) are refused unless `WEBHOOK_ALLOWED_CIDRS` names them. Refusal at submission when it can be known
-  // (400), else at delivery."
+  // (400), else at delivery." "Names are resolved once and the address pinned":
+  // test/integration/controller-outbound-http.test.ts, 'goes to the address that was judged, whatever the name says a moment
+  // later'
   it.each([
     'http://127.0.0.1/',
     'http://169.254.169.254/latest/meta-data',

@@ -128,6 +128,10 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
   // "Result fields for `image:thumbnail`, `video:cover` and `video:preview` jobs beyond that key: not shown."
   // decisions.md: "`results`: `key` (the first output) and `outputs: [{variant, key, width, height, format, size}]`",
   // "Result `{key, format, size, width, height, timestamp_sec}`; `jpg`", "Result `{key, format, size, width, height, frames}`"
+  // How they are made: test/integration/runner-images.test.ts ("Never enlarged; EXIF orientation applied, then metadata
+  // stripped"; "Source at most 100 megapixels, first frame of an animation."); test/integration/runner-full.test.ts, 'takes
+  // the last frame when the time lies past the end, with a warning' and 'passes over black and blurred frames when no time is
+  // asked for'.
   it.each([
     [
       'image:thumbnail',

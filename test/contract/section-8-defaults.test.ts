@@ -4,8 +4,8 @@ import { startApi } from './api-under-test.ts';
 
 // Section 8, "Limits": what holds unless an operator says otherwise.
 
-/** What the configuration says when only what has no default is set. */
-function defaults(): Config {
+/** What the configuration says when only what has no default is set, and `more`. */
+function defaults(more: Record<string, string> = {}): Config {
   const needed = {
     API_KEY: 'an api key of this test',
     KEY_TOKEN_SECRET: 'a token secret of this test',
@@ -17,7 +17,7 @@ function defaults(): Config {
     SOURCE_BUCKET: 'source',
     MEDIA_BUCKET: 'media',
   };
-  const loaded = loadConfig(needed, []);
+  const loaded = loadConfig({ ...needed, ...more }, []);
   if ('faults' in loaded) throw new Error(loaded.faults.join(', '));
   return loaded.config as Config;
 }
@@ -56,4 +56,10 @@ it('the limits have their decided defaults, and the specified 30 and 120 request
     workerConcurrency: 4,
     largeWorkerConcurrency: 1,
   });
+});
+
+it('`MAX_FILE_SIZE` and `LARGE_VIDEO_THRESHOLD` take bytes or `500MiB`, `20GiB`', () => {
+  const sizes = { MAX_FILE_SIZE: '500MiB', LARGE_VIDEO_THRESHOLD: '1048576' };
+  expect(defaults(sizes)).toMatchObject({ maxFileSizeBytes: 500 * 1024 ** 2, largeVideoThresholdBytes: 1024 ** 2 });
+  expect(() => defaults({ MAX_FILE_SIZE: '500 megabytes' })).toThrow('MAX_FILE_SIZE');
 });

@@ -64,7 +64,8 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
   });
 
   // decisions.md: "Redis down: the limiter falls back to an in-process window and counts that in a metric, so playback
-  // survives"
+  // survives; a submission then fails on its own enqueue with the specified 500.": the latter, with a Redis that is cut off:
+  // test/integration/api-outages.test.ts, '(%s) submissions answer 500 soon, and everything else goes on'
   it('"backed by the key-value store": servers on one store share the windows', async () => {
     api = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 });
     const { keyValues } = api.d;
