@@ -63,9 +63,6 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
     expect((await api.submit(thumbnail(1))).headers.get('ratelimit')).toMatch(/^"api";r=1;/);
   });
 
-  // decisions.md: "Redis down: the limiter falls back to an in-process window and counts that in a metric, so playback
-  // survives; a submission then fails on its own enqueue with the specified 500.": the latter, with a Redis that is cut off:
-  // test/integration/api-outages.test.ts, '(%s) submissions answer 500 soon, and everything else goes on'
   it('"backed by the key-value store": servers on one store share the windows', async () => {
     api = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 });
     const { keyValues } = api.d;
@@ -93,6 +90,9 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
     }
   });
 
+  // decisions.md: "Redis down: the limiter falls back to an in-process window and counts that in a metric, so playback
+  // survives; a submission then fails on its own enqueue with the specified 500.": the latter, with a Redis that is cut off:
+  // test/integration/api-outages.test.ts, '(%s) submissions answer 500 soon, and everything else goes on'
   it('falls back to a window in this process when the key-value store fails, and counts that', async () => {
     api = await startApi({ apiRateLimitPerMinute: 2, keyRateLimitPerMinute: 2 });
     api.d.keyValues.hit = () => Promise.reject(new Error('gone'));
