@@ -6,7 +6,7 @@ import { type BenchLine, type BenchSuite, interleave, median } from '../harness.
 import {
   anyJobOfOurs,
   type BatchJob,
-  completionTimes,
+  completions,
   countedWrites,
   eachOf,
   increase,
@@ -18,7 +18,6 @@ import {
   residentMb,
   type Scene,
   startLeader,
-  versionNow,
 } from '../support/kubernetes-scene.ts';
 
 // MediaJobs beside plain Jobs on a cluster of this run: a real API server with the real controllers of Jobs, and kwok in
@@ -65,12 +64,10 @@ const isOurs = (name: string) =>
 /** 2,000 MediaJobs at once: every one ends, and this is what it takes. */
 async function measureWrites(scene: Scene): Promise<BenchLine> {
   const before = await countedWrites(scene);
-  const since = await versionNow(scene, mediaJobs);
-  const withinMs = 20 * 60_000;
-  const ended = completionTimes(scene, mediaJobs, { count: jobsMany, prefix: 'many-', since, withinMs });
-  ended.catch(() => undefined);
+  const wanted = { count: jobsMany, prefix: 'many-', withinMs: 20 * 60_000 };
+  const { times } = await completions(scene, mediaJobs, wanted);
   await eachOf(jobsMany, (n) => makeMediaJob(scene, `many-${n}`));
-  await ended;
+  await times;
   // The status of the pools follows within ten seconds.
   await sleep(11_000);
   const calls = increase(before, await countedWrites(scene), isOurs) / jobsMany;
@@ -91,13 +88,11 @@ async function measureRate(scene: Scene, sample: BatchJob): Promise<BenchLine> {
   const rateOf = async (resource: typeof mediaJobs | typeof jobs, make: (name: string) => Promise<void>) => {
     burst += 1;
     const prefix = `burst-${burst}-`;
-    const since = await versionNow<object>(scene, resource);
+    const wanted = { count: jobsOfRound, prefix, withinMs: 10 * 60_000 };
+    const { times } = await completions<object>(scene, resource, wanted);
     const startMs = performance.now();
-    const wanted = { count: jobsOfRound, prefix, since, withinMs: 10 * 60_000 };
-    const ended = completionTimes<object>(scene, resource, wanted);
-    ended.catch(() => undefined);
     await eachOf(jobsOfRound, (n) => make(`${prefix}${n}`));
-    await ended;
+    await times;
     return (jobsOfRound * 1000) / (performance.now() - startMs);
   };
   const figures = await interleave({
@@ -124,15 +119,10 @@ async function measureEnd(scene: Scene, sample: BatchJob): Promise<BenchLine> {
     burst += 1;
     const name = `single-${burst}`;
     const resource = isMedia ? mediaJobs : jobs;
-    const since = await versionNow<object>(scene, resource);
-    const key = isMedia ? 'reelwright.dev/media-job' : 'batch.kubernetes.io/job-name';
-    const succeeded = podSuccess(scene, await versionNow(scene, jobs), ({ metadata }) =>
-      [metadata?.annotations?.[key], metadata?.labels?.[key]].includes(name),
-    );
-    const wanted = { count: 1, prefix: name, since, withinMs: 60_000 };
-    const ended = completionTimes<object>(scene, resource, wanted);
+    const succeeded = await podSuccess(scene, name);
+    const ended = await completions<object>(scene, resource, { count: 1, prefix: name, withinMs: 60_000 });
     await (isMedia ? makeMediaJob(scene, name) : makePlainJob(scene, name, sample));
-    const [succeededMs, times] = await Promise.all([succeeded, ended]);
+    const [[succeededMs = 0], times] = await Promise.all([succeeded.times.then((by) => [...by.values()]), ended.times]);
     return (times.get(name) ?? 0) - succeededMs;
   };
   const figures = await interleave({

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, fetch as fetchWith } from 'undici';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
 import { jobs, type MediaJob, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
+import { Reflector } from '#platform/kubernetes/reflector.ts';
 import { endPrograms, type Program } from '../../test/support/programs.ts';
 import { startPostgres } from '../../test/support/servers.ts';
 import { type SmallCluster, startSmallCluster } from '../../test/k8s/support/small-cluster.ts';
@@ -92,56 +93,95 @@ export async function anyJobOfOurs({ cluster, namespace }: Scene): Promise<Batch
   return items[0];
 }
 
-interface Conditioned extends KubeObject {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+/** What is kept of what is watched. */
+interface Watched extends KubeObject {
+  readonly phase: string;
+  /** The conditions that are true. */
+  readonly conditions: readonly string[];
 }
 
-/** When each named object was first seen complete, by this clock, until all are; throws when one has failed. */
-export async function completionTimes<T extends KubeObject>(
+function trimmed(object: KubeObject): Watched {
+  const { metadata = {}, status } = object as KubeObject & {
+    status?: { phase?: string; conditions?: { type: string; status: string }[] };
+  };
+  const { name, namespace, uid, resourceVersion, labels, annotations } = metadata;
+  const conditions = (status?.conditions ?? []).flatMap(({ type, status: is }) => (is === 'True' ? [type] : []));
+  const kept = { name, namespace, uid, resourceVersion, labels, annotations } as NonNullable<KubeObject['metadata']>;
+  return { metadata: kept, phase: status?.phase ?? '', conditions };
+}
+
+interface Wanted {
+  readonly count: number;
+  readonly isWanted: (metadata: NonNullable<KubeObject['metadata']>) => boolean;
+  readonly isOver: (object: Watched) => boolean;
+  readonly withinMs: number;
+}
+
+/**
+ * Watches a kind until so many wanted objects are over. Returns once it watches; `times` then has when each was first
+ * seen to be over, by this clock, by name.
+ */
+async function watched<T extends KubeObject>(
   { cluster, namespace }: Scene,
   resource: Resource<T>,
-  wanted: { readonly count: number; readonly prefix: string; readonly since: string; readonly withinMs: number },
-): Promise<Map<string, number>> {
+  { count, isWanted, isOver, withinMs }: Wanted,
+): Promise<{ readonly times: Promise<Map<string, number>> }> {
   const times = new Map<string, number>();
-  const signal = AbortSignal.timeout(wanted.withinMs);
-  const selection = { namespace, resourceVersion: wanted.since, timeoutSeconds: 3_600, signal };
-  try {
-    for await (const { object } of cluster.admin.watch(resource, selection)) {
-      const { metadata, status } = object as Conditioned;
-      const name = metadata?.name ?? '';
-      if (!name.startsWith(wanted.prefix) || times.has(name)) continue;
-      const isSo = (type: string) => status?.conditions?.some((each) => each.type === type && each.status === 'True');
-      if (isSo('Failed') === true) throw new Error(`${resource.kind} ${name} failed`);
-      if (isSo('Complete') === true) times.set(name, performance.now());
-      if (times.size === wanted.count) return times;
+  const done = Promise.withResolvers<void>();
+  const see = (object: Watched) => {
+    const { metadata = {} } = object;
+    const name = metadata.name ?? '';
+    if (times.has(name) || !isWanted(metadata)) return;
+    if (object.conditions.includes('Failed')) done.reject(new Error(`${resource.kind} ${name} failed`));
+    if (isOver(object)) times.set(name, performance.now());
+    if (times.size === count) done.resolve();
+  };
+  const log = { warn: () => undefined, error: () => undefined };
+  const handlers = { added: see, updated: see };
+  const reflector = new Reflector({ client: cluster.admin, resource, namespace, trim: trimmed, handlers, log });
+  await reflector.start();
+  await reflector.whenSynced();
+  const late = setTimeout(
+    () => done.reject(new Error(`${times.size} of ${count} ${resource.plural} ended within ${withinMs / 1000} s`)),
+    withinMs,
+  );
+  const finish = async () => {
+    try {
+      await done.promise;
+    } finally {
+      clearTimeout(late);
+      await reflector.stop();
     }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-  throw new Error(`${times.size} of ${wanted.count} ${resource.plural} ended within ${wanted.withinMs / 1000} s`);
+    return times;
+  };
+  const ended = finish();
+  // Whoever makes the objects may fail first.
+  ended.catch(() => undefined);
+  return { times: ended };
 }
 
-/** When the pod of a Job was first seen to have succeeded, by this clock; `isOf` tells its pod. */
-export async function podSuccess(
-  { cluster, namespace }: Scene,
-  since: string,
-  isOf: (pod: NonNullable<(typeof pods)['example']>) => boolean,
-): Promise<number> {
-  const signal = AbortSignal.timeout(60_000);
-  const selection = { namespace, resourceVersion: since, timeoutSeconds: 60, signal };
-  for await (const { type, object } of cluster.admin.watch(pods, selection)) {
-    if (type === 'MODIFIED' && isOf(object) && object.status?.phase === 'Succeeded') return performance.now();
-  }
-  throw new Error('no pod succeeded within a minute');
-}
-
-/** The version of the list of a kind: where a watch of it begins. */
-export async function versionNow<T extends KubeObject>(
-  { cluster, namespace }: Scene,
+/** When each of `count` objects whose names begin with `prefix` was complete; rejects when one has failed. */
+export function completions<T extends KubeObject>(
+  scene: Scene,
   resource: Resource<T>,
-): Promise<string> {
-  const { metadata } = await cluster.admin.list(resource, { namespace, limit: 1 });
-  return metadata.resourceVersion ?? '';
+  { prefix, ...rest }: { readonly count: number; readonly prefix: string; readonly withinMs: number },
+) {
+  return watched(scene, resource, {
+    ...rest,
+    isWanted: ({ name }) => name?.startsWith(prefix) === true,
+    isOver: ({ conditions }) => conditions.includes('Complete'),
+  });
+}
+
+/** When the pod of a MediaJob or of a plain Job was seen to have succeeded. */
+export function podSuccess(scene: Scene, of: string) {
+  return watched(scene, pods, {
+    count: 1,
+    withinMs: 60_000,
+    isWanted: ({ labels, annotations }) =>
+      annotations?.['reelwright.dev/media-job'] === of || labels?.['batch.kubernetes.io/job-name'] === of,
+    isOver: ({ phase }) => phase === 'Succeeded',
+  });
 }
 
 /** How many writes the API server has counted, by `VERB resource/subresource`. */
