@@ -154,6 +154,19 @@ async function openScene(cleanup: Cleanup) {
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
+/** Does every one of them, though one may throw. */
+async function cleaned(cleanups: readonly (() => void | Promise<void>)[]): Promise<void> {
+  const faults: unknown[] = [];
+  for (const clean of cleanups) {
+    try {
+      await clean();
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  if (faults.length > 0) throw new AggregateError(faults, 'not everything could be cleaned up');
+}
+
 /** Takes the first attempt away, as a person would who sees that it finds no node. */
 async function suspendOnce({ admin, namespace, id }: Scene): Promise<void> {
   const ref = { namespace, name: `mj-${id}` };
@@ -245,7 +258,7 @@ describe.concurrent('a controller that is killed', () => {
         await suspended;
         await expectOneEnd(scene);
       } finally {
-        for (const clean of cleanups) await clean();
+        await cleaned(cleanups);
       }
     },
     timeoutMs,
