@@ -13,6 +13,8 @@ const photo = 'images/ab/photo/0123456789abcdef/thumb.png';
 const [derived = ''] = thumbSecretsOf([], keyTokenSecret);
 const rotation = ['the newer secret of thumbs', 'the older secret of thumbs'];
 
+const sign = (query: Record<string, string | number>, secret = derived) => signThumbPath(photo, query, secret);
+
 /** A bucket that is away. */
 const away = new Proxy({} as ObjectStore, {
   get: (_, name) =>
@@ -43,8 +45,6 @@ it('`<prefix>`: "the first two hex characters of SHA-256(`hash`)"', () => {
 });
 
 describe('/thumb', () => {
-  const sign = (query: Record<string, string | number>, secret = derived) => signThumbPath(photo, query, secret);
-
   it('`fit=contain` gives the size that was asked for, the whole picture inside', async () => {
     const { bytes } = await api.call(sign({ w: 200, h: 200, fit: 'contain' }));
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 200, height: 200, hasAlpha: true });
