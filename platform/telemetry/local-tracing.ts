@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import {
   type Context,
   type ContextManager,
@@ -48,9 +48,18 @@ class LocalTracer implements Tracer {
   }
 }
 
+/** Randomness for some 300 ids at once: asking for each by itself is a tenth of answering a small request. */
+const randomPool = Buffer.alloc(4096);
+let usedBytes = randomPool.length;
+
 /** An id of zeros is invalid (W3C Trace Context, 3.2.2.3). */
 function randomId(bytes: number): string {
-  const id = randomBytes(bytes).toString('hex');
+  if (usedBytes + bytes > randomPool.length) {
+    randomFillSync(randomPool);
+    usedBytes = 0;
+  }
+  const id = randomPool.toString('hex', usedBytes, usedBytes + bytes);
+  usedBytes += bytes;
   return /^0+$/.test(id) ? randomId(bytes) : id;
 }
 
