@@ -8,6 +8,7 @@ import { jobTypes } from '#domain/job-types/index.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
 import { type Config, loadConfig } from '#platform/config/config.ts';
 import { runParts } from '#platform/lifecycle/run-parts.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
@@ -117,6 +118,16 @@ export async function openRig(variables: Record<string, string> = {}) {
     };
   };
 
+  /** A machine under load may keep the queue from answering in its two seconds; adding a ticket twice changes nothing. */
+  const addTicket = async (ticket: Ticket, triesLeft = 4): Promise<void> => {
+    try {
+      await queue.add(ticket);
+    } catch (error) {
+      if (triesLeft === 0) throw error;
+      await addTicket(ticket, triesLeft - 1);
+    }
+  };
+
   const find = async (id: string): Promise<Job> => {
     const job = await jobs.find(id);
     if (job === null) throw new Error(`no job ${id}`);
@@ -139,7 +150,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     async submit(what: string, more: Partial<NewJob> & { type?: JobType; ticket?: boolean } = {}): Promise<string> {
       const { ticket = true, ...rest } = more;
       const { job } = await jobs.insertOrFind(newJob(what, rest));
-      if (ticket) await queue.add({ jobId: job.id, attempt: 1, queue: job.queue });
+      if (ticket) await addTicket({ jobId: job.id, attempt: 1, queue: job.queue });
       return job.id;
     },
     finished: (id: string, timeoutMs = 30_000) =>
