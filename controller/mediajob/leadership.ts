@@ -12,6 +12,7 @@ import { attemptJobName, labels } from '../executors/kubernetes/names.ts';
 import { WorkingJobs } from '../executors/kubernetes/working-jobs.ts';
 import { ensurePools } from '../runnerpool/ensure-pools.ts';
 import { poolStatusLoop } from '../runnerpool/pool-status.ts';
+import { PoolTroubles } from '../runnerpool/pool-troubles.ts';
 import { type ApplyContext, applyAction } from './apply.ts';
 import { type CacheListener, Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
@@ -20,9 +21,8 @@ import { HeldSweep } from './held-sweep.ts';
 import { observe } from './observe.ts';
 import { OwnWrites } from './own-writes.ts';
 import { plan } from './plan.ts';
-import { endOfJob, hasEnded, jobIdOf, type JobSeen } from './seen.ts';
+import { endOfJob, hasEnded, jobIdOf, type JobSeen, restOfEnded } from './seen.ts';
 import { leaseOwner } from './settle.ts';
-import type { Trouble } from './trouble.ts';
 import { WaitingRoom } from './waiting-room.ts';
 
 /** MediaJobs that are looked at at once; each look is one read of Postgres and a few writes at most. */
@@ -57,7 +57,7 @@ export class Leadership implements CacheListener {
   readonly #ownWrites = new OwnWrites();
   readonly #sweep: HeldSweep;
   readonly #waiting = new WaitingRoom();
-  readonly #troubles = new Map<string, string>();
+  readonly #troubles = new PoolTroubles();
   #isReady = false;
   #ended: Promise<void> = Promise.resolve();
 
@@ -83,7 +83,7 @@ export class Leadership implements CacheListener {
       working: this.#working,
       now: () => d.clock().getTime(),
       onStatusWritten: (mediaJob) => this.#ownWrites.written(mediaJob, this.#context.now()),
-      onTrouble: (pool, { reason, message }: Trouble) => this.#troubles.set(pool, `${reason}: ${message}`),
+      onTrouble: (pool, trouble) => this.#troubles.note(pool, trouble),
       claimNow: (job, mediaJob) => this.#claimNow(job, mediaJob),
       onRoom: (pool) => this.#wake(pool),
     };
@@ -230,7 +230,7 @@ export class Leadership implements CacheListener {
       pools: () => [...this.#caches.pools.values()],
       active: (pool) => this.#held.count(pool),
       depth: () => this.#d.queue.depth(),
-      lastError: (pool) => (this.#isInTrouble(pool) ? (this.#troubles.get(pool) ?? '') : ''),
+      lastError: (pool) => this.#troubles.lastOf(pool, this.#caches.mediaJobs.values()),
       log: this.#d.log,
       signal,
     });
@@ -260,7 +260,7 @@ export class Leadership implements CacheListener {
     const mediaJob = this.#ownWrites.newest(key, this.#caches.mediaJob(key));
     if (mediaJob === undefined) return;
     const now = this.#context.now();
-    const restMs = restOfEnded(mediaJob, this.#caches, this.#d.mediaJobTtlMs - now);
+    const restMs = restOfEnded(mediaJob, this.#caches.jobsOf(jobIdOf(mediaJob)).length, this.#d.mediaJobTtlMs - now);
     if (restMs > 0) return { afterMs: restMs };
     const observed = await observe(mediaJob, {
       d: this.#d,
@@ -282,14 +282,6 @@ export class Leadership implements CacheListener {
     for (const key of this.#waiting.leave(pool, priorityOf)) this.#queue.add(key);
   }
 
-  #isInTrouble(pool: string): boolean {
-    for (const { status } of this.#caches.mediaJobs.values()) {
-      const isHeldUp = ['unschedulable', 'image_unavailable', 'quota_exceeded'].includes(status?.phase ?? '');
-      if (isHeldUp && status?.pool === pool) return true;
-    }
-    return false;
-  }
-
   async #sweepSafely(): Promise<boolean> {
     try {
       await this.#sweep.sweep();
@@ -299,14 +291,6 @@ export class Leadership implements CacheListener {
       return false;
     }
   }
-}
-
-/** How long a MediaJob stays of which nothing but its going is left to be done; 0 for any other. Asks nobody. */
-function restOfEnded(mediaJob: MediaJob, caches: Caches, ttlLessNowMs: number): number {
-  const { completionTime, conditions } = mediaJob.status ?? {};
-  const isComplete = conditions?.some(({ type, status }) => type === 'Complete' && status === 'True') === true;
-  if (!isComplete || caches.jobsOf(jobIdOf(mediaJob)).length > 1) return 0;
-  return Math.max(0, (Date.parse(completionTime ?? '') || 0) + ttlLessNowMs);
 }
 
 async function pause(delayMs: number, signal: AbortSignal): Promise<void> {

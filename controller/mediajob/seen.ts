@@ -138,3 +138,14 @@ export function hasBegun({ containers }: PodSeen): boolean {
 export function endOfJob({ conditions }: JobSeen): Condition | null {
   return conditions.find(({ type }) => type === 'Complete' || type === 'Failed') ?? null;
 }
+
+/**
+ * How long a MediaJob stays of which nothing but its going is left to be done, in milliseconds; 0 for any other. Asks
+ * nobody, so that what still happens to the Job and the pod of a job that is over costs nothing.
+ */
+export function restOfEnded({ status }: MediaJob, jobCount: number, ttlLessNowMs: number): number {
+  const isComplete = status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true;
+  // Another Job may have to be stopped.
+  if (!isComplete || jobCount > 1) return 0;
+  return Math.max(0, (Date.parse(status?.completionTime ?? '') || 0) + ttlLessNowMs);
+}
