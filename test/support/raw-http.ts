@@ -13,7 +13,7 @@ export interface RawAnswer {
  *
  * @throws Error when no answer came
  */
-export async function sendRaw(url: string, request: string | Buffer): Promise<RawAnswer> {
+async function sendRaw(url: string, request: string | Buffer): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const chunks: Buffer[] = [];
