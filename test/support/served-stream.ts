@@ -119,7 +119,9 @@ export function avcCodec(init: Buffer): string {
 
 /** What an audio init segment's sample entry says (ISO 14496-12, section 12.2.3). */
 export function soundOf(init: Buffer): { channels: number; sampleRate: number } {
-  const entry = Math.max(init.indexOf('mp4a', 0, 'latin1'), init.indexOf('enca', 0, 'latin1'));
+  const encrypted = init.indexOf('enca', 0, 'latin1');
+  // An encrypted entry names what it was before further down, as `mp4a` too.
+  const entry = encrypted < 0 ? init.indexOf('mp4a', 0, 'latin1') : encrypted;
   // The type, 6 reserved bytes, a data reference, 8 reserved bytes; the rate is a fixed-point number with 16 bits each.
   return { channels: init.readUInt16BE(entry + 20), sampleRate: init.readUInt32BE(entry + 28) / 65_536 };
 }
