@@ -228,11 +228,12 @@ describe.skipIf(!inject('postgres'))('Job queues: "a default queue and a dedicat
   it('"Pool sizes are set by `WORKER_CONCURRENCY` … and `LARGE_WORKER_CONCURRENCY`"', async () => {
     const rig = await openRig({ WORKER_CONCURRENCY: '3', LARGE_WORKER_CONCURRENCY: '2', LEASE_DURATION: '15s' });
     try {
-      const submitSlow = (queue: 'default' | 'video:large') => rig.submit('slow-1000', { queue });
-      const normal = await Promise.all(Array.from({ length: 6 }, () => submitSlow('default')));
-      const large = await Promise.all(Array.from({ length: 4 }, () => submitSlow('video:large')));
+      const submitSlow = (queue: 'default' | 'video:large') => rig.submit('slow-6000', { queue });
+      const normal = await Promise.all(Array.from({ length: 4 }, () => submitSlow('default')));
+      const large = await Promise.all(Array.from({ length: 3 }, () => submitSlow('video:large')));
+      // Each long enough that a busy machine has started as many as may run before the first is done.
       rig.startWorker();
-      for (const id of [...normal, ...large]) await rig.finished(id, 60_000);
+      for (const id of [...normal, ...large]) await rig.finished(id, 100_000);
       const notes = await rig.notes();
       expect(mostAtOnce(notes, (note) => normal.includes(note.job))).toBe(3);
       expect(mostAtOnce(notes, (note) => large.includes(note.job))).toBe(2);
