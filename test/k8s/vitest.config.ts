@@ -13,6 +13,6 @@ export default defineConfig({
     // They share one etcd, and some compact it.
     fileParallelism: false,
     // Of tests that say they may run at once.
-    maxConcurrency: 4,
+    maxConcurrency: 6,
   },
 });
