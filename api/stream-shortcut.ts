@@ -69,7 +69,8 @@ class StreamShortcut {
     const startedAtMs = performance.now();
     if (target.isPlaylist) {
       const playlist = this.#d.media.keptPlaylist(target.key);
-      const isGzip = acceptsGzip(request.headers['accept-encoding']);
+      const acceptEncoding = request.headers['accept-encoding'];
+      const isGzip = acceptEncoding !== undefined && acceptsGzip(acceptEncoding);
       if (playlist === null || (isGzip && playlist.gzippedNow === null)) return false;
       this.#answerPlaylist(request, response, { target, playlist, isGzip, startedAtMs });
       return true;
