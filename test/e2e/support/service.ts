@@ -127,7 +127,7 @@ export async function runnerPods(jobId?: string): Promise<readonly PodObject[]> 
 }
 
 /** The name of the container that runs in a pod now. */
-export function runningStep({ status }: PodObject): string | undefined {
+function runningStep({ status }: PodObject): string | undefined {
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   return all.find(({ state }) => state?.running !== undefined)?.name;
 }
