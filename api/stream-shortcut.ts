@@ -138,7 +138,8 @@ class StreamShortcut {
     const parent = traceparent === undefined ? null : readTraceContext(single(traceparent), single(tracestate));
     const attributes = { 'http.request.method': 'GET', 'http.route': route };
     const span = startSpan(`GET ${route}`, { parent, kind: 'server', attributes });
-    response.once('finish', () => this.#onSent(span, startedAtMs));
+    // Also when the client goes before the end.
+    response.once('close', () => this.#onSent(span, startedAtMs));
     return ['x-trace-id', traceIdOf(span.trace)];
   }
 
