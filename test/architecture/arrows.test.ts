@@ -89,7 +89,11 @@ describe('an import', () => {
         const target = ownPath(path, specifier);
         // The folders of the platform are neighbours in one house: both ways are fine there. Only the domain and the
         // platform have a # of their own, and programs and tests lie outside of all rooms.
-        if (target === null || houseOf(path) === 'platform' || ['main.ts', 'demo', 'test', 'bench'].includes(roomOf(path)))
+        if (
+          target === null ||
+          houseOf(path) === 'platform' ||
+          ['main.ts', 'demo', 'test', 'bench'].includes(roomOf(path))
+        )
           return false;
         return specifier.startsWith('#') === (houseOf(path) === houseOf(target));
       }),
