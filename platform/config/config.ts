@@ -101,6 +101,8 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const faults = [flags, service, server, secrets, worker, source, media, kube].flatMap((read) =>
     'faults' in read && read.faults !== undefined ? read.faults : [],
   );
+  // Tickets need a place; delivery alone counts its limit in each process without. Told also where the mode is wrong.
+  if (!isDeliveryAlone && !isGiven(env, 'REDIS_URL')) faults.push('REDIS_URL: is required');
   if (mode !== undefined && surfaces !== undefined) faults.push(...missing(mode, surfaces, env));
   if (secrets.values !== undefined) faults.push(...equalSecrets(secrets.values));
   const isWhole =
@@ -149,7 +151,7 @@ function readFlags(argv: readonly string[]): { variables: Record<string, string>
 }
 
 type Secrets = ReturnType<typeof secretSettings.parse>;
-type Needed = 'REDIS_URL' | 'API_KEY' | 'KEY_TOKEN_SECRET' | 'WEBHOOK_SECRET' | 'ENCRYPTION_KEY' | 'BASE_URL';
+type Needed = 'API_KEY' | 'KEY_TOKEN_SECRET' | 'WEBHOOK_SECRET' | 'ENCRYPTION_KEY' | 'BASE_URL';
 
 /** A fault for each setting that the mode and the surfaces need and that is not there. */
 function missing(mode: Config['mode'], surfaces: ReadonlySet<Surface>, env: Environment): string[] {
@@ -157,8 +159,6 @@ function missing(mode: Config['mode'], surfaces: ReadonlySet<Surface>, env: Envi
   const hasApi = mode !== 'worker' && surfaces.has('api');
   const hasDelivery = mode !== 'worker' && surfaces.has('delivery');
   const isNeeded: Record<Needed, boolean> = {
-    // For the limit on keys each process may count by itself; tickets need a place of their own.
-    REDIS_URL: isWorker || hasApi,
     API_KEY: hasApi,
     KEY_TOKEN_SECRET: hasDelivery,
     WEBHOOK_SECRET: isWorker,
