@@ -70,8 +70,11 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
   const attempt = { row, begunAt: creationTimestamp === undefined ? null : new Date(creationTimestamp) };
   const settled =
     action.do === 'settle' ? await settleAttempt(attempt, action.end, c.d) : await failJob(attempt, action.error, c.d);
-  if (settled === 'claimed') c.working.claim(attemptJobName({ id: row.id, attempt: row.attempt + 1 }), row.id);
-  else c.held.remove(row.id);
+  if (settled === 'claimed') {
+    c.working.claim(attemptJobName({ id: row.id, attempt: row.attempt + 1 }), row.id);
+    // A look at what Postgres holds may have fallen between the two attempts; what was claimed since is not forgotten.
+    c.held.add(row.id, { pool: o.pool.name, isSuspended: o.mediaJob.spec.suspend === true });
+  } else c.held.remove(row.id);
   if (action.do === 'settle' && action.end.kind === 'done') {
     const pool = c.working.end(attemptJobName(row));
     if (pool !== undefined) c.onRoom(pool);
