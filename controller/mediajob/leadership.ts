@@ -154,6 +154,8 @@ export class Leadership implements CacheListener {
       const claim = { jobId: job.id, attempt: job.attempt, owner: leaseOwner, leaseMs: Infinity };
       if ((await this.#d.jobs.claim(claim)) !== null) {
         this.#working.claim(attemptJobName(job), job.id);
+        // Once more: a look at what Postgres holds may have come before the claim and not know of it.
+        this.#held.add(job.id, { pool, isSuspended: false });
         return true;
       }
     } catch (error) {
