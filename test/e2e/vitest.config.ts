@@ -10,6 +10,8 @@ export default defineConfig({
     globalSetup: ['test/e2e/support/global-setup.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    // Nodes, pods and processes are taken away while others work; what fails once and not again is told as a retry.
+    retry: 1,
     // One release, whose pods several files count, drain and kill.
     fileParallelism: false,
   },
