@@ -28,7 +28,7 @@ export async function settleGone(gone: MediaJob, c: GoneContext): Promise<void> 
   const { d } = c;
   const row = await d.jobs.find(jobIdOf(gone));
   const isOwn = isOfRow(gone) || row?.id === gone.metadata?.uid;
-  if (row === null || !isOwn || isFinal(row.status) || !(await isNamespaceThere(c))) return;
+  if (row === null || !isOwn || isFinal(row.status) || !(await isNamespaceThere(gone, c))) return;
   d.log.info({ job_id: row.id }, 'a MediaJob was deleted, which cancels its job');
   await d.jobs.finish({
     jobId: row.id,
@@ -53,11 +53,16 @@ async function deleteJobs(row: Job, { client, caches }: GoneContext): Promise<vo
   }
 }
 
-/** A refusal counts as no: the role that lets us ask goes with the namespace. */
-async function isNamespaceThere({ client, d }: GoneContext): Promise<boolean> {
+/**
+ * Whether the namespace that a MediaJob was in is there and stays. One that was made after the MediaJob is another of
+ * the same name. A refusal counts as no: the role that lets us ask goes with the namespace.
+ */
+async function isNamespaceThere(gone: MediaJob, { client, d }: GoneContext): Promise<boolean> {
   try {
     const { metadata } = await client.get(namespaces, { name: d.runnerNamespace });
-    return metadata?.deletionTimestamp === undefined;
+    const isAnother =
+      Date.parse(metadata?.creationTimestamp ?? '') > Date.parse(gone.metadata?.creationTimestamp ?? '');
+    return metadata?.deletionTimestamp === undefined && !isAnother;
   } catch (error) {
     if (hasReason(error, 'NotFound', 'Forbidden')) return false;
     throw error;
