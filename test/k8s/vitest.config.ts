@@ -10,6 +10,8 @@ export default defineConfig({
     globalSetup: ['test/k8s/support/global-setup.ts', 'test/k8s/support/postgres-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Processes are killed and frozen while a whole control plane runs beside; a retry is told as one.
+    retry: 1,
     // They share one etcd, and some compact it.
     fileParallelism: false,
     // Of tests that say they may run at once.
