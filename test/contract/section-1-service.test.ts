@@ -8,6 +8,7 @@ import { openDatabase } from '#platform/postgres/database.ts';
 import { mostAtOnce, openRig } from '../support/controller-rig.ts';
 import { endPrograms, secrets, startProgram } from '../support/programs.ts';
 import { finished, headers, job, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
+import { metricFamilies } from './metric-families.ts';
 
 // Section 1, "What the service does", with the program itself on real media. Beside this: test/integration/modes.test.ts
 // (server and worker over Postgres, Redis and S3; `--mode` against `MODE`; `WORKER_METRICS_PORT=0`) and
@@ -201,23 +202,11 @@ describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
   });
 
   it('both listeners have every metric family of section 4', async () => {
-    const families = [
-      'svc_http_requests_total',
-      'svc_http_request_duration_seconds',
-      'svc_image_cache_events_total',
-      'svc_image_results_total',
-      'svc_image_errors_total',
-      'svc_worker_tasks_total',
-      'svc_worker_task_duration_seconds',
-      'svc_readiness_failures_total',
-      'svc_queue_tasks',
-      'svc_queue_metrics_sync_failures_total',
-    ];
     for (const mode of ['server', 'worker']) {
       const { url } = await startProgram({ args: [`--mode=${mode}`], env });
       const text = await (await fetch(`${url}/metrics`)).text();
       const found = [...text.matchAll(/^# TYPE (svc_\w+) /gm)].map(([, name]) => name);
-      expect([mode, found]).toEqual([mode, expect.arrayContaining(families)]);
+      expect([mode, found]).toEqual([mode, expect.arrayContaining(metricFamilies)]);
     }
   });
 });

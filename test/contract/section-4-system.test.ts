@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import { metricFamilies } from './metric-families.ts';
 
 // Section 4, "### System". What each metric family counts: section-4-metrics.test.ts. "`svc_` stands for the service's own
 // metric prefix." The worker's listener:
@@ -78,19 +79,7 @@ describe('`GET /metrics`', () => {
   it('has all ten families of the specification', async () => {
     const { text, headers } = await api.raw('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain/);
-    const families = [
-      'svc_http_requests_total',
-      'svc_http_request_duration_seconds',
-      'svc_image_cache_events_total',
-      'svc_image_results_total',
-      'svc_image_errors_total',
-      'svc_worker_tasks_total',
-      'svc_worker_task_duration_seconds',
-      'svc_readiness_failures_total',
-      'svc_queue_tasks',
-      'svc_queue_metrics_sync_failures_total',
-    ];
-    for (const family of families) expect(text).toContain(`# TYPE ${family} `);
+    for (const family of metricFamilies) expect(text).toContain(`# TYPE ${family} `);
   });
 
   it('counts requests "by method, route, status", with routes and never paths', async () => {

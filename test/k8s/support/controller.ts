@@ -3,15 +3,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
-import { type JobType, jobTypes } from '#domain/job-types/index.ts';
-import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import type { JobType } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
 import { runParts } from '#platform/lifecycle/run-parts.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
-import type { NewJob } from '#platform/postgres/job-row.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { LeftoverStore } from '#platform/postgres/leftover-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -25,6 +23,7 @@ import { configOf, type Note } from '../../support/controller-rig.ts';
 import { migratedDatabase } from '../../support/databases.ts';
 import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
 import { TestNode } from './node.ts';
+import { submitJob, type Submitted } from './submit-job.ts';
 
 // Whole workers in this process, with the `kubernetes` executor, on a real API server, a database and folders of the
 // test's own. What a cluster's controllers and kubelets do, a test does itself (node.ts).
@@ -123,25 +122,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
     startWorker,
     find,
     writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
-    /** A job's row and ticket, as the API makes them. */
-    async submit(type: JobType, more: Partial<NewJob> & { options?: unknown } = {}): Promise<string> {
-      const options = jobTypes[type].options.parse(more.options ?? {});
-      const request = { type, hash: `hash-${randomUUID()}`, source: 'source', ...more, options };
-      const { job } = await jobs.insertOrFind({
-        id: randomUUID(),
-        idempotencyKey: idempotencyKey(request),
-        queue: 'default',
-        sourceSizeBytes: null,
-        sourceEtag: null,
-        callbackUrl: null,
-        retryOfJobId: null,
-        trace: null,
-        ...request,
-      });
-      // On a busy machine it may not answer in its two seconds; the sweeper adds what is missing.
-      await queue.add({ jobId: job.id, attempt: 1, queue: job.queue }).catch(() => undefined);
-      return job.id;
-    },
+    submit: (type: JobType, more?: Submitted) => submitJob({ jobs, queue }, type, more),
     /** What the scripted runner noted, in order. */
     async readNotes(): Promise<Note[]> {
       const text = await readFile(join(dir, 'notes'), 'utf8').catch(() => '');

@@ -2,12 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type JobType, jobTypes } from '#domain/job-types/index.ts';
-import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import type { JobType } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { type Database, migrate, openDatabase } from '#platform/postgres/database.ts';
-import type { NewJob } from '#platform/postgres/job-row.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -16,6 +14,7 @@ import { readStorageSettings } from '#platform/storage/settings.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { createDatabase } from '../../support/databases.ts';
 import { type Program, secrets, startProgram } from '../../support/programs.ts';
+import { submitJob, type Submitted } from './submit-job.ts';
 
 // Workers as processes of their own, `main.ts --mode=worker` as it is shipped, with the `kubernetes` executor: on a
 // database and folders that all of them share.
@@ -70,25 +69,7 @@ export async function openWorkplace({ postgresUrl, template, kubeconfigPath, nam
       if (job === null) throw new Error(`no job ${id}`);
       return job;
     },
-    /** A job's row and ticket, as the API makes them. */
-    async submit(type: JobType, more: Partial<NewJob> & { options?: unknown } = {}): Promise<string> {
-      const options = jobTypes[type].options.parse(more.options ?? {});
-      const request = { type, hash: `hash-${randomUUID()}`, source: 'source', ...more, options };
-      const { job } = await jobs.insertOrFind({
-        id: randomUUID(),
-        idempotencyKey: idempotencyKey(request),
-        queue: 'default',
-        sourceSizeBytes: null,
-        sourceEtag: null,
-        callbackUrl: null,
-        retryOfJobId: null,
-        trace: null,
-        ...request,
-      });
-      // On a busy machine it may not answer in its two seconds; the sweeper adds what is missing.
-      await queue.add({ jobId: job.id, attempt: 1, queue: job.queue }).catch(() => undefined);
-      return job.id;
-    },
+    submit: (type: JobType, more?: Submitted) => submitJob({ jobs, queue }, type, more),
     /** Cancels a job as the API does. */
     async cancel(id: string): Promise<void> {
       const { attempt } = await jobs.find(id).then((job) => job ?? Promise.reject(new Error(`no job ${id}`)));

@@ -1,0 +1,13 @@
+/** "Metric families" (section 4 of the specification): all ten, by the names that this service gives them. */
+export const metricFamilies = [
+  'svc_http_requests_total',
+  'svc_http_request_duration_seconds',
+  'svc_image_cache_events_total',
+  'svc_image_results_total',
+  'svc_image_errors_total',
+  'svc_worker_tasks_total',
+  'svc_worker_task_duration_seconds',
+  'svc_readiness_failures_total',
+  'svc_queue_tasks',
+  'svc_queue_metrics_sync_failures_total',
+];
