@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Piece } from '#platform/storage/blocks.ts';
+import type { ObjectInfo } from '#platform/storage/object-store.ts';
+import type { MediaReader } from './media-reader.ts';
 import type { ReadCursor, SharedRead } from './shared-read.ts';
 
 /** Handed to the socket at once: what a client that does not read holds in memory. */
@@ -11,8 +12,8 @@ interface Sending {
   /** The first byte, and the one after the last. */
   readonly start: number;
   readonly end: number;
-  /** Reads from `start` on from the bucket, when the memory of the reading has gone to others meanwhile. */
-  readonly readRest: (start: number) => Promise<Readable | null>;
+  /** Where the rest is read from when the memory of the reading has gone to others meanwhile. */
+  readonly media: MediaReader;
 }
 
 /**
@@ -27,12 +28,14 @@ export function sendRead(response: ServerResponse, read: SharedRead, sending: Se
 class ReadSender {
   readonly #response: ServerResponse;
   readonly #cursor: ReadCursor;
+  readonly #info: ObjectInfo;
   readonly #sending: Sending;
   #underWay: readonly Piece[] = [];
   #isOver = false;
 
   constructor(response: ServerResponse, read: SharedRead, sending: Sending) {
     this.#response = response;
+    this.#info = read.info;
     this.#sending = sending;
     this.#cursor = read.join(sending, () => this.pump());
     response.once('close', () => this.#stop());
@@ -68,12 +71,14 @@ class ReadSender {
   }
 
   async #sendRest(): Promise<void> {
-    const { position } = this.#cursor;
+    const { media, end } = this.#sending;
+    const { key, etag, sizeBytes } = this.#info;
+    const range = { start: this.#cursor.position, end: Math.min(end, sizeBytes) - 1 };
     this.#stop();
     try {
-      const rest = await this.#sending.readRest(position);
+      const rest = await media.openRange(key, { range, ifMatch: etag });
       if (rest === null) this.#response.destroy();
-      else await pipeline(rest, this.#response);
+      else await pipeline(rest.body, this.#response);
     } catch {
       this.#response.destroy();
     }

@@ -120,16 +120,12 @@ class StreamShortcut {
 
   #answerRead(request: IncomingMessage, response: ServerResponse, answer: ReadAnswer): void {
     const { target, read, startedAtMs } = answer;
-    const { key, etag, sizeBytes } = read.info;
+    const { etag, sizeBytes } = read.info;
     const head = this.#begin(request, response, startedAtMs);
     for (const part of target.headers) head.push(part);
     head.push('etag', etag, 'content-length', String(sizeBytes));
     response.writeHead(200, head);
-    const readRest = async (start: number) => {
-      const found = await this.#d.media.openRange(key, { range: { start, end: sizeBytes - 1 }, ifMatch: etag });
-      return found?.body ?? null;
-    };
-    sendRead(response, read, { start: 0, end: sizeBytes, readRest });
+    sendRead(response, read, { start: 0, end: sizeBytes, media: this.#d.media });
   }
 
   /** Begins the trace; gives the headers that name it. */

@@ -222,14 +222,9 @@ interface SharedPart {
 
 /** Sends off memory, past the framework's streams: from here on the answer is this socket's alone. */
 function sendShared(reply: FastifyReply, { media, read, start, end }: SharedPart): FastifyReply {
-  const { key, etag, sizeBytes } = read.info;
   reply.hijack();
   reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
-  const readRest = async (from: number) => {
-    const range = { start: from, end: Math.min(end, sizeBytes) - 1 };
-    return (await media.openRange(key, { range, ifMatch: etag }))?.body ?? null;
-  };
-  sendRead(reply.raw, read, { start, end, readRest });
+  sendRead(reply.raw, read, { start, end, media });
   return reply;
 }
 
