@@ -134,10 +134,15 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
 
   test('of processes that start a server at once on data that is there, all but one find themselves too late', async () => {
     await start();
-    await stop(starters[0]);
-    const urls = await Promise.all([start(), start(), start(), start()]);
-    expect(new Set(urls).size).toBe(1);
-    expect(await readFile(join(dir, 'server.log'), 'utf8')).toMatch(/lock file .* already exists/);
+    const log = () => readFile(join(dir, 'server.log'), 'utf8');
+    const tooLate = /lock file .* already exists/;
+    // Whether two of them meet is chance, so they are given several.
+    for (let round = 0; round < 20 && !tooLate.test(await log()); round += 1) {
+      for (const starter of [...starters]) await stop(starter);
+      const urls = await Promise.all([start(), start(), start(), start()]);
+      expect(new Set(urls).size).toBe(1);
+    }
+    expect(await log()).toMatch(tooLate);
   });
 
   test('who only shares a server leaves it running', async () => {
