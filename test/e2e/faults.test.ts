@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { putClip, putLongClip, putPicture } from './support/clips.ts';
 import { apiServerPid, processesOf } from './support/host-processes.ts';
 import { apply, kubectl, kubectlJson, kubectlWith } from './support/kubectl.ts';
 import { mediaJobManifest, type PodObject } from './support/objects.ts';
-import { release } from './support/release.ts';
+import { controllerLog, release } from './support/release.ts';
 import {
   cancelUnfinished,
   completed,
@@ -30,6 +30,13 @@ beforeAll(async () => {
   clip = await putClip();
   longClip = await putLongClip();
   receiver = await startReceiver();
+});
+beforeEach(({ onTestFailed }) => {
+  const begun = new Date();
+  onTestFailed(async () => {
+    const there = await inRunners('get', 'mj,jobs,pods', '-o', 'wide');
+    process.stderr.write(`the controllers wrote:\n${await controllerLog(begun)}\n${there}`);
+  });
 });
 afterEach(cancelUnfinished);
 afterAll(() => receiver.close());
@@ -77,8 +84,13 @@ const startMany = async () => {
   );
   return [video, ...images];
 };
+/**
+ * All complete, each with one webhook and the Job of one attempt, and no failure counted. It need not be the first
+ * attempt: of a job that was claimed a moment before its leader was lost, the next leader cannot know that no Job was
+ * asked for, and goes on in a new attempt, as after any disruption.
+ */
 const endWell = async (ids: readonly string[]) => {
-  for (const id of ids) expect(await completed(id)).toMatchObject({ attempt: 1 });
+  for (const id of ids) await completed(id);
   const ends = await Promise.all(ids.map((id) => endedOnce(id, 'completed')));
   expect(ends).toEqual(ids.map(() => ({ failures: 0 })));
   const jobs = await inRunners('get', 'jobs', '-o', 'jsonpath={.items[*].metadata.labels.reelwright\\.dev/job-id}');
@@ -147,7 +159,7 @@ describe('what an attempt fails by itself is counted', () => {
 });
 
 describe.skipIf(!inject('e2e').seesPods)('the controllers and the API server', () => {
-  test('the leading controller killed: every job ends exactly once, at its first attempt', async () => {
+  test('the leading controller killed: every job ends exactly once', async () => {
     const before = await leaderPod();
     const ids = await startMany();
     await podAtStep(ids[0] ?? '', 'process');

@@ -145,3 +145,14 @@ export async function keepLogs(): Promise<void> {
     await keep(`${namespace}.txt`, '-n', namespace, 'get', 'events,pods,jobs,media', '-o', 'wide');
   }
 }
+
+/** What the controllers wrote since `since`, but for what is logged at every turn: for a test that has failed. */
+export async function controllerLog(since: Date): Promise<string> {
+  const args = ['-l', 'app.kubernetes.io/component=controller', '--prefix', '--tail=-1'];
+  const log = await kubectl('-n', release.namespace, 'logs', ...args, `--since-time=${since.toISOString()}`);
+  return log
+    .split('\n')
+    .filter((line) => !line.includes('"level":"debug"'))
+    .slice(-60)
+    .join('\n');
+}
