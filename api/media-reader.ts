@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { openDownload } from '#platform/storage/download.ts';
 import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import { ByteCache } from './byte-cache.ts';
 import { ReadCache } from './read-cache.ts';
@@ -85,7 +84,7 @@ export class MediaReader {
   }
 
   async #begin(key: string): Promise<SharedRead | null> {
-    const download = await openDownload(this.#media, key);
+    const download = await this.#media.download(key);
     if (download === null) return null;
     const read = this.#reads.begin(key, download);
     setImmediate(() => read.endUnread());

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
 import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
-import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Piece } from '#platform/storage/blocks.ts';
+import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { ByteCache } from './byte-cache.ts';
@@ -64,7 +64,7 @@ export class ThumbMaker {
   }
 
   async #find(variant: ThumbVariant, cacheKey: string): Promise<{ thumb: Thumb; origin: ThumbOrigin }> {
-    const stored = await this.#read(cacheKey);
+    const stored = await this.#readStored(cacheKey);
     this.#d.metrics.imageCacheEvents.inc({ layer: 'bucket', result: stored === null ? 'miss' : 'hit' });
     const thumb = thumbOf(stored ?? (await this.#process(variant)));
     this.#memory.set(cacheKey, thumb, thumb.bytes.length);
@@ -76,19 +76,33 @@ export class ThumbMaker {
     const source = await this.#read(variant.key);
     if (source === null) throw new KnownProblem('not_found');
     try {
-      return await this.#d.images.make(source, variant);
+      return await this.#d.images.make(
+        source.map(({ bytes }) => bytes),
+        variant,
+      );
     } catch (error) {
       if (error instanceof ImageRefused) throw new KnownProblem('unreadable_image', undefined, { cause: error });
       if (error instanceof ImagesBusy) throw new KnownProblem('busy', undefined, { cause: error });
       throw error;
+    } finally {
+      for (const piece of source) piece.release();
     }
   }
 
-  async #read(key: string): Promise<Buffer | null> {
-    const found = await this.#d.media.get(key);
-    if (found === null) return null;
-    if (found.info.sizeBytes <= sourceBytesMax) return readAll(found.body, found.info.sizeBytes);
-    found.body.destroy();
+  async #readStored(cacheKey: string): Promise<Buffer | null> {
+    const pieces = await this.#read(cacheKey);
+    if (pieces === null) return null;
+    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
+    for (const piece of pieces) piece.release();
+    return bytes;
+  }
+
+  /** An object in pieces, which the caller releases. */
+  async #read(key: string): Promise<readonly Piece[] | null> {
+    const download = await this.#d.media.download(key);
+    if (download === null) return null;
+    if (download.info.sizeBytes <= sourceBytesMax) return allPieces(download);
+    download.destroy();
     throw new KnownProblem('unreadable_image', 'The object is too large for an image.');
   }
 
@@ -104,13 +118,18 @@ export class ThumbMaker {
   }
 }
 
-/** Into one buffer of the size that was stated: `stream/consumers` takes a way over a Blob, with three copies. */
-async function readAll(body: Readable, sizeBytes: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-  let filled = 0;
-  for await (const chunk of body) filled += (chunk as Buffer).copy(bytes, filled);
-  if (filled !== sizeBytes) throw new Error('an image came with fewer bytes than were stated');
-  return bytes;
+function allPieces(download: Download): Promise<readonly Piece[]> {
+  const pieces: Piece[] = [];
+  return new Promise((resolve, reject) => {
+    download.start({
+      onPiece: (piece) => pieces.push(piece),
+      onEnd: () => resolve(pieces),
+      onFailure: (error) => {
+        for (const piece of pieces) piece.release();
+        reject(error as Error);
+      },
+    });
+  });
 }
 
 function thumbOf(bytes: Buffer): Thumb {

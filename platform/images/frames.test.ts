@@ -1,28 +1,27 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readFrames, writeFrame } from './frames.ts';
+import { frameReader, writeFrame } from './frames.ts';
 
 const bounds = { headBytesMax: 1000, sizeBytesMax: 1000 };
 
 function wireOf(frames: readonly (readonly [object, Buffer])[]): Buffer {
   const stream = new PassThrough();
-  for (const [head, bytes] of frames) writeFrame(stream, head, bytes);
+  for (const [head, bytes] of frames) writeFrame(stream, head, [bytes.subarray(0, 2), bytes.subarray(2)]);
   return stream.read() as Buffer;
 }
 
-/** What is read of `wire` when it comes in chunks of `size`. */
-async function read(wire: Buffer, size: number) {
-  const stream = new PassThrough();
-  const frames: unknown[] = [];
-  let failure: Error | null = null;
-  stream.on('error', (error) => (failure = error));
-  readFrames(stream, bounds, (head, bytes) => frames.push([head, bytes.toString('latin1')]));
-  for (let at = 0; at < wire.length && !stream.destroyed; at += size) {
-    stream.write(wire.subarray(at, at + size));
-    await new Promise((resolve) => setImmediate(resolve));
+/** What is read of `wire` when it comes in chunks of `size`, all in the same memory. */
+function read(wire: Buffer, size: number) {
+  const frames: { head: unknown; bytes: Buffer }[] = [];
+  const take = frameReader(bounds, (head, bytes) => frames.push({ head, bytes }));
+  const memory = Buffer.alloc(size);
+  const texts = () => frames.map(({ head, bytes }) => [head, bytes.toString('latin1')]);
+  try {
+    for (let at = 0; at < wire.length; at += size) take(memory.subarray(0, wire.copy(memory, 0, at, at + size)));
+    return { frames: texts(), failure: null };
+  } catch (failure) {
+    return { frames: texts(), failure };
   }
-  await new Promise((resolve) => setImmediate(resolve));
-  return { frames, failure: failure as Error | null };
 }
 
 const lying = (text: string, length = text.length) => {
@@ -38,8 +37,8 @@ describe('frames', () => {
     [{ id: 3 }, Buffer.from('\0\xff', 'latin1')],
   ]);
 
-  it.each([1, 2, 3, 5, 7, 64, 10_000])('come out as they went in, in chunks of %i bytes', async (size) => {
-    expect(await read(wire, size)).toEqual({
+  it.each([1, 2, 3, 5, 7, 64, 10_000])('come out as they went in, in chunks of %i bytes', (size) => {
+    expect(read(wire, size)).toEqual({
       failure: null,
       frames: [
         [{ id: 1, sizeBytes: 12 }, 'bytes of one'],
@@ -59,8 +58,8 @@ describe('frames', () => {
     ['a size over the bound', lying('{"sizeBytes":1001}')],
     ['a negative size', lying('{"sizeBytes":-1}')],
     ['a size with a fraction', lying('{"sizeBytes":0.5}')],
-  ])('%s ends the reading, and nothing is taken in for it', async (_, wrong) => {
-    const { frames, failure } = await read(wrong, 10_000);
+  ])('%s ends the reading, and nothing is taken in for it', (_, wrong) => {
+    const { frames, failure } = read(wrong, 10_000);
     expect(frames).toEqual([]);
     expect(failure).toBeInstanceOf(Error);
   });

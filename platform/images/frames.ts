@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 
 // What the image process and its starter say to each other over one pipe: a line of JSON and, behind it, bytes as they
 // are. Node's own channel between processes would copy each picture several times on its way.
@@ -20,27 +20,28 @@ export interface FrameBounds {
   readonly sizeBytesMax: number;
 }
 
-export function writeFrame(stream: Writable, head: object, bytes: Uint8Array): void {
-  const text = Buffer.from(JSON.stringify({ ...head, sizeBytes: bytes.length }));
+/** Writes a frame; the bytes behind its head may come in several pieces. */
+export function writeFrame(stream: Writable, head: object, pieces: readonly Uint8Array[]): void {
+  const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  const text = Buffer.from(JSON.stringify({ ...head, sizeBytes }));
   const prefix = Buffer.allocUnsafe(lengthBytes + text.length);
   prefix.writeUInt32BE(text.length);
   text.copy(prefix, lengthBytes);
   stream.cork();
-  stream.write(prefix);
-  if (bytes.length > 0) stream.write(bytes);
+  for (const part of [prefix, ...pieces]) if (part.length > 0) stream.write(part);
   stream.uncork();
 }
 
 /**
- * Calls `onFrame` with each frame that comes. A frame that is none, or is over a bound, destroys the stream.
+ * Reads frames out of chunks, which may be cut anywhere and are copied from: `onFrame` is called with each that is
+ * whole. The function that it returns takes the next chunk.
  *
- * Bytes are copied once, to where they stay.
+ * @throws Error, by that function, for a frame that is none or is over a bound; nothing can be read after it
  */
-export function readFrames(
-  stream: Readable,
+export function frameReader(
   bounds: FrameBounds,
   onFrame: (head: unknown, bytes: Buffer) => void,
-): void {
+): (chunk: Buffer) => void {
   const come: { length: Part; head: Part | null; parsed: unknown; body: Part | null } = begin();
   const take = (chunk: Buffer, from: number): number => {
     if (!come.length.isFull) return come.length.fill(chunk, from);
@@ -57,14 +58,10 @@ export function readFrames(
     }
     return next;
   };
-  stream.on('data', (chunk: Buffer) => {
-    try {
-      // A frame without bytes is whole before anything of the next has come.
-      for (let at = 0; at < chunk.length || (come.head?.isFull === true && come.body === null);) at = take(chunk, at);
-    } catch (error) {
-      stream.destroy(error instanceof Error ? error : new Error(String(error)));
-    }
-  });
+  return (chunk) => {
+    // A frame without bytes is whole before anything of the next has come.
+    for (let at = 0; at < chunk.length || (come.head?.isFull === true && come.body === null);) at = take(chunk, at);
+  };
 }
 
 function begin() {

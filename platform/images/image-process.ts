@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { availableParallelism } from 'node:os';
 import sharp, { type Sharp } from 'sharp';
-import { readFrames, writeFrame } from './frames.ts';
+import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
 /**
@@ -55,24 +55,35 @@ async function make(source: Uint8Array, { width, height, fit, format, quality }:
   return encoders[format](resized.toColourspace('srgb'), quality).toBuffer();
 }
 
+const waiting: Asked[] = [];
+let running = 0;
+
 interface Asked extends ImageRequest {
   readonly source: Buffer;
 }
 
-const starter = new Socket({ fd: imagePipe });
+// Its starter bounds what it sends; what comes here has been read from a bucket whole.
+const take = frameReader({ headBytesMax: 64 * 1024, sizeBytesMax: Number.MAX_SAFE_INTEGER }, (head, source) => {
+  waiting.push({ ...(head as ImageRequest), source });
+  next();
+});
+const chunk = Buffer.allocUnsafeSlow(256 * 1024);
+const onChunk = (count: number) => {
+  take(chunk.subarray(0, count));
+  return true;
+};
+// A frame that is none ends this process, by what `take` throws.
+const starter = new Socket({ fd: imagePipe, onread: { buffer: chunk, callback: onChunk } });
 
 async function answer({ id, source, work }: Asked): Promise<void> {
-  const say = (refused: string | null, bytes: Buffer) =>
-    writeFrame(starter, { id, refused } satisfies ImageAnswer, bytes);
+  const say = (refused: string | null, made: readonly Buffer[]) =>
+    writeFrame(starter, { id, refused } satisfies ImageAnswer, made);
   try {
-    say(null, await make(source, work));
+    say(null, [await make(source, work)]);
   } catch (error) {
-    say(error instanceof Error ? error.message.slice(0, 500) : 'unknown', Buffer.alloc(0));
+    say(error instanceof Error ? error.message.slice(0, 500) : 'unknown', []);
   }
 }
-
-const waiting: Asked[] = [];
-let running = 0;
 
 function next(): void {
   if (running >= availableParallelism()) return;
@@ -86,11 +97,6 @@ function next(): void {
   next();
 }
 
-// Its starter bounds what it sends; what comes here has been read from a bucket whole.
-readFrames(starter, { headBytesMax: 64 * 1024, sizeBytesMax: Number.MAX_SAFE_INTEGER }, (head, source) => {
-  waiting.push({ ...(head as ImageRequest), source });
-  next();
-});
 // Its starter is gone, and with it everybody who waits for a picture.
 starter.on('close', () => process.exit());
 starter.on('error', () => process.exit());

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { readFrames, writeFrame } from './frames.ts';
+import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
 interface Pending {
@@ -54,18 +54,22 @@ export class ImageProcessor {
     this.#bounds = { ...defaultBounds, ...bounds };
   }
 
-  /** @throws ImageRefused, ImagesBusy, or Error when the process died or took too long */
-  make(source: Uint8Array, work: ImageWork): Promise<Buffer> {
+  /**
+   * Makes an image of `source`, whose pieces stay the caller's and must not change until this has ended.
+   *
+   * @throws ImageRefused, ImagesBusy, or Error when the process died or took too long
+   */
+  make(source: readonly Uint8Array[], work: ImageWork): Promise<Buffer> {
     if (this.#isClosed) return Promise.reject(new Error('the image processor is closed'));
-    const bytesWaiting = [...this.#pending.values()].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    const isFull =
-      this.#pending.size >= this.#bounds.requestsMax || bytesWaiting + source.length > this.#bounds.bytesMax;
+    const sizeBytes = source.reduce((sum, { length }) => sum + length, 0);
+    const bytesWaiting = [...this.#pending.values()].reduce((sum, pending) => sum + pending.sizeBytes, 0);
+    const isFull = this.#pending.size >= this.#bounds.requestsMax || bytesWaiting + sizeBytes > this.#bounds.bytesMax;
     if (isFull && this.#pending.size > 0) return Promise.reject(new ImagesBusy('too many pictures at once'));
     const id = this.#nextId++;
     const child = this.#running();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#end(child, 'a picture took too long'), this.#bounds.timeoutMs);
-      this.#pending.set(id, { resolve, reject, timer, sizeBytes: source.length });
+      this.#pending.set(id, { resolve, reject, timer, sizeBytes });
       writeFrame(child.pipe, { id, work } satisfies ImageRequest, source);
     });
   }
@@ -83,12 +87,19 @@ export class ImageProcessor {
     const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
     const started = spawn(process.execPath, [script], { env: {}, stdio: [...stdio] });
     const child = { process: started, pipe: started.stdio[imagePipe] as Socket };
-    readFrames(child.pipe, answerBounds, (head, bytes) => {
+    const take = frameReader(answerBounds, (head, bytes) => {
       const { id, refused } = head as ImageAnswer;
       this.#settle(id, (pending) => {
         if (refused === null) pending.resolve(bytes);
         else pending.reject(new ImageRefused(refused));
       });
+    });
+    child.pipe.on('data', (chunk: Buffer) => {
+      try {
+        take(chunk);
+      } catch {
+        this.#end(child, 'the image process answered nonsense');
+      }
     });
     for (const event of ['error', 'close'] as const)
       child.pipe.on(event, () => this.#end(child, 'the image process could not be reached'));

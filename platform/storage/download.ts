@@ -1,12 +1,5 @@
 import { ownPiece } from './blocks.ts';
-import type { Download, ObjectStore, StoredObject } from './object-store.ts';
-
-/** The whole object as it comes, by the fastest way that `store` has. Null when there is none. */
-export async function openDownload(store: ObjectStore, key: string, signal?: AbortSignal): Promise<Download | null> {
-  if (store.download !== undefined) return store.download(key, signal);
-  const found = await store.get(key, signal === undefined ? {} : { signal });
-  return found === null ? null : downloadOf(found);
-}
+import type { Download, StoredObject } from './object-store.ts';
 
 /** What a store opened as a stream, in pieces. */
 export function downloadOf({ info, body }: StoredObject): Download {

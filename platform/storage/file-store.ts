@@ -3,14 +3,16 @@ import { access, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
+import { BlockPool } from './blocks.ts';
 import { CheckedBody } from './checked-body.ts';
 import { toStorageError } from './errors.ts';
+import { downloadOfFile } from './file-download.ts';
 import { type OpenFile, openFile } from './file-info.ts';
 import { listFiles } from './file-list.ts';
 import { naturalNames, spareNames } from './file-paths.ts';
 import { removeObject, removeOldTemporaries, writeObject } from './file-write.ts';
 import { checkKey } from './keys.ts';
-import type { GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
+import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
 import { rangeWithin } from './ranges.ts';
 
 /** Opens the folder `dir`, an absolute path, as a store. It must be there by the first use. */
@@ -22,6 +24,7 @@ const readBytes = 256 * 1024;
 
 class FileStore implements ObjectStore {
   readonly #dir: string;
+  readonly #blocks = new BlockPool();
   #sweep: Promise<void> | null = null;
 
   constructor(dir: string) {
@@ -53,6 +56,13 @@ class FileStore implements ObjectStore {
         await file.handle.close();
         throw error;
       }
+    });
+  }
+
+  async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+    return this.#guard(signal, async (root) => {
+      const file = await this.#open(root, key);
+      return file === null ? null : downloadOfFile(file, this.#blocks, signal);
     });
   }
 

@@ -65,11 +65,8 @@ export interface ObjectStore {
   /** Null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   get(key: string, options?: GetOptions): Promise<StoredObject | null>;
-  /**
-   * The whole object in pieces of memory that is used again: the fastest way, for delivery. A store that has no such way
-   * leaves it out (`openDownload` then reads what `get` gives).
-   */
-  download?(key: string, signal?: AbortSignal): Promise<Download | null>;
+  /** The whole object, in pieces of memory that is used again: the fastest way. Null when there is no such object. */
+  download(key: string, signal?: AbortSignal): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;
   /** Objects whose key begins with `prefix`, in the order of their keys. */

@@ -238,11 +238,29 @@ describe('clients that go away', () => {
       ping: (...args) => media.ping(...args),
       // The bucket is the other API's, which closes it.
       close: () => Promise.resolve(),
-      get: async (...args) => {
-        const found = await media.get(...args);
-        opened += found === null ? 0 : 1;
-        found?.body.once('close', () => ended++);
-        return found;
+      get: (...args) => media.get(...args),
+      download: async (...args) => {
+        const found = await media.download(...args);
+        if (found === null) return null;
+        opened += 1;
+        return {
+          info: found.info,
+          start: (receiver) =>
+            found.start({
+              onPiece: (piece) => receiver.onPiece(piece),
+              onFailure: (error) => receiver.onFailure(error),
+              onEnd: () => {
+                ended += 1;
+                receiver.onEnd();
+              },
+            }),
+          pause: () => found.pause(),
+          resume: () => found.resume(),
+          destroy: () => {
+            ended += 1;
+            found.destroy();
+          },
+        };
       },
     };
     const other = await startApi({ deliveryCacheBytesMax: 0 }, { media: watched });

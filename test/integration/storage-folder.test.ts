@@ -6,6 +6,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  readlink,
   rm,
   stat,
   symlink,
@@ -17,8 +18,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 
 // What holds for a folder alone: links, keys that a file system has no name for, and what crashed writes leave.
@@ -323,5 +324,89 @@ describe('hostile use', () => {
     expect((await stat(join(dir, 'two'))).nlink).toBe(2);
     await put('one', 'changed');
     expect(await read('two')).toBe('x');
+  });
+});
+
+describe('a download', () => {
+  const openIn = async () => {
+    const paths = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
+    return (await Promise.all(paths)).filter((path) => path.startsWith(dir));
+  };
+  const piecesOf = (download: Download, onPiece: (count: number) => void = () => {}) =>
+    new Promise<Buffer>((resolve, reject) => {
+      const copies: Buffer[] = [];
+      download.start({
+        onPiece: (piece) => {
+          copies.push(Buffer.from(piece.bytes));
+          piece.release();
+          onPiece(copies.length);
+        },
+        onEnd: () => resolve(Buffer.concat(copies)),
+        onFailure: reject,
+      });
+    });
+  const open = async (key: string, signal?: AbortSignal) => {
+    const download = await store.download(key, signal);
+    if (download === null) throw new Error(`${key} is not there`);
+    return download;
+  };
+
+  it.each([0, 1, 262_144, 262_145, 700_000])('of %i bytes brings them all, and closes the file', async (size) => {
+    const bytes = randomBytes(size);
+    await writeFile(join(dir, 'a'), bytes);
+    const download = await open('a');
+    expect(download.info).toEqual(await store.head('a'));
+    expect((await piecesOf(download)).equals(bytes)).toBe(true);
+    expect(await openIn()).toEqual([]);
+    expect(await store.download('b')).toBeNull();
+  });
+
+  it('waits while it is paused', async () => {
+    const bytes = randomBytes(700_000);
+    await writeFile(join(dir, 'a'), bytes);
+    const download = await open('a');
+    let seen = 0;
+    const all = piecesOf(download, (count) => {
+      seen = count;
+      download.pause();
+    });
+    for (let count = 1; count <= 3; count += 1) {
+      await vi.waitFor(() => expect(seen).toBe(count));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(seen).toBe(count);
+      download.resume();
+    }
+    expect((await all).equals(bytes)).toBe(true);
+  });
+
+  it('that nobody wants any more tells nothing and closes the file, begun or not', async () => {
+    await writeFile(join(dir, 'a'), randomBytes(700_000));
+    (await open('a')).destroy();
+    const download = await open('a');
+    const told: unknown[] = [];
+    download.start({
+      onPiece: (piece) => {
+        told.push('piece');
+        piece.release();
+        download.destroy();
+      },
+      onEnd: () => told.push('end'),
+      onFailure: (error) => told.push(error),
+    });
+    await vi.waitFor(async () => expect(await openIn()).toEqual([]));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(told).toEqual(['piece']);
+  });
+
+  it('of a file that was cut meanwhile fails, and so does one whose signal is aborted', async () => {
+    await writeFile(join(dir, 'a'), randomBytes(700_000));
+    const cut = await open('a');
+    await truncate(join(dir, 'a'), 300_000);
+    await expect(piecesOf(cut)).rejects.toEqual(storageError);
+    const stop = new AbortController();
+    const given = await open('a', stop.signal);
+    const reason = new Error('given up');
+    await expect(piecesOf(given, () => stop.abort(reason))).rejects.toBe(reason);
+    expect(await openIn()).toEqual([]);
   });
 });

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openDownload } from '#platform/storage/download.ts';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
@@ -70,7 +69,7 @@ function readAll(download: Download): Promise<Buffer> {
 }
 
 async function read(from: ObjectStore): Promise<Buffer | null> {
-  const download = await openDownload(from, 'key');
+  const download = await from.download('key');
   return download === null ? null : readAll(download);
 }
 
@@ -137,7 +136,7 @@ describe('the fast way', () => {
 
   it('hands on what has come, without waiting for a full block', async () => {
     const from = await openAt((socket) => socket.write(headOf(1000) + 'x'.repeat(10)));
-    const download = await openDownload(from, 'key');
+    const download = await from.download('key');
     const received = await new Promise<Piece>((resolve, reject) => {
       download?.start({ onPiece: resolve, onEnd: () => {}, onFailure: reject });
     });
@@ -150,7 +149,7 @@ describe('the fast way', () => {
   it('stops reading when it is told to, and goes on', async () => {
     const large = Buffer.alloc(64 * 1024 * 1024, 'x');
     const from = await openAt((socket) => socket.write(Buffer.concat([Buffer.from(headOf(large.length)), large])));
-    const download = (await openDownload(from, 'key'))!;
+    const download = (await from.download('key'))!;
     let received = 0;
     const ended = Promise.withResolvers<void>();
     download.start({
@@ -230,7 +229,7 @@ describe('a server that fails in the middle', () => {
       socket.write(headOf(body.length) + 'x');
       setTimeout(() => socket.resetAndDestroy(), 20);
     });
-    const download = (await openDownload(from, 'key'))!;
+    const download = (await from.download('key'))!;
     await sleep(100);
     await expect(readAll(download)).rejects.toEqual(error);
   });
@@ -243,14 +242,14 @@ describe('a reading that is not wanted any more', () => {
       socket.once('close', () => (closed += 1));
       socket.write(headOf(body.length) + 'x');
     });
-    (await openDownload(from, 'key'))?.destroy();
+    (await from.download('key'))?.destroy();
     await vi.waitFor(() => expect(closed).toBe(1));
   });
 
   it('and is given up before the server answers fails with the reason', async () => {
     const from = await openAt(() => {});
     const giveUp = new AbortController();
-    const opening = openDownload(from, 'key', giveUp.signal);
+    const opening = from.download('key', giveUp.signal);
     setTimeout(() => giveUp.abort(new Error('not wanted')), 50);
     await expect(opening).rejects.toThrow('not wanted');
   });
