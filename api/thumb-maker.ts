@@ -126,7 +126,7 @@ function allPieces(download: Download): Promise<readonly Piece[]> {
       onEnd: () => resolve(pieces),
       onFailure: (error) => {
         for (const piece of pieces) piece.release();
-        reject(error as Error);
+        reject(error);
       },
     });
   });

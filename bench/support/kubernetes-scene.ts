@@ -22,13 +22,13 @@ export interface Scene {
 }
 
 /** Opens it; the worker is not started yet. */
-export async function openScene(assets: string): Promise<Scene> {
+export async function openScene(assets: string, { hasDefaultLimits = false } = {}): Promise<Scene> {
   const stops: (() => Promise<void>)[] = [endPrograms];
   const stop = async () => {
     for (const one of stops) await one();
   };
   try {
-    const cluster = await startSmallCluster({ assets, nodes: 8 });
+    const cluster = await startSmallCluster({ assets, nodes: 8, hasDefaultLimits });
     stops.push(() => cluster.stop());
     const postgres = await startPostgres();
     stops.splice(1, 0, () => postgres.stop());
@@ -169,6 +169,18 @@ export function completions<T extends KubeObject>(
   return watched(scene, resource, {
     ...rest,
     isWanted: ({ name }) => name?.startsWith(prefix) === true,
+    isOver: ({ conditions }) => conditions.includes('Complete'),
+  });
+}
+
+/** When the Jobs of `count` MediaJobs whose names begin with `prefix` were complete. */
+export function completionsOfTheirJobs(
+  scene: Scene,
+  { prefix, ...rest }: { readonly count: number; readonly prefix: string; readonly withinMs: number },
+) {
+  return watched(scene, jobs, {
+    ...rest,
+    isWanted: ({ annotations }) => annotations?.['reelwright.dev/media-job']?.startsWith(prefix) === true,
     isOver: ({ conditions }) => conditions.includes('Complete'),
   });
 }

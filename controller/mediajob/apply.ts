@@ -24,6 +24,7 @@ import { needsContentKey } from '../executors/runner-task.ts';
 import { adopt } from './adopt.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import type { Action, Observed } from './plan.ts';
+import type { ProgressPace } from './progress-pace.ts';
 import { activeStatus, refusedStatus } from './status.ts';
 import { failJob, settleAttempt } from './settle.ts';
 import { type Trouble, troubleOf } from './trouble.ts';
@@ -36,6 +37,7 @@ export interface ApplyContext {
   readonly held: HeldJobs;
   readonly working: WorkingJobs;
   readonly now: () => number;
+  readonly pace: ProgressPace;
   /** Called after each write of a status, with the object that came of it. */
   readonly onStatusWritten: (mediaJob: MediaJob) => void;
   /** What last kept a job of a pool from running; null: nothing does. */
@@ -54,7 +56,10 @@ export interface ApplyContext {
 export async function applyAction(action: Action, o: Observed, c: ApplyContext): Promise<boolean> {
   const { mediaJob, row } = o;
   if (action.do === 'adopt') return applyAdopt(mediaJob, c);
-  if (action.do === 'writeStatus') return writeStatus(mediaJob, action.status, c);
+  if (action.do === 'writeStatus') {
+    if (action.isProgress === true) c.pace.told(c.now());
+    return writeStatus(mediaJob, action.status, c);
+  }
   if (action.do === 'remove') return remove(mediaJobs, mediaJob, c.client);
   if (action.do === 'deleteJob') return remove(jobs, action.job, c.client);
   if (row === null) throw new TypeError(`${action.do} needs a row`);

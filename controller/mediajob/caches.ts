@@ -14,6 +14,7 @@ import { Reflector, type ReflectorOptions } from '#platform/kubernetes/reflector
 import { keyOf } from '#platform/kubernetes/store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { labels, mediaJobAnnotation } from '../executors/kubernetes/names.ts';
+import { Denials } from './denials.ts';
 import { endOfJob, isPodOver, jobIdOf, type JobSeen, type PodSeen, trimJob, trimMediaJob, trimPod } from './seen.ts';
 
 /** What the caches tell of: a MediaJob to look at, by its key. */
@@ -46,6 +47,7 @@ const pageSize = 100;
 export class Caches {
   readonly mediaJobs: Reflector<MediaJob, MediaJob>;
   readonly pools: Reflector<RunnerPool, RunnerPool>;
+  readonly denials: Denials;
   readonly #jobs: Reflector<NonNullable<(typeof jobs)['example']>, JobSeen & KubeObject>;
   readonly #pods: Reflector<NonNullable<(typeof pods)['example']>, PodSeen & KubeObject>;
   readonly #namespace: string;
@@ -56,6 +58,7 @@ export class Caches {
 
   constructor({ client, namespace, log, listener, ...times }: CacheOptions) {
     this.#namespace = namespace;
+    this.denials = new Denials(client, namespace);
     this.#listener = listener;
     const shared = { client, namespace, log, pageSize, ...times };
     const ours = { ...shared, labelSelector: labels.jobId };

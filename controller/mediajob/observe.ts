@@ -1,33 +1,24 @@
-import type { KubeClient } from '#platform/kubernetes/client.ts';
-import type { KubeObject, MediaJob, Resource } from '#platform/kubernetes/objects.ts';
+import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { attemptJobName, labels } from '../executors/kubernetes/names.ts';
 import type { WorkingJobs } from '../executors/kubernetes/working-jobs.ts';
 import { type Caches, poolOf } from './caches.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import type { Observed } from './plan.ts';
-import { hasBegun, isPodOver, jobIdOf, type JobSeen, type PodSeen } from './seen.ts';
+import { hasBegun, isPodOver, jobIdOf, type JobSeen } from './seen.ts';
 
 interface ObserveInput {
   readonly d: MediaJobDependencies;
   readonly caches: Caches;
   readonly working: WorkingJobs;
+  readonly mayTellProgress: boolean;
   readonly sinceWrittenMs: number;
   readonly now: number;
 }
 
-/** The old kind of events: the API server selects these by the object they are about. */
-interface CoreEvent extends KubeObject {
-  message?: string;
-}
-const coreEvents: Resource<CoreEvent> = { apiVersion: 'v1', kind: 'Event', plural: 'events', isNamespaced: true };
-
-/** A Job whose pod is not there after this is asked about; the Job controller takes a second or two. */
-const podLateMs = 3_000;
-
-/** Everything that is seen of a MediaJob: reads only, one of Postgres and the rest of the caches. */
+/** Everything that is seen of a MediaJob: reads only, one of Postgres and the rest of what is kept here. */
 export async function observe(
   mediaJob: MediaJob,
-  { d, caches, working, sinceWrittenMs, now }: ObserveInput,
+  { d, caches, working, mayTellProgress, sinceWrittenMs, now }: ObserveInput,
 ): Promise<Observed> {
   const row = await d.jobs.find(jobIdOf(mediaJob));
   const fallback = mediaJob.metadata?.labels?.[labels.pool] ?? 'default';
@@ -48,26 +39,13 @@ export async function observe(
     pod,
     pool: { name: pool, spec },
     hasRoom: spec !== null && (working.has(name) || working.count(pool) < spec.concurrency),
-    denied: await denialOf(job, pod, { client: d.client, now }),
+    denied: await caches.denials.of(job, pod, now),
     sinceWrittenMs,
+    mayTellProgress,
   };
 }
 
 function mayRun({ metadata }: JobSeen, caches: Caches): boolean {
   const pod = caches.podOf(metadata.name ?? '');
   return pod === null || !isPodOver(pod);
-}
-
-/** Why a Job has no pod: its controller says so in an event alone. */
-async function denialOf(
-  job: JobSeen | null,
-  pod: PodSeen | null,
-  { client, now }: { client: KubeClient; now: number },
-): Promise<string | null> {
-  if (job === null || pod !== null || job.hasPod || job.isSuspended) return null;
-  const { creationTimestamp = '', namespace, name } = job.metadata;
-  if (now - Date.parse(creationTimestamp) < podLateMs) return null;
-  const fieldSelector = `involvedObject.kind=Job,involvedObject.name=${name},reason=FailedCreate`;
-  const { items } = await client.list(coreEvents, { namespace, fieldSelector, limit: 5 });
-  return items.at(-1)?.message ?? null;
 }

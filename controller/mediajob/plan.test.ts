@@ -68,6 +68,7 @@ const observed: Observed = {
   denied: null,
   pool: { name: 'default', spec: { concurrency: 1 } },
   sinceWrittenMs: Infinity,
+  mayTellProgress: true,
 };
 
 function condition(type: string, status: 'True' | 'False', reason: string) {
@@ -254,6 +255,16 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
+  it('tells how far a job is at the pace of all jobs together, and troubles and ends at once', () => {
+    const full = { job, mayTellProgress: false };
+    const paced = { ...full, pod: running('process') };
+    expect(planned(paced)).toMatchObject({ actions: [{ do: 'report' }], againMs: 10_000 });
+    expect(done({ ...full, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } })).toEqual([]);
+    expect(done({ ...full, pod: unschedulable, mediaJob: withStatus(begun) })).toEqual(['writeStatus', 'tell']);
+    expect(done({ ...full, mediaJob: suspended })).toEqual(['deleteJob', 'writeStatus']);
+    expect(done({ ...full, row: { ...row, status: 'completed' } })).toEqual(['writeStatus']);
+  });
+
   it('looks again in time for the deadline, also when nothing happens', () => {
     const late = { ...unschedulable, metadata: { creationTimestamp: ago(3590) } };
     expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).againMs).toBe(10_000);
@@ -285,6 +296,7 @@ describe('whatever is seen', () => {
     isJobUnderway: boolean(),
     isJobUnmade: boolean(),
     atWorkMs: constantFrom(0, 1_000),
+    mayTellProgress: boolean(),
     mediaJob: constantFrom(mediaJob, withStatus(begun), suspended, { ...suspended, status: begun }, complete),
     otherJobs: constantFrom([], [job]),
   });

@@ -24,7 +24,8 @@ import { type Trouble, troubleOf } from './trouble.ts';
  * under one revision.
  *
  * A job that is over in a moment is told of once, at its end: each write of a status costs the API server as much as
- * everything else that a worker does for a job.
+ * everything else that a worker does for a job. While many jobs run at once, how far each of them is is told less often
+ * (progress-pace.ts); troubles and ends never wait.
  */
 
 /** Everything that is seen of one MediaJob. */
@@ -50,6 +51,8 @@ export interface Observed {
   readonly denied: string | null;
   /** How long ago the status was written by this process. */
   readonly sinceWrittenMs: number;
+  /** Whether the pace of progress allows one more write. */
+  readonly mayTellProgress: boolean;
 }
 
 export type Action =
@@ -63,7 +66,8 @@ export type Action =
   /** The job ends without a word of a runner. */
   | { readonly do: 'fail'; readonly error: JobError }
   | { readonly do: 'report'; readonly phase: JobPhase }
-  | { readonly do: 'writeStatus'; readonly status: MediaJobStatus }
+  /** `isProgress`: it only says how far the job is, and may come later. */
+  | { readonly do: 'writeStatus'; readonly status: MediaJobStatus; readonly isProgress?: true }
   | { readonly do: 'tell'; readonly trouble: Trouble }
   | { readonly do: 'remove' };
 
@@ -89,6 +93,10 @@ const troubleAfterMs = 5_000;
 const briefWorkMs = 1_000;
 /** A job that waits for a slot or for its next attempt is looked at again so often. */
 const waitingLookEveryMs = 15_000;
+/** A pod that waits without trouble is looked at again so often. */
+const pendingLookEveryMs = 15_000;
+/** What could not be told for the pace of it is tried again after this. */
+const progressLaterMs = 10_000;
 /** Another's row is looked at again so often. */
 const followEveryMs = 2_000;
 
@@ -111,7 +119,13 @@ export function plan(o: Observed, nowMs: number, settings: PlanSettings): Plan {
     return { actions: [...stops, ...keys, { do: 'writeStatus', status }], againMs: settings.mediaJobTtlMs };
   }
   if (!isOfRow(mediaJob) && row.id !== mediaJob.metadata?.uid) return planFollower(o, row, nowMs);
-  return planActive(o, row, nowMs, settings);
+  return paced(planActive(o, row, nowMs, settings), o);
+}
+
+function paced(planned: Plan, { mayTellProgress }: Observed): Plan {
+  const actions = planned.actions.filter((action) => !(action.do === 'writeStatus' && action.isProgress === true));
+  if (mayTellProgress || actions.length === planned.actions.length) return planned;
+  return { ...planned, actions, againMs: Math.min(planned.againMs ?? Infinity, progressLaterMs) };
 }
 
 function planEnded(
@@ -205,7 +219,7 @@ function planPending(o: Observed, row: Job, { stale, nowMs, settings }: PendingI
     return { actions: stale, againMs: Math.min(troubleAfterMs, settings.pendingDeadlineMs) - waited };
   }
   const shown = waited >= troubleAfterMs ? trouble : null;
-  const againMs = Math.min(settings.pendingDeadlineMs - waited, shown === null ? troubleAfterMs : 60_000);
+  const againMs = Math.min(settings.pendingDeadlineMs - waited, shown === null ? pendingLookEveryMs : 60_000);
   return { actions: [...stale, ...troubleWrite(o, row, shown, nowMs, true)], againMs: Math.max(100, againMs) };
 }
 
@@ -227,7 +241,9 @@ function statusWrite(o: Observed, row: Job, trouble: Trouble | null, nowMs: numb
   const isOfAttempt = isBegun && (o.job !== null || attempt === row.attempt);
   const { attempt: _, ...rest } = status;
   const wanted = isOfAttempt ? status : attempt === 0 ? rest : { ...rest, attempt };
-  return isWorthWriting(mediaJob.status, wanted, sinceWrittenMs) ? [{ do: 'writeStatus', status: wanted }] : [];
+  if (!isWorthWriting(mediaJob.status, wanted, sinceWrittenMs)) return [];
+  const isProgress = trouble === null && mediaJob.spec.suspend !== true;
+  return [{ do: 'writeStatus', status: wanted, ...(isProgress ? { isProgress } : {}) }];
 }
 
 /** Whether an executor has claimed the row: one that waits for its next attempt is `admitted` again. */

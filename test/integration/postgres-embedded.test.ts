@@ -59,6 +59,8 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
   let outsideDir: string;
   let starters: Starter[];
 
+  const serverLog = () => readFile(join(dir, 'server.log'), 'utf8');
+
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'reelwright-embedded-'));
     await chmod(home, 0o755);
@@ -134,15 +136,14 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
 
   test('of processes that start a server at once on data that is there, all but one find themselves too late', async () => {
     await start();
-    const log = () => readFile(join(dir, 'server.log'), 'utf8');
     const tooLate = /lock file .* already exists/;
     // Whether two of them meet is chance, so they are given several.
-    for (let round = 0; round < 20 && !tooLate.test(await log()); round += 1) {
-      for (const starter of [...starters]) await stop(starter);
+    for (let round = 0; round < 20 && !tooLate.test(await serverLog()); round += 1) {
+      for (const starter of starters.splice(0)) await stop(starter);
       const urls = await Promise.all([start(), start(), start(), start()]);
       expect(new Set(urls).size).toBe(1);
     }
-    expect(await log()).toMatch(tooLate);
+    expect(await serverLog()).toMatch(tooLate);
   });
 
   test('who only shares a server leaves it running', async () => {

@@ -327,34 +327,34 @@ describe('hostile use', () => {
   });
 });
 
-describe('a download', () => {
-  const openIn = async () => {
-    const paths = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
-    return (await Promise.all(paths)).filter((path) => path.startsWith(dir));
-  };
-  const piecesOf = (download: Download, onPiece: (count: number) => void = () => {}) =>
-    new Promise<Buffer>((resolve, reject) => {
-      const copies: Buffer[] = [];
-      download.start({
-        onPiece: (piece) => {
-          copies.push(Buffer.from(piece.bytes));
-          piece.release();
-          onPiece(copies.length);
-        },
-        onEnd: () => resolve(Buffer.concat(copies)),
-        onFailure: reject,
-      });
+const openIn = async () => {
+  const paths = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
+  return (await Promise.all(paths)).filter((path) => path.startsWith(dir));
+};
+const piecesOf = (download: Download, onPiece: (count: number) => void = () => {}) =>
+  new Promise<Buffer>((resolve, reject) => {
+    const copies: Buffer[] = [];
+    download.start({
+      onPiece: (piece) => {
+        copies.push(Buffer.from(piece.bytes));
+        piece.release();
+        onPiece(copies.length);
+      },
+      onEnd: () => resolve(Buffer.concat(copies)),
+      onFailure: reject,
     });
-  const open = async (key: string, signal?: AbortSignal) => {
-    const download = await store.download(key, signal);
-    if (download === null) throw new Error(`${key} is not there`);
-    return download;
-  };
+  });
+const begin = async (key: string, signal?: AbortSignal) => {
+  const download = await store.download(key, signal);
+  if (download === null) throw new Error(`${key} is not there`);
+  return download;
+};
 
+describe('a download', () => {
   it.each([0, 1, 262_144, 262_145, 700_000])('of %i bytes brings them all, and closes the file', async (size) => {
     const bytes = randomBytes(size);
     await writeFile(join(dir, 'a'), bytes);
-    const download = await open('a');
+    const download = await begin('a');
     expect(download.info).toEqual(await store.head('a'));
     expect((await piecesOf(download)).equals(bytes)).toBe(true);
     expect(await openIn()).toEqual([]);
@@ -364,7 +364,7 @@ describe('a download', () => {
   it('waits while it is paused', async () => {
     const bytes = randomBytes(700_000);
     await writeFile(join(dir, 'a'), bytes);
-    const download = await open('a');
+    const download = await begin('a');
     let seen = 0;
     const all = piecesOf(download, (count) => {
       seen = count;
@@ -381,8 +381,8 @@ describe('a download', () => {
 
   it('that nobody wants any more tells nothing and closes the file, begun or not', async () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
-    (await open('a')).destroy();
-    const download = await open('a');
+    (await begin('a')).destroy();
+    const download = await begin('a');
     const told: unknown[] = [];
     download.start({
       onPiece: (piece) => {
@@ -400,11 +400,11 @@ describe('a download', () => {
 
   it('of a file that was cut meanwhile fails, and so does one whose signal is aborted', async () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
-    const cut = await open('a');
+    const cut = await begin('a');
     await truncate(join(dir, 'a'), 300_000);
     await expect(piecesOf(cut)).rejects.toEqual(storageError);
     const stop = new AbortController();
-    const given = await open('a', stop.signal);
+    const given = await begin('a', stop.signal);
     const reason = new Error('given up');
     await expect(piecesOf(given, () => stop.abort(reason))).rejects.toBe(reason);
     expect(await openIn()).toEqual([]);

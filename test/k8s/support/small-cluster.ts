@@ -32,6 +32,8 @@ interface SmallClusterOptions {
   readonly nodes?: number;
   /** How long each pod runs. */
   readonly podMs?: number;
+  /** Whether its controllers ask the API server no faster than Kubernetes lets them by default: 20 times a second. */
+  readonly hasDefaultLimits?: boolean;
 }
 
 /** Boots it, and waits until its nodes are ready; some ten seconds. */
@@ -39,6 +41,7 @@ export async function startSmallCluster({
   assets,
   nodes = 4,
   podMs = 200,
+  hasDefaultLimits = false,
 }: SmallClusterOptions): Promise<SmallCluster> {
   const missing = missingFromAssets(assets);
   if (missing !== null) throw new Error(missing);
@@ -63,7 +66,9 @@ export async function startSmallCluster({
         .map((each) => JSON.stringify(each))
         .join('\n---\n'),
     );
-    processes.push(...startControllers({ assets, folder, kubeconfig: server.kubeconfigPath, stages }));
+    processes.push(
+      ...startControllers({ assets, folder, kubeconfig: server.kubeconfigPath, stages, hasDefaultLimits }),
+    );
     guard = startGuard(folder, processes);
     for (let n = 1; n <= nodes; n += 1) await makeNode(admin, `node-${n}`);
     return { server, admin, stop };
@@ -85,17 +90,20 @@ interface ControllersInput {
   readonly folder: string;
   readonly kubeconfig: string;
   readonly stages: string;
+  readonly hasDefaultLimits: boolean;
 }
 
-function startControllers({ assets, folder, kubeconfig, stages }: ControllersInput): ChildProcess[] {
+function startControllers({ assets, folder, kubeconfig, stages, hasDefaultLimits }: ControllersInput): ChildProcess[] {
   const shared = `--kubeconfig=${kubeconfig}`;
-  // Their own rate limits are out of the way: what is asked of the API server is what is measured.
-  const fast = ['--kube-api-qps=1000', '--kube-api-burst=2000', '--leader-elect=false', '--secure-port=0'];
+  const alone = ['--leader-elect=false', '--secure-port=0'];
+  // Without their own limits, what is asked of the API server is all that holds them up.
+  const fast = hasDefaultLimits ? [] : ['--kube-api-qps=1000', '--kube-api-burst=2000'];
+  const syncs = hasDefaultLimits ? [] : ['--concurrent-job-syncs=20'];
   const controllers = 'job-controller,garbage-collector-controller,namespace-controller,ttl-after-finished-controller';
   const start = (name: string, ...args: string[]) => logged(folder, join(assets, name), [shared, ...args]);
   return [
-    start('kube-controller-manager', ...fast, `--controllers=${controllers}`, '--concurrent-job-syncs=20'),
-    start('kube-scheduler', ...fast),
+    start('kube-controller-manager', ...alone, ...fast, `--controllers=${controllers}`, ...syncs),
+    start('kube-scheduler', ...alone, ...fast),
     start('kwok', `--config=${stages}`, '--manage-all-nodes'),
   ];
 }
