@@ -86,7 +86,8 @@ async function answer({ id, source, work }: Asked): Promise<void> {
 }
 
 function next(): void {
-  if (running >= availableParallelism()) return;
+  // One more than there are cores, which would be idle between two pictures.
+  if (running > availableParallelism()) return;
   const asked = waiting.shift();
   if (asked === undefined) return;
   running += 1;

@@ -1,6 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { join, sep } from 'node:path';
 import type { ObjectInfo } from './object-store.ts';
 
 /** An object's file, open for reading. */
@@ -32,25 +32,36 @@ export async function unlessMissing<T>(work: () => Promise<T>): Promise<T | null
 }
 
 /**
- * Opens the file at `path`; null when there is none, and when a symbolic link leads out of `root` (itself a real path):
- * what lies there is no object of this store.
+ * Opens the file `name` in `folder` (a real path); null when there is none, and when a symbolic link leads out of `root`
+ * (a real path as well): what lies there is no object of this store.
  */
-export async function openFile(root: string, path: string, key: string): Promise<OpenFile | null> {
+export async function openFile(root: string, folder: string, name: string, key: string): Promise<OpenFile | null> {
   return unlessMissing(async () => {
-    const real = await realpath(path);
-    if (!isInside(root, real)) return null;
-    // NONBLOCK: opening a named pipe must not wait for a writer.
-    const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const handle = await openInside(root, join(folder, name));
     try {
-      const stats = await handle.stat({ bigint: true });
-      if (stats.isFile()) return { handle, info: infoOf(key, stats) };
+      const stats = await handle?.stat({ bigint: true });
+      if (handle !== null && stats?.isFile() === true) return { handle, info: infoOf(key, stats) };
     } catch (error) {
-      await handle.close();
+      await handle?.close();
       throw error;
     }
-    await handle.close();
+    await handle?.close();
     return null;
   });
+}
+
+// NONBLOCK: opening a named pipe must not wait for a writer.
+const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+async function openInside(root: string, path: string): Promise<FileHandle | null> {
+  if (!isInside(root, path)) return null;
+  try {
+    return await open(path, readFlags);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+    const real = await realpath(path);
+    return isInside(root, real) ? open(real, readFlags) : null;
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
-import { access, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
 import { BlockPool } from './blocks.ts';
@@ -14,6 +13,7 @@ import { removeObject, removeOldTemporaries, writeObject } from './file-write.ts
 import { checkKey } from './keys.ts';
 import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
 import { rangeWithin } from './ranges.ts';
+import { RealFolders } from './real-folders.ts';
 
 /** Opens the folder `dir`, an absolute path, as a store. It must be there by the first use. */
 export function openFileStore(dir: string): ObjectStore {
@@ -23,12 +23,12 @@ export function openFileStore(dir: string): ObjectStore {
 const readBytes = 256 * 1024;
 
 class FileStore implements ObjectStore {
-  readonly #dir: string;
+  readonly #folders: RealFolders;
   readonly #blocks = new BlockPool();
   #sweep: Promise<void> | null = null;
 
   constructor(dir: string) {
-    this.#dir = dir;
+    this.#folders = new RealFolders(dir);
   }
 
   async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
@@ -70,13 +70,13 @@ class FileStore implements ObjectStore {
     await this.#guard(signal, async (root) => {
       checkKey(key);
       await (this.#sweep ??= removeOldTemporaries(root, Date.now()));
-      await writeObject(root, key, body, signal);
+      await writeObject({ root, folders: this.#folders }, key, body, signal);
     });
   }
 
   async *list(prefix: string): AsyncGenerator<ObjectInfo> {
     try {
-      yield* listFiles(await this.#root(), prefix);
+      yield* listFiles(await this.#folders.root(), prefix);
     } catch (error) {
       throw toStorageError(error);
     }
@@ -99,24 +99,20 @@ class FileStore implements ObjectStore {
 
   async #open(root: string, key: string): Promise<OpenFile | null> {
     checkKey(key);
-    const natural = naturalNames(key);
-    const file = natural === null ? null : await openFile(root, join(root, ...natural), key);
-    return file ?? openFile(root, join(root, ...spareNames(key)), key);
-  }
-
-  /** The folder's real path. It is looked up each time: a folder may be moved, and a mount may come late. */
-  async #root(): Promise<string> {
-    try {
-      return await realpath(this.#dir);
-    } catch (cause) {
-      throw new KnownProblem('storage_error', 'The folder of the store cannot be reached.', { cause });
+    for (const names of [naturalNames(key), spareNames(key)]) {
+      const folder = names === null ? null : await this.#folders.find(root, names.slice(0, -1));
+      const file = folder === null ? null : await openFile(root, folder, names?.at(-1) ?? '', key);
+      if (file !== null) return file;
     }
+    // Not there, unless the whole folder is not.
+    await this.#folders.lookForRoot();
+    return null;
   }
 
   async #guard<T>(signal: AbortSignal | undefined, work: (root: string) => Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     try {
-      return await work(await this.#root());
+      return await work(await this.#folders.root());
     } catch (error) {
       throw toStorageError(error, signal);
     }

@@ -6,28 +6,28 @@ import { KnownProblem } from '#domain/errors.ts';
 import { chunksOf } from './errors.ts';
 import { isInside, isMissing, unlessMissing } from './file-info.ts';
 import { naturalNames, spareNames, temporaryFolder } from './file-paths.ts';
+import type { RealFolders } from './real-folders.ts';
+
+interface Place {
+  /** The store's folder, a real path. */
+  readonly root: string;
+  readonly folders: RealFolders;
+}
 
 /**
- * Writes an object below `root` (a real path), whole or not at all: into a temporary file, then by a rename.
+ * Writes an object, whole or not at all: into a temporary file, then by a rename.
  *
  * A crash leaves a temporary file, which a later process removes.
  *
  * @throws BodyFailure when the stream `body` fails
  */
 export async function writeObject(
-  root: string,
+  place: Place,
   key: string,
   body: Buffer | string | Readable,
   signal?: AbortSignal,
 ): Promise<void> {
-  const folder = await makeFolder(
-    root,
-    temporaryFolder(root)
-      .slice(root.length + 1)
-      .split('/'),
-  );
-  const temporary = join(folder, randomUUID());
-  const handle = await open(temporary, 'wx');
+  const { handle, path: temporary } = await openTemporary(place);
   try {
     try {
       await writeBody(handle, body, signal);
@@ -39,11 +39,21 @@ export async function writeObject(
       await handle.close();
     }
     signal?.throwIfAborted();
-    await moveToKey(root, temporary, key);
+    await moveToKey(place, temporary, key);
   } catch (error) {
     await unlessMissing(() => unlink(temporary));
     throw error;
   }
+}
+
+function openTemporary(place: Place): Promise<{ handle: FileHandle; path: string }> {
+  const names = temporaryFolder(place.root)
+    .slice(place.root.length + 1)
+    .split('/');
+  return inFolder(place, names, async (folder) => {
+    const path = join(folder, randomUUID());
+    return { handle: await open(path, 'wx'), path };
+  });
 }
 
 async function writeBody(handle: FileHandle, body: Buffer | string | Readable, signal?: AbortSignal): Promise<void> {
@@ -57,49 +67,51 @@ async function writeBody(handle: FileHandle, body: Buffer | string | Readable, s
 const taken = new Set(['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY']);
 const triesMax = 5;
 
-async function moveToKey(root: string, temporary: string, key: string): Promise<void> {
+async function moveToKey(place: Place, temporary: string, key: string): Promise<void> {
   const natural = naturalNames(key);
   const spare = spareNames(key);
   try {
     if (natural !== null) {
-      await moveTo(root, temporary, natural);
-      await unlessMissing(() => unlink(join(root, ...spare)));
+      await moveTo(place, temporary, natural);
+      await unlessMissing(() => unlink(join(place.root, ...spare)));
       return;
     }
   } catch (error) {
     if (!taken.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
-  await moveTo(root, temporary, spare);
+  await moveTo(place, temporary, spare);
 }
 
-async function moveTo(root: string, temporary: string, names: readonly string[]): Promise<void> {
+async function moveTo(place: Place, temporary: string, names: readonly string[]): Promise<void> {
+  await inFolder(place, names.slice(0, -1), (folder) => rename(temporary, join(folder, names.at(-1) ?? '')));
+}
+
+/** Does `work` in the folder of `names`, which is made when it is not there. */
+async function inFolder<T>(place: Place, names: readonly string[], work: (folder: string) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const folder = await makeFolder(root, names.slice(0, -1));
-      return await rename(temporary, join(folder, names.at(-1) ?? ''));
+      return await work(await makeFolder(place, names));
     } catch (error) {
       // Somebody removed the empty folder in between.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === triesMax) throw error;
+      for (let depth = 1; depth <= names.length; depth += 1)
+        place.folders.forget(join(place.root, ...names.slice(0, depth)));
     }
   }
 }
 
-/** Makes the folder of `names` below `root`, following no link out of it; its real path. */
-async function makeFolder(root: string, names: readonly string[]): Promise<string> {
-  const whole = await unlessMissing(() => realpath(join(root, ...names)));
-  if (whole !== null) return inside(root, whole);
-  let folder = root;
-  for (const name of names) {
-    const next = join(folder, name);
-    try {
-      await mkdir(next);
-      folder = next;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      folder = inside(root, await realpath(next));
-    }
+/** Makes the folder of `names`, following no link out of the store; its real path. */
+async function makeFolder({ root, folders }: Place, names: readonly string[]): Promise<string> {
+  const found = await folders.find(root, names);
+  if (found !== null) return inside(root, found);
+  const path = join(await makeFolder({ root, folders }, names.slice(0, -1)), names.at(-1) ?? '');
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return inside(root, await realpath(path));
   }
-  return folder;
+  return folders.keep(join(root, ...names), path);
 }
 
 function inside(root: string, path: string): string {

@@ -135,6 +135,15 @@ describe('a folder as a store', () => {
     await expect(keysOf('', missing)).rejects.toEqual(storageError);
   });
 
+  it('makes its folders again when somebody removed them a moment ago', async () => {
+    await put('a/b/c', 'old');
+    await rm(join(dir, 'a'), { recursive: true });
+    await rm(join(dir, '.reelwright'), { recursive: true });
+    expect(await read('a/b/c')).toBeNull();
+    await put('a/b/d', 'new');
+    expect([await read('a/b/d'), await keysOf('')]).toEqual(['new', ['a/b/d']]);
+  });
+
   it('removes what crashed writes left a day ago', async () => {
     const temporaries = join(dir, '.reelwright/tmp');
     await mkdir(temporaries, { recursive: true });
