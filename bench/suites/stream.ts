@@ -24,7 +24,7 @@ const coldCountPerRun = 5_000;
 /** What a few live rungs hold: these are in memory after the first second. */
 const hotCount = 20;
 const connections = 32;
-const warmUpSeconds = 2;
+const warmUpSeconds = 6;
 const roundSeconds = 2;
 const rounds = 3;
 
@@ -142,7 +142,7 @@ async function measure(one: Case, targets: Targets): Promise<BenchLine[]> {
     outcomes[name].push(outcome);
     return outcome.requestsPerSecond;
   };
-  // Connections are opened and code is compiled before anything is measured.
+  // Connections are opened, and code is compiled, which in our process goes on for some seconds.
   for (const name of ['ours', 'nginx', 'nginxCache'] as const) await run(name, warmUpSeconds);
   const contenders = { ours: contender('ours'), nginx: contender('nginx'), nginxCache: contender('nginxCache') };
   await interleave({ rounds, contenders });

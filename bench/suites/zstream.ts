@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { videoRoot } from '#domain/media/object-keys.ts';
+import { endPrograms, secrets, startProgram } from '../../test/support/programs.ts';
+import { findProgram } from '../../test/support/servers.ts';
+import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
+import { type Nginx, startOrigin, startProxy } from '../load/nginx.ts';
+import { load, type Outcome } from '../load/wrk.ts';
+
+// Delivery against a tuned nginx that proxies the same origin: the program as it is shipped, with its default settings,
+// one process each. The origin is an nginx that serves files and asks for no signature, the cheapest there is, so that
+// what is measured is the proxies; ours signs its requests all the same. nginx has no cache of its own here, as ours is
+// compared with proxying; a third contender, nginx with its cache on disk, is told for information.
+
+const hash = 'bench';
+const rev = '0123456789abcdef';
+const bucket = 'media';
+const segmentBytes = 2 * 1024 * 1024;
+/** Each run takes names that no run before it has asked for. */
+const coldCount = 40_000;
+const coldCountPerRun = 5_000;
+/** What a few live rungs hold: these are in memory after the first second. */
+const hotCount = 20;
+const connections = 32;
+const warmUpSeconds = 2;
+const roundSeconds = 2;
+const rounds = 3;
+
+interface Case {
+  readonly id: string;
+  readonly what: string;
+  readonly path: { readonly prefix: string; readonly count: number; readonly suffix: string };
+  readonly sizeBytesMin: number;
+}
+
+const trackPath = `/stream/${hash}/${rev}/video`;
+const cases: readonly Case[] = [
+  {
+    id: 'segments-hot',
+    what: '2 MB segments, hot',
+    path: { prefix: `${trackPath}/hot/seg_`, count: hotCount, suffix: '.m4s' },
+    sizeBytesMin: segmentBytes,
+  },
+  {
+    id: 'segments-cold',
+    what: '2 MB segments, cold',
+    path: { prefix: `${trackPath}/cold/seg_`, count: coldCount, suffix: '.m4s' },
+    sizeBytesMin: segmentBytes,
+  },
+  {
+    id: 'playlists',
+    what: '4 kB playlists',
+    path: { prefix: `${trackPath}/list`, count: hotCount, suffix: '/playlist.m3u8' },
+    sizeBytesMin: 4000,
+  },
+];
+
+type Contender = 'ours' | 'nginx' | 'nginxCache';
+
+export const streamSuite: BenchSuite = {
+  name: 'stream',
+  missing() {
+    const absent = ['nginx', 'wrk'].filter((name) => findProgram(name) === null);
+    return Promise.resolve(absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`);
+  },
+  async run() {
+    const stops: (() => Promise<void>)[] = [endPrograms];
+    try {
+      const targets = await startTargets(stops);
+      const lines: BenchLine[] = [];
+      await probe(targets); process.kill(targets.ours.pid, 'SIGTERM'); await new Promise((r) => setTimeout(r, 5000));
+      return lines;
+    } finally {
+      for (const stop of stops.toReversed()) await stop();
+    }
+  },
+};
+
+async function probe(targets: Targets) {
+  const one = cases[1]!;
+  const cpu = () => { const o: Record<string, number> = {}; for (const d of readdirSync('/proc')) { if (!/^\d+$/.test(d)) continue; try { const st = readFileSync(`/proc/${d}/stat`, 'utf8'); const f = st.slice(st.lastIndexOf(')') + 2).split(' '); o[d] = (Number(f[11]) + Number(f[12])) * 10; o[`${d}u`] = Number(f[11]) * 10; } catch {} } return o; };
+  let after = 20000;
+  for (const name of ['ours','ours','ours','ours','ours','ours'] as const) {
+    const a = cpu();
+    const r = await load({ ...one, ...targets[name], after: (after += 1500), program: findProgram('wrk') ?? '', connections, seconds: 2 });
+    const b = cpu(); const n = r.requestsPerSecond * 2;
+    const p = targets[name].pid;
+    process.stdout.write(`${name} ${r.requestsPerSecond.toFixed(0)}/s p99 ${r.p99Ms} proxy cpu ${((b[p]! - a[p]!) / n).toFixed(2)} user ${((b[`${p}u`]! - a[`${p}u`]!) / n).toFixed(2)} origin ${((b[originPid]! - a[originPid]!) / n).toFixed(2)} total proxy util ${((b[p]! - a[p]!) / 20).toFixed(0)}%\n`);
+  }
+}
+let originPid = 0;
+type Targets = Readonly<Record<Contender, { readonly url: string; readonly pid: number }>>;
+
+async function startTargets(stops: (() => Promise<void>)[]): Promise<Targets> {
+  const nginx = findProgram('nginx') ?? '';
+  const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
+  stops.push(() => rm(folder, { recursive: true, force: true }));
+  await fillOrigin(folder);
+  const started = async (starting: Promise<Nginx>): Promise<Nginx> => {
+    const server = await starting;
+    stops.push(() => server.stop());
+    return server;
+  };
+  const origin = await started(startOrigin(nginx, folder));
+  originPid = origin.pid;
+  const path = `/${bucket}/${dirname(videoRoot(hash))}/`;
+  return {
+    ours: await startProgram({ args: ['--mode=server'], env: ourEnvironment(origin.url) }),
+    nginx: await started(startProxy(nginx, { origin: origin.url, path })),
+    nginxCache: await started(startProxy(nginx, { origin: origin.url, path, cacheBytesMax: 256 * 1024 * 1024 })),
+  };
+}
+
+function ourEnvironment(endpoint: string): Record<string, string> {
+  return {
+    ...secrets,
+    SERVER_SURFACES: 'delivery',
+    // Streams need no database, and there is none.
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    LOG_LEVEL: 'warn', NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=/tmp/prof',
+    MEDIA_BUCKET: bucket,
+    MEDIA_S3_ENDPOINT: endpoint,
+    MEDIA_S3_ACCESS_KEY_ID: 'nobody',
+    MEDIA_S3_SECRET_ACCESS_KEY: 'nobody-looks-at-this',
+  };
+}
+
+/** One segment under many names: what is read is in the page cache for all alike. */
+async function fillOrigin(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  const track = join(folder, bucket, videoRoot(hash), rev, 'video');
+  for (const name of ['hot', 'cold']) await mkdir(join(track, name), { recursive: true });
+  const segment = join(folder, 'segment');
+  await writeFile(segment, randomBytes(segmentBytes));
+  for (let n = 1; n <= hotCount; n++) await link(segment, join(track, 'hot', `seg_${n}.m4s`));
+  for (let n = 1; n <= coldCount; n++) await link(segment, join(track, 'cold', `seg_${n}.m4s`));
+  for (let n = 1; n <= hotCount; n++) {
+    await mkdir(join(track, `list${n}`));
+    const segments = Array.from({ length: 150 }, (_, index) => `#EXTINF:6.000,\nseg_${index + 1}.m4s\n`);
+    await writeFile(join(track, `list${n}`, 'playlist.m3u8'), `#EXTM3U\n${segments.join('')}#EXT-X-ENDLIST\n`);
+  }
+}
+
+async function measure(one: Case, targets: Targets): Promise<BenchLine[]> {
+  const outcomes: Record<Contender, Outcome[]> = { ours: [], nginx: [], nginxCache: [] };
+  const runs: Record<Contender, number> = { ours: 0, nginx: 0, nginxCache: 0 };
+  const run = (name: Contender, seconds: number) => {
+    const after = one.path.count === coldCount ? coldCountPerRun * runs[name]++ : 0;
+    const program = findProgram('wrk') ?? '';
+    return load({ ...one, ...targets[name], after, program, connections, seconds });
+  };
+  const contender = (name: Contender) => async () => {
+    const outcome = await run(name, roundSeconds);
+    outcomes[name].push(outcome);
+    return outcome.requestsPerSecond;
+  };
+  // Connections are opened and code is compiled before anything is measured.
+  for (const name of ['ours', 'nginx', 'nginxCache'] as const) await run(name, warmUpSeconds);
+  const contenders = { ours: contender('ours'), nginx: contender('nginx'), nginxCache: contender('nginxCache') };
+  await interleave({ rounds, contenders });
+  const of = (name: Contender, figure: keyof Outcome) => median(outcomes[name].map((outcome) => outcome[figure]));
+  const line = (id: string, what: string, figure: keyof Outcome, peer: Contender, unit: string): BenchLine => ({
+    id: `stream.${one.id}${id}`,
+    what: `${one.what}: ${what}`,
+    value: of('ours', figure) / of(peer, figure),
+    unit: 'ratio',
+    ours: `${of('ours', figure).toPrecision(3)}${unit}`,
+    peer: `${of(peer, figure).toPrecision(3)}${unit}`,
+  });
+  return [
+    line('', 'requests a second, to nginx', 'requestsPerSecond', 'nginx', '/s'),
+    line('-cpu', 'processor time a request, to nginx', 'cpuMsPerRequest', 'nginx', ' ms'),
+    line('-p99', '99th percentile, to nginx', 'p99Ms', 'nginx', ' ms'),
+    line('-cached', 'requests a second, to nginx with a cache', 'requestsPerSecond', 'nginxCache', '/s'),
+  ];
+}
