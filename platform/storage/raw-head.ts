@@ -13,8 +13,11 @@ export interface RawHead {
 
 const wanted = ['content-length', 'etag', 'last-modified'] as const;
 /** With any of these the body is not simply the object's bytes up to its length. */
-const unfit = new Set(['transfer-encoding', 'content-encoding', 'content-range', 'trailer', 'upgrade']);
-const headerForm = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\u0020-\u007e\u0080-\u00ff]*?)[ \t]*$/;
+const unfit = ['transfer-encoding', 'content-encoding', 'content-range', 'trailer', 'upgrade'] as const;
+const known = new Set<string>([...wanted, ...unfit, 'connection']);
+/** A 200, and lines that are headers and nothing else: what can be read in two ways is not read at all. */
+const headForm =
+  /^HTTP\/1\.1 200(?: [^\r\n]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\u0020-\u007e\u0080-\u00ff]*\r\n)*$/;
 
 /**
  * Reads the head at the beginning of `bytes`. `incomplete` until its empty line has come; `unfit` for anything but a
@@ -23,15 +26,16 @@ const headerForm = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\u0020-\u007e\u0080
 export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return 'incomplete';
-  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
-  if (!/^HTTP\/1\.1 200(?: |$)/.test(statusLine)) return 'unfit';
+  const text = bytes.toString('latin1', 0, end + 2);
+  if (!headForm.test(text)) return 'unfit';
   const found: Partial<Record<string, string>> = {};
-  for (const line of lines) {
-    const [, name = '', value = ''] = headerForm.exec(line) ?? [];
-    const key = name.toLowerCase();
-    // A name that comes twice, or a line that is none, may be read in two ways.
-    if (key === '' || unfit.has(key) || (wanted.some((it) => it === key) && key in found)) return 'unfit';
-    found[key] = `${found[key] === undefined ? '' : `${found[key]},`}${value}`;
+  for (const line of text.split('\r\n')) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).toLowerCase();
+    if (colon < 0 || !known.has(name)) continue;
+    const value = line.slice(colon + 1).replaceAll(/^[ \t]+|[ \t]+$/g, '');
+    if (unfit.some((it) => it === name) || (name in found && name !== 'connection')) return 'unfit';
+    found[name] = name in found ? `${found[name]},${value}` : value;
   }
   const { 'content-length': length = '', etag = '', 'last-modified': date = '' } = found;
   const lastModified = new Date(date);
