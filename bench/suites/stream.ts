@@ -19,12 +19,12 @@ const rev = '0123456789abcdef';
 const bucket = 'media';
 const segmentBytes = 2 * 1024 * 1024;
 /** Each run takes names that no run before it has asked for. */
-const coldCount = 40_000;
-const coldCountPerRun = 5_000;
+const coldCount = 60_000;
+const coldCountPerRun = 15_000;
 /** What a few live rungs hold: these are in memory after the first second. */
 const hotCount = 20;
 const connections = 32;
-const warmUpSeconds = 6;
+const warmUpSeconds = 12;
 const roundSeconds = 2;
 const rounds = 3;
 

@@ -13,11 +13,13 @@ import { type RawHead, readRawHead } from './raw-head.ts';
 //   idle      no request is out; a byte that comes is nobody's
 //   waiting   the request is sent, the head has not come whole
 //   open      the head has come; the socket is paused until someone starts to read
-//   body      bytes go into blocks, a full one is handed on, and what lies in one that is not full after 5 ms
+//   body      bytes go into blocks; a full one is handed on, and what lies in one that is not full after a while (5 ms
+//             at the beginning, for the sake of the first byte, then 25 ms: each piece costs as much as its sending)
 // A body that has come whole brings it back to idle; one that is not wanted any more ends it.
 
 const headBytesMax = 16 * 1024;
-const handOnAfterMs = 5;
+const firstHandOnAfterMs = 5;
+const handOnAfterMs = 25;
 /** Shorter than servers usually keep connections: a request on one that is being closed is asked again. */
 const idleTimeoutMs = 4_000;
 const connectTimeoutMs = 5_000;
@@ -205,7 +207,7 @@ class RawConnection {
     this.#receiver = receiver;
     if (this.#leftBytes === 0) return this.#finish();
     this.#watch();
-    this.#handOnTimer = setTimeout(() => this.#handOn(), handOnAfterMs);
+    this.#handOnTimer = setTimeout(() => this.#handOn(), firstHandOnAfterMs);
     this.#socket.resume();
   }
 
