@@ -8,7 +8,7 @@ help:
 	@echo 'make check    lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test     every test, against real servers; TEST_FLAGS goes to vitest'
 	@echo 'make test-k8s the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
-	@echo 'make bench    delivery, images and submissions against peers of the same run; BENCH=stream,thumb runs some'
+	@echo 'make bench    delivery, images, submissions and MediaJobs against peers of the same run; BENCH=stream,thumb runs some'
 	@echo 'make e2e      the chart on a real cluster (KUBECONFIG, else one by kind; scripts/e2e says how images come there)'
 	@echo 'make format   write every file as prettier wants it'
 	@echo 'make clean    remove what the targets installed and made'
