@@ -16,6 +16,17 @@ describe('parseSubmission', () => {
     });
   });
 
+  it('tells of a body that is nothing but faults a thousand, and a thousand of its options', () => {
+    const unknown = (prefix: string) =>
+      Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`${prefix}${n}`, 1]));
+    const pointers = pointersOf({ ...valid, ...unknown('x'), options: unknown('y') });
+    expect([pointers.length, pointers[0], pointers[1_000]]).toEqual([
+      2_000,
+      '/x0 unknown_field',
+      '/options/y0 unknown_field',
+    ]);
+  });
+
   it('tells every fault at once, inside the options too, each unknown field by itself', () => {
     const body = {
       type: 'video:full',

@@ -84,21 +84,25 @@ export function jsonPointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
+/** So many are told of one part of a body at most: an answer may not be much longer than what it answers. */
+const faultsMax = 1_000;
+
 /** The faults that zod found, each unknown field on its own; `under` is put before every path. */
 export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []): Fault[] {
-  return error.issues.flatMap((issue) => {
+  const faults = error.issues.flatMap((issue) => {
     const path = [...under, ...issue.path];
     if (issue.code !== 'unrecognized_keys') {
       // The rules of our own are told by their detail; that zod has no code for them is nothing to a caller.
       const code = issue.code === 'custom' ? 'invalid_value' : issue.code;
       return [{ pointer: jsonPointer(path), code, detail: issue.message }];
     }
-    return issue.keys.map((key) => ({
+    return issue.keys.slice(0, faultsMax).map((key) => ({
       pointer: jsonPointer([...path, key]),
       code: 'unknown_field',
       detail: 'is not a known field',
     }));
   });
+  return faults.slice(0, faultsMax);
 }
 
 /**
