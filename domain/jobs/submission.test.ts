@@ -7,6 +7,8 @@ function pointersOf(body: unknown): string[] {
   return (parseSubmission(body).faults ?? []).map(({ pointer, code }) => `${pointer} ${code}`);
 }
 
+const unknown = (prefix: string) => Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`${prefix}${n}`, 1]));
+
 describe('parseSubmission', () => {
   it('fills in the defaults of the options and of the callback', () => {
     expect(parseSubmission(valid).submission).toEqual({
@@ -17,8 +19,6 @@ describe('parseSubmission', () => {
   });
 
   it('tells of a body that is nothing but faults a thousand, and a thousand of its options', () => {
-    const unknown = (prefix: string) =>
-      Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`${prefix}${n}`, 1]));
     const pointers = pointersOf({ ...valid, ...unknown('x'), options: unknown('y') });
     expect([pointers.length, pointers[0], pointers[1_000]]).toEqual([
       2_000,
