@@ -85,11 +85,12 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
     });
 
     test('a delayed ticket waits for its time, then comes to a reader that waits', async () => {
+      // Its time runs from somewhere between the asking and the answer.
+      const askedAtMs = performance.now();
       await queue.add(newTicket(), { delayMs: 1_500 });
-      const addedAt = performance.now();
       expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 1 });
       expect(await taken(queue.reader('default'))).not.toBeNull();
-      const waitedMs = performance.now() - addedAt;
+      const waitedMs = performance.now() - askedAtMs;
       expect(waitedMs).toBeGreaterThan(1_400);
       expect(waitedMs).toBeLessThan(4_000);
     });
