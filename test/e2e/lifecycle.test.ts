@@ -38,9 +38,8 @@ const transcode = () => submit({ type: 'video:transcode', source: longClip, call
 test('`helm upgrade` with jobs running loses none, and takes submissions all the while', async () => {
   const { values } = inject('e2e');
   const videos = await Promise.all([transcode(), transcode(), transcode(), transcode()]);
-  const pod = await podAtStep(videos[0] ?? '', 'process').catch(
-    async () => await podAtStep(videos[1] ?? '', 'process'),
-  );
+  // The pool has room for three of the four.
+  const pod = await podAtStep(null, 'process');
   const before = await podsOfRelease();
 
   const upgraded = { isDone: false };
@@ -67,7 +66,10 @@ test('`helm upgrade` with jobs running loses none, and takes submissions all the
   expect(images.length).toBeGreaterThan(3);
   const jobs = [];
   for (const id of [...videos, ...images]) jobs.push(await completed(id));
-  expect(jobs.map(({ attempt }) => attempt)).toEqual(jobs.map(() => 1));
+  // What ran goes on as it was; what was claimed in the moment of the change may go on in one more attempt.
+  const ran = pod.metadata.labels?.['reelwright.dev/job-id'];
+  expect(jobs.find(({ job_id: id }) => id === ran)).toMatchObject({ attempt: 1 });
+  expect(jobs.filter(({ attempt }) => attempt > 2)).toEqual([]);
   const seen = await runnerPods();
   expect(seen.filter(({ metadata }) => metadata.uid === pod.metadata.uid)[0]?.status.phase).toBe('Succeeded');
 

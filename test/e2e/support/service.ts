@@ -132,11 +132,11 @@ function runningStep({ status }: PodObject): string | undefined {
   return all.find(({ state }) => state?.running !== undefined)?.name;
 }
 
-/** A pod of the job that runs `step`. */
-export async function podAtStep(jobId: string, step: string, timeoutMs = 60_000): Promise<PodObject> {
+/** A pod of the job, or of any for null, that runs `step`. */
+export async function podAtStep(jobId: string | null, step: string, timeoutMs = 60_000): Promise<PodObject> {
   const isAt = (pod: PodObject) => runningStep(pod) === step && pod.metadata.deletionTimestamp === undefined;
   const pods = await eventually(
-    () => runnerPods(jobId),
+    () => runnerPods(jobId ?? undefined),
     (seen) => seen.some(isAt),
     timeoutMs,
   );
