@@ -27,9 +27,15 @@ class FileDownload implements Download {
     this.#signal = signal;
     this.#mayGoOn.resolve();
     signal?.addEventListener('abort', this.#onAbort, { once: true });
+    // It may have been given up while the file was opened.
+    if (signal?.aborted === true) this.#onAbort();
   }
 
   start(receiver: PieceReceiver): void {
+    if (this.#isOver) {
+      if (this.#signal?.aborted === true) receiver.onFailure(this.#signal.reason);
+      return;
+    }
     this.#receiver = receiver;
     this.#readAll(receiver).then(
       () => this.#end(() => receiver.onEnd()),

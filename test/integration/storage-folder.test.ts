@@ -19,8 +19,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
+import { readDownload } from '../support/read-download.ts';
 
 // What holds for a folder alone: links, keys that a file system has no name for, and what crashed writes leave.
 
@@ -340,19 +341,6 @@ const openIn = async () => {
   const paths = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
   return (await Promise.all(paths)).filter((path) => path.startsWith(dir));
 };
-const piecesOf = (download: Download, onPiece: (count: number) => void = () => {}) =>
-  new Promise<Buffer>((resolve, reject) => {
-    const copies: Buffer[] = [];
-    download.start({
-      onPiece: (piece) => {
-        copies.push(Buffer.from(piece.bytes));
-        piece.release();
-        onPiece(copies.length);
-      },
-      onEnd: () => resolve(Buffer.concat(copies)),
-      onFailure: reject,
-    });
-  });
 const begin = async (key: string, signal?: AbortSignal) => {
   const download = await store.download(key, signal);
   if (download === null) throw new Error(`${key} is not there`);
@@ -365,7 +353,7 @@ describe('a download', () => {
     await writeFile(join(dir, 'a'), bytes);
     const download = await begin('a');
     expect(download.info).toEqual(await store.head('a'));
-    expect((await piecesOf(download)).equals(bytes)).toBe(true);
+    expect((await readDownload(download)).equals(bytes)).toBe(true);
     expect(await openIn()).toEqual([]);
     expect(await store.download('b')).toBeNull();
   });
@@ -375,7 +363,7 @@ describe('a download', () => {
     await writeFile(join(dir, 'a'), bytes);
     const download = await begin('a');
     let seen = 0;
-    const all = piecesOf(download, (count) => {
+    const all = readDownload(download, (count) => {
       seen = count;
       download.pause();
     });
@@ -411,11 +399,25 @@ describe('a download', () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
     const cut = await begin('a');
     await truncate(join(dir, 'a'), 300_000);
-    await expect(piecesOf(cut)).rejects.toEqual(storageError);
+    await expect(readDownload(cut)).rejects.toEqual(storageError);
     const stop = new AbortController();
     const given = await begin('a', stop.signal);
     const reason = new Error('given up');
-    await expect(piecesOf(given, () => stop.abort(reason))).rejects.toBe(reason);
+    await expect(readDownload(given, () => stop.abort(reason))).rejects.toBe(reason);
     expect(await openIn()).toEqual([]);
+  });
+
+  it('that was given up before it began says so to whoever begins it, and closes the file', async () => {
+    await writeFile(join(dir, 'a'), randomBytes(700_000));
+    const reason = new Error('given up');
+    const stop = new AbortController();
+    const opened = await begin('a', stop.signal);
+    stop.abort(reason);
+    await expect(readDownload(opened)).rejects.toBe(reason);
+    const meanwhile = new AbortController();
+    const opening = begin('a', meanwhile.signal);
+    meanwhile.abort(reason);
+    await expect(opening.then((download) => readDownload(download))).rejects.toBe(reason);
+    await vi.waitFor(async () => expect(await openIn()).toEqual([]));
   });
 });

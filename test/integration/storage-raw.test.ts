@@ -4,8 +4,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Piece } from '#platform/storage/blocks.ts';
-import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
+import { readDownload } from '../support/read-download.ts';
 
 // The fast way to a storage server, against servers that keep to HTTP in odd ways, or do not keep to it. What it cannot
 // make sense of must be asked again in the careful way, and no byte may ever be taken for one of another answer.
@@ -53,24 +54,9 @@ function headOf(length: number, more = ''): string {
   return `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\nETag: "e"\r\nLast-Modified: Fri, 21 Nov 2025 00:00:00 GMT\r\n${more}\r\n`;
 }
 
-/** Reads a download whole, holding each piece until the next has come, as a sender does. */
-function readAll(download: Download): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const copies: Buffer[] = [];
-    download.start({
-      onPiece: (piece) => {
-        copies.push(Buffer.from(piece.bytes));
-        piece.release();
-      },
-      onEnd: () => resolve(Buffer.concat(copies)),
-      onFailure: reject,
-    });
-  });
-}
-
 async function read(from: ObjectStore): Promise<Buffer | null> {
   const download = await from.download('key');
-  return download === null ? null : readAll(download);
+  return download === null ? null : readDownload(download);
 }
 
 const body = randomBytes(700_000);
@@ -231,7 +217,7 @@ describe('a server that fails in the middle', () => {
     });
     const download = (await from.download('key'))!;
     await sleep(100);
-    await expect(readAll(download)).rejects.toEqual(error);
+    await expect(readDownload(download)).rejects.toEqual(error);
   });
 });
 
