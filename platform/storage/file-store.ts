@@ -100,8 +100,9 @@ class FileStore implements ObjectStore {
   async #open(root: string, key: string): Promise<OpenFile | null> {
     checkKey(key);
     for (const names of [naturalNames(key), spareNames(key)]) {
-      const folder = names === null ? null : await this.#folders.find(root, names.slice(0, -1));
-      const file = folder === null ? null : await openFile(root, folder, names?.at(-1) ?? '', key);
+      if (names === null) continue;
+      const folder = await this.#folders.find(root, names.slice(0, -1));
+      const file = folder === null ? null : await openFile(root, folder, names.at(-1) ?? '', key);
       if (file !== null) return file;
     }
     // Not there, unless the whole folder is not.

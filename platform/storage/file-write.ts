@@ -101,10 +101,11 @@ async function inFolder<T>(place: Place, names: readonly string[], work: (folder
 }
 
 /** Makes the folder of `names`, following no link out of the store; its real path. */
-async function makeFolder({ root, folders }: Place, names: readonly string[]): Promise<string> {
+async function makeFolder(place: Place, names: readonly string[]): Promise<string> {
+  const { root, folders } = place;
   const found = await folders.find(root, names);
   if (found !== null) return inside(root, found);
-  const path = join(await makeFolder({ root, folders }, names.slice(0, -1)), names.at(-1) ?? '');
+  const path = join(await makeFolder(place, names.slice(0, -1)), names.at(-1) ?? '');
   try {
     await mkdir(path);
   } catch (error) {
