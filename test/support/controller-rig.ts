@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobType } from '#domain/job-types/index.ts';
 import { jobTypes } from '#domain/job-types/index.ts';
-import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
@@ -24,6 +23,7 @@ import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerParts } from '../../controller/controller.ts';
 import { migratedDatabase } from './databases.ts';
+import { newJobOf } from './new-job.ts';
 
 // Workers in this process, with the scripted runner as their children, on a database and folders of the test's own.
 
@@ -103,19 +103,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     const type = more.type ?? 'video:cover';
     const request = { type, hash: `hash-${randomBytes(4).toString('hex')}`, source: `${notesFile.slice(1)}/${what}` };
     const options = jobTypes[type].options.parse({});
-    return {
-      ...request,
-      id: randomUUID(),
-      options,
-      idempotencyKey: idempotencyKey({ ...request, options }),
-      queue: 'default',
-      sourceSizeBytes: null,
-      sourceEtag: null,
-      callbackUrl: null,
-      retryOfJobId: null,
-      trace: null,
-      ...more,
-    };
+    return { ...newJobOf({ ...request, options }), ...more };
   };
 
   /** A machine under load may keep the queue from answering in its two seconds; adding a ticket twice changes nothing. */

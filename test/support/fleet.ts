@@ -1,15 +1,15 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
-import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
+import { newJobOf } from './new-job.ts';
 import { until } from './controller-rig.ts';
 import { migratedDatabase } from './databases.ts';
 import { type Program, secrets, startProgram } from './programs.ts';
@@ -70,16 +70,9 @@ export async function openFleet() {
       const options = jobTypes[type].options.parse(more.options ?? {});
       const { size } = await stat(join(source, key));
       const { job } = await jobs.insertOrFind({
-        ...request,
-        id: randomUUID(),
-        options,
-        idempotencyKey: idempotencyKey({ ...request, options }),
-        queue: 'default',
+        ...newJobOf({ ...request, options }),
         sourceSizeBytes: size,
-        sourceEtag: null,
         callbackUrl: more.callbackUrl ?? null,
-        retryOfJobId: null,
-        trace: null,
       });
       await queue.add({ jobId: job.id, attempt: 1, queue: 'default' });
       return job.id;

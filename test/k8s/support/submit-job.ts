@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
-import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import { newJobOf } from '../../support/new-job.ts';
 
 export type Submitted = Partial<NewJob> & { readonly options?: unknown };
 
@@ -15,17 +15,7 @@ export async function submitJob(
 ): Promise<string> {
   const options = jobTypes[type].options.parse(more.options ?? {});
   const request = { type, hash: `hash-${randomUUID()}`, source: 'source', ...more, options };
-  const { job } = await jobs.insertOrFind({
-    id: randomUUID(),
-    idempotencyKey: idempotencyKey(request),
-    queue: 'default',
-    sourceSizeBytes: null,
-    sourceEtag: null,
-    callbackUrl: null,
-    retryOfJobId: null,
-    trace: null,
-    ...request,
-  });
+  const { job } = await jobs.insertOrFind({ ...newJobOf(request), ...request });
   // On a busy machine it may not answer in its two seconds; the sweeper adds what is missing.
   await queue.add({ jobId: job.id, attempt: 1, queue: job.queue }).catch(() => undefined);
   return job.id;
