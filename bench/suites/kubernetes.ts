@@ -7,7 +7,6 @@ import {
   anyJobOfOurs,
   type BatchJob,
   completions,
-  completionsOfTheirJobs,
   countedWrites,
   eachOf,
   increase,
@@ -117,7 +116,7 @@ async function measureRate(
     const prefix = `burst-${burst}-`;
     const wanted = { count, prefix, withinMs: 10 * 60_000 };
     const { times } = await completions<object>(scene, resource, wanted);
-    const rest = resource === jobs ? null : await completionsOfTheirJobs(scene, wanted);
+    const rest = resource === jobs ? null : await completions(scene, jobs, wanted);
     const startMs = performance.now();
     await eachOf(count, (n) => make(`${prefix}${n}`));
     await times;

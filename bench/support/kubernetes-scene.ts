@@ -4,6 +4,7 @@ import { Agent, fetch as fetchWith } from 'undici';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
 import { jobs, type MediaJob, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
 import { Reflector } from '#platform/kubernetes/reflector.ts';
+import { mediaJobAnnotation } from '../../controller/executors/kubernetes/names.ts';
 import { endPrograms, type Program } from '../../test/support/programs.ts';
 import { startPostgres } from '../../test/support/servers.ts';
 import { type SmallCluster, startSmallCluster } from '../../test/k8s/support/small-cluster.ts';
@@ -160,7 +161,10 @@ async function watched<T extends KubeObject>(
   return { times: ended };
 }
 
-/** When each of `count` objects whose names begin with `prefix` was complete; rejects when one has failed. */
+/**
+ * When each of `count` objects was complete whose names begin with `prefix`, or those of the MediaJobs that they are for;
+ * rejects when one has failed.
+ */
 export function completions<T extends KubeObject>(
   scene: Scene,
   resource: Resource<T>,
@@ -168,19 +172,7 @@ export function completions<T extends KubeObject>(
 ) {
   return watched(scene, resource, {
     ...rest,
-    isWanted: ({ name }) => name?.startsWith(prefix) === true,
-    isOver: ({ conditions }) => conditions.includes('Complete'),
-  });
-}
-
-/** When the Jobs of `count` MediaJobs whose names begin with `prefix` were complete. */
-export function completionsOfTheirJobs(
-  scene: Scene,
-  { prefix, ...rest }: { readonly count: number; readonly prefix: string; readonly withinMs: number },
-) {
-  return watched(scene, jobs, {
-    ...rest,
-    isWanted: ({ annotations }) => annotations?.['reelwright.dev/media-job']?.startsWith(prefix) === true,
+    isWanted: ({ name, annotations }) => (annotations?.[mediaJobAnnotation] ?? name)?.startsWith(prefix) === true,
     isOver: ({ conditions }) => conditions.includes('Complete'),
   });
 }
@@ -191,7 +183,7 @@ export function podSuccess(scene: Scene, of: string) {
     count: 1,
     withinMs: 60_000,
     isWanted: ({ labels, annotations }) =>
-      annotations?.['reelwright.dev/media-job'] === of || labels?.['batch.kubernetes.io/job-name'] === of,
+      annotations?.[mediaJobAnnotation] === of || labels?.['batch.kubernetes.io/job-name'] === of,
     isOver: ({ phase }) => phase === 'Succeeded',
   });
 }
@@ -257,7 +249,7 @@ export async function makeEnded({ cluster, namespace }: Scene, count: number, of
     const { selector: _selector, template, ...rest } = structuredClone(of.spec ?? { template: {} });
     const jobLabels = { ...labels, 'reelwright.dev/attempt': '1' };
     await admin.create(jobs, {
-      metadata: { namespace, name: `${name}-1`, labels: jobLabels, annotations: { 'reelwright.dev/media-job': name } },
+      metadata: { namespace, name: `${name}-1`, labels: jobLabels, annotations: { [mediaJobAnnotation]: name } },
       // The cluster's own controller leaves such a Job alone.
       spec: { ...rest, managedBy: 'reelwright.dev/nobody', template: { ...template, metadata: { labels: jobLabels } } },
     });
