@@ -144,7 +144,8 @@ export class SharedRead implements PieceReceiver {
   #pace(): void {
     if (this.#isKept || (this.#state !== 'reading' && this.#state !== 'whole')) return;
     if (this.#readers.size === 0) return;
-    const slowest = Math.min(...[...this.#readers].map(({ position }) => position));
+    let slowest = Infinity;
+    for (const { position } of this.#readers) slowest = Math.min(slowest, position);
     if (this.#state === 'reading' || this.#pieces.length > 0) this.#drop(slowest);
     if (this.#state !== 'reading') return;
     const isAhead = this.#receivedBytes - slowest > aheadBytesMax;

@@ -108,8 +108,7 @@ class StreamShortcut {
   #answerPlaylist(request: IncomingMessage, response: ServerResponse, answer: PlaylistAnswer): void {
     const { target, playlist, isGzip, startedAtMs } = answer;
     const bytes = (isGzip ? playlist.gzippedNow : null) ?? playlist.bytes;
-    const head = this.#begin(request, response, startedAtMs);
-    for (const part of target.headers) head.push(part);
+    const head = [...target.headers, 'x-trace-id', this.#begin(request, response, startedAtMs)];
     head.push('etag', isGzip ? playlist.gzipEtag : playlist.info.etag, 'content-length', String(bytes.length));
     if (isGzip) head.push('content-encoding', 'gzip');
     response.writeHead(200, head);
@@ -121,22 +120,21 @@ class StreamShortcut {
   #answerRead(request: IncomingMessage, response: ServerResponse, answer: ReadAnswer): void {
     const { target, read, startedAtMs } = answer;
     const { etag, sizeBytes } = read.info;
-    const head = this.#begin(request, response, startedAtMs);
-    for (const part of target.headers) head.push(part);
-    head.push('etag', etag, 'content-length', String(sizeBytes));
+    const traceId = this.#begin(request, response, startedAtMs);
+    const head = [...target.headers, 'x-trace-id', traceId, 'etag', etag, 'content-length', String(sizeBytes)];
     response.writeHead(200, head);
     sendRead(response, read, { start: 0, end: sizeBytes, media: this.#d.media });
   }
 
-  /** Begins the trace; gives the headers that name it. */
-  #begin(request: IncomingMessage, response: ServerResponse, startedAtMs: number): string[] {
+  /** Begins the trace; gives its id. */
+  #begin(request: IncomingMessage, response: ServerResponse, startedAtMs: number): string {
     const { traceparent, tracestate } = request.headers;
     const parent = traceparent === undefined ? null : readTraceContext(single(traceparent), single(tracestate));
     const attributes = { 'http.request.method': 'GET', 'http.route': route };
     const span = startSpan(`GET ${route}`, { parent, kind: 'server', attributes });
     // Also when the client goes before the end.
     response.once('close', () => this.#onSent(span, startedAtMs));
-    return ['x-trace-id', traceIdOf(span.trace)];
+    return traceIdOf(span.trace);
   }
 
   #onSent(span: RunningSpan, startedAtMs: number): void {

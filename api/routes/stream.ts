@@ -25,6 +25,8 @@ const corsHeaders = {
   'cross-origin-resource-policy': 'cross-origin',
   'x-content-type-options': 'nosniff',
 };
+const objectHeaders = { 'cache-control': immutable, 'accept-ranges': 'bytes' };
+const plainHeaders = Object.entries({ ...corsHeaders, ...objectHeaders }).flat();
 const preflightHeaders = {
   'access-control-allow-methods': 'GET, HEAD, OPTIONS',
   'access-control-allow-headers': 'Range, If-None-Match, If-Range',
@@ -101,8 +103,8 @@ function plainTargetOf(url: string): PlainTarget | null {
   const contentType = path.kind === 'object' && !isAlias(path.path) ? streamContentType(path.path) : null;
   if (path.kind !== 'object' || contentType === null) return null;
   const isPlaylist = path.path.endsWith('.m3u8');
-  const headers = { ...corsHeaders, ...(isPlaylist ? { vary: 'Accept-Encoding' } : {}), ...objectHeaders(contentType) };
-  return { key: `${videoRoot(path.hash)}/${path.path}`, isPlaylist, headers: Object.entries(headers).flat() };
+  const headers = [...plainHeaders, 'content-type', contentType, ...(isPlaylist ? ['vary', 'Accept-Encoding'] : [])];
+  return { key: `${videoRoot(path.hash)}/${path.path}`, isPlaylist, headers };
 }
 
 async function currentRevision(hash: string, media: MediaReader): Promise<string> {
@@ -242,11 +244,7 @@ async function openSame(
 }
 
 function describe(reply: FastifyReply, target: Target, etag: string): FastifyReply {
-  return reply.headers({ ...objectHeaders(target.contentType), etag });
-}
-
-function objectHeaders(contentType: string): Record<string, string> {
-  return { 'content-type': contentType, 'cache-control': immutable, 'accept-ranges': 'bytes' };
+  return reply.headers({ ...objectHeaders, 'content-type': target.contentType, etag });
 }
 
 /** A date in `If-Range` is never taken for the object's (RFC 9110, section 13.1.5 allows answering with the whole). */

@@ -13,13 +13,14 @@ export type StreamPath =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'object'; readonly hash: string; readonly path: string };
 
+/** Two dots anywhere, a segment that is empty or one dot, a character that no path has. */
 // eslint-disable-next-line no-control-regex -- NUL and its like are what is refused
-const unfitForPaths = /[\u0000-\u001f\u007f\\]/;
+const unfit = /\.\.|(?:^|\/)\.?(?:\/|$)|[\u0000-\u001f\u007f\\]/;
 
 /** Reads what stands after `/stream/` in the request line, still percent-encoded and without the query. */
 export function readStreamPath(encoded: string): StreamPath {
   const decoded = decode(encoded);
-  if (decoded === null || isUnfit(decoded) || isUnfit(decodeLeniently(decoded))) return { kind: 'malformed' };
+  if (decoded === null || unfit.test(decoded) || unfit.test(decodeLeniently(decoded))) return { kind: 'malformed' };
   const slash = decoded.indexOf('/');
   const hash = decoded.slice(0, slash);
   const path = decoded.slice(slash + 1);
@@ -44,8 +45,4 @@ function decode(encoded: string): string | null {
 /** Decodes every escape of an ASCII character and leaves what is none, where `decodeURIComponent` would give up. */
 function decodeLeniently(text: string): string {
   return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
-}
-
-function isUnfit(path: string): boolean {
-  return path.includes('..') || unfitForPaths.test(path) || path.split('/').some((part) => part === '' || part === '.');
 }

@@ -1,7 +1,7 @@
-/** What is read from a socket at once; larger pieces leave the processor's cache before they are sent on. */
-const blockBytes = 256 * 1024;
+/** What is read from a socket at once: each piece costs as much as its sending, and what a slow client holds is two. */
+const blockBytes = 512 * 1024;
 /** Blocks that wait to be used again: 32 MiB. The rest goes back to the system. */
-const spareBlocksMax = 128;
+const spareBlocksMax = 64;
 
 /**
  * Bytes in memory that is used again once nobody holds it. Who is handed a piece holds it once; each `retain` needs

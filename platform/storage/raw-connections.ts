@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { KnownProblem } from '#domain/errors.ts';
-import { type Block, BlockPool } from './blocks.ts';
-import type { Download, PieceReceiver } from './object-store.ts';
-import { type RawHead, readRawHead } from './raw-head.ts';
+import { type Block, BlockPool, type Piece } from './blocks.ts';
+import type { Download, ObjectInfo, PieceReceiver } from './object-store.ts';
+import { readRawHead } from './raw-head.ts';
 
 // The fast way to a storage server that speaks plain http. A client of HTTP for everything copies each body through
 // buffers of 64 kB and a stream; what that costs is most of what delivery costs (docs/decisions/0050). Here the kernel
@@ -12,7 +12,7 @@ import { type RawHead, readRawHead } from './raw-head.ts';
 // A connection is in one of these states, and a failure in any of them ends it:
 //   idle      no request is out; a byte that comes is nobody's
 //   waiting   the request is sent, the head has not come whole
-//   open      the head has come; the socket is paused until someone starts to read
+//   open      the head has come, and nobody has started to read: the socket is paused after the next piece
 //   body      bytes go into blocks; a full one is handed on, and what lies in one that is not full after a while (5 ms
 //             at the beginning, for the sake of the first byte, then 25 ms: each piece costs as much as its sending)
 // A body that has come whole brings it back to idle; one that is not wanted any more ends it.
@@ -24,9 +24,11 @@ const handOnAfterMs = 25;
 const idleTimeoutMs = 4_000;
 const connectTimeoutMs = 5_000;
 
-export interface RawAnswer {
-  readonly head: RawHead;
-  readonly body: Omit<Download, 'info'>;
+/** A GET of an object, with its headers as lines. */
+interface RawRequest {
+  readonly key: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 interface Address {
@@ -48,9 +50,8 @@ export class RawConnections {
   }
 
   /** Null when this way does not lead there: the caller takes another, and learns what is wrong. */
-  ask(path: string, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<RawAnswer | null> {
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    return this.#connection().ask(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`, signal);
+  ask(request: RawRequest, signal: AbortSignal): Promise<Download | null> {
+    return this.#connection().ask(request, signal);
   }
 
   close(): void {
@@ -60,7 +61,8 @@ export class RawConnections {
   #connection(): RawConnection {
     // The one used last: the others grow old and are closed by the server or by their own time.
     const kept = this.#idle.pop();
-    if (kept !== undefined) return kept;
+    if (kept?.isFresh === true) return kept;
+    kept?.end();
     const connection = new RawConnection(this.#address, this.#blocks, {
       onIdle: () => this.#idle.push(connection),
       onEnd: () => {
@@ -86,13 +88,18 @@ class RawConnection {
   readonly #headMemory = Buffer.allocUnsafeSlow(headBytesMax);
   #state: 'idle' | 'waiting' | 'open' | 'body' | 'ended' = 'idle';
   #headFilledBytes = 0;
-  #answer: ((answer: RawAnswer | null) => void) | null = null;
-  #head: RawHead | null = null;
+  #key = '';
+  #answer: ((download: Download | null) => void) | null = null;
+  #download: Download | null = null;
+  #isKeptAlive = false;
   #receiver: PieceReceiver | null = null;
   #block: Block | null = null;
+  /** A block that was full before anyone started to read. */
+  #early: Piece | null = null;
   #leftBytes = 0;
   #isPaused = false;
   #handOnTimer: NodeJS.Timeout | undefined;
+  #idleSinceMs = 0;
 
   constructor({ host, port, timeoutMs }: Address, blocks: BlockPool, events: ConnectionEvents) {
     this.#blocks = blocks;
@@ -115,20 +122,27 @@ class RawConnection {
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
-  ask(request: string, signal: AbortSignal | undefined): Promise<RawAnswer | null> {
-    const { promise, resolve } = Promise.withResolvers<RawAnswer | null>();
+  /** Whether it was used a moment ago. */
+  get isFresh(): boolean {
+    return performance.now() - this.#idleSinceMs < idleTimeoutMs;
+  }
+
+  ask({ key, path, headers }: RawRequest, signal: AbortSignal): Promise<Download | null> {
+    const { promise, resolve } = Promise.withResolvers<Download | null>();
     const giveUp = () => this.end();
-    signal?.addEventListener('abort', giveUp, { once: true });
-    this.#answer = (answer) => {
-      signal?.removeEventListener('abort', giveUp);
+    signal.addEventListener('abort', giveUp, { once: true });
+    this.#answer = (download) => {
+      signal.removeEventListener('abort', giveUp);
       this.#answer = null;
-      resolve(answer);
+      resolve(download);
     };
+    this.#key = key;
     this.#state = 'waiting';
     this.#headFilledBytes = 0;
     this.#socket.ref();
-    if (!this.#socket.connecting) this.#watch();
-    this.#socket.write(request, 'latin1');
+    let request = `GET ${path} HTTP/1.1\r\n`;
+    for (const name in headers) request += `${name}: ${headers[name]}\r\n`;
+    this.#socket.write(`${request}\r\n`, 'latin1');
     return promise;
   }
 
@@ -138,14 +152,15 @@ class RawConnection {
     this.#fail(new Error('the connection is not needed any more'));
   }
 
-  /** The time runs while something is awaited of the server, and not while a slow reader has paused it. */
+  /** Lets the time run anew, as each byte that is sent or comes does. */
   #watch(): void {
-    this.#socket.setTimeout(this.#state === 'idle' ? idleTimeoutMs : this.#timeoutMs);
+    this.#socket.setTimeout(this.#timeoutMs);
   }
 
+  /** The time is that of the server, which has none to keep while a reader lets it wait. */
   #onTimeout(): void {
-    if (this.#isPaused || this.#state === 'open') return;
-    this.#fail(new Error('the server stopped answering'));
+    if (this.#isPaused || this.#state === 'open') this.#watch();
+    else this.#fail(new Error('the server stopped answering'));
   }
 
   /** The memory that the kernel writes into next. It is asked for after each read, so it must fit what comes then. */
@@ -167,7 +182,7 @@ class RawConnection {
     if (this.#state === 'waiting') this.#onHead(count);
     else if (this.#isInBody() && this.#leftBytes > 0) this.#onBody(count);
     else this.end();
-    return this.#state !== 'open' && !this.#isPaused;
+    return !this.#isPaused;
   }
 
   #onHead(count: number): void {
@@ -178,46 +193,47 @@ class RawConnection {
     const early = this.#headMemory.subarray(head.headBytes, this.#headFilledBytes);
     // More than the body has come: this server says one thing and does another.
     if (early.length > head.sizeBytes) return this.end();
-    this.#head = head;
+    const { sizeBytes, etag, lastModified, isKeptAlive } = head;
+    this.#download = new RawDownload(this, { key: this.#key, sizeBytes, etag, lastModified });
+    this.#isKeptAlive = isKeptAlive;
     this.#leftBytes = head.sizeBytes - early.length;
     this.#state = 'open';
-    this.#isPaused = false;
+    // What a server does after the whole of an answer is no concern of its reader.
+    this.#isPaused = this.#leftBytes === 0;
     if (early.length > 0) {
       this.#block = this.#blocks.take();
       early.copy(this.#block.room);
       this.#block.fill(early.length);
     }
-    this.#answer?.({
-      head,
-      body: bodyOnce({
-        start: (receiver) => this.#start(receiver),
-        pause: () => this.#pause(),
-        resume: () => this.#resume(),
-        destroy: () => this.#destroy(),
-      }),
-    });
+    this.#answer?.(this.#download);
   }
 
-  #start(receiver: PieceReceiver): void {
-    if (this.#state !== 'open') {
+  // What follows is a download's; one that has ended has no say in what the connection does next.
+
+  start(download: Download, receiver: PieceReceiver): void {
+    if (this.#download !== download || this.#state !== 'open') {
       receiver.onFailure(storageError('The object was cut off.'));
       return;
     }
     this.#state = 'body';
     this.#receiver = receiver;
-    if (this.#leftBytes === 0) return this.#finish();
-    this.#watch();
-    this.#handOnTimer = setTimeout(() => this.#handOn(), firstHandOnAfterMs);
-    this.#socket.resume();
+    if (this.#leftBytes > 0) {
+      this.#handOnTimer = setTimeout(() => this.#handOn(), firstHandOnAfterMs);
+      this.resume(download);
+    }
+    const early = this.#early;
+    this.#early = null;
+    if (early !== null) receiver.onPiece(early);
+    if (this.#leftBytes === 0) this.#finish();
   }
 
   #onBody(count: number): void {
     this.#block?.fill(count);
     this.#leftBytes -= count;
-    if (this.#state !== 'body') return;
-    if (this.#leftBytes === 0) this.#finish();
-    else if (this.#block?.isFull === true) this.#handOn();
-    else this.#handOnTimer ??= setTimeout(() => this.#handOn(), handOnAfterMs);
+    if (this.#block?.isFull === true) this.#handOn();
+    if (this.#state === 'open') this.#isPaused = true;
+    else if (this.#leftBytes === 0) this.#finish();
+    else if (this.#block !== null) this.#handOnTimer ??= setTimeout(() => this.#handOn(), handOnAfterMs);
   }
 
   #handOn(): void {
@@ -231,7 +247,7 @@ class RawConnection {
       block.release();
     }
     if (piece === null) return;
-    if (this.#receiver === null) piece.release();
+    if (this.#receiver === null) this.#early = piece;
     else this.#receiver.onPiece(piece);
   }
 
@@ -242,32 +258,33 @@ class RawConnection {
     if (this.#state !== 'body' || receiver === null) return;
     this.#receiver = null;
     this.#state = 'idle';
-    this.#isPaused = false;
-    if (this.#head?.isKeptAlive === true) {
-      this.#watch();
+    this.#download = null;
+    if (this.#isKeptAlive) {
+      if (this.#isPaused) this.#socket.resume();
+      this.#isPaused = false;
+      this.#idleSinceMs = performance.now();
       // An idle connection must not keep the process alive.
       this.#socket.unref();
-      this.#socket.resume();
       this.#events.onIdle();
     } else this.end();
     receiver.onEnd();
   }
 
-  #pause(): void {
-    if (this.#state !== 'body') return;
+  pause(download: Download): void {
+    if (this.#download !== download || this.#state !== 'body') return;
     this.#isPaused = true;
     this.#socket.pause();
   }
 
-  #resume(): void {
-    if (this.#state !== 'body' || !this.#isPaused) return;
+  resume(download: Download): void {
+    if (this.#download !== download || this.#state !== 'body' || !this.#isPaused) return;
     this.#isPaused = false;
     this.#watch();
     this.#socket.resume();
   }
 
-  #destroy(): void {
-    if (this.#state === 'open' || this.#state === 'body') this.end();
+  destroy(download: Download): void {
+    if (this.#download === download) this.end();
   }
 
   #fail(cause: Error): void {
@@ -276,7 +293,9 @@ class RawConnection {
     clearTimeout(this.#handOnTimer);
     this.#socket.destroy();
     this.#block?.release();
-    this.#block = null;
+    this.#early?.release();
+    this.#block = this.#early = null;
+    this.#download = null;
     this.#events.onEnd();
     this.#answer?.(null);
     this.#receiver?.onFailure(storageError('The object was cut off.', cause));
@@ -284,26 +303,31 @@ class RawConnection {
   }
 }
 
-/** A body's own end: a connection is used again, and what an old body says must not reach the next one. */
-function bodyOnce(body: Omit<Download, 'info'>): Omit<Download, 'info'> {
-  let isOver = false;
-  return {
-    start: (receiver) =>
-      body.start({
-        onPiece: (piece) => receiver.onPiece(piece),
-        onEnd: () => {
-          isOver = true;
-          receiver.onEnd();
-        },
-        onFailure: (error) => {
-          isOver = true;
-          receiver.onFailure(error);
-        },
-      }),
-    pause: () => (isOver ? undefined : body.pause()),
-    resume: () => (isOver ? undefined : body.resume()),
-    destroy: () => (isOver ? undefined : body.destroy()),
-  };
+/** One exchange of a connection, which is used again for others. */
+class RawDownload implements Download {
+  readonly info: ObjectInfo;
+  readonly #connection: RawConnection;
+
+  constructor(connection: RawConnection, info: ObjectInfo) {
+    this.#connection = connection;
+    this.info = info;
+  }
+
+  start(receiver: PieceReceiver): void {
+    this.#connection.start(this, receiver);
+  }
+
+  pause(): void {
+    this.#connection.pause(this);
+  }
+
+  resume(): void {
+    this.#connection.resume(this);
+  }
+
+  destroy(): void {
+    this.#connection.destroy(this);
+  }
 }
 
 function storageError(message: string, cause?: Error): KnownProblem {

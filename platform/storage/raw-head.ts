@@ -11,10 +11,11 @@ export interface RawHead {
   readonly isKeptAlive: boolean;
 }
 
-const wanted = ['content-length', 'etag', 'last-modified'] as const;
+/** The headers that are looked at, with their values. */
+const known =
+  /\n(content-length|etag|last-modified|connection|transfer-encoding|content-encoding|content-range|trailer|upgrade):[ \t]*([^\r]*?)[ \t]*(?=\r)/gi;
 /** With any of these the body is not simply the object's bytes up to its length. */
-const unfit = ['transfer-encoding', 'content-encoding', 'content-range', 'trailer', 'upgrade'] as const;
-const known = new Set<string>([...wanted, ...unfit, 'connection']);
+const unfit = ['transfer-encoding', 'content-encoding', 'content-range', 'trailer', 'upgrade'];
 /** A 200, and lines that are headers and nothing else: what can be read in two ways is not read at all. */
 const headForm =
   /^HTTP\/1\.1 200(?: [^\r\n]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\u0020-\u007e\u0080-\u00ff]*\r\n)*$/;
@@ -29,17 +30,15 @@ export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   const text = bytes.toString('latin1', 0, end + 2);
   if (!headForm.test(text)) return 'unfit';
   const found: Partial<Record<string, string>> = {};
-  for (const line of text.split('\r\n')) {
-    const colon = line.indexOf(':');
-    const name = line.slice(0, colon).toLowerCase();
-    if (colon < 0 || !known.has(name)) continue;
-    const value = line.slice(colon + 1).replaceAll(/^[ \t]+|[ \t]+$/g, '');
-    if (unfit.some((it) => it === name) || (name in found && name !== 'connection')) return 'unfit';
-    found[name] = name in found ? `${found[name]},${value}` : value;
+  let isKeptAlive = true;
+  for (const [, name = '', value = ''] of text.matchAll(known)) {
+    const field = name.toLowerCase();
+    if (field === 'connection') isKeptAlive &&= !/(?:^|,)\s*close\s*(?:,|$)/i.test(value);
+    else if (field in found || unfit.includes(field)) return 'unfit';
+    else found[field] = value;
   }
   const { 'content-length': length = '', etag = '', 'last-modified': date = '' } = found;
   const lastModified = new Date(date);
   if (!/^\d{1,15}$/.test(length) || etag === '' || Number.isNaN(lastModified.getTime())) return 'unfit';
-  const isKeptAlive = !/(?:^|,)\s*close\s*(?:,|$)/i.test(found['connection'] ?? '');
   return { headBytes: end + 4, sizeBytes: Number(length), etag, lastModified, isKeptAlive };
 }

@@ -86,12 +86,9 @@ export class S3Reads {
     const { raw, ...place } = await this.#found();
     if (raw !== null) {
       const path = `${place.path}/${encodePath(key)}`;
-      const answer = await raw.ask(path, await this.#sign('GET', place.host, path), signal);
+      const download = await raw.ask({ key, path, headers: await this.#sign('GET', place.host, path) }, signal);
       signal.throwIfAborted();
-      if (answer !== null) {
-        const { sizeBytes, etag, lastModified } = answer.head;
-        return { info: { key, sizeBytes, etag, lastModified }, ...answer.body };
-      }
+      if (download !== null) return download;
     }
     // Whatever the fast way could not make sense of is asked again, and told as what it is.
     const found = await this.get(key, { signal, caller });

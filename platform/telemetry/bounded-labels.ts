@@ -8,32 +8,39 @@ export type LabelValues<Label extends string> = Readonly<Record<Label, string | 
 
 const valueLengthMax = 128;
 
+/** One label: the values that it may have, to which others are added while there are fewer than so many. */
+interface Bound<Label extends string> {
+  readonly name: Label;
+  readonly values: Set<string>;
+  readonly valuesMax: number;
+}
+
 /** Holds the labels of one metric to their bounds. */
 export class BoundedLabels<Label extends string> {
-  readonly #bounds: LabelBounds<Label>;
-  readonly #seen = new Map<Label, Set<string>>();
+  readonly names: Label[];
+  readonly #bounds: readonly Bound<Label>[];
 
   constructor(bounds: LabelBounds<Label>) {
-    this.#bounds = bounds;
+    this.names = Object.keys(bounds) as Label[];
+    this.#bounds = this.names.map((name) => {
+      const bound: readonly string[] | number = bounds[name];
+      return typeof bound === 'number'
+        ? { name, values: new Set(), valuesMax: bound }
+        : { name, values: new Set(bound), valuesMax: 0 };
+    });
   }
 
-  get names(): Label[] {
-    return Object.keys(this.#bounds) as Label[];
-  }
-
+  /** Runs with every request. */
   bound(values: LabelValues<Label>): Record<Label, string> {
-    const bounded = this.names.map((name) => [name, this.#boundOne(name, String(values[name]))]);
-    return Object.fromEntries(bounded) as Record<Label, string>;
+    const bounded: Partial<Record<Label, string>> = {};
+    for (const bound of this.#bounds) bounded[bound.name] = boundOne(bound, String(values[bound.name]));
+    return bounded as Record<Label, string>;
   }
+}
 
-  #boundOne(name: Label, value: string): string {
-    const bound: readonly string[] | number = this.#bounds[name];
-    if (typeof bound !== 'number') return bound.includes(value) ? value : 'other';
-    const seen = this.#seen.get(name) ?? new Set();
-    this.#seen.set(name, seen);
-    if (seen.has(value)) return value;
-    if (seen.size >= bound || value.length > valueLengthMax) return 'other';
-    seen.add(value);
-    return value;
-  }
+function boundOne({ values, valuesMax }: Bound<string>, value: string): string {
+  if (values.has(value)) return value;
+  if (values.size >= valuesMax || value.length > valueLengthMax) return 'other';
+  values.add(value);
+  return value;
 }

@@ -348,7 +348,7 @@ const begin = async (key: string, signal?: AbortSignal) => {
 };
 
 describe('a download', () => {
-  it.each([0, 1, 262_144, 262_145, 700_000])('of %i bytes brings them all, and closes the file', async (size) => {
+  it.each([0, 1, 524_288, 524_289, 1_400_000])('of %i bytes brings them all, and closes the file', async (size) => {
     const bytes = randomBytes(size);
     await writeFile(join(dir, 'a'), bytes);
     const download = await begin('a');
@@ -359,7 +359,7 @@ describe('a download', () => {
   });
 
   it('waits while it is paused', async () => {
-    const bytes = randomBytes(700_000);
+    const bytes = randomBytes(1_400_000);
     await writeFile(join(dir, 'a'), bytes);
     const download = await begin('a');
     let seen = 0;

@@ -132,6 +132,21 @@ describe('the fast way', () => {
     download?.destroy();
   });
 
+  it('waits for a reader who starts late', async () => {
+    let asked = 0;
+    const large = Buffer.concat([body, body, body]);
+    const from = await openAt((socket) => {
+      asked += 1;
+      socket.write(Buffer.concat([Buffer.from(headOf(large.length)), large]));
+    });
+    for (let n = 1; n <= 3; n++) {
+      const download = (await from.download('key'))!;
+      await sleep(100);
+      expect((await readDownload(download)).equals(large)).toBe(true);
+      expect(asked).toBe(n);
+    }
+  });
+
   it('stops reading when it is told to, and goes on', async () => {
     const large = Buffer.alloc(64 * 1024 * 1024, 'x');
     const from = await openAt((socket) => socket.write(Buffer.concat([Buffer.from(headOf(large.length)), large])));
