@@ -20,23 +20,25 @@ export class BlockPool {
   readonly #spare: Buffer[] = [];
 
   take(): Block {
-    return new Block(this.#spare.pop() ?? Buffer.allocUnsafeSlow(blockBytes), (memory) => {
-      if (this.#spare.length < spareBlocksMax) this.#spare.push(memory);
-    });
+    return new Block(this.#spare.pop() ?? Buffer.allocUnsafeSlow(blockBytes), this);
+  }
+
+  giveBack(memory: Buffer): void {
+    if (this.#spare.length < spareBlocksMax) this.#spare.push(memory);
   }
 }
 
 /** Memory that is filled from its beginning and handed on in pieces. Its filler holds it once. */
 export class Block {
   readonly #memory: Buffer;
-  readonly #giveBack: (memory: Buffer) => void;
+  readonly #pool: BlockPool;
   #holders = 1;
   #filledBytes = 0;
   #handedBytes = 0;
 
-  constructor(memory: Buffer, giveBack: (memory: Buffer) => void) {
+  constructor(memory: Buffer, pool: BlockPool) {
     this.#memory = memory;
-    this.#giveBack = giveBack;
+    this.#pool = pool;
   }
 
   get sizeBytes(): number {
@@ -62,14 +64,36 @@ export class Block {
     if (this.#filledBytes === this.#handedBytes) return null;
     const bytes = this.#memory.subarray(this.#handedBytes, this.#filledBytes);
     this.#handedBytes = this.#filledBytes;
+    this.retain();
+    return new BlockPiece(bytes, this);
+  }
+
+  retain(): void {
     this.#holders += 1;
-    return { bytes, block: this, retain: () => void (this.#holders += 1), release: () => this.release() };
   }
 
   release(): void {
     this.#holders -= 1;
-    if (this.#holders === 0) this.#giveBack(this.#memory);
+    if (this.#holders === 0) this.#pool.giveBack(this.#memory);
     if (this.#holders < 0) throw new Error('a block was released more often than it was held');
+  }
+}
+
+class BlockPiece implements Piece {
+  readonly bytes: Buffer;
+  readonly block: Block;
+
+  constructor(bytes: Buffer, block: Block) {
+    this.bytes = bytes;
+    this.block = block;
+  }
+
+  retain(): void {
+    this.block.retain();
+  }
+
+  release(): void {
+    this.block.release();
   }
 }
 

@@ -15,7 +15,7 @@ export function checkKey(key: string): void {
     Buffer.byteLength(key) <= keyBytesMax &&
     key.isWellFormed() &&
     !key.includes('\0') &&
-    !key.split('/').some((segment) => segment === '.' || segment === '..');
+    !/(?:^|\/)\.\.?(?:\/|$)/.test(key);
   if (!isTaken) throw new KnownProblem('storage_error', 'The key is none that an object can have.');
 }
 

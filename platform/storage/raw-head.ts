@@ -11,11 +11,12 @@ export interface RawHead {
   readonly isKeptAlive: boolean;
 }
 
-/** The headers that are looked at, with their values. */
-const known =
-  /\n(content-length|etag|last-modified|connection|transfer-encoding|content-encoding|content-range|trailer|upgrade):[ \t]*([^\r]*?)[ \t]*(?=\r)/gi;
 /** With any of these the body is not simply the object's bytes up to its length. */
-const unfit = ['transfer-encoding', 'content-encoding', 'content-range', 'trailer', 'upgrade'];
+const unfit = /\n(?:transfer-encoding|content-encoding|content-range|trailer|upgrade):/i;
+const contentLength = /\ncontent-length:[ \t]*([^\r]*?)[ \t]*\r/i;
+const entityTag = /\netag:[ \t]*([^\r]*?)[ \t]*\r/i;
+const modified = /\nlast-modified:[ \t]*([^\r]*?)[ \t]*\r/i;
+const closing = /\nconnection:(?:[^\r]*,)?[ \t]*close[ \t]*[,\r]/i;
 /** A 200, and lines that are headers and nothing else: what can be read in two ways is not read at all. */
 const headForm =
   /^HTTP\/1\.1 200(?: [^\r\n]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\u0020-\u007e\u0080-\u00ff]*\r\n)*$/;
@@ -28,17 +29,16 @@ export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return 'incomplete';
   const text = bytes.toString('latin1', 0, end + 2);
-  if (!headForm.test(text)) return 'unfit';
-  const found: Partial<Record<string, string>> = {};
-  let isKeptAlive = true;
-  for (const [, name = '', value = ''] of text.matchAll(known)) {
-    const field = name.toLowerCase();
-    if (field === 'connection') isKeptAlive &&= !/(?:^|,)\s*close\s*(?:,|$)/i.test(value);
-    else if (field in found || unfit.includes(field)) return 'unfit';
-    else found[field] = value;
-  }
-  const { 'content-length': length = '', etag = '', 'last-modified': date = '' } = found;
-  const lastModified = new Date(date);
+  if (!headForm.test(text) || unfit.test(text)) return 'unfit';
+  const length = only(text, contentLength);
+  const etag = only(text, entityTag);
+  const lastModified = new Date(only(text, modified));
   if (!/^\d{1,15}$/.test(length) || etag === '' || Number.isNaN(lastModified.getTime())) return 'unfit';
-  return { headBytes: end + 4, sizeBytes: Number(length), etag, lastModified, isKeptAlive };
+  return { headBytes: end + 4, sizeBytes: Number(length), etag, lastModified, isKeptAlive: !closing.test(text) };
+}
+
+/** The value of a header that is there once; empty when it is not there, or again. */
+function only(text: string, header: RegExp): string {
+  const found = header.exec(text);
+  return found === null || header.test(text.slice(found.index + 1)) ? '' : (found[1] ?? '');
 }

@@ -9,6 +9,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
+import { downloadOf } from './download.ts';
 import { chunksOf, toStorageError } from './errors.ts';
 import { checkKey } from './keys.ts';
 import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './object-store.ts';
@@ -71,10 +72,19 @@ class S3Store implements ObjectStore {
   }
 
   async download(key: string, signal?: AbortSignal): Promise<Download | null> {
-    return this.#guard(signal, (abortSignal) => {
+    try {
+      signal?.throwIfAborted();
       checkKey(key);
-      return this.#reads.download(key, abortSignal, signal);
-    });
+      const download = await this.#reads.downloadFast(key, signal);
+      if (signal?.aborted === true) download?.destroy();
+      signal?.throwIfAborted();
+      if (download !== null) return download;
+    } catch (error) {
+      throw toStorageError(error, signal);
+    }
+    // Whatever the fast way could not make sense of is asked again, and told as what it is.
+    const found = await this.get(key, signal === undefined ? {} : { signal });
+    return found === null ? null : downloadOf(found);
   }
 
   async put(key: string, body: Buffer | string | Readable, { contentType, signal }: PutOptions): Promise<void> {

@@ -55,6 +55,7 @@ function objectHead(sizeBytes: number): Record<string, string> {
 const operations: Record<string, (store: ObjectStore) => Promise<unknown>> = {
   head: (store) => store.head('key'),
   get: (store) => store.get('key'),
+  download: (store) => store.download('key'),
   'put of bytes': (store) => store.put('key', 'value', { contentType }),
   'put of a long stream': (store) =>
     store.put('key', Readable.from(Array.from({ length: 13 }, () => randomBytes(1024 * 1024))), { contentType }),
