@@ -18,15 +18,16 @@ const hash = 'bench';
 const rev = '0123456789abcdef';
 const bucket = 'media';
 const segmentBytes = 2 * 1024 * 1024;
-/** Each run takes names that no run before it has asked for. */
+/** Each run takes names that no run before it has asked for, more than can be served in its time. */
 const coldCount = 60_000;
-const coldCountPerRun = 15_000;
+const coldCountPerSecond = 1_500;
 /** What a few live rungs hold: these are in memory after the first second. */
 const hotCount = 20;
 const connections = 32;
-const warmUpSeconds = 12;
+/** Connections are opened, and code is compiled, which in our process goes on for some twenty seconds. */
+const warmUpSeconds = { ours: 25, nginx: 4, nginxCache: 4 };
 const roundSeconds = 2;
-const rounds = 3;
+const rounds = 5;
 
 interface Case {
   readonly id: string;
@@ -131,9 +132,10 @@ async function fillOrigin(folder: string): Promise<void> {
 
 async function measure(one: Case, targets: Targets): Promise<BenchLine[]> {
   const outcomes: Record<Contender, Outcome[]> = { ours: [], nginx: [], nginxCache: [] };
-  const runs: Record<Contender, number> = { ours: 0, nginx: 0, nginxCache: 0 };
+  const spentSeconds: Record<Contender, number> = { ours: 0, nginx: 0, nginxCache: 0 };
   const run = (name: Contender, seconds: number) => {
-    const after = one.path.count === coldCount ? coldCountPerRun * runs[name]++ : 0;
+    const after = one.path.count === coldCount ? coldCountPerSecond * spentSeconds[name] : 0;
+    spentSeconds[name] += seconds;
     const program = findProgram('wrk') ?? '';
     return load({ ...one, ...targets[name], after, program, connections, seconds });
   };
@@ -142,8 +144,7 @@ async function measure(one: Case, targets: Targets): Promise<BenchLine[]> {
     outcomes[name].push(outcome);
     return outcome.requestsPerSecond;
   };
-  // Connections are opened, and code is compiled, which in our process goes on for some seconds.
-  for (const name of ['ours', 'nginx', 'nginxCache'] as const) await run(name, warmUpSeconds);
+  for (const name of ['ours', 'nginx', 'nginxCache'] as const) await run(name, warmUpSeconds[name]);
   const contenders = { ours: contender('ours'), nginx: contender('nginx'), nginxCache: contender('nginxCache') };
   await interleave({ rounds, contenders });
   const of = (name: Contender, figure: keyof Outcome) => median(outcomes[name].map((outcome) => outcome[figure]));
