@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownPiece } from '#platform/storage/blocks.ts';
+import { BlockPool, ownPiece } from '#platform/storage/blocks.ts';
 import type { Download, PieceReceiver } from '#platform/storage/object-store.ts';
 import { ReadCache } from './read-cache.ts';
 import type { SharedRead } from './shared-read.ts';
@@ -26,9 +26,13 @@ class Source {
     };
   }
 
-  send(bytes: number): void {
+  /** Each time in a block of its own, when there are blocks to take. */
+  send(bytes: number, blocks?: BlockPool): void {
     this.sentBytes += bytes;
-    this.#receiver?.onPiece(ownPiece(Buffer.alloc(bytes, 'x')));
+    const block = blocks?.take();
+    block?.fill(block.room.fill('x', 0, bytes).subarray(0, bytes).length);
+    this.#receiver?.onPiece(block?.handOn() ?? ownPiece(Buffer.alloc(bytes, 'x')));
+    block?.release();
   }
 
   finish(): void {
@@ -82,6 +86,28 @@ describe('what is kept', () => {
     // Ten would fit but for what an entry costs beside its bytes.
     expect(kept).toEqual(keys.slice(-9));
     expect(kept.reduce((sum, key) => sum + (cache.find(key)?.heldBytes ?? 0), 0)).toBeLessThanOrEqual(10 * mebibyte);
+  });
+
+  it('occupies little more than its bytes, also when the blocks that they came in are mostly empty', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const blocks = new BlockPool();
+    for (const isKept of [false, true]) {
+      const source = new Source('a', 700_000);
+      const cursor = whole(cache.begin('a', source.download));
+      for (let n = 0; n < 700; n += 100) source.send(100_000, blocks);
+      source.finish();
+      while (!cursor.isDone) for (const { piece } of cursor.take(mebibyte)) piece.release();
+      cursor.leave();
+      expect(cache.find('a')?.isKept ?? false).toBe(isKept);
+    }
+    const kept = cache.find('a')!;
+    expect(kept.heldBytes).toBe(700_000);
+    const bytes = Buffer.concat(
+      whole(kept)
+        .take(mebibyte)
+        .map((taken) => taken.bytes),
+    );
+    expect(bytes.equals(Buffer.alloc(700_000, 'x'))).toBe(true);
   });
 
   it('is not pushed out by a scan over objects that nobody asks for twice', () => {

@@ -8,6 +8,8 @@ const smallBytesMax = 64 * 1024;
 const shareMax = 1 / 8;
 /** Keys that were asked for once. Two halves, of which the older one is forgotten when the newer one is full. */
 const seenMax = 16_384;
+/** The memory that an object may occupy, as a part of its size; what lies in more is moved together. */
+const occupiedMax = 1.25;
 /** What an entry costs beside its bytes. */
 const overheadBytes = 1024;
 
@@ -79,10 +81,11 @@ export class ReadCache {
     const entry = this.#entries.get(key);
     if (entry?.read !== read) return;
     if (read.state !== 'whole') return this.#remove(key);
-    const isSmall = read.info.sizeBytes <= smallBytesMax && read.isJoinable;
-    if (isSmall && (read.isKept || this.#tryKeep(key, read))) read.compact((parts) => ownPiece(Buffer.concat(parts)));
+    const { sizeBytes } = read.info;
+    if (!read.isKept && sizeBytes <= smallBytesMax && read.isJoinable) this.#tryKeep(key, read);
     if (!read.isKept) return this.#remove(key);
-    // A reading of a slow source lies in more blocks than were reckoned with.
+    // The last block is rarely full, and an object of a slow source lies in many that are not.
+    if (read.heldBytes > occupiedMax * sizeBytes) read.compact((parts) => ownPiece(Buffer.concat(parts)));
     if (!this.#reserve(key, read.heldBytes + overheadBytes)) this.#remove(key);
   }
 

@@ -94,7 +94,7 @@ export class SharedRead implements PieceReceiver {
     if (this.#state === 'whole') this.#end('gone');
   }
 
-  /** Moves the bytes of a small object into memory of their very size, out of a block that is mostly empty. */
+  /** Moves the bytes of a whole object into memory of their very size, out of blocks that are partly empty. */
   compact(copy: (pieces: readonly Buffer[]) => Piece): void {
     const before = this.#pieces;
     this.#pieces = [{ piece: copy(before.map(({ piece }) => piece.bytes)), start: 0 }];
