@@ -13,9 +13,9 @@ export interface RawHead {
 
 /** With any of these the body is not simply the object's bytes up to its length. */
 const unfit = /\n(?:transfer-encoding|content-encoding|content-range|trailer|upgrade):/i;
-const contentLength = /\ncontent-length:[ \t]*([^\r]*?)[ \t]*\r/i;
-const entityTag = /\netag:[ \t]*([^\r]*?)[ \t]*\r/i;
-const modified = /\nlast-modified:[ \t]*([^\r]*?)[ \t]*\r/i;
+const contentLength = /\ncontent-length:([^\r]*)/i;
+const entityTag = /\netag:([^\r]*)/i;
+const modified = /\nlast-modified:([^\r]*)/i;
 const closing = /\nconnection:(?:[^\r]*,)?[ \t]*close[ \t]*[,\r]/i;
 /** A 200, and lines that are headers and nothing else: what can be read in two ways is not read at all. */
 const headForm =
@@ -30,10 +30,10 @@ export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   if (end < 0) return 'incomplete';
   const text = bytes.toString('latin1', 0, end + 2);
   if (!headForm.test(text) || unfit.test(text)) return 'unfit';
-  const length = only(text, contentLength);
-  const etag = only(text, entityTag);
-  const lastModified = new Date(only(text, modified));
-  if (!/^\d{1,15}$/.test(length) || etag === '' || Number.isNaN(lastModified.getTime())) return 'unfit';
+  const length = /^[ \t]*(\d{1,15})[ \t]*$/.exec(only(text, contentLength))?.[1];
+  const etag = only(text, entityTag).trim();
+  const lastModified = new Date(only(text, modified).trim());
+  if (length === undefined || etag === '' || Number.isNaN(lastModified.getTime())) return 'unfit';
   return { headBytes: end + 4, sizeBytes: Number(length), etag, lastModified, isKeptAlive: !closing.test(text) };
 }
 
