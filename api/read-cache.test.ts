@@ -30,7 +30,8 @@ class Source {
   send(bytes: number, blocks?: BlockPool): void {
     this.sentBytes += bytes;
     const block = blocks?.take();
-    block?.fill(block.room.fill('x', 0, bytes).subarray(0, bytes).length);
+    block?.room.fill('x', 0, bytes);
+    block?.fill(bytes);
     this.#receiver?.onPiece(block?.handOn() ?? ownPiece(Buffer.alloc(bytes, 'x')));
     block?.release();
   }
