@@ -23,7 +23,7 @@ const handOnAfterMs = 25;
 const idleTimeoutMs = 4_000;
 const connectTimeoutMs = 5_000;
 
-/** A GET of an object, with its headers as lines. */
+/** A GET of an object. */
 export interface RawRequest {
   readonly key: string;
   readonly path: string;

@@ -86,7 +86,9 @@ export class S3Reads {
     const { raw, host, path } = await this.#found();
     if (raw === null) return null;
     const target = `${path}/${encodePath(key)}`;
-    return raw.ask({ key, path: target, headers: await this.#sign('GET', host, target) }, signal);
+    const headers = await this.#sign('GET', host, target);
+    signal?.throwIfAborted();
+    return raw.ask({ key, path: target, headers }, signal);
   }
 
   async close(): Promise<void> {

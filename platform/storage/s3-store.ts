@@ -72,6 +72,7 @@ class S3Store implements ObjectStore {
   }
 
   async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+    const startedAtMs = performance.now();
     try {
       signal?.throwIfAborted();
       checkKey(key);
@@ -83,7 +84,9 @@ class S3Store implements ObjectStore {
       throw toStorageError(error, signal);
     }
     // Whatever the fast way could not make sense of is asked again, and told as what it is.
-    const found = await this.get(key, signal === undefined ? {} : { signal });
+    const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
+    const again = (abortSignal: AbortSignal) => this.#reads.get(key, { signal: abortSignal, caller: signal });
+    const found = await this.#guard(signal, again, leftMs);
     return found === null ? null : downloadOf(found);
   }
 
@@ -161,20 +164,28 @@ class S3Store implements ObjectStore {
     this.#client.destroy();
   }
 
-  /** Runs one request, its repetitions included, within the timeout. */
-  async #guard<T>(signal: AbortSignal | undefined, work: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Runs one request, its repetitions included, within the timeout, or within what is left of it. */
+  async #guard<T>(
+    signal: AbortSignal | undefined,
+    work: (abortSignal: AbortSignal) => Promise<T>,
+    timeoutMs = this.#timeoutMs,
+  ): Promise<T> {
     try {
       signal?.throwIfAborted();
-      return await this.#withDeadline(signal, work);
+      return await this.#withDeadline(signal, work, timeoutMs);
     } catch (error) {
       throw toStorageError(error, signal);
     }
   }
 
   /** The deadline is for the beginning of the answer; left alone it would cut off a body that is still read. */
-  async #withDeadline<T>(signal: AbortSignal | undefined, work: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
+  async #withDeadline<T>(
+    signal: AbortSignal | undefined,
+    work: (abortSignal: AbortSignal) => Promise<T>,
+    timeoutMs = this.#timeoutMs,
+  ): Promise<T> {
     const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(new Error('the deadline of a request is over')), this.#timeoutMs);
+    const timer = setTimeout(() => deadline.abort(new Error('the deadline of a request is over')), timeoutMs);
     try {
       return await work(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));
     } finally {

@@ -90,6 +90,28 @@ describe.each(Object.entries(operations))('%s', (_name, operate) => {
   });
 });
 
+describe('a download', () => {
+  it('fails in time when both of its ways are slow to fail', async () => {
+    let asked = 0;
+    const store = await openAgainst((request) => {
+      asked += 1;
+      if (asked === 1) setTimeout(() => request.socket.destroy(), timeoutMs - 50);
+    });
+    await failsInTime(store.download('key'));
+    expect(asked).toBe(2);
+  });
+
+  it('that is given up while the way to the server is being found is not asked for', async () => {
+    let asked = 0;
+    const store = await openAgainst(() => (asked += 1));
+    const giveUp = new AbortController();
+    const opening = store.download('key', giveUp.signal);
+    giveUp.abort(new Error('not wanted'));
+    await expect(opening).rejects.toThrow('not wanted');
+    expect(asked).toBe(0);
+  });
+});
+
 describe.skipIf(inject('s3')?.program !== 'versitygw')('a wrong secret', () => {
   it.each(Object.entries(operations))('fails %s', async (_name, operate) => {
     const { endpoint, accessKeyId } = inject('s3')!;
