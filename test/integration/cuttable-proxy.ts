@@ -18,17 +18,19 @@ export async function cuttableProxy(serverUrl: string): Promise<CuttableProxy> {
   let target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isHanging = false;
-  const listener = createServer((client) => {
-    const server = connect(Number(target.port), target.hostname);
+  // Half open: when one side has said all, the other has yet to take it.
+  const listener = createServer({ allowHalfOpen: true }, (client) => {
+    const server = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true });
     for (const [from, to] of [
       [client, server],
       [server, client],
     ] as const) {
       sockets.add(from);
       from.on('error', () => {});
+      from.on('end', () => to.end());
       from.on('close', () => {
         sockets.delete(from);
-        to.destroy();
+        if (!from.readableEnded) to.destroy();
       });
       from.on('data', (chunk) => {
         if (!isHanging) to.write(chunk);

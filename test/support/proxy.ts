@@ -31,8 +31,9 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
     if (state === 'open') server.resume();
     else server.pause();
   };
-  const proxy = createServer((client) => {
-    const server = connect(Number(target.port), target.hostname);
+  // Half open: when one side has said all, the other has yet to take it.
+  const proxy = createServer({ allowHalfOpen: true }, (client) => {
+    const server = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true });
     const pair = { client, server };
     pairs.add(pair);
     client.on('data', (chunk: Buffer) => server.write(chunk));
@@ -42,8 +43,9 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
       [server, client],
     ] as const) {
       socket.on('error', () => undefined);
+      socket.on('end', () => other.end());
       socket.on('close', () => {
-        other.destroy();
+        if (!socket.readableEnded) other.destroy();
         pairs.delete(pair);
       });
     }

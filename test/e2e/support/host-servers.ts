@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { pipeline } from 'node:stream';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { Redis } from 'ioredis';
 import { createDatabase } from '../../support/databases.ts';
@@ -85,21 +86,15 @@ interface Door {
 /** What connects to it is connected to a port of the loopback address. */
 async function openDoor(port: number, hostAddress: string): Promise<Door> {
   const sockets = new Set<Socket>();
-  const door = createServer((outside) => {
-    const inside = connect(port, '127.0.0.1');
-    for (const [from, to] of [
-      [outside, inside],
-      [inside, outside],
-    ] as const) {
-      sockets.add(from);
-      from.setNoDelay(true);
-      from.pipe(to);
-      from.on('error', () => to.destroy());
-      from.on('close', () => {
-        sockets.delete(from);
-        to.destroy();
-      });
+  // Half open: when one side has said all, the other has yet to take it. A fault of one ends both.
+  const door = createServer({ allowHalfOpen: true }, (outside) => {
+    const inside = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    for (const socket of [outside, inside]) {
+      sockets.add(socket.setNoDelay(true));
+      socket.on('close', () => sockets.delete(socket));
     }
+    pipeline(outside, inside, () => {});
+    pipeline(inside, outside, () => {});
   });
   door.listen(0, listenAddress(hostAddress));
   await once(door, 'listening');
