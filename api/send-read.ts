@@ -12,13 +12,13 @@ interface Sending {
   /** The first byte, and the one after the last. */
   readonly start: number;
   readonly end: number;
-  /** Where the rest is read from when the memory of the reading has gone to others meanwhile. */
+  /** Where the rest is read from when the reading fails, or its memory has gone to others meanwhile. */
   readonly media: MediaReader;
 }
 
 /**
- * Sends a reading as the answer's body; the head must have been written. The answer is destroyed, and never ended as if
- * it were whole, when the reading fails.
+ * Sends a reading as the answer's body; the head must have been written. When the reading fails, the rest is asked for
+ * once more; when that fails too, the answer is destroyed, and never ended as if it were whole.
  */
 export function sendRead(response: ServerResponse, read: SharedRead, sending: Sending): void {
   // A client may have gone while the reading was opened; nobody would tell that again.
@@ -57,10 +57,7 @@ class ReadSender {
     } else if (this.#cursor.isDone) {
       this.#stop();
       this.#response.end();
-    } else if (this.#cursor.state === 'failed') {
-      this.#stop();
-      this.#response.destroy();
-    } else if (this.#cursor.state === 'gone') void this.#sendRest();
+    } else if (this.#cursor.state === 'failed' || this.#cursor.state === 'gone') void this.#sendRest();
   }
 
   #onSent(): void {

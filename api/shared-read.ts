@@ -7,9 +7,9 @@ import type { Download, ObjectInfo, PieceReceiver } from '#platform/storage/obje
 //             its readers lag behind; one that is kept holds all bytes and waits for nobody
 //   whole     all bytes are there. Only a kept reading is found again
 //   failed    the source failed: readers learn it once they have taken what came before
-//   gone      forgotten by the cache, or nobody reads: its memory is used for others. A reader that is not done takes
-//             the rest from the bucket
+//   gone      forgotten by the cache, or nobody reads: its memory is used for others
 //
+// A reader of a failed or gone reading that is not done takes the rest from the bucket by itself.
 // What a slow reader holds is therefore what it was handed last, never a whole object.
 
 /** So far a source may be ahead of the fastest reader of a reading that is not kept. */

@@ -214,7 +214,35 @@ describe('a client who leaves', () => {
 });
 
 describe('a bucket that cuts an object off', () => {
-  it('cuts off the answer, which is never ended as if it were whole, for all who share it', async () => {
+  it('is asked for the rest by each who shared it, and all get the whole', async () => {
+    const segment = randomBytes(2 * mebibyte);
+    const whole = originOf({ [videoKey(hash, rev, segmentPath(1))]: segment });
+    const ranges: (string | undefined)[] = [];
+    const delivery = await startDelivery((asked, answer) => {
+      ranges.push(asked.headers.range);
+      if (ranges.length > 1) return whole(asked, answer);
+      answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
+      setTimeout(() => asked.socket.destroy(), 300);
+    });
+    const asked = [1, 2, 3].map(() => get(delivery.port, `${rev}/${segmentPath(1)}`));
+    for (const { bytes } of await Promise.all(asked)) expect(bytes.equals(segment)).toBe(true);
+    expect(ranges).toEqual([undefined, ...asked.map(() => `bytes=${mebibyte}-${2 * mebibyte - 1}`)]);
+  });
+
+  it('and has another object by then cuts off the answer: no answer is of two objects', async () => {
+    const [before, after] = [randomBytes(2 * mebibyte), randomBytes(2 * mebibyte)];
+    const changed = originOf({ [videoKey(hash, rev, segmentPath(1))]: after });
+    const delivery = await startDelivery((asked, answer) => {
+      const { range, 'if-match': ifMatch } = asked.headers;
+      if (ifMatch === headOf(before)['etag']) return answer.writeHead(412).end();
+      if (range !== undefined) return changed(asked, answer);
+      answer.writeHead(200, headOf(before)).write(before.subarray(0, mebibyte));
+      setTimeout(() => asked.socket.destroy(), 100);
+    });
+    await expect(get(delivery.port, `${rev}/${segmentPath(1)}`)).rejects.toThrow(/aborted|hang up/);
+  });
+
+  it('and does not give the rest cuts off the answer, which is never ended as if it were whole, for all who share it', async () => {
     const segment = randomBytes(2 * mebibyte);
     const delivery = await startDelivery((asked, answer) => {
       answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
