@@ -45,7 +45,7 @@ const start = (source = longClip) => submit({ type: 'video:transcode', source, c
 
 /** Holds a job that has ended to one webhook of its end, and tells how many of its attempts counted as failures. */
 async function endedOnce(id: string, status: string): Promise<{ failures: number }> {
-  const told = () => Promise.resolve(receiver.received.filter(({ body }) => body.includes(id)));
+  const told = () => Promise.resolve(receiver.about(id));
   await eventually(told, (hooks) => hooks.length > 0, 30_000);
   await sleep(1_000);
   expect((await told()).map(({ body }) => (JSON.parse(body.toString()) as { status: string }).status)).toEqual([

@@ -154,11 +154,11 @@ describe('POST /api/jobs on the cluster', () => {
     expect(await playsAfterDecryption(hash, job.results)).toBeGreaterThanOrEqual(2);
 
     await eventually(
-      () => Promise.resolve(receiver.received),
+      () => Promise.resolve(receiver.about(id)),
       (received) => received.length > 0,
       30_000,
     );
-    const [hook] = receiver.received;
+    const [hook] = receiver.about(id);
     if (hook === undefined) throw new Error('no webhook came');
     expect(hook.headers['x-signature']).toBe(signatureOf(hook.body));
     const secret = Buffer.from(inject('e2e').secrets.webhook).toString('base64');
@@ -173,7 +173,7 @@ describe('POST /api/jobs on the cluster', () => {
       ({ callback_status }) => callback_status === 'sent',
       10_000,
     );
-    expect(receiver.received).toHaveLength(1);
+    expect(receiver.about(id)).toHaveLength(1);
   });
 
   test('`kubectl get rp` reads well', async () => {

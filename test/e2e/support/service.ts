@@ -175,7 +175,7 @@ export function openBucket(which: keyof typeof buckets): ObjectStore {
   });
 }
 
-export interface Received {
+interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
@@ -197,7 +197,8 @@ export async function startReceiver() {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://${hostAddress}:${port}/hook`,
-    received,
+    /** What came about a job. */
+    about: (jobId: string): readonly Received[] => received.filter(({ body }) => body.includes(jobId)),
     close: () =>
       new Promise((resolve) => {
         server.close(resolve);
