@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { countTests } from './test-counts.ts';
+import { countTests, failuresOf } from './test-counts.ts';
 
-// node scripts/count-tests.ts REPORT STATUS: prints `passed failed skipped` from vitest's JSON report and exit status.
+// node scripts/count-tests.ts REPORT STATUS: prints `passed failed skipped` from vitest's JSON report and exit status,
+// and to stderr what failed and why.
 
 const [path = '', status = ''] = process.argv.slice(2);
 let report: string | undefined;
@@ -12,3 +13,4 @@ try {
 }
 const { passed, failed, skipped } = countTests(report, Number(status));
 process.stdout.write(`${passed} ${failed} ${skipped}\n`);
+for (const failure of failuresOf(report)) process.stderr.write(`failed: ${failure}\n`);

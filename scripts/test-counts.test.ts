@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countTests } from './test-counts.ts';
+import { countTests, failuresOf } from './test-counts.ts';
 
 const clean = {
   success: true,
@@ -54,4 +54,18 @@ test.each([
   ['a report cut short', '{"success": true, "numPassed'],
 ])('%s is one failure, whatever the exit status', (_what, json) => {
   expect(countTests(json, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+});
+
+test('it tells what failed with the message of every try, without stacks, and why a file did not load', () => {
+  const tests = [
+    { status: 'passed', fullName: 'a', failureMessages: [] },
+    { status: 'failed', fullName: 'b', failureMessages: ['Error: one\n    at x (y.ts:1:1)', 'Error: two'] },
+  ];
+  const testResults = [
+    { name: 'a.test.ts', status: 'failed', message: '', assertionResults: tests },
+    { name: 'b.test.ts', status: 'failed', message: 'SyntaxError: no', assertionResults: [] },
+  ];
+  const told = ['b\n  Error: one\n  Error: two', 'b.test.ts: SyntaxError: no'];
+  expect(failuresOf(JSON.stringify({ ...clean, testResults }))).toEqual(told);
+  expect(failuresOf(undefined)).toEqual([]);
 });

@@ -4,7 +4,15 @@ interface Report {
   numFailedTests: number;
   numPendingTests: number;
   numTodoTests: number;
-  testResults: { status: string; assertionResults: { status: string }[] }[];
+  testResults: FileResult[];
+}
+
+interface FileResult {
+  name: string;
+  status: string;
+  /** Why the file did not load. */
+  message: string;
+  assertionResults: { status: string; fullName: string; failureMessages: string[] }[];
 }
 
 /**
@@ -17,14 +25,30 @@ interface Report {
 export function countTests(json: string | undefined, status: number) {
   const report = parse(json);
   if (!report) return { passed: 0, failed: 1, skipped: 0 };
-  const filesFailedOutsideTests = report.testResults.filter(
-    (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
-  ).length;
+  const filesFailedOutsideTests = report.testResults.filter(isFailedOutsideTests).length;
   const passed = report.numPassedTests;
   const skipped = report.numPendingTests + report.numTodoTests;
   const failed = report.numFailedTests + filesFailedOutsideTests;
   const wentWrong = status !== 0 || !report.success || passed === 0;
   return { passed, failed: failed === 0 && wentWrong ? 1 : failed, skipped };
+}
+
+/** What failed, each with the messages of its errors (those of every try), without their stacks. */
+export function failuresOf(json: string | undefined): string[] {
+  return (parse(json)?.testResults ?? []).flatMap((file) => [
+    ...(isFailedOutsideTests(file) ? [`${file.name}: ${withoutStack(file.message)}`] : []),
+    ...file.assertionResults
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName, failureMessages }) => [fullName, ...failureMessages.map(withoutStack)].join('\n  ')),
+  ]);
+}
+
+function isFailedOutsideTests({ status, assertionResults }: FileResult): boolean {
+  return status === 'failed' && !assertionResults.some((test) => test.status === 'failed');
+}
+
+function withoutStack(message: string): string {
+  return message.replace(/\n\s+at [^]*$/, '').slice(0, 1000);
 }
 
 function parse(json: string | undefined): Report | undefined {
