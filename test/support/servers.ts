@@ -60,7 +60,15 @@ export async function startS3(): Promise<S3Server> {
   const endpoint = `http://127.0.0.1:${port}`;
   const accessKeyId = 'reelwright-test';
   const secretAccessKey = 'reelwright-test-secret';
-  const versitygwArgs = ['--port', `127.0.0.1:${port}`, '--access', accessKeyId, '--secret', secretAccessKey];
+  const versitygwArgs = [
+    '--keep-alive',
+    '--port',
+    `127.0.0.1:${port}`,
+    '--access',
+    accessKeyId,
+    '--secret',
+    secretAccessKey,
+  ];
   const server = await startServer({
     program: versitygw ?? moto ?? '',
     args: versitygw ? [...versitygwArgs, 'posix', dir] : ['-H', '127.0.0.1', '-p', String(port)],
