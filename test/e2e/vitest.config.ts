@@ -1,5 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** The release as it was installed first: the other files drain nodes, make pools and upgrade. The rest by name. */
+class InstallFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => (moduleId.endsWith('/install.test.ts') ? '' : moduleId);
+    return files.toSorted((one, other) => (place(one) < place(other) ? -1 : 1));
+  }
+}
 
 // The installed chart on a real cluster, in a run of its own: `make e2e` (scripts/e2e).
 export default defineConfig({
@@ -14,5 +23,6 @@ export default defineConfig({
     retry: 1,
     // One release, whose pods several files count, drain and kill.
     fileParallelism: false,
+    sequence: { sequencer: InstallFirst },
   },
 });
