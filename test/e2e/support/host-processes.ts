@@ -19,10 +19,11 @@ export async function hostProcesses(): Promise<HostProcess[]> {
   return Promise.all(
     pids.map(async (pid) => ({
       pid: Number(pid),
+      // First: it may be gone before all is read, and what it was doing must not seem to be nobody's.
+      group: await read(pid, 'cgroup'),
       name: (await read(pid, 'comm')).trim(),
       arguments: (await read(pid, 'cmdline')).replaceAll('\0', ' '),
       environment: await read(pid, 'environ'),
-      group: await read(pid, 'cgroup'),
     })),
   );
 }
