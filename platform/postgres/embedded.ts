@@ -164,8 +164,7 @@ async function isServerOf(pid: number, data: string): Promise<boolean> {
 async function startServer(cluster: Cluster, deadline: number): Promise<EmbeddedPostgres | undefined> {
   const port = await freePort();
   const logStart = (await readLog(cluster)).length;
-  const guard = await spawnServer(cluster, port);
-  const exited = once(guard, 'close');
+  const { guard, exited } = await spawnServer(cluster, port);
   const stop = async () => {
     guard.ref();
     guard.stdin?.destroy();
@@ -189,7 +188,12 @@ async function startServer(cluster: Cluster, deadline: number): Promise<Embedded
   throw new Error(`the embedded PostgreSQL did not start: ${log.slice(-2000)}`);
 }
 
-async function spawnServer({ programs, user, path, logFile }: Cluster, port: number): Promise<ChildProcess> {
+interface StartedServer {
+  readonly guard: ChildProcess;
+  readonly exited: Promise<void>;
+}
+
+async function spawnServer({ programs, user, path, logFile }: Cluster, port: number): Promise<StartedServer> {
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
@@ -210,11 +214,13 @@ async function spawnServer({ programs, user, path, logFile }: Cluster, port: num
       detached: true,
       ...user,
     });
+    // From the beginning: a server that finds itself too late may be gone before anything else is done here.
+    const exited = new Promise<void>((settle) => guard.once('close', () => settle()));
     await once(guard, 'spawn');
     // A program that forgets to stop the server may still end; the guard then does it.
     guard.unref();
     (guard.stdin as Socket).unref();
-    return guard;
+    return { guard, exited };
   } finally {
     await log.close();
   }
