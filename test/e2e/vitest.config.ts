@@ -5,9 +5,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** The release as it was installed first: the other files drain nodes, make pools and upgrade. The rest by name. */
 class InstallFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification) => (moduleId.endsWith('/install.test.ts') ? '' : moduleId);
     return files.toSorted((one, other) => (place(one) < place(other) ? -1 : 1));
   }
+}
+
+function place({ moduleId }: TestSpecification): string {
+  return moduleId.endsWith('/install.test.ts') ? '' : moduleId;
 }
 
 // The installed chart on a real cluster, in a run of its own: `make e2e` (scripts/e2e).
