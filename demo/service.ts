@@ -60,6 +60,7 @@ export async function startService(o: StartOptions): Promise<Service> {
   const baseUrl = `http://127.0.0.1:${o.port}`;
   const log = await open(o.data.log, 'w', 0o600);
   let child: ChildProcess;
+  let closed: Promise<[number | null, NodeJS.Signals | null]>;
   try {
     // A process group of its own: Ctrl-C on a terminal reaches the demo alone, which then stops the service in order.
     child = spawn(process.execPath, [join(o.checkout, 'main.ts'), '--mode=all'], {
@@ -68,16 +69,17 @@ export async function startService(o: StartOptions): Promise<Service> {
       stdio: ['ignore', log.fd, log.fd],
       detached: true,
     });
+    // From the beginning: it may end before anything else is done here.
+    closed = new Promise((settle) => child.once('close', (code, signal) => settle([code, signal])));
     await once(child, 'spawn');
   } finally {
     await log.close();
   }
-  const closed = once(child, 'close');
   const guard = startGuard(child.pid ?? 0);
   const ended = new AbortController();
   let isStopping = false;
   const tellOfEnd = async () => {
-    const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null];
+    const [code, signal] = await closed;
     if (isStopping) return;
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
     const why = `the service ended ${how}: ${await lastWords(o.data.log)} (log: ${o.data.log})`;
