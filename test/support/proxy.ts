@@ -46,7 +46,8 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
       socket.on('end', () => other.end());
       socket.on('close', () => {
         if (!socket.readableEnded) other.destroy();
-        pairs.delete(pair);
+        // The other may still be taking what came before, and must be found when all are cut.
+        if (other.destroyed) pairs.delete(pair);
       });
     }
     flow(pair);
