@@ -13,4 +13,6 @@ try {
 }
 const { passed, failed, skipped } = countTests(report, Number(status));
 process.stdout.write(`${passed} ${failed} ${skipped}\n`);
-for (const failure of failuresOf(report)) process.stderr.write(`failed: ${failure}\n`);
+const failures = failuresOf(report);
+if (failed > 0 && failures.length === 0) failures.push(`the run of ${path}, with exit status ${status}`);
+for (const failure of failures) process.stderr.write(`failed: ${failure}\n`);
