@@ -168,7 +168,7 @@ class S3Store implements ObjectStore {
   async #guard<T>(
     signal: AbortSignal | undefined,
     work: (abortSignal: AbortSignal) => Promise<T>,
-    timeoutMs = this.#timeoutMs,
+    timeoutMs?: number,
   ): Promise<T> {
     try {
       signal?.throwIfAborted();

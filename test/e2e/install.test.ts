@@ -153,12 +153,11 @@ describe('POST /api/jobs on the cluster', () => {
     expect(await objectsOf(hash, job.results)).toBeGreaterThan(4);
     expect(await playsAfterDecryption(hash, job.results)).toBeGreaterThanOrEqual(2);
 
-    await eventually(
+    const [hook] = await eventually(
       () => Promise.resolve(receiver.about(id)),
       (received) => received.length > 0,
       30_000,
     );
-    const [hook] = receiver.about(id);
     if (hook === undefined) throw new Error('no webhook came');
     expect(hook.headers['x-signature']).toBe(signatureOf(hook.body));
     const secret = Buffer.from(inject('e2e').secrets.webhook).toString('base64');
