@@ -8,24 +8,24 @@ import { runCommand } from '#platform/commands/run-command.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { readMaster, readMedia, type RenditionLine } from './playlists.ts';
 
-// What a caller can see of the results, seen: every object is there, and the stream, fetched over HTTP as a player
-// would, decrypts with the key from the key endpoint and decodes without an error.
+// Checks the results as a caller: every object exists, and the stream, fetched over HTTP as a player does, decrypts with
+// the key from the key endpoint and decodes without an error.
 
-interface Reach {
+interface Service {
   readonly baseUrl: string;
   readonly hash: string;
   readonly signal: AbortSignal;
 }
 
-interface StreamToCheck extends Reach {
+interface StreamToCheck extends Service {
   readonly token: string;
   readonly results: Pick<JobResults<'video:transcode'>, 'video_tracks' | 'audio_tracks' | 'encryption' | 'source'>;
   readonly tools: { readonly ffmpeg: string; readonly packager: string };
-  /** Gets the fetched and the decrypted renditions; the caller removes it. */
+  /** Folder for the fetched and the decrypted renditions; the caller removes it. */
   readonly workDir: string;
 }
 
-/** A rendition as decrypted, one fragmented MP4 file. */
+/** A decrypted rendition, one fragmented MP4 file. */
 export interface CheckedRendition {
   readonly kind: 'video' | 'audio';
   /** Address of its playlist. */
@@ -35,107 +35,118 @@ export interface CheckedRendition {
 }
 
 /**
- * Looks whether every object that the results name is there: in the media bucket, and under `/stream` what that serves.
+ * Checks that every object named in the results exists in the media bucket, and that `/stream` serves those it should.
  *
- * @returns how many there were
+ * @returns the number of objects
  */
-export async function checkObjects(results: unknown, media: ObjectStore, reach: Reach): Promise<number> {
+export async function checkObjects(results: unknown, media: ObjectStore, service: Service): Promise<number> {
   const keys = [...new Set(objectKeysIn(results))];
   for (const key of keys) {
-    const info = await media.head(key, reach.signal);
+    const info = await media.head(key, service.signal);
     if (info === null || info.sizeBytes === 0)
-      throw new Error(`the media bucket has no object ${key}, or nothing in it`);
-    const root = `${videoRoot(reach.hash)}/`;
+      throw new Error(`the object ${key} is missing from the media bucket or empty`);
+    const root = `${videoRoot(service.hash)}/`;
     if (!key.startsWith(root) || streamContentType(key) === null) continue;
-    const bytes = await fetchBytes(`${reach.baseUrl}/stream/${reach.hash}/${key.slice(root.length)}`, reach.signal);
+    const bytes = await fetchBytes(
+      `${service.baseUrl}/stream/${service.hash}/${key.slice(root.length)}`,
+      service.signal,
+    );
     if (bytes.length !== info.sizeBytes)
-      throw new Error(`/stream answers ${bytes.length} bytes for ${key}, of ${info.sizeBytes}`);
+      throw new Error(`/stream served ${bytes.length} bytes of ${key} instead of ${info.sizeBytes}`);
   }
   return keys.length;
 }
 
-/** Every text in a value that has the shape of an object key of the media bucket. */
+/** Every string in `value` that has the shape of an object key of the media bucket. */
 function objectKeysIn(value: unknown): string[] {
   if (typeof value === 'string') return /^(?:videos|images)\/[0-9a-f]{2}\//.test(value) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap(objectKeysIn);
 }
 
-/** Fetches an encrypted stream, decrypts and decodes all of it. @throws Error that says what is wrong with it */
-export async function checkEncryptedStream(o: StreamToCheck): Promise<CheckedRendition[]> {
-  const { encryption } = o.results;
-  if (encryption === undefined) throw new Error('the results say nothing of an encryption');
-  const key = await fetchKey(encryption.key_endpoint, o);
-  const masterUrl = `${o.baseUrl}/stream/${o.hash}/master.m3u8`;
-  const renditions = readMaster((await fetchBytes(masterUrl, o.signal)).toString());
+/** Fetches an encrypted stream, decrypts it and decodes all of it. @throws Error at the first fault */
+export async function checkEncryptedStream(stream: StreamToCheck): Promise<CheckedRendition[]> {
+  const { encryption } = stream.results;
+  if (encryption === undefined) throw new Error('the results have no `encryption`');
+  const key = await fetchKey(encryption.key_endpoint, stream);
+  const masterUrl = `${stream.baseUrl}/stream/${stream.hash}/master.m3u8`;
+  const renditions = readMaster((await fetchBytes(masterUrl, stream.signal)).toString());
   const [videos, audios] = (['video', 'audio'] as const).map((kind) => renditions.filter((line) => line.kind === kind));
-  if (videos?.length !== o.results.video_tracks.length || audios?.length !== o.results.audio_tracks.length)
-    throw new Error('the master playlist names other renditions than the results');
-  await mkdir(o.workDir, { recursive: true });
+  const { video_tracks, audio_tracks } = stream.results;
+  if (videos?.length !== video_tracks.length || audios?.length !== audio_tracks.length)
+    throw new Error('the renditions of the master playlist differ from those in the results');
+  await mkdir(stream.workDir, { recursive: true });
   const checked: CheckedRendition[] = [];
   for (const [index, line] of renditions.entries())
-    checked.push(await checkRendition(line, { ...o, key, kid: encryption.kid, masterUrl, index }));
+    checked.push(await checkRendition(line, { ...stream, key, kid: encryption.kid, masterUrl, index }));
   return checked;
 }
 
-type ToDecrypt = StreamToCheck & {
+type RenditionToCheck = StreamToCheck & {
   readonly key: Buffer;
   readonly kid: string;
   readonly masterUrl: string;
   readonly index: number;
 };
 
-async function checkRendition({ kind, uri }: RenditionLine, o: ToDecrypt): Promise<CheckedRendition> {
-  const url = new URL(uri, o.masterUrl).href;
-  const playlist = readMedia((await fetchBytes(url, o.signal)).toString());
+async function checkRendition({ kind, uri }: RenditionLine, stream: RenditionToCheck): Promise<CheckedRendition> {
+  const url = new URL(uri, stream.masterUrl).href;
+  const playlist = readMedia((await fetchBytes(url, stream.signal)).toString());
   const keyPath = playlist.key === null ? null : new URL(playlist.key.uri).pathname;
-  if (playlist.key?.method !== 'SAMPLE-AES' || keyPath !== `/api/key/${o.hash}`)
-    throw new Error(`${url} does not name the key endpoint as the key of SAMPLE-AES`);
-  const encrypted = join(o.workDir, `${o.index}-encrypted.mp4`);
-  const file = join(o.workDir, `${o.index}-${kind}.mp4`);
-  await fetchInto(encrypted, [playlist.init, ...playlist.segments.map((segment) => segment.uri)], url, o);
-  const keyHex = o.key.toString('hex');
+  if (playlist.key?.method !== 'SAMPLE-AES' || keyPath !== `/api/key/${stream.hash}`)
+    throw new Error(`${url} has no SAMPLE-AES key line with the key endpoint`);
+  const encrypted = join(stream.workDir, `${stream.index}-encrypted.mp4`);
+  const file = join(stream.workDir, `${stream.index}-${kind}.mp4`);
+  await fetchInto(encrypted, [playlist.init, ...playlist.segments.map((segment) => segment.uri)], url, stream);
+  const keyHex = stream.key.toString('hex');
   await runTool(
     {
-      program: o.tools.packager,
+      program: stream.tools.packager,
       args: [
         `in=${encrypted},stream=${kind},out=${file}`,
         '--enable_raw_key_decryption',
         '--keys',
-        `label=:key_id=${o.kid}:key=${keyHex}`,
+        `label=:key_id=${stream.kid}:key=${keyHex}`,
         '--quiet',
       ],
       secrets: [keyHex],
     },
     `${url} does not decrypt`,
-    o.signal,
+    stream.signal,
   );
-  const durationSec = await decodedDuration(file, url, o);
-  const promisedSec = playlist.segments.reduce((sum, segment) => sum + segment.durationSec, 0);
-  for (const expected of [promisedSec, o.results.source.duration_sec])
+  const durationSec = await decodedDuration(file, url, stream);
+  const listedSec = playlist.segments.reduce((sum, segment) => sum + segment.durationSec, 0);
+  for (const expected of [listedSec, stream.results.source.duration_sec])
     if (Math.abs(durationSec - expected) > Math.max(0.5, expected * 0.02))
       throw new Error(`${url} decodes to ${durationSec.toFixed(2)} s instead of ${expected.toFixed(2)} s`);
   return { kind, url, file, durationSec };
 }
 
-/** The key, which must not be had without the token. */
+/** Fetches the content key, after checking that it is refused without the token. */
 async function fetchKey(endpoint: string, { token, signal }: StreamToCheck): Promise<Buffer> {
   const refused = await fetch(endpoint, { signal });
-  if (refused.status !== 401) throw new Error(`the key endpoint answers ${refused.status} without a token`);
+  if (refused.status !== 401)
+    throw new Error(`the key endpoint answered ${refused.status} instead of 401 to a request without a token`);
   const response = await fetch(endpoint, { headers: { authorization: `Bearer ${token}` }, signal });
   const key = Buffer.from(await response.arrayBuffer());
-  if (response.status !== 200) throw new Error(`the key endpoint answers ${response.status}: ${key.toString()}`);
-  if (key.length !== 16) throw new Error(`the key endpoint gives a key of ${key.length} bytes`);
+  if (response.status !== 200)
+    throw new Error(`the key endpoint answered ${response.status} instead of 200: ${key.toString()}`);
+  if (key.length !== 16) throw new Error(`the content key has ${key.length} bytes instead of 16`);
   return key;
 }
 
-async function fetchInto(file: string, uris: readonly string[], playlistUrl: string, o: ToDecrypt): Promise<void> {
+async function fetchInto(
+  file: string,
+  uris: readonly string[],
+  playlistUrl: string,
+  stream: RenditionToCheck,
+): Promise<void> {
   const output = await open(file, 'w');
   try {
     for (const [index, uri] of uris.entries()) {
-      const bytes = await fetchBytes(new URL(uri, playlistUrl).href, o.signal);
-      // The init segment says how the rest is encrypted, and with which key.
-      const isProtected = bytes.includes('cbcs') && bytes.includes(Buffer.from(o.kid, 'hex'));
+      const bytes = await fetchBytes(new URL(uri, playlistUrl).href, stream.signal);
+      // The init segment holds the scheme and the key id of the whole rendition.
+      const isProtected = bytes.includes('cbcs') && bytes.includes(Buffer.from(stream.kid, 'hex'));
       if (index === 0 && !isProtected)
         throw new Error(`${uri} of ${playlistUrl} is not protected by cbcs with the key's id`);
       await output.write(bytes);
@@ -145,23 +156,23 @@ async function fetchInto(file: string, uris: readonly string[], playlistUrl: str
   }
 }
 
-/** Decodes all of a file. @throws Error at the decoder's first complaint */
-async function decodedDuration(file: string, url: string, o: ToDecrypt): Promise<number> {
+/** Decodes a whole file and returns its duration in seconds. @throws Error at the first decoder error */
+async function decodedDuration(file: string, url: string, stream: RenditionToCheck): Promise<number> {
   const decode = ['-nostdin', '-v', 'error', '-xerror', '-err_detect', 'explode', '-i', file, '-progress', 'pipe:1'];
-  const command = { program: o.tools.ffmpeg, args: [...decode, '-f', 'null', '-'] };
-  const { stdout, stderrTail } = await runTool(command, `${url} does not decode`, o.signal);
+  const command = { program: stream.tools.ffmpeg, args: [...decode, '-f', 'null', '-'] };
+  const { stdout, stderrTail } = await runTool(command, `${url} does not decode`, stream.signal);
   if (stderrTail.trim() !== '') throw new Error(`${url} decodes with errors: ${stderrTail.trim()}`);
   return Number([...stdout.matchAll(/^out_time_us=(\d+)/gm)].at(-1)?.[1] ?? Number.NaN) / 1e6;
 }
 
-async function runTool(command: Command, complaint: string, signal: AbortSignal) {
+async function runTool(command: Command, failure: string, signal: AbortSignal) {
   const outcome = await runCommand(command, { signal, timeoutMs: 300_000 });
-  if (outcome.exitCode !== 0) throw new Error(`${complaint}: ${outcome.stderrTail.trim().split('\n').at(-1)}`);
+  if (outcome.exitCode !== 0) throw new Error(`${failure}: ${outcome.stderrTail.trim().split('\n').at(-1)}`);
   return outcome;
 }
 
 async function fetchBytes(url: string, signal: AbortSignal): Promise<Buffer> {
   const response = await fetch(url, { signal, redirect: 'error' });
-  if (response.status !== 200) throw new Error(`${url} is answered ${response.status}`);
+  if (response.status !== 200) throw new Error(`${url} answered ${response.status} instead of 200`);
   return Buffer.from(await response.arrayBuffer());
 }

@@ -11,8 +11,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(checkout, { recursive: true, force: true }));
 
-describe('the data folder', () => {
-  it("is the checkout's own, and another one for each further run at the same time", async () => {
+describe('openDataFolder', () => {
+  it('the data folder is in the checkout, and each concurrent run gets another one', async () => {
     const [first, second] = [await openDataFolder(checkout), await openDataFolder(checkout)];
     expect(first.data.path).toBe(join(checkout, '.reelwright', 'demo'));
     expect(second.data.path).toBe(join(checkout, '.reelwright', 'demo-2'));
@@ -20,10 +20,10 @@ describe('the data folder', () => {
     expect((await openDataFolder(checkout)).data.path).toBe(first.data.path);
   });
 
-  it('is free again when the run that had it was killed, but not while its service is alive', async () => {
+  it('the data folder of a killed run is reused once its service has ended as well', async () => {
     const folder = join(checkout, '.reelwright', 'demo');
     await mkdir(folder, { recursive: true });
-    // No process has a number this high.
+    // Above the largest process id of Linux.
     await writeFile(join(folder, 'in-use-by'), '4194305\n');
     const { data, lock } = await openDataFolder(checkout);
     expect(data.path).toBe(folder);
@@ -32,7 +32,7 @@ describe('the data folder', () => {
     expect((await openDataFolder(checkout)).data.path).toBe(`${folder}-2`);
   });
 
-  it('is not one that others may write to', async () => {
+  it('a folder that other users may write to is not used as the data folder', async () => {
     const folder = join(checkout, '.reelwright', 'demo');
     await mkdir(folder, { recursive: true });
     await chmod(folder, 0o777);
@@ -42,8 +42,8 @@ describe('the data folder', () => {
   });
 });
 
-describe('the secrets', () => {
-  it('are made once, differ, and can be read by their owner alone', async () => {
+describe('readOrMakeSecrets', () => {
+  it('the secrets are generated once, differ from each other, and are readable by their owner only', async () => {
     const data = await dataFolderAt(join(checkout, 'data'));
     const [first, second] = await Promise.all([readOrMakeSecrets(data), readOrMakeSecrets(data)]);
     expect(first).toEqual(second);

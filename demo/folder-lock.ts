@@ -1,14 +1,15 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isAlive } from '#platform/commands/is-alive.ts';
 
-/** A folder that is one run's alone: two runs at once would stop each other's database. */
+/** Exclusive use of a folder: two runs in one folder would stop each other's database. */
 export interface FolderLock {
-  /** The lock holds until this process has ended as well, also when the run itself is killed. */
+  /** Keeps the lock until this process has ended too, even if the run itself is killed. */
   addProcess(pid: number): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Takes the lock of a folder; null when a run that is alive has it. A number taken over by another program counts as alive. */
+/** Locks a folder; null when a living run holds the lock. A process id that another program has reused counts as living. */
 export async function lockFolder(folder: string): Promise<FolderLock | null> {
   const file = join(folder, 'in-use-by');
   for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -26,13 +27,4 @@ export async function lockFolder(folder: string): Promise<FolderLock | null> {
     await rm(file, { force: true });
   }
   return null;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

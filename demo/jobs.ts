@@ -3,7 +3,7 @@ import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts
 import type { JobError } from '#domain/jobs/job-error.ts';
 import { isFinal, type JobStatus } from '#domain/jobs/status.ts';
 
-// The REST API as a caller sees it.
+// A client of the job API.
 
 export interface ApiAccess {
   readonly baseUrl: string;
@@ -11,7 +11,7 @@ export interface ApiAccess {
   readonly signal: AbortSignal;
 }
 
-/** The answer of `GET /api/jobs/{id}`, as far as it is read here. */
+/** The fields of `GET /api/jobs/{id}` that the demo reads. */
 export interface JobAnswer<T extends JobType = JobType> {
   readonly job_id: string;
   readonly type: T;
@@ -23,7 +23,7 @@ export interface JobAnswer<T extends JobType = JobType> {
   readonly results: JobResults<T> | null;
 }
 
-/** What is submitted; options left out get their defaults. */
+/** A job to submit; omitted options get their defaults. */
 export interface NewJob<T extends JobType> {
   readonly type: T;
   readonly hash: string;
@@ -31,7 +31,7 @@ export interface NewJob<T extends JobType> {
   readonly options: { readonly [K in keyof JobOptions<T>]?: Partial<JobOptions<T>[K]> };
 }
 
-/** Submits a job that is new, and returns its id. @throws Error with what the service says against it */
+/** Submits a new job and returns its id. @throws Error with the service's answer when it is refused */
 export async function submitJob<T extends JobType>(job: NewJob<T>, api: ApiAccess): Promise<string> {
   const response = await fetch(`${api.baseUrl}/api/jobs`, {
     method: 'POST',
@@ -48,27 +48,28 @@ export async function getJob(jobId: string, api: ApiAccess): Promise<JobAnswer> 
   const headers = { 'x-api-key': api.apiKey };
   const response = await fetch(`${api.baseUrl}/api/jobs/${jobId}`, { headers, signal: api.signal });
   const body = await response.text();
-  if (response.status !== 200) throw new Error(`job ${jobId} was answered ${response.status}: ${body}`);
+  if (response.status !== 200)
+    throw new Error(`GET /api/jobs/${jobId} answered ${response.status} instead of 200: ${body}`);
   return JSON.parse(body) as JobAnswer;
 }
 
 const cancelTimeoutMs = 3_000;
 
-/** Cancels jobs that may still be at work, so that the next run on this database does not take them up. */
+/** Cancels jobs that may still run, so that the next run on this database does not continue them. */
 export async function cancelJobs(jobIds: readonly string[], { baseUrl, apiKey }: ApiAccess): Promise<void> {
   const signal = AbortSignal.timeout(cancelTimeoutMs);
   const cancel = (id: string) =>
     fetch(`${baseUrl}/api/jobs/${id}/cancel`, { method: 'POST', headers: { 'x-api-key': apiKey }, signal });
-  // One that is over already is no matter, and neither is a service that is gone.
+  // A finished job answers 409 and a stopped service nothing: both are fine here.
   await Promise.allSettled(jobIds.map(cancel));
 }
 
-/** Cancels what an earlier run, killed without a word, has left on this database. */
+/** Cancels the jobs that a killed run left in this database. */
 export async function cancelLeftJobs(api: ApiAccess): Promise<void> {
   for (const status of ['queued', 'processing']) {
     const headers = { 'x-api-key': api.apiKey };
     const response = await fetch(`${api.baseUrl}/api/jobs?status=${status}`, { headers, signal: api.signal });
-    if (response.status !== 200) throw new Error(`the list of jobs was answered ${response.status}`);
+    if (response.status !== 200) throw new Error(`GET /api/jobs answered ${response.status} instead of 200`);
     const { jobs } = (await response.json()) as { jobs: readonly { job_id: string }[] };
     await cancelJobs(
       jobs.map((job) => job.job_id),
@@ -77,7 +78,7 @@ export async function cancelLeftJobs(api: ApiAccess): Promise<void> {
   }
 }
 
-/** Looks at a job until it is over. @throws Error when it did not complete */
+/** Polls a job until it has ended. @throws Error when it did not complete */
 export async function waitForJob<T extends JobType>(
   jobId: string,
   api: ApiAccess,
@@ -93,7 +94,7 @@ export async function waitForJob<T extends JobType>(
 }
 
 function whyFailed({ error }: JobAnswer): string {
-  if (error === null) return 'the job does not say why';
+  if (error === null) return 'the job has no error';
   const tail = error.details?.log_tail?.trim().split('\n').at(-1);
   return `${error.code}: ${error.message}${tail === undefined ? '' : ` (${tail})`}`;
 }

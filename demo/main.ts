@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import type { JobType } from '#domain/job-types/index.ts';
@@ -22,10 +23,10 @@ import { makeSources, type Sources } from './sample.ts';
 import { choosePort, PortTaken, type Service, startService } from './service.ts';
 
 /**
- * The demo (`make demo`): a video goes in, an encrypted stream plays.
+ * The demo (`make demo`): makes an encrypted stream of a video and prints the address of a page that plays it.
  *
- * Environment: `ONCE=1` ends by itself after the checks; `INPUT=clip.mp4` takes a file of the user's; `PORT=3000`.
- * Exit codes: 0 all is well (or stopped by Ctrl-C once it was), 1 something failed, 130 stopped on the way.
+ * Environment: `ONCE=1` ends after the checks; `INPUT=clip.mp4` uses that file; `PORT=3000`.
+ * Exit codes: 0 success (also when stopped by Ctrl-C afterwards), 1 failure, 130 stopped before the end.
  */
 
 const checkout = resolve(import.meta.dirname, '..');
@@ -37,7 +38,7 @@ async function main(): Promise<void> {
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      // The second one is a wish to be out at once; the service's guard cleans up.
+      // A second signal exits at once; the service's guard stops the service.
       if (stopping.signal.aborted) process.exit(130);
       stopping.abort(new Error(`stopped by ${name}`));
     });
@@ -52,21 +53,21 @@ async function main(): Promise<void> {
     const secrets = await readOrMakeSecrets(data);
     const { env } = process;
     const sources = await makeSources({ bucket: data.source, input: env['INPUT'], env, signal: stopping.signal, say });
-    say('starting the service on a database, a queue and buckets of its own');
+    say('starting the service with its own database, queue and buckets');
     service = await startOnFreePort({ checkout, data, secrets, env, signal: stopping.signal });
     await lock.addProcess(service.pid);
     const signal = AbortSignal.any([stopping.signal, service.ended]);
-    await show({ service, data, secrets, sources, signal });
+    await runDemo({ service, data, secrets, sources, signal });
     isDone = true;
     if (env['ONCE'] !== '1') {
-      say('\nIt runs until you press Ctrl-C.');
-      await untilAborted(signal);
+      say('\nThe service runs until you press Ctrl-C.');
+      if (!signal.aborted) await once(signal, 'abort');
       if (service.ended.aborted) throw service.ended.reason;
     }
   } catch (error) {
     const isStopped = stopping.signal.aborted;
     process.exitCode = isStopped ? 130 : 1;
-    // What was under way when the service ended tells less than why it ended.
+    // Why the service ended explains more than the request that failed then.
     const reason = reasonOf(service?.ended.aborted === true ? service.ended.reason : error);
     process.stderr.write(`demo: ${isStopped ? 'stopped' : `failed: ${reason}`}\n`);
   }
@@ -75,19 +76,19 @@ async function main(): Promise<void> {
   await lock?.release();
 }
 
-/** A port that is free now may be taken when the service listens: another one is tried then, unless PORT names it. */
-async function startOnFreePort(o: Omit<Parameters<typeof startService>[0], 'port'>): Promise<Service> {
+/** Starts the service on a free port; tries again when another program takes the port meanwhile. */
+async function startOnFreePort(options: Omit<Parameters<typeof startService>[0], 'port'>): Promise<Service> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = await choosePort(o.env['PORT']);
+    const port = await choosePort(options.env['PORT']);
     try {
-      return await startService({ ...o, port });
+      return await startService({ ...options, port });
     } catch (error) {
       if (!(error instanceof PortTaken) || attempt === 3) throw error;
     }
   }
 }
 
-interface Running {
+interface DemoParts {
   readonly service: Service;
   readonly data: DataFolder;
   readonly secrets: Secrets;
@@ -95,9 +96,9 @@ interface Running {
   readonly signal: AbortSignal;
 }
 
-/** Runs both jobs, checks what came of them, and prints where it can be seen. */
-async function show({ service: { baseUrl }, data, secrets, sources, signal }: Running): Promise<void> {
-  // Of this run alone: an equal submission would be answered with what an earlier run made.
+/** Runs both jobs, checks their results, and prints the links. */
+async function runDemo({ service: { baseUrl }, data, secrets, sources, signal }: DemoParts): Promise<void> {
+  // New hashes for each run: an equal submission would answer with the results of an earlier run.
   const run = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(2).toString('hex')}`;
   const hash = `demo-video-${run}`;
   const api: ApiAccess = { baseUrl, apiKey: secrets.values.API_KEY, signal };
@@ -111,7 +112,7 @@ async function show({ service: { baseUrl }, data, secrets, sources, signal }: Ru
   const tools = { ffmpeg: findProgram('ffmpeg', env), packager: findProgram('packager', env) };
   const { streaming, encryption, video_tracks, audio_tracks, source } = video.results;
   if (!streaming || !encryption || !video_tracks || !audio_tracks || !source)
-    throw new Error('the results of video:full are without a stream');
+    throw new Error('the results of video:full have no stream');
   try {
     const images = await checkObjects(image.results, media, { baseUrl, hash: image.hash, signal });
     const others = await checkObjects(video.results, media, { baseUrl, hash, signal });
@@ -183,14 +184,7 @@ function nowSec(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((settle) => {
-    if (signal.aborted) settle();
-    else signal.addEventListener('abort', () => settle(), { once: true });
-  });
-}
-
-/** One line; what an error of `fetch` hides in its cause is said too. */
+/** The error on one line, with its cause: `fetch` puts the reason there. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
@@ -198,5 +192,5 @@ function reasonOf(error: unknown): string {
 }
 
 await main();
-// What fetch keeps open for later requests need not be waited for.
+// Does not wait for the idle connections of `fetch`.
 process.exit();

@@ -26,8 +26,8 @@ seg_2.m4s
 #EXT-X-ENDLIST
 `;
 
-describe('a master playlist', () => {
-  it('names its variants and audio renditions, each once', () => {
+describe('readMaster', () => {
+  it('readMaster lists each variant and audio rendition once', () => {
     expect(readMaster(master)).toEqual([
       { kind: 'audio', uri: 'r/audio/en/playlist.m3u8' },
       { kind: 'video', uri: 'r/video/r540/playlist.m3u8' },
@@ -35,13 +35,13 @@ describe('a master playlist', () => {
     ]);
   });
 
-  it('is none without its first line', () => {
-    expect(() => readMaster('<html></html>')).toThrow('begins with #EXTM3U');
+  it('readMaster refuses a text that does not start with #EXTM3U', () => {
+    expect(() => readMaster('<html></html>')).toThrow('expected #EXTM3U first');
   });
 });
 
-describe('a media playlist', () => {
-  it('names init segment, segments with their durations, and key', () => {
+describe('readMedia', () => {
+  it('readMedia returns the init segment, the segments with their durations, and the key', () => {
     expect(readMedia(media)).toEqual({
       init: 'init.mp4',
       segments: [
@@ -52,14 +52,14 @@ describe('a media playlist', () => {
     });
   });
 
-  it('has no key when it is clear', () => {
+  it('readMedia returns no key for a clear playlist', () => {
     expect(readMedia(media.replace(/#EXT-X-KEY.*\n/, '')).key).toBeNull();
     expect(readMedia(media.replace(/#EXT-X-KEY.*/, '#EXT-X-KEY:METHOD=NONE')).key).toBeNull();
   });
 
-  it('is not whole without an init segment, a segment or an end', () => {
+  it('readMedia refuses a playlist without an init segment, a segment or an end', () => {
     expect(() => readMedia(media.replace(/#EXT-X-MAP.*\n/, ''))).toThrow('no init segment');
     expect(() => readMedia(media.replaceAll(/seg_\d.*\n/g, ''))).toThrow('no segment');
-    expect(() => readMedia(media.replace('#EXT-X-ENDLIST', ''))).toThrow('does not end');
+    expect(() => readMedia(media.replace('#EXT-X-ENDLIST', ''))).toThrow('no #EXT-X-ENDLIST');
   });
 });

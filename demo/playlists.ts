@@ -1,8 +1,8 @@
-// HLS playlists (RFC 8216), as far as the demo follows them: from the master to every segment.
+// Reads HLS playlists (RFC 8216): the renditions of a master, and the key and segments of a rendition.
 
 export interface RenditionLine {
   readonly kind: 'video' | 'audio';
-  /** As the playlist says it: relative to the playlist. */
+  /** As in the playlist: relative to the playlist's address. */
   readonly uri: string;
 }
 
@@ -22,11 +22,11 @@ function attributesOf(line: string): Record<string, string> {
 
 function linesOf(text: string): string[] {
   const lines = text.split(/\r?\n/).filter((line) => line !== '');
-  if (lines[0] !== '#EXTM3U') throw new Error(`a playlist begins with #EXTM3U, not with ${lines[0] ?? 'nothing'}`);
+  if (lines[0] !== '#EXTM3U') throw new Error(`not a playlist: expected #EXTM3U first, found ${lines[0] ?? 'nothing'}`);
   return lines;
 }
 
-/** Every variant and every audio rendition of a master playlist, each once. */
+/** The distinct variants and audio renditions of a master playlist. */
 export function readMaster(text: string): RenditionLine[] {
   const found = new Map<string, RenditionLine>();
   let isVariant = false;
@@ -39,7 +39,7 @@ export function readMaster(text: string): RenditionLine[] {
   return [...found.values()];
 }
 
-/** A media playlist of fragmented MP4. @throws Error when it has no init segment, no segment, or no end */
+/** A media playlist of fragmented MP4. @throws Error when it has no init segment, no segment, or no EXT-X-ENDLIST */
 export function readMedia(text: string): MediaPlaylist {
   const lines = linesOf(text);
   const tag = (name: string) => lines.find((line) => line.startsWith(`#${name}:`));
@@ -51,8 +51,8 @@ export function readMedia(text: string): MediaPlaylist {
     return [{ uri: line, durationSec: Number.parseFloat(before?.slice('#EXTINF:'.length) ?? '') }];
   });
   if (init === undefined || segments.length === 0)
-    throw new Error('a media playlist has no init segment or no segment');
-  if (!lines.includes('#EXT-X-ENDLIST')) throw new Error('a media playlist does not end');
+    throw new Error('the media playlist has no init segment or no segment');
+  if (!lines.includes('#EXT-X-ENDLIST')) throw new Error('the media playlist has no #EXT-X-ENDLIST');
   const { METHOD: method = 'NONE', URI: uri = '' } = key;
   return { init, segments, key: method === 'NONE' ? null : { method, uri } };
 }

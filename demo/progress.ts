@@ -1,16 +1,16 @@
 import type { WriteStream } from 'node:tty';
 
-// Progress on a terminal: a bar a job, drawn over itself. Elsewhere: a line whenever there is something to say.
+// Progress of the jobs. On a terminal: one bar per job, redrawn in place. Elsewhere: one line per phase and tenth.
 
 interface Shown {
   readonly progress: number;
-  /** What the job is doing. */
+  /** The job's status or phase. */
   readonly doing: string;
 }
 
 export interface ProgressBars {
   show(name: string, shown: Shown): void;
-  /** A line above the bars. */
+  /** Prints a line above the bars. */
   say(line: string): void;
 }
 
@@ -34,7 +34,7 @@ function terminalBars(names: readonly string[], output: NodeJS.WriteStream): Pro
     const lines = names.map((name) => {
       const { progress, doing } = shown.get(name) ?? { progress: 0, doing: 'waiting' };
       const line = `${name.padEnd(widest)}  ${bar(progress)} ${String(progress).padStart(3)} %  ${doing}`;
-      // A line that wraps would be drawn over only in part.
+      // A wrapped line would be overwritten only in part.
       return `\u001B[2K${line.slice(0, Math.max(20, (output.columns || 80) - 1))}\n`;
     });
     output.write((isDrawn ? `\u001B[${names.length}A` : '') + lines.join(''));
@@ -59,7 +59,6 @@ function plainLines(output: NodeJS.WriteStream): ProgressBars {
   const last = new Map<string, string>();
   return {
     show(name, { progress, doing }) {
-      // A line for each phase and each tenth.
       const step = `${doing} ${Math.floor(progress / 10)}`;
       if (last.get(name) === step) return;
       last.set(name, step);

@@ -6,7 +6,7 @@ import type { Command } from '#platform/commands/command.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 
-// The demo's sources, put into the source bucket, which is a folder.
+// Puts the demo's sources into the source bucket, which is a folder.
 
 export interface VideoSample {
   readonly width: number;
@@ -15,7 +15,7 @@ export interface VideoSample {
   readonly durationSec: number;
 }
 
-/** About what a phone records; the version in the key changes with the recipe, since a sample that is there is kept. */
+/** The keys hold a version, since an existing sample is kept: change it with the recipe. */
 const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durationSec: 12 };
 const videoKey = 'sample/video-v1.mp4';
 const imageKey = 'sample/image-v1.jpg';
@@ -44,7 +44,7 @@ export function videoCommand(ffmpeg: string, { width, height, frameRate, duratio
   };
 }
 
-/** One picture with much detail at every scale. */
+/** A picture with detail at every scale. */
 function imageCommand(ffmpeg: string): Command {
   return {
     program: ffmpeg,
@@ -65,14 +65,14 @@ export interface Sources {
 interface MakeOptions {
   /** The folder of the source bucket. */
   readonly bucket: string;
-  /** A file of the user's instead of the made video. */
+  /** Path of the user's video, used instead of the sample. */
   readonly input: string | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
 
-/** Puts the sources into the bucket; what an earlier run made is kept. */
+/** Puts the sources into the bucket. Existing samples are kept. */
 export async function makeSources({ bucket, input, env, signal, say }: MakeOptions): Promise<Sources> {
   const ffmpeg = findProgram('ffmpeg', env);
   const make = async (key: string, command: Command, what: string) => {
@@ -88,7 +88,7 @@ export async function makeSources({ bucket, input, env, signal, say }: MakeOptio
   };
 }
 
-/** Runs `command` with its output's path put at the end, and moves the whole file to its place. */
+/** Makes `file` unless it exists: runs `command` with an output path appended, then renames the complete output. */
 export async function makeSample(o: {
   readonly file: string;
   readonly command: Command;
@@ -110,16 +110,16 @@ export async function makeSample(o: {
 }
 
 /**
- * Puts a file of the user's into the bucket under a key that holds nothing of its name but a plain extension. A hard
- * link costs no space; across file systems it is a copy.
+ * Puts the user's file into the bucket, by a hard link or, across file systems, by a copy. The key keeps only the
+ * extension of the file's name.
  *
- * @returns its key
+ * @returns the object key
  */
 async function takeInput(input: string, bucket: string): Promise<string> {
   const path = resolve(input.startsWith('~/') ? join(homedir(), input.slice(2)) : input);
   const found = await stat(path).catch(() => null);
-  if (found === null) throw new Error(`INPUT: there is no file ${path}`);
-  if (!found.isFile() || found.size === 0) throw new Error(`INPUT: ${path} is not a file with anything in it`);
+  if (found === null) throw new Error(`INPUT: the file ${path} does not exist`);
+  if (!found.isFile() || found.size === 0) throw new Error(`INPUT: ${path} is empty or not a regular file`);
   const extension = /^\.[a-z0-9]{1,8}$/.exec(extname(path).toLowerCase())?.[0] ?? '.bin';
   const name = createHash('sha256').update(`${path}:${found.size}:${found.mtimeMs}`).digest('hex').slice(0, 16);
   const key = `input/${name}${extension}`;

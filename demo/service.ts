@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataFolder, Secrets } from './data-folder.ts';
 
-// The service as a user would start it, `main.ts --mode=all`, as a child process on the embedded parts.
+// Starts the service, `main.ts --mode=all`, as a child process on embedded PostgreSQL, queue and buckets.
 
 export interface Service {
   /** `http://127.0.0.1:PORT` */
   readonly baseUrl: string;
   readonly pid: number;
-  /** Aborts when the service ends without having been told to; its reason is an Error that says why. */
+  /** Aborted when the service ends by itself; the reason is an Error with the cause. */
   readonly ended: AbortSignal;
-  /** Ends the service and all that it started. */
+  /** Ends the service and its child processes. */
   stop(): Promise<void>;
 }
 
@@ -22,22 +22,21 @@ interface StartOptions {
   readonly checkout: string;
   readonly data: DataFolder;
   readonly secrets: Secrets;
-  /** Free a moment ago. */
   readonly port: number;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
 }
 
-/** Another program has begun to listen on the port that was free a moment ago. */
+/** Another program took the port between the check and the start. */
 export class PortTaken extends Error {
   override readonly name = 'PortTaken';
 }
 
 const readyTimeoutMs = 90_000;
-/** The service gives its parts 20 s to stop. */
+/** The service's own stop deadline is 20 s. */
 const stopTimeoutMs = 25_000;
 
-/** What of the caller's environment the service sees: nothing that could point it at another database or bucket. */
+/** Variables passed on to the service: none that selects a database or a bucket. */
 const inherited = [
   'PATH',
   'HOME',
@@ -52,25 +51,25 @@ const inherited = [
 ] as const;
 
 /**
- * Starts the service and waits until it says that it is ready.
+ * Starts the service and waits until `/readyz` answers OK.
  *
- * @throws PortTaken when somebody else was faster at the port; Error with the service's last words
+ * @throws PortTaken when another program took the port; Error with the service's last log message
  */
-export async function startService(o: StartOptions): Promise<Service> {
-  const baseUrl = `http://127.0.0.1:${o.port}`;
-  const log = await open(o.data.log, 'w', 0o600);
+export async function startService(options: StartOptions): Promise<Service> {
+  const baseUrl = `http://127.0.0.1:${options.port}`;
+  const log = await open(options.data.log, 'w', 0o600);
   let child: ChildProcess;
   let closed: Promise<[number | null, NodeJS.Signals | null]>;
   try {
-    // A process group of its own: Ctrl-C on a terminal reaches the demo alone, which then stops the service in order.
-    child = spawn(process.execPath, [join(o.checkout, 'main.ts'), '--mode=all'], {
-      cwd: o.checkout,
-      env: serviceEnvironment(o, baseUrl),
+    // A process group of its own: Ctrl-C in a terminal signals the demo only, which then stops the service.
+    child = spawn(process.execPath, [join(options.checkout, 'main.ts'), '--mode=all'], {
+      cwd: options.checkout,
+      env: serviceEnvironment(options, baseUrl),
       stdio: ['ignore', log.fd, log.fd],
       detached: true,
     });
-    // From the beginning: it may end before anything else is done here.
-    closed = new Promise((settle) => child.once('close', (code, signal) => settle([code, signal])));
+    // Listens before `await`, since the service may end at once.
+    closed = new Promise((resolve) => child.once('close', (code, signal) => resolve([code, signal])));
     await once(child, 'spawn');
   } finally {
     await log.close();
@@ -78,24 +77,24 @@ export async function startService(o: StartOptions): Promise<Service> {
   const guard = startGuard(child.pid ?? 0);
   const ended = new AbortController();
   let isStopping = false;
-  const tellOfEnd = async () => {
+  const reportEnd = async () => {
     const [code, signal] = await closed;
     if (isStopping) return;
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-    const why = `the service ended ${how}: ${await lastWords(o.data.log)} (log: ${o.data.log})`;
+    const why = `the service ended ${how}: ${await lastError(options.data.log)} (log: ${options.data.log})`;
     ended.abort(why.includes('EADDRINUSE') ? new PortTaken(why) : new Error(why));
   };
-  void tellOfEnd();
+  void reportEnd();
   const stop = async () => {
     isStopping = true;
     child.kill('SIGTERM');
-    const isGone = await Promise.race([closed.then(() => true), sleep(stopTimeoutMs, false, { ref: false })]);
-    if (!isGone) killGroup(child.pid);
+    const isStopped = await Promise.race([closed.then(() => true), sleep(stopTimeoutMs, false, { ref: false })]);
+    if (!isStopped) killGroup(child.pid);
     await closed;
     guard.kill('SIGKILL');
   };
   try {
-    await waitUntilReady(baseUrl, AbortSignal.any([o.signal, ended.signal]), o.data.log);
+    await waitUntilReady(baseUrl, AbortSignal.any([options.signal, ended.signal]), options.data.log);
   } catch (error) {
     await stop();
     throw error;
@@ -121,7 +120,7 @@ function serviceEnvironment({ data, secrets, port, env }: StartOptions, baseUrl:
   };
 }
 
-/** The demo may be killed without a word. Its end of the guard's standard input closes then, and the guard stops the service. */
+/** Stops the service when the demo is killed: the guard's standard input closes then. */
 function startGuard(pid: number): ChildProcess {
   const script = 'while read -r _; do :; done; kill -TERM "$1"; sleep 25; kill -KILL "-$1"';
   const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore'];
@@ -134,16 +133,16 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It is gone already.
+    // The group has ended already.
   }
 }
 
 async function waitUntilReady(baseUrl: string, signal: AbortSignal, log: string): Promise<void> {
   const deadline = Date.now() + readyTimeoutMs;
-  let last = 'it does not listen';
+  let last = 'it is not listening';
   while (Date.now() < deadline) {
     signal.throwIfAborted();
-    // Only its own word counts: another program may answer on the port.
+    // The log decides, since another program may answer on the port.
     if ((await readLog(log)).includes('"msg":"listening"')) last = await askReady(baseUrl, signal);
     if (last === 'OK') return;
     await sleep(100, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -165,10 +164,10 @@ async function readLog(log: string): Promise<string> {
   return await readFile(log, 'utf8').catch(() => '');
 }
 
-/** The message of the last line that tells of an error, else the last line. */
-async function lastWords(log: string): Promise<string> {
+/** The message of the last error in the log, else the log's last line. */
+async function lastError(log: string): Promise<string> {
   const lines = (await readLog(log)).split('\n').filter((line) => line.trim() !== '');
-  const told = lines.flatMap((line) => {
+  const errors = lines.flatMap((line) => {
     try {
       const { level, msg, err } = JSON.parse(line) as { level?: string; msg?: string; err?: { message?: string } };
       return level === 'error' || level === 'fatal' ? [[msg, err?.message].filter(Boolean).join(': ')] : [];
@@ -176,21 +175,23 @@ async function lastWords(log: string): Promise<string> {
       return [line];
     }
   });
-  return (told.at(-1) ?? lines.at(-1) ?? 'it said nothing').slice(0, 500);
+  return (errors.at(-1) ?? lines.at(-1) ?? 'the log is empty').slice(0, 500);
 }
 
-/** `wanted` when it is given (`0`: any free one), else 3000 when nobody listens there, else a free one. @throws Error when `wanted` is taken */
+/** `wanted` if given (`0`: any free port), else 3000 if free, else any free port. @throws Error when `wanted` is in use */
 export async function choosePort(wanted: string | undefined): Promise<number> {
-  if (wanted === undefined || wanted === '') return (await listenOnce(3000)) ?? (await listenOnce(0)) ?? 0;
+  if (wanted === undefined || wanted === '') return (await probePort(3000)) ?? (await probePort(0)) ?? 0;
   const port = Number(wanted);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`PORT: ${wanted} is no port`);
-  const free = await listenOnce(port);
-  if (free === null) throw new Error(`PORT: somebody listens on ${port} already`);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new Error(`PORT: expected 0 to 65535, found ${wanted}`);
+  const free = await probePort(port);
+  if (free === null)
+    throw new Error(`PORT: ${port} is in use; stop the program that listens there, or choose another port`);
   return free;
 }
 
-/** The port that was listened on for a moment; null when it cannot be had. */
-async function listenOnce(port: number): Promise<number | null> {
+/** The port, after listening on it for a moment; null when it is in use. */
+async function probePort(port: number): Promise<number | null> {
   const probe = createServer().listen(port, '127.0.0.1');
   try {
     await once(probe, 'listening');

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, leases, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
-import { isAlive } from '../support/controller-rig.ts';
+import { isAlive } from '#platform/commands/is-alive.ts';
 import { endPrograms, type Program } from '../support/programs.ts';
 import { adminCredentials, newNamespace, server, until } from './support/cluster.ts';
 import { installCrds } from './support/crds.ts';

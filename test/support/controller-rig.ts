@@ -204,16 +204,6 @@ export async function until<T>(ask: () => Promise<T> | T, isIt: (value: T) => bo
   }
 }
 
-/** Whether a process of this id runs. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The most jobs of a queue that ran at once, by the runner's notes of `process`. */
 export function mostAtOnce(notes: readonly Note[], isCounted: (note: Note) => boolean = () => true): number {
   let now = 0;

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { isAlive, until } from './controller-rig.ts';
+import { isAlive } from '#platform/commands/is-alive.ts';
+import { until } from './controller-rig.ts';
 
 // The program itself, `main.ts`, as processes of its own.
 

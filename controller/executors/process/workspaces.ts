@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { isAlive } from '#platform/commands/is-alive.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
 /**
@@ -26,15 +27,5 @@ export async function removeLeftWorkspaces(workDir: string, log: Logger): Promis
     if (!Number.isSafeInteger(pid) || isAlive(pid)) continue;
     log.info({ workspace: name }, 'removing the workspace of a worker that is no more');
     await rm(join(workDir, name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: there is such a process, of another user.
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
 }
