@@ -1,23 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type ApiDependencies, apiPart } from './api/server.ts';
-import { controllerParts } from './controller/controller.ts';
+import { httpServiceOptions, type ServiceDependencies } from './http-service.ts';
+import { httpServerComponent } from './platform/http/server.ts';
+import { controllerComponents } from './controller/controller.ts';
 import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
 import { ImageProcessor } from './platform/images/image-processor.ts';
-import type { KeyValueStore } from './platform/key-value/key-value-store.ts';
-import { openProcessKeyValueStore } from './platform/key-value/process-key-value-store.ts';
-import { openRedisKeyValueStore } from './platform/key-value/redis-key-value-store.ts';
-import { openTableKeyValueStore } from './platform/key-value/table-key-value-store.ts';
+import type { WindowCounter } from './platform/rate-limit/window-counter.ts';
+import { openProcessWindowCounter } from './platform/rate-limit/process-window-counter.ts';
+import { openRedisWindowCounter } from './platform/rate-limit/redis-window-counter.ts';
+import { openTableWindowCounter } from './platform/rate-limit/table-window-counter.ts';
 import { KubeClient } from './platform/kubernetes/client.ts';
 import { kubeConfigFileCredentials, serviceAccountCredentials } from './platform/kubernetes/credentials.ts';
-import type { Part } from './platform/lifecycle/part.ts';
-import { runParts } from './platform/lifecycle/run-parts.ts';
+import type { Component } from './platform/lifecycle/component.ts';
+import { runComponents } from './platform/lifecycle/run-components.ts';
 import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, migrate, openDatabase } from './platform/postgres/database.ts';
-import { startEmbeddedPostgres } from './platform/postgres/embedded.ts';
+import { startEmbeddedPostgres } from './platform/embedded-postgres/embedded.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
-import { LeftoverStore } from './platform/postgres/leftover-store.ts';
+import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
@@ -86,9 +87,9 @@ async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSi
     return resource;
   };
   try {
-    const parts = await openParts(config, log, open);
+    const parts = await openComponents(config, log, open);
     log.info({ mode: config.mode }, 'starting');
-    await runParts(parts, { log, stopTimeoutMs, signal });
+    await runComponents(parts, { log, stopTimeoutMs, signal });
   } finally {
     for (const resource of opened.toReversed()) await closeInTime(resource, log);
   }
@@ -114,7 +115,7 @@ interface Opened {
 
 type Open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>) => T;
 
-async function openParts(config: Config | DeliveryConfig, log: Logger, open: Open): Promise<Part[]> {
+async function openComponents(config: Config | DeliveryConfig, log: Logger, open: Open): Promise<Component[]> {
   open('tracing', startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' }), (it) => it.shutdown());
   const databaseUrl = await openDatabaseServer(config, open);
   const database = open('database', openDatabase(databaseUrl), close);
@@ -131,7 +132,15 @@ async function openParts(config: Config | DeliveryConfig, log: Logger, open: Ope
   };
   // Delivery alone writes nothing to the database and starts without it: streams and images need none.
   if (config.source === null)
-    return [apiPart({ ...shared, config, keyValues: open('key-value store', openDeliveryKeyValues(config), close) })];
+    return [
+      httpServerComponent(
+        httpServiceOptions({
+          ...shared,
+          config,
+          keyValues: open('key-value store', openDeliveryKeyValues(config), close),
+        }),
+      ),
+    ];
   await migrate(database);
   const whole: Whole = {
     ...shared,
@@ -142,26 +151,26 @@ async function openParts(config: Config | DeliveryConfig, log: Logger, open: Ope
     source: open('source bucket', openObjectStore(config.source), close),
   };
   return [
-    ...(config.mode === 'server' ? [] : await openControllerParts(whole, open)),
-    ...(config.mode === 'worker' ? [] : [apiPart(whole)]),
+    ...(config.mode === 'server' ? [] : await openControllerComponents(whole, open)),
+    ...(config.mode === 'worker' ? [] : [httpServerComponent(httpServiceOptions(whole))]),
   ];
 }
 
 /** What a server and a worker share. */
-type Whole = ApiDependencies & { readonly config: Config };
+type Whole = ServiceDependencies & { readonly config: Config };
 
 /** The parts of a worker, and what only they need. */
-async function openControllerParts(whole: Whole, open: Open): Promise<readonly Part[]> {
+async function openControllerComponents(whole: Whole, open: Open): Promise<readonly Component[]> {
   const { config, database, source } = whole;
   const kubernetes =
     config.kubernetes === null
       ? {}
       : { kubernetes: { client: open('API server', await openKubeClient(config.kubernetes), close), source } };
-  return controllerParts({
+  return controllerComponents({
     ...whole,
     ...kubernetes,
     webhookEvents: new WebhookEventStore(database),
-    leftovers: new LeftoverStore(database),
+    leftovers: new CleanupStore(database),
     random: () => Math.random(),
     runner: {
       program: process.execPath,
@@ -205,15 +214,15 @@ function openQueue({ redis }: Config, databaseUrl: string, log: Logger): TicketQ
     : openPostgresTicketQueue({ databaseUrl, log });
 }
 
-function openKeyValues({ redis }: Config, database: Database): KeyValueStore {
-  return redis.kind === 'redis' ? openRedisKeyValueStore({ url: redis.url }) : openTableKeyValueStore(database);
+function openKeyValues({ redis }: Config, database: Database): WindowCounter {
+  return redis.kind === 'redis' ? openRedisWindowCounter({ url: redis.url }) : openTableWindowCounter(database);
 }
 
 /** Its windows are its own where it has no Redis: a table would have it write to the database. */
-function openDeliveryKeyValues({ redis }: DeliveryConfig): KeyValueStore {
+function openDeliveryKeyValues({ redis }: DeliveryConfig): WindowCounter {
   return redis?.kind === 'redis'
-    ? openRedisKeyValueStore({ url: redis.url })
-    : openProcessKeyValueStore(() => new Date());
+    ? openRedisWindowCounter({ url: redis.url })
+    : openProcessWindowCounter(() => new Date());
 }
 
 await main();

@@ -21,7 +21,7 @@ export default defineConfig({
         test: {
           name: 'real',
           include: [realTests],
-          globalSetup: ['test/support/global-setup.ts'],
+          globalSetup: ['testing/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           maxWorkers: 2,

@@ -2,32 +2,32 @@ import { mkdir } from 'node:fs/promises';
 import { queueNames } from '#domain/jobs/routing.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
-import type { Part } from '#platform/lifecycle/part.ts';
-import { storageEnvironment } from '#platform/storage/settings.ts';
-import { admissionPart } from './admission/admission.ts';
+import type { Component } from '#platform/lifecycle/component.ts';
+import { storageEnvironment } from '#platform/config/storage-settings.ts';
+import { admissionComponent } from './admission.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import type { Executor } from './executors/executor.ts';
-import { KubernetesExecutor } from './executors/kubernetes/kubernetes-executor.ts';
-import { kubernetesDependencies } from './executors/kubernetes/dependencies.ts';
-import { ProcessExecutor } from './executors/process/process-executor.ts';
-import { removeLeftWorkspaces } from './executors/process/workspaces.ts';
-import { leftoverPart } from './leftovers.ts';
-import { webhookSenderPart } from './webhooks.ts';
-import { queueGaugesPart } from './queue-gauges.ts';
+import type { Executor } from './executor.ts';
+import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
+import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
+import { ProcessExecutor } from './process/process-executor.ts';
+import { removeLeftWorkspaces } from './process/workspaces.ts';
+import { cleanupComponent } from './cleanup.ts';
+import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
+import { queueGaugesComponent } from './queue-gauges.ts';
 import { reportHandler } from './reports.ts';
-import { sweeperPart } from './sweeper.ts';
-import { workerListenerPart } from './worker-listener.ts';
+import { sweeperComponent } from './sweeper.ts';
+import { workerListenerComponent } from './worker-listener.ts';
 
 /** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
-export function controllerParts(d: ControllerDependencies): Part[] {
+export function controllerComponents(d: ControllerDependencies): Component[] {
   const { config, jobs, queue, metrics, log, clock } = d;
-  const { executor, part } = config.executor === 'kubernetes' ? kubernetesExecutorOf(d) : processExecutorOf(d);
+  const { executor, component } = config.executor === 'kubernetes' ? kubernetesExecutorOf(d) : processExecutorOf(d);
   const reports =
     config.kubernetes === null ? {} : { reports: reportHandler({ jobs, webhookSecret: config.webhookSecret }) };
   return [
-    part,
-    ...queueNames.map((name) => admissionPart(name, { jobs, queue, executor, log })),
-    sweeperPart({
+    component,
+    ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, log })),
+    sweeperComponent({
       jobs,
       queue,
       log,
@@ -36,7 +36,7 @@ export function controllerParts(d: ControllerDependencies): Part[] {
       leaseMs: config.leaseMs,
       ticketAgeMs: config.ticketAgeMs,
     }),
-    webhookSenderPart({
+    webhookSenderComponent({
       events: d.webhookEvents,
       secret: config.webhookSecret,
       allowedCidrs: config.webhook.allowedCidrs,
@@ -45,10 +45,10 @@ export function controllerParts(d: ControllerDependencies): Part[] {
       clock,
       random: d.random,
     }),
-    leftoverPart({ ...d, everyMs: leftoversEveryMs, graceMs: leftoverGraceMs }),
-    queueGaugesPart({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
+    cleanupComponent({ ...d, everyMs: leftoversEveryMs, graceMs: leftoverGraceMs }),
+    queueGaugesComponent({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0
-      ? [workerListenerPart({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]
+      ? [workerListenerComponent({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]
       : []),
   ];
 }
@@ -58,20 +58,20 @@ const leftoversEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can go on writing for it. */
 const leftoverGraceMs = 60 * 60_000;
 
-/** An executor, and the part that starts and stops it. */
+/** An executor, and the component that starts and stops it. */
 interface ExecutorAndPart {
   readonly executor: Executor;
-  readonly part: Part;
+  readonly component: Component;
 }
 
 function kubernetesExecutorOf(d: ControllerDependencies): ExecutorAndPart {
   const executor = new KubernetesExecutor(kubernetesDependencies(d));
-  const part: Part = {
+  const component: Component = {
     name: 'executor kubernetes',
     start: () => executor.start(),
     stop: (signal) => executor.stop(signal),
   };
-  return { executor, part };
+  return { executor, component };
 }
 
 function processExecutorOf(d: ControllerDependencies): ExecutorAndPart {
@@ -100,7 +100,7 @@ function processExecutorOf(d: ControllerDependencies): ExecutorAndPart {
       attemptsMax: config.jobAttempts,
     },
   );
-  return { executor, part: executorPart(executor, d) };
+  return { executor, component: executorComponent(executor, d) };
 }
 
 function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Record<string, string> {
@@ -111,7 +111,7 @@ function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Reco
   };
 }
 
-function executorPart(executor: Executor, { config, log }: ControllerDependencies): Part {
+function executorComponent(executor: Executor, { config, log }: ControllerDependencies): Component {
   return {
     name: `executor ${executor.name}`,
     start: async () => {

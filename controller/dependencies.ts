@@ -2,7 +2,7 @@ import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { LeftoverStore } from '#platform/postgres/leftover-store.ts';
+import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -16,7 +16,7 @@ export interface ControllerDependencies {
   readonly contentKeys: ContentKeyStore;
   readonly queue: TicketQueue;
   readonly webhookEvents: WebhookEventStore;
-  readonly leftovers: LeftoverStore;
+  readonly leftovers: CleanupStore;
   readonly media: ObjectStore;
   readonly metrics: Metrics;
   readonly log: Logger;

@@ -1,10 +1,10 @@
 import { queueNames } from '#domain/jobs/routing.ts';
-import type { Part } from '#platform/lifecycle/part.ts';
+import type { Component } from '#platform/lifecycle/component.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { repeatingPart } from './repeating-part.ts';
+import { periodicComponent } from './periodic-component.ts';
 
 interface GaugeDependencies {
   readonly queue: Pick<TicketQueue, 'depth'>;
@@ -18,7 +18,7 @@ interface GaugeDependencies {
  * Keeps `svc_queue_tasks` up to date, and counts the times it could not (section 4, "Metric families"). `active` is the
  * jobs at work, by the database: a ticket is let go as soon as its work exists.
  */
-export function queueGaugesPart({ queue, jobs, metrics, log, everyMs }: GaugeDependencies): Part {
+export function queueGaugesComponent({ queue, jobs, metrics, log, everyMs }: GaugeDependencies): Component {
   const refresh = async () => {
     try {
       const [depths, atWork] = await Promise.all([queue.depth(), jobs.countAtWork()]);
@@ -32,5 +32,5 @@ export function queueGaugesPart({ queue, jobs, metrics, log, everyMs }: GaugeDep
       log.warn({ err: error }, 'the depth of the queues could not be read');
     }
   };
-  return repeatingPart({ name: 'queue gauges', everyMs, log, work: refresh });
+  return periodicComponent({ name: 'queue gauges', everyMs, log, work: refresh });
 }

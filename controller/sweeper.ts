@@ -1,9 +1,9 @@
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { Part } from '#platform/lifecycle/part.ts';
+import type { Component } from '#platform/lifecycle/component.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { repeatingPart } from './repeating-part.ts';
+import { periodicComponent } from './periodic-component.ts';
 
 export interface SweeperDependencies {
   readonly jobs: Pick<JobStore, 'releaseLapsed' | 'withoutTicket'>;
@@ -31,7 +31,7 @@ const settleMsMax = 5_000;
  * their job, and jobs that wait without a ticket get one. Any number of sweepers may run; what one sees, the others
  * pass over. A crash of the sweeper leaves less swept, and the next round goes on.
  */
-export function sweeperPart(d: SweeperDependencies): Part {
+export function sweeperComponent(d: SweeperDependencies): Component {
   let answersSince: number | null = null;
   const work = async (signal: AbortSignal) => {
     try {
@@ -44,7 +44,7 @@ export function sweeperPart(d: SweeperDependencies): Part {
       throw error;
     }
   };
-  return repeatingPart({ name: 'sweeper', everyMs: d.everyMs, log: d.log, work });
+  return periodicComponent({ name: 'sweeper', everyMs: d.everyMs, log: d.log, work });
 }
 
 async function releaseLapsed(d: SweeperDependencies): Promise<void> {

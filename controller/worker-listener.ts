@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Part } from '#platform/lifecycle/part.ts';
+import type { Component } from '#platform/lifecycle/component.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { ReportHandler } from './reports.ts';
 
@@ -17,7 +17,7 @@ interface ListenerOptions {
  * The worker's own small listener: `/healthz` and `/metrics`, and nothing else (section 4, "System"). It tells of this
  * process alone, so that a worker is not restarted because a database is away.
  */
-export function workerListenerPart({ host, port, metrics, reports }: ListenerOptions): Part {
+export function workerListenerComponent({ host, port, metrics, reports }: ListenerOptions): Component {
   const server = createServer((request, response) => {
     const isReport = reports !== undefined && request.url?.startsWith('/reports/') === true;
     const answered = isReport ? reports(request, response) : answer(request, response, metrics);

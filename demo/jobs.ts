@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts';
-import type { JobError } from '#domain/jobs/job-error.ts';
+import type { JobError } from '#domain/job-error.ts';
 import { isFinal, type JobStatus } from '#domain/jobs/status.ts';
 
 // A client of the job API.

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
-import { toJobError } from '#domain/jobs/job-error.ts';
+import { toJobError } from '#domain/job-error.ts';
 import { encodingProfiles, type EncodingProfile, x264Presets } from '#domain/media/profiles.ts';
-import { exitCodeOf, exitCodes } from '#domain/runner/exit-codes.ts';
+import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
 import { parseTask, type Task } from '#domain/runner/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
@@ -15,7 +15,7 @@ import { createReporter } from './reporter.ts';
 
 /*
  * The runner: `node runner/main.ts fetch|process|publish|all`, and `check`, which looks at its tools. Its environment is in domain/runner/steps.ts; stdout
- * carries reports and nothing else, stderr logs. It ends with one of domain/runner/exit-codes.ts.
+ * carries reports and nothing else, stderr logs. It ends with one of domain/exit-codes.ts.
  *
  * SIGTERM stops it and every tool that it runs. A parent that wants it to end with itself sets RUNNER_PARENT=stdin and
  * holds the other end of its standard input.
@@ -63,7 +63,7 @@ async function runStep(step: Step, context: StepContext): Promise<void> {
   }
   const [{ openObjectStore }, { readStorageSettings }] = await Promise.all([
     import('#platform/storage/open.ts'),
-    import('#platform/storage/settings.ts'),
+    import('#platform/config/storage-settings.ts'),
   ]);
   const store = openObjectStore(readStorageSettings(env, step === 'fetch' ? 'SOURCE' : 'MEDIA'));
   try {

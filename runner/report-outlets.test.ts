@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { parseReport, type Report } from '#domain/runner/report.ts';
 import { leaveTerminationMessage, ReportPoster } from './report-outlets.ts';
 

@@ -1,5 +1,5 @@
 import type { Warning } from '#domain/job-types/shared-results.ts';
-import type { JobError } from '#domain/jobs/job-error.ts';
+import type { JobError } from '#domain/job-error.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
 import type { Report } from '#domain/runner/report.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiDependencies } from '../dependencies.ts';
 import { checkApiKey } from './api-key.ts';
-import { announceLimit, type RateLimit, type RateLimiter } from './rate-limit.ts';
+import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 

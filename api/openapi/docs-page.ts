@@ -1,8 +1,8 @@
 import { requestErrors } from '#domain/errors.ts';
 import { jobErrors } from '#domain/errors.ts';
-import { statusOfProblem } from '../problem-response.ts';
+import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { openApiDocument, pathOf } from './document.ts';
-import type { DocumentedRoute } from './route-doc.ts';
+import type { DocumentedRoute } from '#platform/http/route-doc.ts';
 
 // `/docs`: the OpenAPI document as one page for people, without a script and without anything from elsewhere.
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { RequestErrorCode } from '#domain/errors.ts';
 import { requestErrors } from '#domain/errors.ts';
-import { statusOfProblem } from '../problem-response.ts';
+import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { answerSchemas, bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
-import type { DocumentedRoute, RouteDoc } from './route-doc.ts';
+import type { DocumentedRoute, RouteDoc } from '#platform/http/route-doc.ts';
 
 // OpenAPI 3.1 out of the zod schemas that requests are read with and answers are typed by.
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { docsPage } from '../openapi/docs-page.ts';
 import { openApiDocument } from '../openapi/document.ts';
-import type { DocumentedRoute } from '../openapi/route-doc.ts';
+import type { DocumentedRoute } from '#platform/http/route-doc.ts';
 
 const contentSecurityPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 

@@ -1,4 +1,4 @@
-import type { RouteDoc } from '../openapi/route-doc.ts';
+import type { RouteDoc } from '#platform/http/route-doc.ts';
 
 // What the OpenAPI document says of the job routes.
 

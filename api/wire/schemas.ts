@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
-import { jobErrorSchema } from '#domain/jobs/job-error.ts';
+import { jobErrorSchema } from '#domain/job-error.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 
@@ -94,7 +94,6 @@ export type Wire<Name extends AnswerName> = z.output<(typeof answerSchemas)[Name
 
 /** The shapes of request bodies, by their names in the OpenAPI document. */
 export const bodySchemas = { CreateJobRequest: submissionBodySchema, NoFields: z.strictObject({}) } as const;
-export type BodyName = keyof typeof bodySchemas;
 
 /** The query of `GET /api/jobs`. */
 export const jobListQuerySchema = z.strictObject({

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../test/support/programs.ts';
+import { freePort } from '../../testing/programs.ts';
 
 export interface PeerProcess {
   readonly url: string;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jobs, mediaJobs } from '#platform/kubernetes/objects.ts';
-import { endPrograms } from '../../test/support/programs.ts';
-import { missingFromAssets } from '../../test/k8s/support/small-cluster.ts';
+import { endPrograms } from '../../testing/programs.ts';
+import { missingFromAssets } from '../../testing/k8s/small-cluster.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import {
   anyJobOfOurs,
@@ -21,7 +21,7 @@ import {
 } from '../support/kubernetes-scene.ts';
 
 // MediaJobs beside plain Jobs on a cluster of this run: a real API server with the real controllers of Jobs, and kwok in
-// the place of kubelets (test/k8s/support/small-cluster.ts). Both make the same pods. The worker is one process, its
+// the place of kubelets (testing/k8s/small-cluster.ts). Both make the same pods. The worker is one process, its
 // database a PostgreSQL of this run; all of it shares this machine with the API server that it is measured at.
 
 const jobsMany = 2_000;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { endPrograms, secrets, startProgram } from '../../test/support/programs.ts';
-import { findProgram, startPostgres, startRedis } from '../../test/support/servers.ts';
+import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
+import { findProgram, startPostgres, startRedis } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import { startPeer } from '../load/peer-process.ts';
 

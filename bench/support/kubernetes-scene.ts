@@ -4,11 +4,11 @@ import { Agent, fetch as fetchWith } from 'undici';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
 import { jobs, type MediaJob, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
 import { Reflector } from '#platform/kubernetes/reflector.ts';
-import { mediaJobAnnotation } from '../../controller/executors/kubernetes/names.ts';
-import { endPrograms, type Program } from '../../test/support/programs.ts';
-import { startPostgres } from '../../test/support/servers.ts';
-import { type SmallCluster, startSmallCluster } from '../../test/k8s/support/small-cluster.ts';
-import { openWorkplace, type Workplace } from '../../test/k8s/support/workers.ts';
+import { mediaJobAnnotation } from '../../controller/kubernetes/manifests/names.ts';
+import { endPrograms, type Program } from '../../testing/programs.ts';
+import { startPostgres } from '../../testing/servers.ts';
+import { type SmallCluster, startSmallCluster } from '../../testing/k8s/small-cluster.ts';
+import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 
 // A cluster without nodes, one worker of the program as it is shipped, and the same work as MediaJobs and as plain Jobs.
 // The plain ones have the very spec that the controller gives its own, so that what is compared is the way there.

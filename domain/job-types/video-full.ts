@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { retryPlanSchema } from '../jobs/retry-plan.ts';
+import { retryPlanSchema } from './retry-plan.ts';
 import { objectKeySchema, warningsSchema } from './shared-results.ts';
 import { videoCoverOptions } from './video-cover.ts';
 import { previewFormats, videoPreviewOptions } from './video-preview.ts';

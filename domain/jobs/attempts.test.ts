@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AttemptEnd, verdictOf } from './attempts.ts';
-import { jobErrorOf } from './job-error.ts';
+import { jobErrorOf } from '../job-error.ts';
 
 const first = { attempt: 1, failures: 0 };
 const failed = (exitCode: number | null, error = null as ReturnType<typeof jobErrorOf> | null): AttemptEnd => ({

@@ -1,6 +1,6 @@
 import type { JobErrorCode } from '../errors.ts';
-import { exitCodes } from '../runner/exit-codes.ts';
-import { type JobError, jobErrorOf } from './job-error.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { type JobError, jobErrorOf } from '../job-error.ts';
 import type { Job } from './job.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { JobOptions, JobResults, JobType } from '../job-types/index.ts';
-import type { JobError } from './job-error.ts';
+import type { JobError } from '../job-error.ts';
 import type { QueueName } from './routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from './status.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VideoFullResults } from '../job-types/video-full.ts';
 import { retriesOf } from './retries.ts';
-import { planRetry } from './retry-plan.ts';
+import { planRetry } from '../job-types/retry-plan.ts';
 
 const options = {
   cover: { timestamp_sec: 3 },

@@ -2,7 +2,7 @@ import { KnownProblem } from '../errors.ts';
 import type { JobOptions, JobType } from '../job-types/index.ts';
 import type { VideoFullResults } from '../job-types/video-full.ts';
 import type { Job } from './job.ts';
-import { jobTypeOfStage } from './retry-plan.ts';
+import { jobTypeOfStage } from '../job-types/retry-plan.ts';
 
 /** A job that a retry makes; hash, source and callback are those of the failed job. */
 export interface Retry {

@@ -5,7 +5,7 @@ import { videoCoverOptions } from '../job-types/video-cover.ts';
 import type { videoFullOptions } from '../job-types/video-full.ts';
 import { videoPreviewOptions } from '../job-types/video-preview.ts';
 import { videoTranscodeOptions } from '../job-types/video-transcode.ts';
-import { jobErrorSchema } from '../jobs/job-error.ts';
+import { jobErrorSchema } from '../job-error.ts';
 import { jobPhases } from '../jobs/status.ts';
 import {
   type CelRule,

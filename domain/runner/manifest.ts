@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jobTypeNames, jobTypes } from '../job-types/index.ts';
-import { jobErrorSchema } from '../jobs/job-error.ts';
+import { jobErrorSchema } from '../job-error.ts';
 
 /**
  * The result manifest (`work/<job_id>/<attempt>/result.json`): what an attempt came to, and every object that it wrote.

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { warningSchema } from '../job-types/shared-results.ts';
-import { jobErrorSchema } from '../jobs/job-error.ts';
+import { jobErrorSchema } from '../job-error.ts';
 import { jobPhaseSchema } from '../jobs/status.ts';
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mask, showCommand } from './command.ts';
 import { LineReader } from './line-reader.ts';
 import { tailOf } from './output.ts';
-import { redact } from './redact.ts';
+import { redact } from '#domain/redact.ts';
 
 describe('a shown command', () => {
   it('reads as one would type it', () => {

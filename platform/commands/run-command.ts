@@ -5,7 +5,7 @@ import { type Command, mask } from './command.ts';
 import { LineReader } from './line-reader.ts';
 import { OutputHead, OutputTail, tailOf } from './output.ts';
 import { ProcessGroup } from './process-group.ts';
-import { redact } from './redact.ts';
+import { redact } from '#domain/redact.ts';
 
 export interface RunOptions {
   /** Stops the command; the call then rejects with the signal's reason. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { X264Preset } from '#domain/media/profiles.ts';
-import { parseStorageSettings, type StorageSettings } from '../storage/settings.ts';
-import { type Environment, isGiven, readSettings } from '../settings/settings.ts';
+import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
+import { type Environment, isGiven, readSettings } from './settings.ts';
 import type { LogLevel } from '../telemetry/logger.ts';
 import { kubernetesConfig, type KubernetesConfig, kubernetesSettings } from './kubernetes-settings.ts';
 import { secretSettings } from './secret-settings.ts';

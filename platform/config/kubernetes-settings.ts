@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { runnerPoolResource } from '#domain/kubernetes/runner-pool.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
-import { type Environment, setting } from '../settings/settings.ts';
-import { httpUrlValue, positiveDurationValue, readBy, wordValue } from '../settings/values.ts';
+import { type Environment, setting } from './settings.ts';
+import { httpUrlValue, positiveDurationValue, readBy, wordValue } from './values.ts';
 
 const nameValue = readBy('a name as Kubernetes has them: lower-case letters, digits, "-" and "."', (text) =>
   /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(text) ? text : null,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { setting } from '../settings/settings.ts';
-import { readBy } from '../settings/values.ts';
+import { setting } from './settings.ts';
+import { readBy } from './values.ts';
 
 /** Below this a secret can be guessed, or was a placeholder. */
 const secretBytesMin = 16;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { setting } from '../settings/settings.ts';
-import { cidrsValue, integerValue, readBy, sizeValue } from '../settings/values.ts';
+import { setting } from './settings.ts';
+import { cidrsValue, integerValue, readBy, sizeValue } from './values.ts';
 
 export const surfaces = ['api', 'delivery'] as const;
 export type Surface = (typeof surfaces)[number];

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { setting } from '../settings/settings.ts';
-import { httpUrlValue, readBy, wordValue } from '../settings/values.ts';
+import { setting } from './settings.ts';
+import { httpUrlValue, readBy, wordValue } from './values.ts';
 import { logLevels } from '../telemetry/logger.ts';
 
 /** Where the rows are: a server, or a real PostgreSQL that is started on a folder (an absolute path). */

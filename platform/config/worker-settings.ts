@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { x264Presets } from '#domain/media/profiles.ts';
-import { setting } from '../settings/settings.ts';
+import { setting } from './settings.ts';
 import {
   cidrsValue,
   durationsValue,
@@ -9,7 +9,7 @@ import {
   readBy,
   sizeValue,
   wordValue,
-} from '../settings/values.ts';
+} from './values.ts';
 
 /** Section 8, "Webhook attempts". */
 const webhookAttemptsMax = 5;

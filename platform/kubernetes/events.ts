@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Part } from '../lifecycle/part.ts';
+import type { Component } from '../lifecycle/component.ts';
 import { backoffMs } from './backoff.ts';
 import { fieldManager, type KubeClient } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
@@ -8,7 +8,7 @@ import type { Log } from './log.ts';
 import { events, type KubeObject } from './objects.ts';
 
 /** What happened to an object, for `kubectl describe` and `kubectl events`. */
-export interface Happening {
+export interface EventInput {
   /** The object it is about, with apiVersion, kind and metadata. */
   regarding: KubeObject;
   type: 'Normal' | 'Warning';
@@ -37,7 +37,7 @@ export interface EventRecorderOptions {
 
 interface Series {
   readonly namespace: string;
-  readonly happening: Happening;
+  readonly happening: EventInput;
   name: string;
   count: number;
   lastMs: number;
@@ -55,7 +55,7 @@ const triesMax = 3;
  * and action alike, whatever the note) is counted in its series. An event is advice: recording never throws, waits for
  * nothing, and gives up after three tries.
  */
-export class EventRecorder implements Part {
+export class EventRecorder implements Component {
   readonly name = 'event recorder';
   readonly #options: Required<EventRecorderOptions>;
   readonly #series = new Map<string, Series>();
@@ -94,7 +94,7 @@ export class EventRecorder implements Part {
   }
 
   /** Takes note of a happening. */
-  record(happening: Happening): void {
+  record(happening: EventInput): void {
     if (this.#hasStopped) return;
     const { clock, seriesMs, countEveryMs } = this.#options;
     const key = keyOf(happening);
@@ -109,7 +109,7 @@ export class EventRecorder implements Part {
     series.cancelCount ??= clock.after(countEveryMs, () => this.#writeCount(series));
   }
 
-  #begin(key: string, happening: Happening): void {
+  #begin(key: string, happening: EventInput): void {
     this.#series.get(key)?.cancelCount?.();
     this.#series.delete(key);
     if (!this.#mayWrite()) return;
@@ -220,7 +220,7 @@ export class EventRecorder implements Part {
   }
 }
 
-function keyOf({ regarding: { kind, metadata }, type, reason, action }: Happening): string {
+function keyOf({ regarding: { kind, metadata }, type, reason, action }: EventInput): string {
   return JSON.stringify([kind, metadata?.namespace, metadata?.name, metadata?.uid, type, reason, action]);
 }
 

@@ -1,4 +1,4 @@
-import type { Part } from '../lifecycle/part.ts';
+import type { Component } from '../lifecycle/component.ts';
 import type { KubeClient } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
 import { hasReason } from './errors.ts';
@@ -58,7 +58,7 @@ export interface LeaderElectorOptions {
   random?: () => number;
 }
 
-interface Sight {
+interface ObservedLease {
   resourceVersion: string;
   holder: string;
   transitions: number;
@@ -75,12 +75,12 @@ interface Held {
 }
 
 /** Seeks the lease, keeps it, and says when it is ours. */
-export class LeaderElector implements Part {
+export class LeaderElector implements Component {
   readonly name: string;
   readonly #options: Required<LeaderElectorOptions>;
   readonly #stopping = new AbortController();
   #loop: Promise<void> | undefined;
-  #sight: Sight | undefined;
+  #sight: ObservedLease | undefined;
   #held: Held | undefined;
 
   constructor(options: LeaderElectorOptions) {
@@ -223,7 +223,7 @@ export class LeaderElector implements Part {
     await this.#write({ holderIdentity: '', leaseDurationSeconds: 1, renewTime: now() }, AbortSignal.timeout(5000));
   }
 
-  async #look(signal: AbortSignal): Promise<Sight | undefined> {
+  async #look(signal: AbortSignal): Promise<ObservedLease | undefined> {
     const { client, namespace, name } = this.#options;
     try {
       return this.#see(await client.get(leases, { namespace, name }, { signal }));
@@ -240,7 +240,7 @@ export class LeaderElector implements Part {
     this.#see(await client.mergePatch(leases, { namespace, name }, patch, { signal }));
   }
 
-  #see(lease: (typeof leases)['example']): Sight {
+  #see(lease: (typeof leases)['example']): ObservedLease {
     const resourceVersion = lease?.metadata?.resourceVersion ?? '';
     if (this.#sight?.resourceVersion === resourceVersion) return this.#sight;
     const { holderIdentity, leaseTransitions, leaseDurationSeconds } = lease?.spec ?? {};

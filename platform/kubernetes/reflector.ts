@@ -2,7 +2,7 @@ import { type Backoff, backoffMs } from './backoff.ts';
 import type { KubeClient, Selection } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
 import { isExpired, KubeError } from './errors.ts';
-import type { Part } from '../lifecycle/part.ts';
+import type { Component } from '../lifecycle/component.ts';
 import type { Log } from './log.ts';
 import type { KubeObject, Resource } from './objects.ts';
 import { type StoreHandlers, Store } from './store.ts';
@@ -42,7 +42,7 @@ export interface ReflectorOptions<T extends KubeObject, S extends KubeObject> ex
 const shortWatchMs = 1000;
 
 /** Lists and watches one kind of object, from `start()` to `stop()`. */
-export class Reflector<T extends KubeObject, S extends KubeObject> implements Part {
+export class Reflector<T extends KubeObject, S extends KubeObject> implements Component {
   readonly name: string;
   readonly #options: Required<Omit<ReflectorOptions<T, S>, keyof Selection | 'handlers'>> & Selection;
   readonly #store: Store<S>;

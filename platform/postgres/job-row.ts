@@ -1,6 +1,6 @@
 import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
-import type { JobError } from '#domain/jobs/job-error.ts';
+import type { JobError } from '#domain/job-error.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
-import type { JobError } from '#domain/jobs/job-error.ts';
+import type { JobError } from '#domain/job-error.ts';
 import { progressWhenCompleted } from '#domain/jobs/progress.ts';
 import {
   isFinal,

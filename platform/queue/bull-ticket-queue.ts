@@ -1,7 +1,7 @@
 import type { JobsOptions } from 'bullmq';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { type Ticket, ticketId } from '#domain/jobs/ticket.ts';
-import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { Batches } from '../batches/batches.ts';
 import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
 import { withTimeout } from './timing.ts';

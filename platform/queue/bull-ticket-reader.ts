@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ErrorCode } from 'bullmq';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { withTimeout } from './timing.ts';
 import type { TicketReader } from './ticket-queue.ts';
 
@@ -98,7 +98,7 @@ export class BullTicketReader implements TicketReader {
     return this.#closing;
   }
 
-  /** One fetch at a time, for as long as somebody asks. Trouble is waited out here: an asker waits for a ticket, no less. */
+  /** One fetch at a time, for as long as somebody asks. PodProblem is waited out here: an asker waits for a ticket, no less. */
   async #fetch(): Promise<void> {
     if (this.#isFetching) return;
     this.#isFetching = true;

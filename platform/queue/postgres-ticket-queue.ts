@@ -1,5 +1,5 @@
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
-import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
 import { workerSettings } from './bull-ticket-reader.ts';
 import type { TicketQueue } from './ticket-queue.ts';

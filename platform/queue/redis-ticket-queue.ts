@@ -1,7 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
 import { workerSettings } from './bull-ticket-reader.ts';
 import type { TicketQueue } from './ticket-queue.ts';

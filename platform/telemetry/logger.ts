@@ -1,5 +1,5 @@
 import { type DestinationStream, pino } from 'pino';
-import { redact } from '../commands/redact.ts';
+import { redact } from '#domain/redact.ts';
 import { maskFields } from './mask-fields.ts';
 
 /** pino's logger, as far as it is used here: `child`, `debug`, `info`, `warn`, `error`, each `(fields, message)`. */

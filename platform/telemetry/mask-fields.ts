@@ -1,4 +1,4 @@
-import { redact } from '../commands/redact.ts';
+import { redact } from '#domain/redact.ts';
 
 const secretName =
   /secret|passw|token|authorization|cookie|credential|signature|api[-_]?key|content[-_]?key|private[-_]?key|encryption[-_]?key/i;

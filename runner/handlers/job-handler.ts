@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { JobResults, JobType } from '#domain/job-types/index.ts';
-import type { JobError } from '#domain/jobs/job-error.ts';
+import type { JobError } from '#domain/job-error.ts';
 import type { ContentKey } from '#domain/playback/content-key.ts';
 import type { StepContext } from '../context.ts';
 

@@ -7,26 +7,26 @@ import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import type { FastifyInstance } from 'fastify';
 import { inject } from 'vitest';
-import type { ApiDependencies } from '../../api/server.ts';
-import { createServer } from '../../api/server.ts';
+import { createHttpServer } from '#platform/http/server.ts';
+import { httpServiceOptions, type ServiceDependencies } from '../../http-service.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
-import { openRedisKeyValueStore } from '#platform/key-value/redis-key-value-store.ts';
-import { openTableKeyValueStore } from '#platform/key-value/table-key-value-store.ts';
+import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counter.ts';
+import { openTableWindowCounter } from '#platform/rate-limit/table-window-counter.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import type { StorageSettings } from '#platform/storage/settings.ts';
+import type { StorageSettings } from '#platform/config/storage-settings.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { startTracing } from '#platform/telemetry/tracing.ts';
-import { migratedDatabase } from '../support/databases.ts';
-import { startRedis } from '../support/servers.ts';
+import { migratedDatabase } from '../../testing/databases.ts';
+import { startRedis } from '../../testing/servers.ts';
 
 // The API in this process, on a free port, over real parts: PostgreSQL always; Redis and S3 where this machine has them,
 // else the embedded parts behind the same ports.
@@ -34,7 +34,6 @@ import { startRedis } from '../support/servers.ts';
 export const apiKey = 'api-key-of-the-contract-tests';
 export const olderApiKey = 'older-api-key-of-the-contract-tests';
 export const keyTokenSecret = 'key-token-secret-of-the-contract-tests';
-const baseUrl = 'https://media.test';
 
 /** An answer, read to its end. */
 export interface Answer {
@@ -50,7 +49,7 @@ export interface Answer {
 export interface ApiUnderTest {
   readonly url: string;
   readonly app: FastifyInstance;
-  readonly d: ApiDependencies;
+  readonly d: ServiceDependencies;
   /** Sends as `X-API-Key` what the tests have, unless `headers` say otherwise. */
   call(path: string, init?: RequestInit): Promise<Answer>;
   submit(body: unknown, headers?: Record<string, string>): Promise<Answer>;
@@ -72,8 +71,8 @@ interface Detours {
 
 /** `config`: what differs from the defaults; `replace`: parts that fail or count. */
 export async function startApi(
-  config: Partial<ApiDependencies['config']> = {},
-  replace: Partial<ApiDependencies> = {},
+  config: Partial<ServiceDependencies['config']> = {},
+  replace: Partial<ServiceDependencies> = {},
   detours: Detours = {},
 ): Promise<ApiUnderTest> {
   const tracing = startTracing({ endpoint: null, serviceName: 'test' });
@@ -88,13 +87,13 @@ export async function startApi(
   const webDir = join(folder, 'web');
   await mkdir(webDir);
   await writeFile(join(webDir, 'index.html'), '<!doctype html><title>player</title>');
-  const d: ApiDependencies = {
+  const d: ServiceDependencies = {
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue:
       redisUrl === null ? openPostgresTicketQueue({ databaseUrl, log }) : openRedisTicketQueue({ url: redisUrl, log }),
-    keyValues: redisUrl === null ? openTableKeyValueStore(database) : openRedisKeyValueStore({ url: redisUrl }),
+    keyValues: redisUrl === null ? openTableWindowCounter(database) : openRedisWindowCounter({ url: redisUrl }),
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
     database,
@@ -106,7 +105,7 @@ export async function startApi(
     webDir,
     ...replace,
   };
-  const app = await createServer(d);
+  const app = await createHttpServer(httpServiceOptions(d));
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;
   const close = async () => {
@@ -121,7 +120,7 @@ export async function startApi(
   return { url: `http://127.0.0.1:${port}`, app, d, close, ...callsOf(port), ...stepsOf(d) };
 }
 
-function defaultConfig(): ApiDependencies['config'] {
+function defaultConfig(): ServiceDependencies['config'] {
   return {
     host: '127.0.0.1',
     port: 0,
@@ -129,7 +128,6 @@ function defaultConfig(): ApiDependencies['config'] {
     apiKeys: [apiKey, olderApiKey],
     keyTokenSecret,
     thumbSecrets: [],
-    baseUrl,
     maxFileSizeBytes: 4096,
     largeVideoThresholdBytes: 2048,
     trustedProxies: [],
@@ -219,7 +217,7 @@ function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
   };
 }
 
-function stepsOf(d: ApiDependencies): Pick<ApiUnderTest, 'putSource' | 'putMedia' | 'complete' | 'fail'> {
+function stepsOf(d: ServiceDependencies): Pick<ApiUnderTest, 'putSource' | 'putMedia' | 'complete' | 'fail'> {
   const finish = async (jobId: string, end: { results: JobResults | null; error: Job['error'] }): Promise<Job> => {
     const job = await d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
     if (job === null) throw new Error(`job ${jobId} cannot be claimed`);

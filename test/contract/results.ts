@@ -1,5 +1,5 @@
 import type { JobResults } from '#domain/job-types/index.ts';
-import { planRetry } from '#domain/jobs/retry-plan.ts';
+import { planRetry } from '#domain/job-types/retry-plan.ts';
 
 // Results as workers write them, for jobs that these tests end by hand.
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
-import { findProgram } from '../support/servers.ts';
+import { findProgram } from '../../testing/servers.ts';
 import { apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
 
 // schemathesis (PyPI) makes requests out of `/openapi.json`, valid ones and broken ones, and holds the answers against

@@ -5,8 +5,8 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { loadConfig } from '#platform/config/config.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
-import { mostAtOnce, openRig } from '../support/controller-rig.ts';
-import { endPrograms, secrets, startProgram } from '../support/programs.ts';
+import { mostAtOnce, openRig } from '../../testing/controller-rig.ts';
+import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { finished, headers, job, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 import { metricFamilies } from './metric-families.ts';
 

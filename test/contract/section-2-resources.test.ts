@@ -89,7 +89,7 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
   // "Format of the job-level `error` field: not shown."
   // decisions.md: "`{code, message, stage?, retryable, attempt, details?}`. `code` is from one closed, documented
   // list", "`message` is for people and holds no tool output; the last 4 kB of the tool's stderr, with keys and URLs
-  // redacted, goes into `details.log_tail`.": domain/jobs/job-error.test.ts, 'a known problem keeps its code, its
+  // redacted, goes into `details.log_tail`.": domain/job-error.test.ts, 'a known problem keeps its code, its
   // message, its stage and the end of its log'; test/integration/runner-processes.test.ts, 'leaves the end of what it
   // said, without keys and addresses'
   it('`error`: "error information of a failed job"; `callback_status` is pending from the end on', async () => {

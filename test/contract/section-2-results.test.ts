@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../support/programs.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
 import { finished, headers, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 
 // Section 2, "Results shapes", of jobs that the program itself has run on real media.

@@ -3,8 +3,8 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { queueGaugesPart } from '../../controller/queue-gauges.ts';
-import { openRig, until } from '../support/controller-rig.ts';
+import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
+import { openRig, until } from '../../testing/controller-rig.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
 // Section 4, "### Metric families": what each counts, where it happens. That both listeners have all ten:
@@ -104,7 +104,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     const value = async (series: string) => valueIn(await metrics.registry.metrics(), series);
     let isAway = false;
     const depth = () => (isAway ? Promise.reject(new Error('away')) : rig.queue.depth());
-    const gauges = queueGaugesPart({ queue: { depth }, jobs: rig.jobs, metrics, log: rig.log, everyMs: 50 });
+    const gauges = queueGaugesComponent({ queue: { depth }, jobs: rig.jobs, metrics, log: rig.log, everyMs: 50 });
     try {
       await rig.submit('ok');
       await rig.submit('ok');

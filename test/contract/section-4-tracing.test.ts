@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { until } from '../support/controller-rig.ts';
-import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
-import { endPrograms, secrets, startProgram } from '../support/programs.ts';
-import { makeVideo } from '../support/samples.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
+import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
+import { makeVideo } from '../../testing/samples.ts';
 import { startApi } from './api-under-test.ts';
 
 // Section 4, "Tracing headers".

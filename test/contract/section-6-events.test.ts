@@ -4,9 +4,9 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
-import { openRig, type Rig, until } from '../support/controller-rig.ts';
+import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 // Section 6, "Events", row by row, at a real receiver. Beside this: test/integration/controller-webhooks.test.ts (410,
 // Retry-After, addresses that are refused, many senders), test/integration/controller-outbound-http.test.ts (redirects,

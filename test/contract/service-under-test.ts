@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { expect, inject } from 'vitest';
-import { until } from '../support/controller-rig.ts';
-import { migratedDatabase } from '../support/databases.ts';
-import { type Program, secrets } from '../support/programs.ts';
-import { makeVideo } from '../support/samples.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { migratedDatabase } from '../../testing/databases.ts';
+import { type Program, secrets } from '../../testing/programs.ts';
+import { makeVideo } from '../../testing/samples.ts';
 
 // What the program itself needs to run on real media: folders as buckets, a database, and a source of each kind.
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { openRig, type Rig, until } from '../support/controller-rig.ts';
-import { type RedisServer, startRedis } from '../support/servers.ts';
+import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
+import { type RedisServer, startRedis } from '../../testing/servers.ts';
 
 describe.skipIf(!inject('postgres') || !inject('redis'))('a queue that is wiped while it is worked on', () => {
   let redis: RedisServer;

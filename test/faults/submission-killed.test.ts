@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
-import { until } from '../support/controller-rig.ts';
-import { type Fleet, openFleet } from '../support/fleet.ts';
-import { endPrograms, type Program, secrets } from '../support/programs.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { type Fleet, openFleet } from '../../testing/fleet.ts';
+import { endPrograms, type Program, secrets } from '../../testing/programs.ts';
 
 const isSent = ({ callbackStatus }: Job) => callbackStatus === 'sent';
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { isAlive } from '#platform/commands/is-alive.ts';
-import { until } from '../support/controller-rig.ts';
-import { type Fleet, openFleet } from '../support/fleet.ts';
-import { endPrograms, secrets } from '../support/programs.ts';
-import { makeVideo } from '../support/samples.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { type Fleet, openFleet } from '../../testing/fleet.ts';
+import { endPrograms, secrets } from '../../testing/programs.ts';
+import { makeVideo } from '../../testing/samples.ts';
 
 describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of an encode', () => {
   let samples: string;

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import type { ResultManifest } from '#domain/runner/manifest.ts';
-import { completeAttempt } from '../../controller/completion.ts';
-import { openRig, type Rig } from '../support/controller-rig.ts';
+import { completeAttempt } from '#jobs/complete-attempt.ts';
+import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
 describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   let rig: Rig;

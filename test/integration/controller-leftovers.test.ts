@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { imageKey, masterKey, resultManifestKey, revisionOf, videoKey, workRoot } from '#domain/media/object-keys.ts';
-import { leftoverPart } from '../../controller/leftovers.ts';
-import { openRig, type Rig, until } from '../support/controller-rig.ts';
+import { cleanupComponent } from '../../controller/cleanup.ts';
+import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 const contentType = 'application/octet-stream';
 
@@ -48,7 +48,7 @@ describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
     });
 
   async function sweep(graceMs = 1_000) {
-    const part = leftoverPart({ ...rig, clock: () => new Date(), everyMs: 60_000, graceMs });
+    const part = cleanupComponent({ ...rig, clock: () => new Date(), everyMs: 60_000, graceMs });
     await part.start();
     const isSwept = async () => (await rig.leftovers.unswept({ endedBefore: new Date(), limit: 1 })).length === 0;
     if (graceMs < 60_000) await until(isSwept, (swept) => swept);

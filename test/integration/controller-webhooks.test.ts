@@ -4,8 +4,8 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
-import { openRig, type Rig, until } from '../support/controller-rig.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
+import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 interface Received {
   readonly headers: IncomingHttpHeaders;

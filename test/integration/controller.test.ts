@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
-import { mostAtOnce, openRig, type Rig, until } from '../support/controller-rig.ts';
+import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 describe.skipIf(!inject('postgres'))('a worker', () => {
   let rig: Rig;

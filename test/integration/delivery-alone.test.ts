@@ -9,10 +9,10 @@ import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { migrate, openDatabase } from '#platform/postgres/database.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/postgres/embedded.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres/embedded.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { until } from '../support/controller-rig.ts';
-import { endPrograms, type Program, secrets as all, startProgram } from '../support/programs.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { endPrograms, type Program, secrets as all, startProgram } from '../../testing/programs.ts';
 import { type CuttableProxy, cuttableProxy } from './cuttable-proxy.ts';
 
 // The program with SERVER_SURFACES=delivery: what it is told is the least that playback needs, its PostgreSQL is a real

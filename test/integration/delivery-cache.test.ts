@@ -10,8 +10,8 @@ import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { MediaReader } from '../../api/media-reader.ts';
-import { addStreamRoutes } from '../../api/routes/stream.ts';
+import { MediaReader } from '../../delivery/media-reader.ts';
+import { addStreamRoutes } from '../../delivery/routes/stream.ts';
 
 // Delivery over a storage server of the test, which counts what it is asked and answers when and as far as it is told.
 

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
-import { decodingErrors, decrypt, firstSliceType, probeStreams, sample } from '../support/media.ts';
+import { decodingErrors, decrypt, firstSliceType, probeStreams, sample } from '../../testing/media.ts';
 import {
   avcCodec,
   fetchObject,
@@ -12,7 +12,7 @@ import {
   soundOf,
   type ServedSegment,
   type ServedTrack,
-} from '../support/served-stream.ts';
+} from '../../testing/served-stream.ts';
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
 // What the service serves of an encrypted and of a clear stream that the whole line has made, held against RFC 8216,

@@ -5,7 +5,7 @@ import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
-import { getRaw, type RawAnswer } from '../support/raw-http.ts';
+import { getRaw, type RawAnswer } from '../../testing/raw-http.ts';
 
 // What attackers send to delivery, byte for byte on a socket: no client on the way encodes or tidies it. No answer may
 // hold what lies outside, none may be a fault of ours (5xx), and the server must be there afterwards.

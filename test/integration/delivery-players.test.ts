@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../support/programs.ts';
-import { play, startSlowClient } from '../support/simulated-player.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { play, startSlowClient } from '../../testing/simulated-player.ts';
 
 // 200 players at once on one process of the surface `delivery`, with clients beside them that read hardly or never. The
 // minute of the issue is run with PLAYERS_SECONDS=60; without it a shorter one, since `make test` is for every change.

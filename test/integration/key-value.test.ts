@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import type { KeyValueStore } from '#platform/key-value/key-value-store.ts';
-import { openRedisKeyValueStore } from '#platform/key-value/redis-key-value-store.ts';
-import { openTableKeyValueStore } from '#platform/key-value/table-key-value-store.ts';
+import type { WindowCounter } from '#platform/rate-limit/window-counter.ts';
+import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counter.ts';
+import { openTableWindowCounter } from '#platform/rate-limit/table-window-counter.ts';
 import { migrate, openDatabase } from '#platform/postgres/database.ts';
-import { emptyDatabase } from '../support/databases.ts';
+import { emptyDatabase } from '../../testing/databases.ts';
 import { type Line, openLine } from './queue-outage.ts';
 
 interface Opened {
-  store: KeyValueStore;
+  store: WindowCounter;
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ const kinds = {
     serverUrl: () => inject('redis')?.url,
     newPlace: () => Promise.resolve({ url: inject('redis')?.url ?? '', drop: () => Promise.resolve() }),
     open(url: string): Opened {
-      const store = openRedisKeyValueStore({ url });
+      const store = openRedisWindowCounter({ url });
       return { store, close: () => store.close() };
     },
   },
@@ -33,7 +33,7 @@ const kinds = {
     },
     open(url: string): Opened {
       const database = openDatabase(url);
-      const store = openTableKeyValueStore(database);
+      const store = openTableWindowCounter(database);
       return {
         store,
         async close() {
@@ -49,7 +49,7 @@ describe.each(['redis', 'table'] as const)('the key-value store on %s', (kind) =
   describe.skipIf(kinds[kind].serverUrl() === undefined)('with a real server', () => {
     let place: { url: string; drop(): Promise<void> };
     let opened: Opened[];
-    let stores: KeyValueStore[];
+    let stores: WindowCounter[];
 
     beforeAll(async () => {
       place = await kinds[kind].newPlace();
@@ -60,7 +60,7 @@ describe.each(['redis', 'table'] as const)('the key-value store on %s', (kind) =
       await Promise.all(opened.map((one) => one.close()));
       await place.drop();
     });
-    const first = () => stores[0] as KeyValueStore;
+    const first = () => stores[0] as WindowCounter;
 
     test('hits of a window are counted, and the window ends when it began plus its length', async () => {
       const bucket = randomUUID();
@@ -84,7 +84,7 @@ describe.each(['redis', 'table'] as const)('the key-value store on %s', (kind) =
     test('of 200 hits at once from several processes each is counted once', async () => {
       const bucket = randomUUID();
       const counts = await Promise.all(
-        Array.from({ length: 200 }, async (_, i) => (await (stores[i % 2] as KeyValueStore).hit(bucket, 60_000)).count),
+        Array.from({ length: 200 }, async (_, i) => (await (stores[i % 2] as WindowCounter).hit(bucket, 60_000)).count),
       );
       expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
     });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { endPrograms, secrets, startProgram } from '../support/programs.ts';
+import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 
 // What the program does about an error that nobody caught: it says so once, stops as if it had been told to, and ends
 // with 1, so that whoever runs it starts it again.

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startCollector } from '../support/collector.ts';
-import { until } from '../support/controller-rig.ts';
-import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
-import { endPrograms, secrets, startProgram } from '../support/programs.ts';
+import { startCollector } from '../../testing/collector.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
+import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 
 describe.skipIf(!inject('postgres'))('the trace of one job', () => {
   let dir: string;

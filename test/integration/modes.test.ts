@@ -6,12 +6,12 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { readStorageSettings } from '#platform/storage/settings.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
-import { until } from '../support/controller-rig.ts';
-import { migratedDatabase, type TestDatabase } from '../support/databases.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../support/programs.ts';
-import { startProxy } from '../support/proxy.ts';
+import { readStorageSettings } from '#platform/config/storage-settings.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { startProxy } from '../../testing/proxy.ts';
 
 afterEach(endPrograms);
 

@@ -17,7 +17,7 @@ import {
   stateOf,
   waitForTime,
   type WatchedPage,
-} from '../support/browser.ts';
+} from '../../testing/browser.ts';
 
 import { clear, encrypted, makeStreams, startForger, type Streams } from './player-streams.ts';
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type Database, migrate, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
-import { emptyDatabase, type TestDatabase } from '../support/databases.ts';
+import { emptyDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { newJob } from './postgres-fixtures.ts';
 import { type Line, openLine } from './queue-outage.ts';
 

@@ -4,7 +4,7 @@
 const [checkout, dir, outsideDir, mode] = process.argv.slice(2) as [string, string, string, string];
 const { startEmbeddedPostgres } = (await import(
   `${checkout}/platform/postgres/embedded.ts`
-)) as typeof import('#platform/postgres/embedded.ts');
+)) as typeof import('#platform/embedded-postgres/embedded.ts');
 const server = await startEmbeddedPostgres({ dir, outsideDir });
 process.stdout.write(`${server.url}\n`);
 if (mode === 'hold') {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import type { FinalState, JobStore, NewJob } from '#platform/postgres/job-store.ts';
 

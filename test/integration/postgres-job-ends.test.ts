@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { KnownProblem } from '#domain/errors.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
 

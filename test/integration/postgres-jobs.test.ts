@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';

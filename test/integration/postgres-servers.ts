@@ -11,8 +11,8 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, inject } from 'vitest';
 import { type Database, migrate, openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
-import { createDatabase, type TestDatabase } from '../support/databases.ts';
-import { findProgram } from '../support/servers.ts';
+import { createDatabase, type TestDatabase } from '../../testing/databases.ts';
+import { findProgram } from '../../testing/servers.ts';
 
 const run = promisify(execFile);
 

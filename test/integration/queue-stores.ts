@@ -5,8 +5,8 @@ import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.t
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { createLogger, type Logger } from '#platform/telemetry/logger.ts';
-import { emptyDatabase } from '../support/databases.ts';
-import { findProgram, startRedis } from '../support/servers.ts';
+import { emptyDatabase } from '../../testing/databases.ts';
+import { findProgram, startRedis } from '../../testing/servers.ts';
 
 /** The kinds of store a ticket queue can stand on, each as a real server of a test file's own. */
 export const storeKinds = ['redis', 'postgres'] as const;

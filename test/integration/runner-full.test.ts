@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoFullResults } from '#domain/job-types/video-full.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
-import { decodingErrors, decrypt, frameNumber, probeStreams, sample, similarity } from '../support/media.ts';
+import { decodingErrors, decrypt, frameNumber, probeStreams, sample, similarity } from '../../testing/media.ts';
 import {
   contentKey,
   keyEndpoint,
@@ -14,7 +14,7 @@ import {
   type RunnerOutcome,
   type RunnerRig,
   runnerRig,
-} from '../support/runner.ts';
+} from '../../testing/runner.ts';
 
 // video:full, encrypted, in three processes of which only the last has the key; and its single stages as job types.
 

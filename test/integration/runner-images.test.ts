@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { removeRigs, run, runnerRig } from '../support/runner.ts';
+import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
 
 // image:thumbnail on the real sharp; all three steps in one process, as both executors run it.
 

@@ -14,8 +14,8 @@ import {
   runTool,
   sample,
   similarity,
-} from '../support/media.ts';
-import { removeRigs, run, type RunnerRig, runnerRig } from '../support/runner.ts';
+} from '../../testing/media.ts';
+import { removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
 // What odd sources get (media.md, "Odd sources"), with the real tools; each row a small source of its own.
 

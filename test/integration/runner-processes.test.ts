@@ -9,7 +9,7 @@ import { runCommand } from '#platform/commands/run-command.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { workspaceIn } from '../../runner/context.ts';
 import { runTool } from '../../runner/tools/run-tool.ts';
-import { sample } from '../support/media.ts';
+import { sample } from '../../testing/media.ts';
 import {
   outcomeOf,
   removeRigs,
@@ -18,7 +18,7 @@ import {
   type RunnerRig,
   runnerRig,
   startRunner,
-} from '../support/runner.ts';
+} from '../../testing/runner.ts';
 
 // How a runner's process ends: told to stop, left by its parent, with a tool that is killed, fails or hangs.
 

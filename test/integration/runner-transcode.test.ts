@@ -6,8 +6,8 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { masterKey } from '#domain/media/object-keys.ts';
-import { firstSliceType, packetTimes, probeStreams, sample, similarity } from '../support/media.ts';
-import { removeRigs, run, type RunnerOutcome, type RunnerRig, runnerRig } from '../support/runner.ts';
+import { firstSliceType, packetTimes, probeStreams, sample, similarity } from '../../testing/media.ts';
+import { removeRigs, run, type RunnerOutcome, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
 // video:transcode with the real ffmpeg and packager: the stream that comes out is looked at frame by frame.
 

@@ -21,7 +21,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { readDownload } from '../support/read-download.ts';
+import { readDownload } from '../../testing/read-download.ts';
 
 // What holds for a folder alone: links, keys that a file system has no name for, and what crashed writes leave.
 

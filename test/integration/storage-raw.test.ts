@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { readDownload } from '../support/read-download.ts';
+import { readDownload } from '../../testing/read-download.ts';
 
 // The fast way to a storage server, against servers that keep to HTTP in odd ways, or do not keep to it. What it cannot
 // make sense of must be asked again in the careful way, and no byte may ever be taken for one of another answer.

@@ -9,7 +9,7 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import type { S3Settings } from '#platform/storage/settings.ts';
+import type { S3Settings } from '#platform/config/storage-settings.ts';
 
 // One suite for every kind of store: what holds for a bucket holds for a folder.
 

@@ -2,10 +2,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { hasReason, isExpired } from '#platform/kubernetes/errors.ts';
 import { jobs, pods, type Wire } from '#platform/kubernetes/objects.ts';
 import type { V1Job } from '@kubernetes/client-node';
-import { adminCredentials, clientFor, newNamespace, server } from './support/cluster.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { configMaps, namespaces } from './support/kinds.ts';
-import { compactEtcd } from './support/api-server.ts';
+import { adminCredentials, clientFor, newNamespace, server } from '../../testing/k8s/cluster.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { configMaps, namespaces } from '../../testing/k8s/kinds.ts';
+import { compactEtcd } from '../../testing/k8s/api-server.ts';
 
 describe('objects', () => {
   test('an object that was created can be read, listed, patched and deleted', async () => {

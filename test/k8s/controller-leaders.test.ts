@@ -4,13 +4,13 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import { reportSecretOf, reportTokenOf } from '../../controller/reports.ts';
-import type { Note } from '../support/controller-rig.ts';
-import { kubectl } from './support/api-server.ts';
-import { adminCredentials, clientFor, server, until } from './support/cluster.ts';
-import { conditionOf, type ControllerRig, openControllerRig } from './support/controller.ts';
-import { installCrds } from './support/crds.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { scriptedRunner } from './support/node.ts';
+import type { Note } from '../../testing/controller-rig.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { adminCredentials, clientFor, server, until } from '../../testing/k8s/cluster.ts';
+import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { scriptedRunner } from '../../testing/k8s/node.ts';
 
 beforeAll(installCrds);
 

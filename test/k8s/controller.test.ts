@@ -1,14 +1,20 @@
 import sharp from 'sharp';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { jobErrorOf } from '#domain/jobs/job-error.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { events, jobs, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
-import { kubectl } from './support/api-server.ts';
-import { conditionOf, type ControllerRig, openControllerRig } from './support/controller.ts';
-import { installCrds } from './support/crds.ts';
-import { server, until } from './support/cluster.ts';
-import { type BatchJob, scriptedRunner } from './support/node.ts';
-import { disruptionTarget, failedStatus, runningStatus, unschedulable, waitingStatus } from './support/pod-states.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { server, until } from '../../testing/k8s/cluster.ts';
+import { type BatchJob, scriptedRunner } from '../../testing/k8s/node.ts';
+import {
+  disruptionTarget,
+  failedStatus,
+  runningStatus,
+  unschedulable,
+  waitingStatus,
+} from '../../testing/k8s/pod-states.ts';
 
 beforeAll(installCrds);
 

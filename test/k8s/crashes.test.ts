@@ -4,14 +4,14 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, leases, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
-import { endPrograms, type Program } from '../support/programs.ts';
-import { adminCredentials, newNamespace, server, until } from './support/cluster.ts';
-import { installCrds } from './support/crds.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { proxiedKubeconfig } from './support/kubeconfig.ts';
-import { type BatchJob, TestNode } from './support/node.ts';
-import { disruptionTarget, failedStatus, runningStatus, unschedulable } from './support/pod-states.ts';
-import { openWorkplace, type Workplace } from './support/workers.ts';
+import { endPrograms, type Program } from '../../testing/programs.ts';
+import { adminCredentials, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { proxiedKubeconfig } from '../../testing/k8s/kubeconfig.ts';
+import { type BatchJob, TestNode } from '../../testing/k8s/node.ts';
+import { disruptionTarget, failedStatus, runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
+import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 
 // Issue 4: "controller killed at each write (before and after): each job ends exactly once with the right outcome". The
 // controller is `main.ts` in a process of its own; a proxy before the API server sees its writes on the wire, and kills

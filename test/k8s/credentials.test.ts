@@ -14,9 +14,9 @@ import {
   serviceAccountCredentials,
 } from '#platform/kubernetes/credentials.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
-import { adminCredentials, clientFor, server } from './support/cluster.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { namespaces } from './support/kinds.ts';
+import { adminCredentials, clientFor, server } from '../../testing/k8s/cluster.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { namespaces } from '../../testing/k8s/kinds.ts';
 
 describe('credentials', () => {
   test('a token file is read again once its token is refused', async () => {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { events } from '#platform/kubernetes/objects.ts';
-import { Denials } from '../../controller/mediajob/denials.ts';
-import type { JobSeen } from '../../controller/mediajob/seen.ts';
-import { adminCredentials, clientFor, newNamespace } from './support/cluster.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
+import { PodCreationFailures } from '../../controller/kubernetes/cache/pod-creation-failures.ts';
+import type { JobSnapshot } from '../../controller/kubernetes/snapshots.ts';
+import { adminCredentials, clientFor, newNamespace } from '../../testing/k8s/cluster.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
-const jobSeen = (name: string, more: Partial<JobSeen> = {}): JobSeen => ({
+const jobSeen = (name: string, more: Partial<JobSnapshot> = {}): JobSnapshot => ({
   metadata: { name, creationTimestamp: '2026-11-21T11:59:50Z' },
   isSuspended: false,
   conditions: [],
@@ -31,7 +31,7 @@ async function denied(namespace: string, name: string, note: string): Promise<vo
 test('why Jobs have no pods is read for all of them in one list, every five seconds at most', async () => {
   const proxy = await FaultyProxy.start();
   const namespace = await newNamespace(clientFor());
-  const denials = new Denials(clientFor(adminCredentials(proxy.url)), namespace);
+  const denials = new PodCreationFailures(clientFor(adminCredentials(proxy.url)), namespace);
   const of = (name: string, atMs = nowMs) => denials.of(jobSeen(name), null, atMs);
   await denied(namespace, 'a', 'exceeded quota: one');
   await denied(namespace, 'b', 'exceeded quota: two');
@@ -48,7 +48,7 @@ test('why Jobs have no pods is read for all of them in one list, every five seco
 test('nothing is asked about a Job that is new, is suspended, or has its pod', async () => {
   const proxy = await FaultyProxy.start();
   const namespace = await newNamespace(clientFor());
-  const denials = new Denials(clientFor(adminCredentials(proxy.url)), namespace);
+  const denials = new PodCreationFailures(clientFor(adminCredentials(proxy.url)), namespace);
   const recent = jobSeen('a', { metadata: { name: 'a', creationTimestamp: '2026-11-21T11:59:58Z' } });
   for (const job of [recent, jobSeen('a', { isSuspended: true }), jobSeen('a', { hasPod: true }), null])
     expect(await denials.of(job, null, nowMs)).toBeNull();
@@ -58,7 +58,7 @@ test('nothing is asked about a Job that is new, is suspended, or has its pod', a
 test('a list that failed is asked for again by the next who wants it', async () => {
   const proxy = await FaultyProxy.start();
   const namespace = await newNamespace(clientFor());
-  const denials = new Denials(clientFor(adminCredentials(proxy.url)), namespace);
+  const denials = new PodCreationFailures(clientFor(adminCredentials(proxy.url)), namespace);
   await denied(namespace, 'a', 'exceeded quota: one');
   proxy.answer(/events/, 500);
   await expect(denials.of(jobSeen('a'), null, nowMs)).rejects.toThrow();

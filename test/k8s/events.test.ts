@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { EventRecorder, type EventRecorderOptions, type Happening } from '#platform/kubernetes/events.ts';
+import { EventRecorder, type EventRecorderOptions, type EventInput } from '#platform/kubernetes/events.ts';
 import { events } from '#platform/kubernetes/objects.ts';
-import { kubectl } from './support/api-server.ts';
-import { adminCredentials, clientFor, newNamespace, server, until } from './support/cluster.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { configMaps } from './support/kinds.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { adminCredentials, clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { configMaps } from '../../testing/k8s/kinds.ts';
 
 async function recorded(options: Partial<EventRecorderOptions> = {}) {
   const direct = clientFor();
@@ -18,7 +18,7 @@ async function recorded(options: Partial<EventRecorderOptions> = {}) {
     ...options,
   });
   onTestFinished(() => recorder.stop(AbortSignal.timeout(1000)));
-  const happening: Happening = {
+  const happening: EventInput = {
     regarding: object,
     type: 'Warning',
     reason: 'Unschedulable',

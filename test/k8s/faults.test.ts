@@ -2,15 +2,15 @@ import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { leases, mediaJobs } from '#platform/kubernetes/objects.ts';
-import { endPrograms } from '../support/programs.ts';
-import { adminCredentials, clientFor, newNamespace, server, until } from './support/cluster.ts';
-import { type ControllerRig, openControllerRig } from './support/controller.ts';
-import { installCrds } from './support/crds.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { proxiedKubeconfig } from './support/kubeconfig.ts';
-import { type Pod, TestNode } from './support/node.ts';
-import { runningStatus } from './support/pod-states.ts';
-import { leaveThumbnail, openWorkplace } from './support/workers.ts';
+import { endPrograms } from '../../testing/programs.ts';
+import { adminCredentials, clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { proxiedKubeconfig } from '../../testing/k8s/kubeconfig.ts';
+import { type Pod, TestNode } from '../../testing/k8s/node.ts';
+import { runningStatus } from '../../testing/k8s/pod-states.ts';
+import { leaveThumbnail, openWorkplace } from '../../testing/k8s/workers.ts';
 
 // Issue 4: "leader paused and resumed, API server stopped: each job ends exactly once with the right outcome; a
 // disruption costs no attempt".

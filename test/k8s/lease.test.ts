@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { type LeaderElectorOptions, type LeaderTerm, LeaderElector, NotLeader } from '#platform/kubernetes/lease.ts';
 import { leases } from '#platform/kubernetes/objects.ts';
-import { adminCredentials, clientFor, newNamespace, server, until } from './support/cluster.ts';
-import { configMaps } from './support/kinds.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
+import { adminCredentials, clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { configMaps } from '../../testing/k8s/kinds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 
 const times = { termMs: 3000, deadlineMs: 2000, renewEveryMs: 400, retryEveryMs: 150 };
 
@@ -192,7 +192,7 @@ test('a leader that was paused knows that it has lost before it writes', async (
 const work = (namespace: string) => ({ namespace, name: 'work' });
 
 async function leaderProcess(namespace: string) {
-  const program = fileURLToPath(new URL('support/leader-process.ts', import.meta.url));
+  const program = fileURLToPath(new URL('../../testing/k8s/leader-process.ts', import.meta.url));
   const child = spawn(process.execPath, [program, server.kubeconfigPath, namespace], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

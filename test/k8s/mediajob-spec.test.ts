@@ -5,9 +5,9 @@ import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
-import { kubectl } from './support/api-server.ts';
-import { clientFor, newNamespace, server } from './support/cluster.ts';
-import { installCrds } from './support/crds.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { clientFor, newNamespace, server } from '../../testing/k8s/cluster.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
 
 beforeAll(installCrds);
 

@@ -4,13 +4,13 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { Connection } from '#platform/kubernetes/connection.ts';
 import { events, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
-import { applyChartRbac, serviceAccounts } from './support/chart.ts';
-import { adminCredentials, until } from './support/cluster.ts';
-import { conditionOf, openControllerRig } from './support/controller.ts';
-import { installCrds } from './support/crds.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { scriptedRunner } from './support/node.ts';
-import { unschedulable } from './support/pod-states.ts';
+import { applyChartRbac, serviceAccounts } from '../../testing/k8s/chart.ts';
+import { adminCredentials, until } from '../../testing/k8s/cluster.ts';
+import { conditionOf, openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { scriptedRunner } from '../../testing/k8s/node.ts';
+import { unschedulable } from '../../testing/k8s/pod-states.ts';
 
 // Issue 4: "RBAC as a table of what each service account may and may not do, asked of the real API server". The table
 // is whole: every resource that the server knows, with every verb that it has, is asked about, and what is allowed

@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Reflector } from '#platform/kubernetes/reflector.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
 import { WorkQueue } from '#platform/kubernetes/work-queue.ts';
-import { adminCredentials, clientFor, newNamespace, until } from './support/cluster.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
-import { type ConfigMap, configMaps } from './support/kinds.ts';
+import { adminCredentials, clientFor, newNamespace, until } from '../../testing/k8s/cluster.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { type ConfigMap, configMaps } from '../../testing/k8s/kinds.ts';
 
 // The smallest controller there is: every ConfigMap is to say how long its text is.
 

@@ -3,10 +3,10 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { KubeObject } from '#platform/kubernetes/objects.ts';
 import { secrets } from '#platform/kubernetes/objects.ts';
 import { Reflector, type ReflectorOptions } from '#platform/kubernetes/reflector.ts';
-import { compactEtcd } from './support/api-server.ts';
-import { adminCredentials, clientFor, newNamespace, server, until } from './support/cluster.ts';
-import { type ConfigMap, configMaps } from './support/kinds.ts';
-import { FaultyProxy } from './support/faulty-proxy.ts';
+import { compactEtcd } from '../../testing/k8s/api-server.ts';
+import { adminCredentials, clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { type ConfigMap, configMaps } from '../../testing/k8s/kinds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 
 const listLine = /^GET [^?]*configmaps(?!.*watch=true)/;
 const watchLine = /^GET .*configmaps\?.*watch=true/;

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { jobs, type KubeObject, mediaJobs, pods, type Resource, secrets } from '#platform/kubernetes/objects.ts';
-import { endPrograms } from '../support/programs.ts';
-import { until } from './support/eventually.ts';
-import { missingFromAssets, type SmallCluster, startSmallCluster } from './support/small-cluster.ts';
-import { openWorkplace, type Workplace } from './support/workers.ts';
+import { endPrograms } from '../../testing/programs.ts';
+import { until } from '../../testing/k8s/eventually.ts';
+import { missingFromAssets, type SmallCluster, startSmallCluster } from '../../testing/k8s/small-cluster.ts';
+import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 
 // The program beside Kubernetes' own controllers of Jobs, garbage and namespaces, the scheduler, and fake nodes (kwok).
 // The official envtest download has no such controllers: this file is skipped there, and counted as skipped.

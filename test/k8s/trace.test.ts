@@ -4,10 +4,10 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { startTracing } from '#platform/telemetry/tracing.ts';
-import { startCollector } from '../support/collector.ts';
-import { until } from './support/cluster.ts';
-import { openControllerRig } from './support/controller.ts';
-import { installCrds } from './support/crds.ts';
+import { startCollector } from '../../testing/collector.ts';
+import { until } from '../../testing/k8s/cluster.ts';
+import { openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
 
 beforeAll(installCrds);
 

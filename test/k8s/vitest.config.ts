@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     name: 'k8s',
     include: ['test/k8s/**/*.test.ts'],
-    globalSetup: ['test/k8s/support/global-setup.ts', 'test/k8s/support/postgres-setup.ts'],
+    globalSetup: ['testing/k8s/global-setup.ts', 'testing/k8s/postgres-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Processes are killed and frozen while a whole control plane runs beside; a retry is told as one.

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
-import { firstStageError, fullOutcome } from '#domain/jobs/full-results.ts';
-import { type JobError, jobErrorSchema, toJobError } from '#domain/jobs/job-error.ts';
+import { firstStageError, fullOutcome } from '#domain/job-types/full-results.ts';
+import { type JobError, jobErrorSchema, toJobError } from '#domain/job-error.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import type { StepContext } from '../../context.ts';
 import { examineSource } from '../../source/examine.ts';

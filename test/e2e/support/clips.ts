@@ -1,4 +1,4 @@
-import { changedSample, sample } from '../../support/media.ts';
+import { changedSample, sample } from '../../../testing/media.ts';
 import { putSource } from './service.ts';
 
 // Sources of the jobs, put into the bucket by the files that use them.

@@ -5,8 +5,8 @@ import { networkInterfaces } from 'node:os';
 import { pipeline } from 'node:stream';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { Redis } from 'ioredis';
-import { createDatabase } from '../../support/databases.ts';
-import { startPostgres, startRedis, startS3 } from '../../support/servers.ts';
+import { createDatabase } from '../../../testing/databases.ts';
+import { startPostgres, startRedis, startS3 } from '../../../testing/servers.ts';
 
 // Postgres, Redis and an S3 server on this machine, where pods reach them under the host's address: no image of them
 // has to be pulled, and a test can look into each (docs/decisions/0030).

@@ -1,0 +1,26 @@
+import type { FastifyInstance } from 'fastify';
+import type { RouteContext } from '#platform/http/server.ts';
+import { CallbackStore } from '#platform/postgres/callback-store.ts';
+import { JobQueries } from '#platform/postgres/job-queries.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { apiGuards } from './hooks/guards.ts';
+import { JobWatcher } from './job-watcher.ts';
+import { addCallbackRoutes } from './routes/callbacks.ts';
+import { addDocsRoutes } from './routes/docs.ts';
+import { addJobEventRoutes } from './routes/job-events.ts';
+import { addJobRoutes } from './routes/jobs.ts';
+
+/** Adds the routes of the surface `api`: jobs, their events and callbacks, and the documents. */
+export function addApiRoutes(
+  app: FastifyInstance,
+  dependencies: ApiDependencies,
+  { limiter, documentedRoutes }: RouteContext,
+): void {
+  const { database, log } = dependencies;
+  const queries = new JobQueries(database);
+  const guards = apiGuards({ ...dependencies, limiter });
+  addJobRoutes(app, { ...dependencies, guards, queries });
+  addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
+  addCallbackRoutes(app, { ...dependencies, guards, callbacks: new CallbackStore(database) });
+  addDocsRoutes(app, { routes: documentedRoutes });
+}

@@ -1,0 +1,66 @@
+import { poolOfQueue } from '#domain/jobs/routing.ts';
+import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import { runnerVariables } from '#domain/runner/steps.ts';
+import type { Config } from '#platform/config/config.ts';
+import { storageEnvironment, type StorageName, type StorageSettings } from '#platform/config/storage-settings.ts';
+import type { ControllerDependencies } from '../dependencies.ts';
+import type { MediaJobDependencies } from './dependencies.ts';
+import { reportSecretOf, reportTokenOf } from '../reports.ts';
+
+/** What the executor works with, out of what the worker has. */
+export function kubernetesDependencies(d: ControllerDependencies): MediaJobDependencies {
+  const { config, kubernetes: input } = d;
+  const { kubernetes } = config;
+  if (kubernetes === null || input === undefined) throw new TypeError('the kubernetes executor is not configured');
+  const { runnerNamespace, podName, podNamespace, reportUrl, pendingDeadlineMs, mediaJobTtlMs } = kubernetes;
+  const reportSecret = reportSecretOf(config.webhookSecret);
+  const { X264_PRESET: preset } = d.runner.variables;
+  return {
+    ...d,
+    ...input,
+    runnerNamespace,
+    podName,
+    podNamespace,
+    pendingDeadlineMs,
+    mediaJobTtlMs,
+    attemptsMax: config.jobAttempts,
+    maxFileSizeBytes: config.maxFileSizeBytes,
+    largeVideoThresholdBytes: config.largeVideoThresholdBytes,
+    webhookCidrs: config.webhook.allowedCidrs,
+    baseUrl: config.baseUrl,
+    pools: kubernetes.pools ?? standardPools(config),
+    template: {
+      image: kubernetes.image,
+      base: {
+        LOG_LEVEL: config.logLevel,
+        ...(preset === undefined ? {} : { X264_PRESET: preset }),
+        ...(config.otlpEndpoint === null ? {} : { [runnerVariables.otlpEndpoint]: config.otlpEndpoint }),
+      },
+      storage: { source: withoutKeys(config.source, 'SOURCE'), media: withoutKeys(config.media, 'MEDIA') },
+      credentials: kubernetes.credentials,
+      pendingDeadlineMs,
+      ttlMs: mediaJobTtlMs,
+    },
+    reportFor: ({ jobId, attempt }) =>
+      reportUrl === null
+        ? null
+        : {
+            url: `${reportUrl}/reports/${jobId}/${attempt}`,
+            token: reportTokenOf({ jobId, attempt }, reportSecret),
+          },
+  };
+}
+
+function standardPools(config: Config): Record<string, RunnerPoolSpec> {
+  return {
+    [poolOfQueue.default]: { concurrency: config.workerConcurrency },
+    [poolOfQueue['video:large']]: { concurrency: config.largeWorkerConcurrency },
+  };
+}
+
+/** A store's settings for a pod: credentials come by Secret, and this pod's own identity is no other pod's. */
+function withoutKeys(settings: StorageSettings, which: StorageName): Record<string, string> {
+  const { s3 } = settings;
+  if (s3 === undefined) return storageEnvironment(settings, which);
+  return storageEnvironment({ ...settings, s3: { ...s3, keys: undefined, chainVariables: {} } }, which);
+}

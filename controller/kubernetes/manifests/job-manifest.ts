@@ -1,0 +1,201 @@
+import { jobTypes } from '#domain/job-types/index.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import { exitCodes } from '#domain/exit-codes.ts';
+import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
+import type { MediaJob, jobs } from '#platform/kubernetes/objects.ts';
+import { mediaJobs } from '#platform/kubernetes/objects.ts';
+import { needsContentKey, runnerTaskOf } from '#jobs/runner-task.ts';
+import { attemptJobName, keySecretName, labels, mediaJobAnnotation } from './names.ts';
+
+/** A batch/v1 Job as it is on the wire. */
+type BatchJob = NonNullable<(typeof jobs)['example']>;
+type PodSpec = NonNullable<BatchJob['spec']>['template']['spec'] & object;
+type Container = PodSpec['containers'][number];
+type Variable = NonNullable<Container['env']>[number];
+
+/** What is alike in the Jobs of every job. */
+export interface JobTemplate {
+  readonly image: {
+    readonly name: string;
+    readonly pullPolicy: string;
+    readonly pullSecrets: readonly string[];
+  };
+  /** What every step's environment holds, such as `LOG_LEVEL`. No secret. */
+  readonly base: Readonly<Record<string, string>>;
+  /** Settings of the two stores, without credentials. */
+  readonly storage: {
+    readonly source: Readonly<Record<string, string>>;
+    readonly media: Readonly<Record<string, string>>;
+  };
+  /** Secrets with the credentials of the two stores; null: the pod's own identity. */
+  readonly credentials: { readonly source: string | null; readonly media: string | null };
+  readonly pendingDeadlineMs: number;
+  readonly ttlMs: number;
+}
+
+interface JobInput {
+  readonly job: Job;
+  readonly mediaJob: MediaJob;
+  readonly pool: { readonly name: string; readonly spec: RunnerPoolSpec };
+  /** Where reports are POSTed, with what token; null: nowhere. */
+  readonly report: { readonly url: string; readonly token: string } | null;
+  readonly keyEndpoint: string;
+}
+
+const userId = 10_001;
+const workspace = '/workspace';
+const terminationLog = '/dev/termination-log';
+/** One to notice, three for the tools to end, one to spare (runner/main.ts). */
+const graceSeconds = 5;
+/** The kubelet's own default deadline of a pod that a pool sets none for. */
+const activeDeadlineDefaultSeconds = 6 * 60 * 60;
+
+/**
+ * The batch/v1 Job of one attempt: one pod, that is never replaced. An attempt writes under a revision of its own, and
+ * two pods of one Job would write under the same; so whatever ends the pod ends the Job, and what follows (another
+ * attempt, counted or not) is the controller's to say (docs/decisions/0020).
+ *
+ * `fetch` and `process` are init containers and `publish` is the main one, so that each has its own environment: source
+ * credentials, nothing, media credentials and content key.
+ */
+export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
+  const { job, mediaJob, pool } = input;
+  const { activeDeadlineSeconds = activeDeadlineDefaultSeconds, kueueQueue } = pool.spec;
+  const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
+  const ownLabels = { [labels.jobId]: job.id, [labels.attempt]: String(job.attempt), [labels.pool]: pool.name };
+  const annotations = { [mediaJobAnnotation]: name };
+  const { apiVersion, kind } = mediaJobs;
+  return {
+    metadata: {
+      namespace,
+      name: attemptJobName(job),
+      labels: { ...ownLabels, ...(kueueQueue ? { 'kueue.x-k8s.io/queue-name': kueueQueue } : {}) },
+      annotations,
+      ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
+    },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
+      podFailurePolicy: {
+        rules: [
+          { action: 'FailJob', onExitCodes: { operator: 'In', values: [exitCodes.permanent] } },
+          // The next attempt costs nothing then, but it is another Job, under another revision.
+          { action: 'FailJob', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+        ],
+      },
+      // The pod has its own deadline, from its start; this one bounds what no pod begins.
+      activeDeadlineSeconds: activeDeadlineSeconds + Math.ceil(template.pendingDeadlineMs / 1000) + 60,
+      ttlSecondsAfterFinished: Math.max(1, Math.ceil(template.ttlMs / 1000)),
+      template: { metadata: { labels: ownLabels, annotations }, spec: podSpec(input, template, activeDeadlineSeconds) },
+    },
+  };
+}
+
+function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: number): PodSpec {
+  const { job, pool } = input;
+  const { nodeSelector, tolerations, scratch, priorityClassName, runtimeClassName } = pool.spec;
+  const stepsOfJob: readonly (Step | 'all')[] = jobTypes[job.type].runsInOneStep ? ['all'] : steps;
+  const containers = stepsOfJob.map((step) => container(step, input, template));
+  const sizeLimit = scratch?.sizeLimit === undefined ? {} : { sizeLimit: String(scratch.sizeLimit) };
+  return {
+    restartPolicy: 'Never',
+    activeDeadlineSeconds,
+    terminationGracePeriodSeconds: graceSeconds,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: userId,
+      runAsGroup: userId,
+      fsGroup: userId,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    ...(template.image.pullSecrets.length > 0
+      ? { imagePullSecrets: template.image.pullSecrets.map((name) => ({ name })) }
+      : {}),
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
+    ...(tolerations === undefined ? {} : { tolerations: tolerations as NonNullable<PodSpec['tolerations']> }),
+    ...(priorityClassName ? { priorityClassName } : {}),
+    ...(runtimeClassName ? { runtimeClassName } : {}),
+    ...(containers.length > 1 ? { initContainers: containers.slice(0, -1) } : {}),
+    containers: containers.slice(-1),
+    volumes: [
+      { name: 'workspace', emptyDir: sizeLimit },
+      { name: 'tmp', emptyDir: { sizeLimit: '256Mi' } },
+    ],
+  };
+}
+
+function container(step: Step | 'all', input: JobInput, { image, ...template }: JobTemplate): Container {
+  const { resources } = input.pool.spec;
+  return {
+    name: step,
+    image: image.name,
+    imagePullPolicy: image.pullPolicy,
+    args: [step],
+    env: environment(step, input, template),
+    ...(resources === undefined ? {} : { resources: resources as NonNullable<Container['resources']> }),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    terminationMessagePath: terminationLog,
+    terminationMessagePolicy: 'File',
+    volumeMounts: [
+      { name: 'workspace', mountPath: workspace },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+}
+
+/** The same environment as the process executor gives each step, with secrets by reference. */
+function environment(
+  step: Step | 'all',
+  { job, report, keyEndpoint }: JobInput,
+  { base, storage, credentials }: Omit<JobTemplate, 'image'>,
+): Variable[] {
+  const readsSource = step === 'fetch' || step === 'all';
+  const writesMedia = step === 'publish' || step === 'all';
+  return [
+    ...plain({
+      ...base,
+      HOME: workspace,
+      TMPDIR: workspace,
+      LANG: 'C.UTF-8',
+      [runnerVariables.task]: JSON.stringify(runnerTaskOf(job)),
+      [runnerVariables.workspace]: workspace,
+      [runnerVariables.terminationLog]: terminationLog,
+      ...(report === null
+        ? {}
+        : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),
+      ...(readsSource ? storage.source : {}),
+      ...(writesMedia ? storage.media : {}),
+    }),
+    ...(readsSource ? credentialVariables('SOURCE', credentials.source) : []),
+    ...(writesMedia ? credentialVariables('MEDIA', credentials.media) : []),
+    ...(step === 'publish' && needsContentKey(job)
+      ? [
+          fromSecret(runnerVariables.contentKey, keySecretName(job), runnerVariables.contentKey),
+          { name: runnerVariables.keyEndpoint, value: keyEndpoint },
+        ]
+      : []),
+  ];
+}
+
+function plain(values: Readonly<Record<string, string>>): Variable[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+function credentialVariables(which: 'SOURCE' | 'MEDIA', secret: string | null): Variable[] {
+  if (secret === null) return [];
+  const names = [`${which}_S3_ACCESS_KEY_ID`, `${which}_S3_SECRET_ACCESS_KEY`];
+  return names.map((name) => fromSecret(name, secret, name));
+}
+
+function fromSecret(name: string, secret: string, key: string): Variable {
+  return { name, valueFrom: { secretKeyRef: { name: secret, key } } };
+}

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { jobErrorOf } from '#domain/job-error.ts';
+import { endOfAttempt } from './attempt-end.ts';
+import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
+
+const now = Date.parse('2026-11-21T12:00:00Z');
+const job: JobSnapshot = { metadata: { name: 'mj-1-1' }, isSuspended: false, conditions: [], hasPod: true };
+const ended = (type: string, reason = ''): JobSnapshot => ({ ...job, conditions: [{ type, status: 'True', reason }] });
+
+function pod(more: Partial<PodSnapshot> = {}): PodSnapshot {
+  return { metadata: {}, phase: 'Running', reason: '', message: '', conditions: [], containers: [], ...more };
+}
+
+const exited = (exitCode: number, more: { name?: string; reason?: string; message?: string } = {}) => ({
+  name: more.name ?? 'process',
+  isRunning: false,
+  terminated: { exitCode, reason: more.reason ?? 'Error', message: more.message ?? '' },
+});
+const waiting = { name: 'publish', isRunning: false, waiting: { reason: 'PodInitializing', message: '' } };
+const failed = (container: ReturnType<typeof exited>, more: Partial<PodSnapshot> = {}) =>
+  pod({ phase: 'Failed', containers: [container, waiting], ...more });
+const target = { conditions: [{ type: 'DisruptionTarget', status: 'True' }] };
+const error = (code: Parameters<typeof jobErrorOf>[0], stage?: string) =>
+  stage === undefined ? jobErrorOf(code, 1) : { ...jobErrorOf(code, 1), stage };
+
+describe('how an attempt ended', () => {
+  const cases: [string, JobSnapshot, PodSnapshot | null, ReturnType<typeof endOfAttempt>][] = [
+    ['a Job without a pod goes on', job, null, null],
+    ['a running pod goes on', job, pod({ containers: [exited(0), { name: 'publish', isRunning: true }] }), null],
+    [
+      'a main container that ended with 0 is done, though the pod is said to run',
+      job,
+      pod({ containers: [exited(0), exited(0, { name: 'publish' })] }),
+      { kind: 'done' },
+    ],
+    ['a pod that succeeded is done', job, pod({ phase: 'Succeeded' }), { kind: 'done' }],
+    [
+      'a pod that was told to go, and had succeeded, is done',
+      job,
+      pod({ phase: 'Succeeded', metadata: { deletionTimestamp: '2026-11-21T11:00:00Z' }, ...target }),
+      { kind: 'done' },
+    ],
+    ['a Job that is complete without a pod is done', ended('Complete'), null, { kind: 'done' }],
+    [
+      'an exit code is told, with the error of the termination message',
+      job,
+      failed(exited(10, { message: JSON.stringify({ type: 'result', error: jobErrorOf('corrupt_input', 7) }) })),
+      { kind: 'failed', exitCode: 10, error: error('corrupt_input') },
+    ],
+    ['an exit code without a message is told', job, failed(exited(20)), { kind: 'failed', exitCode: 20, error: null }],
+    [
+      'a message that is no report is none',
+      job,
+      failed(exited(1, { message: 'Segmentation fault' })),
+      { kind: 'failed', exitCode: 1, error: null },
+    ],
+    [
+      'a container out of memory is told as such, with its step',
+      job,
+      failed(exited(137, { reason: 'OOMKilled' })),
+      { kind: 'failed', exitCode: 30, error: error('resource_exhausted', 'process') },
+    ],
+    ['a signal is no exit code', job, failed(exited(137)), { kind: 'failed', exitCode: null, error: null }],
+    ['137 with the condition is a disruption', job, failed(exited(137), target), { kind: 'disrupted' }],
+    [
+      '137 of a deleted pod is a disruption',
+      job,
+      failed(exited(137), { metadata: { deletionTimestamp: '2026-11-21T12:00:05Z' } }),
+      { kind: 'disrupted' },
+    ],
+    ['a runner that was stopped is a disruption', job, failed(exited(143)), { kind: 'disrupted' }],
+    [
+      'a pod that the node refused is a disruption',
+      job,
+      pod({ phase: 'Failed', reason: 'NodeAffinity' }),
+      { kind: 'disrupted' },
+    ],
+    [
+      'an eviction for too much scratch counts',
+      job,
+      pod({
+        phase: 'Failed',
+        reason: 'Evicted',
+        message: 'Usage of EmptyDir volume "workspace" exceeds the limit "1Mi". ',
+      }),
+      { kind: 'failed', exitCode: 30, error: error('resource_exhausted') },
+    ],
+    [
+      'an eviction for the node’s sake does not',
+      job,
+      pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.', ...target }),
+      { kind: 'disrupted' },
+    ],
+    [
+      'a pod past its deadline is told as such',
+      job,
+      failed(exited(143), { reason: 'DeadlineExceeded' }),
+      { kind: 'failed', exitCode: 20, error: error('deadline_exceeded') },
+    ],
+    [
+      'a Job past its deadline is told as such',
+      ended('Failed', 'DeadlineExceeded'),
+      null,
+      { kind: 'failed', exitCode: 20, error: error('deadline_exceeded') },
+    ],
+    [
+      'a Job that failed and has no pod any more was disrupted',
+      ended('Failed', 'BackoffLimitExceeded'),
+      null,
+      { kind: 'disrupted' },
+    ],
+    ['a pod that is to go is waited for', job, pod({ metadata: { deletionTimestamp: '2026-11-21T11:59:58Z' } }), null],
+    [
+      'a pod that should be gone is on a node that is no more',
+      job,
+      pod({ metadata: { deletionTimestamp: '2026-11-21T11:59:54Z' } }),
+      { kind: 'disrupted' },
+    ],
+    [
+      'a program that cannot be started fails for good',
+      job,
+      failed(exited(128, { reason: 'StartError' })),
+      { kind: 'failed', exitCode: 10, error: error('internal', 'process') },
+    ],
+  ];
+  it.each(cases)('%s', (_, seenJob, seenPod, end) => {
+    expect(endOfAttempt({ attempt: 1, job: seenJob, pod: seenPod }, now)).toEqual(end);
+  });
+});

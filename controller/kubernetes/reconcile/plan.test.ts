@@ -1,0 +1,346 @@
+import { assert as check, boolean, constantFrom, integer, option, property, record } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Job } from '#domain/jobs/job.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
+import { isFinal, jobPhases, jobStatuses } from '#domain/jobs/status.ts';
+import type { MediaJob } from '#platform/kubernetes/objects.ts';
+import { labels } from '../manifests/names.ts';
+import { type Action, type Observed, plan } from './plan.ts';
+import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
+
+const now = Date.parse('2026-11-21T12:00:00Z');
+const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
+const settings = { pendingDeadlineMs: 3_600_000, mediaJobTtlMs: 3_600_000 };
+const id = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
+
+const row: Job = {
+  id,
+  type: 'video:cover',
+  hash: 'h',
+  source: 's',
+  options: {},
+  status: 'processing',
+  phase: 'scheduling',
+  progress: 0,
+  attempt: 1,
+  failures: 0,
+  queue: 'default',
+  sourceSizeBytes: null,
+  sourceEtag: null,
+  callbackUrl: null,
+  callbackStatus: null,
+  retryOfJobId: null,
+  error: null,
+  results: null,
+  trace: null,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+};
+const begun = { attempt: 1, jobId: id, conditions: [condition('Progressing', 'True', 'AttemptBegun')] };
+const mediaJob: MediaJob = {
+  metadata: { name: `mj-${id}`, namespace: 'r', uid: 'u', generation: 1, labels: { [labels.jobId]: id } },
+  spec: { type: 'video:cover', hash: 'h', source: 's' },
+};
+const job: JobSnapshot = {
+  metadata: { name: `mj-${id}-1`, creationTimestamp: ago(2) },
+  isSuspended: false,
+  conditions: [],
+  hasPod: true,
+};
+const pod: PodSnapshot = {
+  metadata: { creationTimestamp: ago(2) },
+  phase: 'Pending',
+  reason: '',
+  message: '',
+  conditions: [],
+  containers: [],
+};
+const observed: Observed = {
+  mediaJob,
+  row,
+  job: null,
+  isJobUnderway: false,
+  isJobUnmade: true,
+  atWorkMs: 5_000,
+  otherJobs: [],
+  pod: null,
+  hasRoom: true,
+  denied: null,
+  pool: { name: 'default', spec: { concurrency: 1 } },
+  sinceWrittenMs: Infinity,
+  mayTellProgress: true,
+};
+
+function condition(type: string, status: 'True' | 'False', reason: string) {
+  return { type, status, reason, message: '', lastTransitionTime: ago(60) };
+}
+const withStatus = (status: NonNullable<MediaJob['status']>, more: Partial<MediaJob> = {}): MediaJob => ({
+  ...mediaJob,
+  ...more,
+  status,
+});
+const suspended = { ...mediaJob, spec: { ...mediaJob.spec, suspend: true } };
+const running = (name: string): PodSnapshot => ({ ...pod, phase: 'Running', containers: [{ name, isRunning: true }] });
+const unschedulable = {
+  ...pod,
+  metadata: { creationTimestamp: ago(10) },
+  conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
+};
+const complete = withStatus({
+  phase: 'completed',
+  completionTime: ago(60),
+  conditions: [condition('Complete', 'True', 'Completed')],
+});
+
+const planned = (more: Partial<Observed>) => plan({ ...observed, ...more }, now, settings);
+const done = (more: Partial<Observed>) => planned(more).actions.map((action) => action.do);
+
+describe('the plan for a MediaJob', () => {
+  const cases: [string, Partial<Observed>, Action['do'][]][] = [
+    ['with a held row and no Job is to create one', {}, ['createJob']],
+    ['whose pool is full is to wait', { hasRoom: false }, []],
+    ['whose Job is being made is to wait', { isJobUnderway: true }, []],
+    [
+      'from kubectl whose row waits for admission is to say so, once',
+      {
+        mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(6) } },
+        row: { ...row, status: 'queued', phase: null },
+      },
+      ['writeStatus'],
+    ],
+    [
+      'from kubectl that was made a moment ago is to wait with saying so',
+      {
+        mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(1) } },
+        row: { ...row, status: 'queued', phase: null },
+      },
+      [],
+    ],
+    ['whose row waits for admission is nothing', { row: { ...row, status: 'queued', phase: null } }, []],
+    ['whose row waits for its next attempt is nothing', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
+    [
+      'from kubectl is to make its row',
+      { row: null, mediaJob: { ...mediaJob, metadata: { name: 'x', uid: 'u' } } },
+      ['adopt'],
+    ],
+    ['whose row is gone is to end it', { row: null }, ['writeStatus']],
+    ['whose Job was deleted is another attempt', { mediaJob: withStatus(begun), isJobUnmade: false }, ['settle']],
+    ['whose Job may have been made and deleted is another attempt', { isJobUnmade: false }, ['settle']],
+    ['whose pod has just begun is to wait: it may be over in a moment', { job, pod: running('all'), atWorkMs: 0 }, []],
+    [
+      'whose pod has been at work for a second is to say so',
+      { job, pod: running('all'), atWorkMs: 1000 },
+      ['report', 'writeStatus'],
+    ],
+    ['whose pod waits is to wait with saying so', { job, pod }, []],
+    [
+      'whose pod waits for longer is to say so',
+      { job, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } },
+      ['writeStatus'],
+    ],
+    [
+      'whose pod runs is to say what it is at',
+      { job, pod: running('process'), mediaJob: withStatus(begun) },
+      ['report'],
+    ],
+    [
+      'whose pod runs as the row says is nothing',
+      { job, pod: running('fetch'), row: { ...row, phase: 'probing' }, mediaJob: withStatus(begun) },
+      [],
+    ],
+    [
+      'whose runner has told more than its pod shows is nothing',
+      { job, pod: running('publish'), row: { ...row, phase: 'publishing' }, mediaJob: withStatus(begun) },
+      [],
+    ],
+    [
+      'whose progress has grown is to mirror it',
+      { job, pod: running('fetch'), row: { ...row, phase: 'probing', progress: 5 }, mediaJob: withStatus(begun) },
+      ['writeStatus'],
+    ],
+    [
+      'whose progress was mirrored a second ago is nothing',
+      {
+        job,
+        pod: running('fetch'),
+        row: { ...row, phase: 'probing', progress: 50 },
+        mediaJob: withStatus(begun),
+        sinceWrittenMs: 1000,
+      },
+      [],
+    ],
+    [
+      'whose pod has ended is to settle',
+      { job, pod: { ...pod, phase: 'Succeeded' }, mediaJob: withStatus(begun) },
+      ['settle'],
+    ],
+    ['whose pod waits is nothing', { job, pod, mediaJob: withStatus(begun) }, []],
+    [
+      'whose pod finds no node is to say so',
+      { job, pod: unschedulable, mediaJob: withStatus(begun) },
+      ['writeStatus', 'tell'],
+    ],
+    [
+      'whose pod waits past the deadline is to fail',
+      { job, pod: { ...unschedulable, metadata: { creationTimestamp: ago(3601) } }, mediaJob: withStatus(begun) },
+      ['fail'],
+    ],
+    [
+      'that is suspended is to stop its Job',
+      { job, pod, mediaJob: { ...suspended, status: begun } },
+      ['deleteJob', 'writeStatus'],
+    ],
+    ['that was suspended from the start is to say so', { mediaJob: suspended }, ['writeStatus']],
+    ['whose pool is missing is to say so', { pool: { name: 'x', spec: null } }, ['writeStatus', 'tell']],
+    ['with a Job of an earlier attempt is to stop that', { otherJobs: [job], hasRoom: false }, ['deleteJob']],
+    [
+      'that was cancelled is to stop its Job and end',
+      { job, row: { ...row, status: 'cancelled' } },
+      ['deleteJob', 'writeStatus'],
+    ],
+    [
+      'whose stream is encrypted is to lose its key before its end is told',
+      { job, row: { ...row, type: 'video:transcode', options: { encrypt: true }, status: 'completed' } },
+      ['deleteKeys', 'writeStatus'],
+    ],
+    ['that is completed is one write', { job, row: { ...row, status: 'completed' } }, ['writeStatus']],
+    ['that has ended is nothing', { mediaJob: complete, row: { ...row, status: 'completed' } }, []],
+    [
+      'that ended long ago is to remove it',
+      { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }), row: { ...row, status: 'completed' } },
+      ['remove'],
+    ],
+    [
+      'that ended long ago, but not in Postgres, is nothing',
+      { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }) },
+      [],
+    ],
+    [
+      'that is being deleted is nothing',
+      { mediaJob: { ...mediaJob, metadata: { ...mediaJob.metadata, deletionTimestamp: ago(0) } } },
+      [],
+    ],
+  ];
+  it.each(cases)('%s', (_, more, actions) => {
+    expect(done(more)).toEqual(actions);
+  });
+
+  it('fails a job whose image cannot be had with that reason in its message', () => {
+    const waiting = { reason: 'ErrImagePull', message: 'not found' };
+    const late = {
+      ...pod,
+      metadata: { creationTimestamp: ago(3601) },
+      containers: [{ name: 'fetch', isRunning: false, waiting }],
+    };
+    expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).actions).toEqual([
+      { do: 'fail', error: jobErrorOf('internal', 1, 'ErrImagePull: fetch: not found') },
+    ]);
+  });
+
+  it('names trouble in phase, condition and event', () => {
+    const { actions } = planned({
+      job: { ...job, metadata: { ...job.metadata, creationTimestamp: ago(10) } },
+      denied: 'exceeded quota: q',
+      mediaJob: withStatus(begun),
+    });
+    expect(actions).toMatchObject([
+      {
+        do: 'writeStatus',
+        status: {
+          phase: 'quota_exceeded',
+          conditions: [{ type: 'Progressing', status: 'False', reason: 'QuotaExceeded' }],
+        },
+      },
+      { do: 'tell', trouble: { reason: 'QuotaExceeded', message: 'exceeded quota: q' } },
+    ]);
+  });
+
+  it('tells how far a job is at the pace of all jobs together, and troubles and ends at once', () => {
+    const full = { job, mayTellProgress: false };
+    const paced = { ...full, pod: running('process') };
+    expect(planned(paced)).toMatchObject({ actions: [{ do: 'report' }], againMs: 10_000 });
+    expect(done({ ...full, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } })).toEqual([]);
+    expect(done({ ...full, pod: unschedulable, mediaJob: withStatus(begun) })).toEqual(['writeStatus', 'tell']);
+    expect(done({ ...full, mediaJob: suspended })).toEqual(['deleteJob', 'writeStatus']);
+    expect(done({ ...full, row: { ...row, status: 'completed' } })).toEqual(['writeStatus']);
+  });
+
+  it('looks again in time for the deadline, also when nothing happens', () => {
+    const late = { ...unschedulable, metadata: { creationTimestamp: ago(3590) } };
+    expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).againMs).toBe(10_000);
+  });
+});
+
+describe('whatever is seen', () => {
+  const anyRow = record({
+    status: constantFrom(...jobStatuses),
+    phase: constantFrom(null, ...jobPhases),
+    attempt: integer({ min: 1, max: 3 }),
+    progress: integer({ min: 0, max: 100 }),
+  });
+  const anyPod = option(
+    constantFrom(
+      pod,
+      running('fetch'),
+      running('publish'),
+      unschedulable,
+      { ...pod, phase: 'Failed' },
+      { ...pod, phase: 'Succeeded' },
+    ),
+  );
+  const anything = record({
+    row: option(anyRow.map((some) => ({ ...row, ...some }))),
+    job: option(constantFrom(job, { ...job, conditions: [{ type: 'Failed', status: 'True' }] })),
+    pod: anyPod,
+    hasRoom: boolean(),
+    isJobUnderway: boolean(),
+    isJobUnmade: boolean(),
+    atWorkMs: constantFrom(0, 1_000),
+    mayTellProgress: boolean(),
+    mediaJob: constantFrom(mediaJob, withStatus(begun), suspended, { ...suspended, status: begun }, complete),
+    otherJobs: constantFrom([], [job]),
+  });
+
+  it('a Job is made only for a held row, with room, and never twice for an attempt', () => {
+    check(
+      property(anything, (seen) => {
+        if (!done(seen).includes('createJob')) return;
+        expect(seen.row?.status).toBe('processing');
+        expect(seen.row?.phase).not.toBe('admitted');
+        expect(seen.hasRoom && !seen.isJobUnderway && seen.job === null).toBe(true);
+        expect(seen.isJobUnmade).toBe(true);
+        expect(seen.mediaJob.spec.suspend).not.toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('what has ended is never written again, and is removed only after Postgres has its end', () => {
+    check(
+      property(anything, boolean(), (seen, isOld) => {
+        const at = isOld ? now + 2 * settings.mediaJobTtlMs : now;
+        const actions = plan({ ...observed, ...seen, mediaJob: complete }, at, settings).actions.map((each) => each.do);
+        expect(actions).not.toContain('writeStatus');
+        if (seen.row !== null && !isFinal(seen.row.status)) expect(actions).not.toContain('remove');
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('what was written and seen again is not written again', () => {
+    check(
+      property(anything, (seen) => {
+        const first = plan({ ...observed, ...seen }, now, settings).actions.find((each) => each.do === 'writeStatus');
+        if (first === undefined) return;
+        const after = { ...seen.mediaJob, status: { ...seen.mediaJob.status, ...first.status } };
+        const isMade = done(seen).includes('createJob');
+        const made = isMade ? { job, pod: null, isJobUnmade: false } : {};
+        const next = { ...seen, ...made, mediaJob: after, sinceWrittenMs: 0 };
+        expect(plan({ ...observed, ...next }, now + 1000, settings).actions.map((each) => each.do)).not.toContain(
+          'writeStatus',
+        );
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

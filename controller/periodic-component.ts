@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Component } from '#platform/lifecycle/component.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+
+interface Repetition {
+  readonly name: string;
+  readonly everyMs: number;
+  readonly log: Logger;
+  /** Done at the start and then every `everyMs` after it ended; a failure is logged, and the next time is as any other. */
+  readonly work: (signal: AbortSignal) => Promise<void>;
+}
+
+/** A component that does its work over and over, never twice at once. */
+export function periodicComponent({ name, everyMs, log, work }: Repetition): Component {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let ended = Promise.resolve();
+  const repeat = async () => {
+    while (!signal.aborted) {
+      await work(signal).catch((error: unknown) => {
+        if (!signal.aborted) log.error({ err: error, component: name }, 'periodic task failed');
+      });
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  return {
+    name,
+    start() {
+      ended = repeat();
+      return Promise.resolve();
+    },
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,159 @@
+import { Readable } from 'node:stream';
+import type { AttemptEnd } from '#domain/jobs/attempts.ts';
+import type { JobError } from '#domain/job-error.ts';
+import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import { progressOf } from '#domain/jobs/progress.ts';
+import { jobTypes } from '#domain/job-types/index.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
+import { keyEndpoint } from '#domain/playback/endpoints.ts';
+import { exitCodes } from '#domain/exit-codes.ts';
+import { parseReport } from '#domain/runner/report.ts';
+import { type Step, steps } from '#domain/runner/steps.ts';
+import { redact } from '#domain/redact.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
+import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import { needsContentKey, runnerTaskOf } from '#jobs/runner-task.ts';
+import { stepEnvironment } from './step-environment.ts';
+
+export interface StepDependencies {
+  readonly jobs: Pick<JobStore, 'report'>;
+  readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
+  readonly log: Logger;
+  /** Node and the runner's main file. */
+  readonly runner: { readonly program: string; readonly script: string };
+  /** What every step's environment holds. */
+  readonly base: Readonly<Record<string, string>>;
+  readonly storage: {
+    readonly source: Readonly<Record<string, string>>;
+    readonly media: Readonly<Record<string, string>>;
+  };
+  readonly baseUrl: string;
+  /** A step that takes longer than this is stopped, and the attempt has failed. */
+  readonly stepTimeoutMs: number;
+}
+
+export interface AttemptToRun {
+  readonly job: Job;
+  /** The span that the steps continue. */
+  readonly trace: TraceContext;
+  readonly workspace: string;
+  /** Aborts when the attempt is to stop; what its processes came to is of no interest then. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs the steps of an attempt one after another, up to the first that fails. */
+export async function runSteps(attempt: AttemptToRun, d: StepDependencies): Promise<AttemptEnd> {
+  const stepsOfJob: readonly (Step | 'all')[] = jobTypes[attempt.job.type].runsInOneStep ? ['all'] : steps;
+  for (const step of stepsOfJob) {
+    const end = await runStep(step, attempt, d);
+    if (end.kind !== 'done') return end;
+  }
+  return { kind: 'done' };
+}
+
+async function runStep(
+  step: Step | 'all',
+  { job, trace, workspace, signal }: AttemptToRun,
+  d: StepDependencies,
+): Promise<AttemptEnd> {
+  const reports = reportReader(job, d);
+  const ended = await runCommand(
+    { program: d.runner.program, args: [d.runner.script, step] },
+    {
+      signal,
+      timeoutMs: d.stepTimeoutMs,
+      cwd: workspace,
+      env: stepEnvironment({
+        step,
+        task: runnerTaskOf(job, trace),
+        workspace,
+        base: d.base,
+        storage: d.storage,
+        content: await contentOf(step, job, d),
+      }),
+      stdin: neverEnding(),
+      onStdoutLine: reports.read,
+      onStderrLine: (line) => showLogLine(line, { job, step, log: d.log }),
+      stdoutBytesMax: 0,
+    },
+  );
+  await reports.written();
+  if (signal.aborted) return { kind: 'disrupted' };
+  if (ended.timedOut) {
+    const error = jobErrorOf('deadline_exceeded', job.attempt);
+    return { kind: 'failed', exitCode: exitCodes.transient, error: { ...error, stage: step } };
+  }
+  if (ended.exitCode === exitCodes.done) return { kind: 'done' };
+  // Stopped, and not by us: the machine is shutting down, and tells its processes one by one.
+  if (ended.exitCode === exitCodes.stopped || ended.signal === 'SIGTERM') return { kind: 'disrupted' };
+  d.log.warn(
+    { job_id: job.id, attempt: job.attempt, step, exit_code: ended.exitCode, signal: ended.signal },
+    'a step failed',
+  );
+  return { kind: 'failed', exitCode: ended.exitCode, error: reports.error() };
+}
+
+/** The content key for `publish` of an encrypted stream; its row is committed before packaging starts. */
+async function contentOf(step: Step | 'all', job: Job, d: StepDependencies) {
+  if (step !== 'publish' || !needsContentKey(job)) return null;
+  return { key: await d.contentKeys.findOrCreate(job.hash), keyEndpoint: keyEndpoint(d.baseUrl, job.hash) };
+}
+
+/** A standard input that stays open as long as this process lives. */
+function neverEnding(): Readable {
+  return new Readable({ read() {} });
+}
+
+/** Reads a step's reports: its last word, and its progress, which is advice and written at its own pace. */
+function reportReader(job: Job, d: StepDependencies) {
+  let error: JobError | null = null;
+  let newest: { phase: Parameters<typeof progressOf>[0]; progress: number } | null = null;
+  let writing: Promise<void> | null = null;
+  const write = async () => {
+    while (newest !== null) {
+      const { phase, progress } = newest;
+      newest = null;
+      await d.jobs.report({ jobId: job.id, attempt: job.attempt, phase, progress });
+    }
+  };
+  return {
+    read: (line: string) => {
+      const report = parseReport(line);
+      if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
+      if (report?.type === 'warning') d.log.info({ job_id: job.id, warning: report.warning }, 'the runner warns');
+      if (report?.type !== 'phase' && report?.type !== 'progress') return;
+      const fraction = report.type === 'phase' ? 0 : report.fraction;
+      newest = { phase: report.phase, progress: progressOf(report.phase, fraction) };
+      writing ??= write()
+        .catch((cause: unknown) => d.log.warn({ err: cause, job_id: job.id }, 'progress could not be recorded'))
+        .finally(() => (writing = null));
+    },
+    error: () => error,
+    written: () => writing ?? Promise.resolve(),
+  };
+}
+
+/** The runner's log lines are JSON, and keep their form; anything else on its standard error is a crash. */
+function showLogLine(line: string, { job, step, log }: { job: Job; step: string; log: Logger }): void {
+  if (line.trim() === '') return;
+  const told = log.child({ job_id: job.id, attempt: job.attempt, step });
+  const entry = jsonObjectOf(line);
+  if (entry === null) return told.warn({ line: redact(line) }, 'the runner wrote');
+  const { level, msg, time: _time, name: _name, ...fields } = entry;
+  const text = typeof msg === 'string' ? msg : '';
+  if (level === 'error' || level === 'fatal') told.error(fields, text);
+  else if (level === 'warn') told.warn(fields, text);
+  else if (level === 'info') told.info(fields, text);
+  else told.debug(fields, text);
+}
+
+function jsonObjectOf(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,19 @@
+import type { Config } from '#platform/config/config.ts';
+import type { ImageProcessor } from '#platform/images/image-processor.ts';
+import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+
+/** What the surface `delivery` is made of. `main.ts` builds each of these and closes it after the server has stopped. */
+export interface DeliveryDependencies {
+  readonly config: Pick<Config, 'keyTokenSecret' | 'thumbSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax'>;
+  readonly contentKeys: ContentKeyStore;
+  readonly media: ObjectStore;
+  readonly images: ImageProcessor;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly clock: () => Date;
+  /** The folder of the player page. */
+  readonly webDir: string;
+}

@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import { BlockPool, ownPiece } from '#platform/storage/blocks.ts';
+import type { Download, PieceReceiver } from '#platform/storage/object-store.ts';
+import { ReadCache } from './read-cache.ts';
+import type { CoalescedRead } from './coalesced-read.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** An object on its way, whose bytes come when the test says so. */
+class Source {
+  isPaused = false;
+  isDestroyed = false;
+  sentBytes = 0;
+  #receiver: PieceReceiver | null = null;
+  readonly sizeBytes: number;
+  readonly download: Download;
+
+  constructor(key: string, sizeBytes: number) {
+    this.sizeBytes = sizeBytes;
+    this.download = {
+      info: { key, sizeBytes, etag: '"e"', lastModified: new Date(0) },
+      start: (receiver) => (this.#receiver = receiver),
+      pause: () => (this.isPaused = true),
+      resume: () => (this.isPaused = false),
+      destroy: () => (this.isDestroyed = true),
+    };
+  }
+
+  /** Each time in a block of its own, when there are blocks to take. */
+  send(bytes: number, blocks?: BlockPool): void {
+    this.sentBytes += bytes;
+    const block = blocks?.take();
+    block?.room.fill('x', 0, bytes);
+    block?.fill(bytes);
+    this.#receiver?.onPiece(block?.handOn() ?? ownPiece(Buffer.alloc(bytes, 'x')));
+    block?.release();
+  }
+
+  finish(): void {
+    if (this.sentBytes < this.sizeBytes) this.send(this.sizeBytes - this.sentBytes);
+    this.#receiver?.onEnd();
+  }
+
+  fail(): void {
+    this.#receiver?.onFailure(new Error('cut off'));
+  }
+}
+
+function whole(read: CoalescedRead) {
+  return read.join({ start: 0, end: read.info.sizeBytes }, () => {});
+}
+
+/** Reads an object as one client does: found in the cache or not. */
+function ask(cache: ReadCache, key: string, sizeBytes: number): 'memory' | 'source' {
+  const found = cache.find(key);
+  if (found !== null) return 'memory';
+  const source = new Source(key, sizeBytes);
+  const cursor = whole(cache.begin(key, source.download));
+  source.finish();
+  while (!cursor.isDone) for (const { piece } of cursor.take(mebibyte)) piece.release();
+  cursor.taken();
+  cursor.leave();
+  return 'source';
+}
+
+describe('what is kept', () => {
+  it('is a large object that is asked for the second time', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    expect(['a', 'a', 'a', 'a'].map((key) => ask(cache, key, mebibyte))).toEqual([
+      'source',
+      'source',
+      'memory',
+      'memory',
+    ]);
+  });
+
+  it('is a small object at once', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    expect(['a', 'a'].map((key) => ask(cache, key, 1000))).toEqual(['source', 'memory']);
+  });
+
+  it('never takes more memory than it may, and what was not asked for longest goes first', () => {
+    const cache = new ReadCache(10 * mebibyte);
+    const keys = Array.from({ length: 20 }, (_, n) => `key-${n}`);
+    for (const key of [...keys, ...keys]) ask(cache, key, mebibyte);
+    const kept = keys.filter((key) => cache.find(key) !== null);
+    // Ten would fit but for what an entry costs beside its bytes.
+    expect(kept).toEqual(keys.slice(-9));
+    expect(kept.reduce((sum, key) => sum + (cache.find(key)?.heldBytes ?? 0), 0)).toBeLessThanOrEqual(10 * mebibyte);
+  });
+
+  it('occupies little more than its bytes, also when the blocks that they came in are mostly empty', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const blocks = new BlockPool();
+    for (const isKept of [false, true]) {
+      const source = new Source('a', 700_000);
+      const cursor = whole(cache.begin('a', source.download));
+      for (let n = 0; n < 700; n += 100) source.send(100_000, blocks);
+      source.finish();
+      while (!cursor.isDone) for (const { piece } of cursor.take(mebibyte)) piece.release();
+      cursor.leave();
+      expect(cache.find('a')?.isKept ?? false).toBe(isKept);
+    }
+    const kept = cache.find('a')!;
+    expect(kept.heldBytes).toBe(700_000);
+    const bytes = Buffer.concat(
+      whole(kept)
+        .take(mebibyte)
+        .map((taken) => taken.bytes),
+    );
+    expect(bytes.equals(Buffer.alloc(700_000, 'x'))).toBe(true);
+  });
+
+  it('is not pushed out by a scan over objects that nobody asks for twice', () => {
+    const cache = new ReadCache(16 * mebibyte);
+    for (const key of ['hot', 'hot']) ask(cache, key, mebibyte);
+    for (let n = 0; n < 100; n++) ask(cache, `scanned-${n}`, mebibyte);
+    expect(ask(cache, 'hot', mebibyte)).toBe('memory');
+  });
+
+  it('is nothing over an eighth of the memory, and nothing at all without memory', () => {
+    const [small, none] = [new ReadCache(16 * mebibyte), new ReadCache(0)];
+    expect([1, 2, 3].map(() => ask(small, 'film', 3 * mebibyte))).toEqual(['source', 'source', 'source']);
+    expect([1, 2, 3].map(() => ask(none, 'init', 100))).toEqual(['source', 'source', 'source']);
+  });
+
+  it('is nothing that came in part', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    ask(cache, 'a', mebibyte);
+    const source = new Source('a', mebibyte);
+    const read = cache.begin('a', source.download);
+    whole(read);
+    source.send(1000);
+    source.fail();
+    expect([read.state, cache.find('a')]).toEqual(['failed', null]);
+  });
+
+  it('is nothing whose source ended before its last byte', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const source = new Source('a', 1000);
+    const read = cache.begin('a', source.download);
+    whole(read);
+    source.send(999);
+    source.sentBytes = 1000;
+    source.finish();
+    expect([read.state, cache.find('a')]).toEqual(['failed', null]);
+  });
+});
+
+describe('a reading under way', () => {
+  it('is joined by those who come before a byte is gone, and holds them all from then on', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const source = new Source('a', mebibyte);
+    const first = whole(cache.begin('a', source.download));
+    source.send(1000);
+    const joined = cache.find('a');
+    expect(joined?.isKept).toBe(true);
+    for (const { piece } of first.take(mebibyte)) piece.release();
+    first.taken();
+    const second = whole(joined!);
+    expect(second.take(mebibyte)[0]?.bytes).toHaveLength(1000);
+  });
+
+  it('is not joined once its beginning is gone', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const source = new Source('a', 2 * mebibyte);
+    const first = whole(cache.begin('a', source.download));
+    source.send(mebibyte);
+    for (const { piece } of first.take(mebibyte)) piece.release();
+    first.taken();
+    expect(cache.find('a')).toBeNull();
+  });
+
+  it('waits for its only reader, and goes on when that one does', () => {
+    const source = new Source('a', 20 * mebibyte);
+    const cursor = whole(new ReadCache(64 * mebibyte).begin('a', source.download));
+    while (!source.isPaused) source.send(64 * 1024);
+    expect(source.sentBytes).toBeLessThanOrEqual(mebibyte);
+    for (const { piece } of cursor.take(mebibyte)) piece.release();
+    cursor.taken();
+    expect(source.isPaused).toBe(false);
+  });
+
+  it('goes on without the one who began it, and ends with the last', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const source = new Source('a', mebibyte);
+    const first = whole(cache.begin('a', source.download));
+    const second = whole(cache.find('a')!);
+    first.leave();
+    expect(source.isDestroyed).toBe(false);
+    second.leave();
+    expect([source.isDestroyed, cache.find('a')]).toEqual([true, null]);
+  });
+
+  it('that is forgotten tells its readers, who hold what they were handed', () => {
+    const cache = new ReadCache(8 * mebibyte);
+    for (const key of ['a', 'a']) ask(cache, key, mebibyte / 2);
+    const cursor = whole(cache.find('a')!);
+    const [handed] = cursor.take(1);
+    for (let n = 0; n < 16; n++) for (const _ of [1, 2]) ask(cache, `other-${n}`, mebibyte / 2);
+    expect([cursor.state, cursor.take(1).length]).toEqual(['gone', 0]);
+    expect(handed?.bytes.every((byte) => byte === 120)).toBe(true);
+  });
+});

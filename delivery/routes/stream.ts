@@ -1,0 +1,253 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { streamContentType } from '#domain/media/content-types.ts';
+import { revisionOfMaster } from '#domain/media/master-playlist.ts';
+import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
+import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
+import type { ByteRange, ObjectInfo } from '#platform/storage/object-store.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-headers.ts';
+import type { MediaReader, Playlist } from '../media-reader.ts';
+import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { addStreamFastPath, type PlainTarget } from '../fast-path.ts';
+import { sendRead } from '../send-read.ts';
+import type { CoalescedRead } from '../coalesced-read.ts';
+
+// `GET /stream/{hash}/*` (section 4): objects of the media bucket, as players and CDNs want them.
+
+const prefix = '/stream/';
+const immutable = 'public, max-age=31536000, immutable';
+
+const corsHeaders = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Content-Length, Content-Range, ETag, X-Trace-ID',
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
+};
+const objectHeaders = { 'cache-control': immutable, 'accept-ranges': 'bytes' };
+const plainHeaders = Object.entries({ ...corsHeaders, ...objectHeaders }).flat();
+const preflightHeaders = {
+  'access-control-allow-methods': 'GET, HEAD, OPTIONS',
+  'access-control-allow-headers': 'Range, If-None-Match, If-Range',
+  'access-control-max-age': '86400',
+};
+
+const doc: RouteDoc = {
+  tag: 'Playback',
+  summary: 'Get a playlist, segment or image of a media',
+  description:
+    'Playback begins at `/stream/{hash}/master.m3u8`. Ranges, `ETag` and HEAD work; playlists may be gzipped.',
+  credential: 'none',
+  path: { hash: 'The media.', path: 'One or more segments: what the playlists name.' },
+  headers: { Range: 'One range of bytes.', 'If-None-Match': 'An `ETag`.' },
+  answers: {
+    200: { description: 'The object, immutable.', contentType: '*/*' },
+    206: { description: 'The range.', contentType: '*/*' },
+    304: { description: 'Nothing has changed.' },
+    416: { description: 'The range lies outside the object.' },
+  },
+  problems: ['invalid_request', 'not_found'],
+};
+
+/** An object that was asked for: its key, and its type by the extension. */
+interface Target {
+  readonly key: string;
+  readonly contentType: string;
+}
+
+interface StreamDependencies {
+  readonly media: MediaReader;
+  readonly metrics: Metrics;
+}
+
+export function addStreamRoutes(app: FastifyInstance, { media, metrics }: StreamDependencies): void {
+  addStreamFastPath(app, { media, metrics, targetOf: plainTargetOf });
+  app.options('/stream/*', { onRequest: withCors }, (_request, reply) =>
+    reply.headers(preflightHeaders).code(204).send(),
+  );
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/stream/*',
+    onRequest: withCors,
+    config: { doc },
+    handler: async (request, reply) => {
+      const target = await findTarget(request, media);
+      if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { media, target });
+      return answerObject(request, reply, { media, target });
+    },
+  });
+}
+
+async function withCors(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.headers(corsHeaders);
+}
+
+/** @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found` */
+async function findTarget(request: FastifyRequest, media: MediaReader): Promise<Target> {
+  // The router has decoded and split the path by its own rules; ours are held against what was really sent.
+  const sent = request.raw.url ?? '';
+  const path = readStreamPath(sent.startsWith(prefix) ? (sent.slice(prefix.length).split('?', 1)[0] ?? '') : '');
+  if (path.kind === 'malformed') throw new KnownProblem('invalid_request', 'The path is not one of a media object.');
+  if (path.kind === 'unknown') throw new KnownProblem('not_found');
+  const contentType = streamContentType(path.path);
+  if (contentType === null) throw new KnownProblem('not_found');
+  if (!isAlias(path.path)) return { key: `${videoRoot(path.hash)}/${path.path}`, contentType };
+  return { key: videoKey(path.hash, await currentRevision(path.hash, media), path.path), contentType };
+}
+
+/** What can be told from the address alone: an object that is no alias, asked for without a query. */
+function plainTargetOf(url: string): PlainTarget | null {
+  if (!url.startsWith(prefix) || url.includes('?')) return null;
+  const path = readStreamPath(url.slice(prefix.length));
+  const contentType = path.kind === 'object' && !isAlias(path.path) ? streamContentType(path.path) : null;
+  if (path.kind !== 'object' || contentType === null) return null;
+  const isPlaylist = path.path.endsWith('.m3u8');
+  const headers = [...plainHeaders, 'content-type', contentType, ...(isPlaylist ? ['vary', 'Accept-Encoding'] : [])];
+  return { key: `${videoRoot(path.hash)}/${path.path}`, isPlaylist, headers };
+}
+
+async function currentRevision(hash: string, media: MediaReader): Promise<string> {
+  const master = await media.playlist(masterKey(hash));
+  const rev = master === null ? null : revisionOfMaster(master.bytes.toString('utf8'));
+  if (rev === null) throw new KnownProblem('not_found');
+  return rev;
+}
+
+interface Asked {
+  readonly media: MediaReader;
+  readonly target: Target;
+}
+
+/** Playlists are small and are read whole, so that they can be compressed and a HEAD tells the same length. */
+async function answerPlaylist(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { media, target }: Asked,
+): Promise<unknown> {
+  reply.header('vary', 'Accept-Encoding');
+  const playlist = await media.playlist(target.key);
+  if (playlist === null) return answerObject(request, reply, { media, target });
+  const { range, 'accept-encoding': acceptEncoding } = request.headers;
+  if (acceptsGzip(acceptEncoding) && range === undefined) return answerGzipped(request, reply, { playlist, target });
+  const wanted = answerBodyless(request, reply, { target, info: playlist.info });
+  if (wanted === 'answered') return reply;
+  describePart(reply, { target, info: playlist.info, wanted });
+  return reply.send(wanted === null ? playlist.bytes : playlist.bytes.subarray(wanted.start, wanted.end + 1));
+}
+
+async function answerGzipped(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { playlist, target }: { readonly playlist: Playlist; readonly target: Target },
+): Promise<unknown> {
+  describe(reply, target, playlist.gzipEtag);
+  if (matchesEtag(request.headers['if-none-match'], playlist.gzipEtag)) return reply.code(304).send();
+  const bytes = await playlist.gzipped();
+  reply.header('content-encoding', 'gzip').header('content-length', bytes.length);
+  return request.method === 'HEAD' ? reply.send() : reply.send(bytes);
+}
+
+async function answerObject(request: FastifyRequest, reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+  const { range, 'if-none-match': ifNoneMatch } = request.headers;
+  const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
+  if (!needsHead) return sendWhole(reply, { media, target });
+  const info = await media.head(target.key, request.signal);
+  if (info === null) throw new KnownProblem('not_found');
+  const wanted = answerBodyless(request, reply, { target, info });
+  if (wanted === 'answered') return reply;
+  if (wanted === null) return sendWhole(reply, { media, target });
+  const read = media.kept(target.key);
+  if (read?.info.etag === info.etag) {
+    describePart(reply, { target, info, wanted });
+    return sendShared(reply, { media, read, start: wanted.start, end: wanted.end + 1 });
+  }
+  const found = await openSame(target.key, { media, info, range: wanted, signal: request.signal });
+  if (found === null) return sendWhole(reply, { media, target });
+  return describePart(reply, { target, info, wanted }).send(found.body);
+}
+
+async function sendWhole(reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+  const read = await media.open(target.key);
+  if (read === null) throw new KnownProblem('not_found');
+  describePart(reply, { target, info: read.info, wanted: null });
+  return sendShared(reply, { media, read, start: 0, end: read.info.sizeBytes });
+}
+
+/**
+ * Answers what needs no body: HEAD, a matching `If-None-Match`, a range that cannot be met (RFC 9110, sections 13, 14).
+ * Else what is wanted of the body: a range, or null for the whole.
+ */
+function answerBodyless(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { target, info }: { readonly target: Target; readonly info: ObjectInfo },
+): 'answered' | Required<ByteRange> | null {
+  const { range, 'if-none-match': ifNoneMatch, 'if-range': ifRange } = request.headers;
+  const { sizeBytes, etag } = info;
+  const isMatch = matchesEtag(ifNoneMatch, etag);
+  const wanted = isRangeValid(ifRange, info) ? readRange(range, sizeBytes) : null;
+  if (isMatch) describe(reply, target, etag).code(304).send();
+  else if (request.method === 'HEAD') describe(reply, target, etag).header('content-length', sizeBytes).send();
+  else if (wanted === 'unsatisfiable')
+    reply
+      .code(416)
+      .headers({ 'content-range': `bytes */${sizeBytes}`, 'cache-control': 'no-store' })
+      .send();
+  else return wanted;
+  return 'answered';
+}
+
+interface Part {
+  readonly target: Target;
+  readonly info: ObjectInfo;
+  /** Null: the whole. */
+  readonly wanted: Required<ByteRange> | null;
+}
+
+function describePart(reply: FastifyReply, { target, info, wanted }: Part): FastifyReply {
+  describe(reply, target, info.etag);
+  if (wanted === null) return reply.header('content-length', info.sizeBytes);
+  const { start, end } = wanted;
+  return reply
+    .code(206)
+    .header('content-range', `bytes ${start}-${end}/${info.sizeBytes}`)
+    .header('content-length', end - start + 1);
+}
+
+interface SharedPart {
+  readonly media: MediaReader;
+  readonly read: CoalescedRead;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Sends off memory, past the framework's streams: from here on the answer is this socket's alone. */
+function sendShared(reply: FastifyReply, { media, read, start, end }: SharedPart): FastifyReply {
+  reply.hijack();
+  reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
+  sendRead(reply.raw, read, { start, end, media });
+  return reply;
+}
+
+/** The range of the very object that was looked at; null when it has become another one in between. */
+async function openSame(
+  key: string,
+  o: { media: MediaReader; info: ObjectInfo; range: { start: number; end: number }; signal: AbortSignal },
+) {
+  try {
+    return await o.media.openRange(key, { range: o.range, ifMatch: o.info.etag, signal: o.signal });
+  } catch (error) {
+    if (isJobProblem(error) && error.code === 'source_changed') return null;
+    throw error;
+  }
+}
+
+function describe(reply: FastifyReply, target: Target, etag: string): FastifyReply {
+  return reply.headers({ ...objectHeaders, 'content-type': target.contentType, etag });
+}
+
+/** A date in `If-Range` is never taken for the object's (RFC 9110, section 13.1.5 allows answering with the whole). */
+function isRangeValid(ifRange: string | string[] | undefined, info: ObjectInfo): boolean {
+  return ifRange === undefined || ifRange === info.etag;
+}

@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { Piece } from '#platform/storage/blocks.ts';
+import type { ObjectInfo } from '#platform/storage/object-store.ts';
+import type { MediaReader } from './media-reader.ts';
+import type { ReadCursor, CoalescedRead } from './coalesced-read.ts';
+
+/** Handed to the socket at once: what a client that does not read holds in memory. */
+const batchBytesMax = 512 * 1024;
+
+interface Sending {
+  /** The first byte, and the one after the last. */
+  readonly start: number;
+  readonly end: number;
+  /** Where the rest is read from when the reading fails, or its memory has gone to others meanwhile. */
+  readonly media: MediaReader;
+}
+
+/**
+ * Sends a reading as the answer's body; the head must have been written. When the reading fails, the rest is asked for
+ * once more; when that fails too, the answer is destroyed, and never ended as if it were whole.
+ */
+export function sendRead(response: ServerResponse, read: CoalescedRead, sending: Sending): void {
+  // A client may have gone while the reading was opened; nobody would tell that again.
+  if (!response.destroyed) new ReadSender(response, read, sending).pump();
+}
+
+class ReadSender {
+  readonly #response: ServerResponse;
+  readonly #cursor: ReadCursor;
+  readonly #info: ObjectInfo;
+  readonly #sending: Sending;
+  #underWay: readonly Piece[] = [];
+  #isOver = false;
+
+  constructor(response: ServerResponse, read: CoalescedRead, sending: Sending) {
+    this.#response = response;
+    this.#info = read.info;
+    this.#sending = sending;
+    this.#cursor = read.join(sending, () => this.pump());
+    response.once('close', () => this.#stop());
+  }
+
+  pump(): void {
+    if (this.#isOver || this.#underWay.length > 0) return;
+    const taken = this.#cursor.take(batchBytesMax);
+    const last = taken.at(-1);
+    if (last !== undefined) {
+      this.#underWay = taken.map(({ piece }) => piece);
+      // One system call for all of them, the answer's head among them.
+      this.#response.cork();
+      for (const { bytes } of taken) if (bytes !== last.bytes) this.#response.write(bytes);
+      if (this.#cursor.isDone) this.#response.end(last.bytes, () => this.#onSent());
+      else this.#response.write(last.bytes, () => this.#onSent());
+      this.#response.uncork();
+      this.#cursor.taken();
+    } else if (this.#cursor.isDone) {
+      this.#stop();
+      this.#response.end();
+    } else if (this.#cursor.state === 'failed' || this.#cursor.state === 'gone') void this.#sendRest();
+  }
+
+  #onSent(): void {
+    for (const piece of this.#underWay) piece.release();
+    this.#underWay = [];
+    if (this.#cursor.isDone) this.#stop();
+    else this.pump();
+  }
+
+  async #sendRest(): Promise<void> {
+    const { media, end } = this.#sending;
+    const { key, etag, sizeBytes } = this.#info;
+    const range = { start: this.#cursor.position, end: Math.min(end, sizeBytes) - 1 };
+    this.#stop();
+    try {
+      const rest = await media.openRange(key, { range, ifMatch: etag });
+      if (rest === null) this.#response.destroy();
+      else await pipeline(rest.body, this.#response);
+    } catch {
+      this.#response.destroy();
+    }
+  }
+
+  /** Called when all is sent, and when the client has gone: what it held is free once nothing of it is being sent. */
+  #stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const piece of this.#underWay) piece.release();
+    this.#underWay = [];
+    this.#cursor.leave();
+  }
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { KnownProblem } from './errors.ts';
+import { jobErrorSchema, toJobError } from './job-error.ts';
+
+describe('what a thrown value becomes in a job', () => {
+  it('a known problem keeps its code, its message, its stage and the end of its log', () => {
+    const problem = new KnownProblem('packager_error', 'The packager gave up.', {
+      stage: 'transcode',
+      logTail: `${'x'.repeat(5000)}end`,
+    });
+    const error = toJobError(problem, 2);
+    expect(error).toMatchObject({
+      code: 'packager_error',
+      message: 'The packager gave up.',
+      stage: 'transcode',
+      retryable: true,
+      attempt: 2,
+    });
+    expect(error.details?.log_tail).toHaveLength(4096);
+    expect(error.details?.log_tail).toMatch(/xend$/);
+    expect(jobErrorSchema.safeParse(error).success).toBe(true);
+  });
+
+  it.each([
+    ['a bug', new TypeError('cannot read /srv/keys/secret.pem')],
+    ['a problem of a request', new KnownProblem('invalid_request', 'not for jobs')],
+    ['something that is no error', 'a word'],
+  ])('%s is internal, and its own words are not shown', (_what, thrown) => {
+    expect(toJobError(thrown, 1)).toEqual({
+      code: 'internal',
+      message: 'An internal error occurred.',
+      retryable: false,
+      attempt: 1,
+    });
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { videoFullResults } from './video-full.ts';
+import { firstStageError, fullOutcome, fullResultsOfSourceFailure } from './full-results.ts';
+import { jobErrorOf } from '../job-error.ts';
+
+describe('the outcome of a video:full job', () => {
+  it('is ready in every stage, with nothing to retry, when nothing failed', () => {
+    const errors = { cover: null, preview: null, transcode: null };
+    const { stages, retry_plan: plan } = fullOutcome(errors);
+    expect(Object.values(stages)).toEqual(Array.from({ length: 4 }, () => ({ status: 'ready' })));
+    expect(plan.allowed).toBe(false);
+    expect(firstStageError(errors)).toBeNull();
+  });
+
+  it('plans to redo the retryable stages alone, and has the error of the first that failed', () => {
+    const errors = {
+      cover: null,
+      preview: jobErrorOf('corrupt_input', 2),
+      transcode: jobErrorOf('packager_error', 2),
+    };
+    const { stages, retry_plan: plan } = fullOutcome(errors);
+    expect(stages.preview).toEqual({ status: 'failed', error: 'corrupt_input', retryable: false });
+    expect(stages.transcode).toEqual({ status: 'failed', error: 'packager_error', retryable: true });
+    expect(plan).toMatchObject({ allowed: true, stages: ['transcode'], job_types: ['video:transcode'] });
+    expect(firstStageError(errors)).toMatchObject({ code: 'corrupt_input', stage: 'preview', attempt: 2 });
+  });
+
+  it('fails all stages and allows no retry when the source itself is at fault', () => {
+    const results = fullResultsOfSourceFailure(jobErrorOf('no_video_stream', 1));
+    expect(videoFullResults.parse(results)).toEqual(results);
+    for (const stage of Object.values(results.stages)) {
+      expect(stage).toEqual({ status: 'failed', error: 'no_video_stream', retryable: false });
+    }
+    expect(results.retry_plan.allowed).toBe(false);
+  });
+
+  it('allows every stage again when the attempt was lost to something that passes', () => {
+    const { retry_plan: plan } = fullResultsOfSourceFailure(jobErrorOf('source_unreadable', 1));
+    expect(plan).toMatchObject({ allowed: true, stages: ['cover', 'preview', 'transcode'] });
+  });
+});

@@ -1,0 +1,16 @@
+import type { Config } from '#platform/config/config.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+
+/** What the use cases work with; each takes the few of them that it needs. */
+export interface JobDependencies {
+  readonly config: Pick<Config, 'maxFileSizeBytes' | 'largeVideoThresholdBytes'>;
+  readonly jobs: JobStore;
+  readonly queue: TicketQueue;
+  readonly source: ObjectStore;
+  readonly log: Logger;
+  readonly clock: () => Date;
+  readonly randomUuid: () => string;
+}

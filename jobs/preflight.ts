@@ -1,0 +1,37 @@
+import { KnownProblem } from '#domain/errors.ts';
+import { type JobType, jobTypes } from '#domain/job-types/index.ts';
+import { type QueueName, queueOfSize } from '#domain/jobs/routing.ts';
+import type { JobDependencies } from './dependencies.ts';
+
+/** What is known of a job's source before it is accepted; sizes in bytes, null for types without a preflight. */
+export interface Preflight {
+  readonly queue: QueueName;
+  readonly sourceSizeBytes: number | null;
+  readonly sourceEtag: string | null;
+}
+
+/**
+ * Looks at a video's source before its job is accepted (section 4, "Video source preflight"): it must be there, its
+ * measured size must not exceed `MAX_FILE_SIZE`, and that size chooses the queue.
+ *
+ * @throws KnownProblem `source_missing`, `source_too_large`
+ */
+export async function preflight(
+  { source, config }: Pick<JobDependencies, 'source' | 'config'>,
+  job: { type: JobType; source: string },
+): Promise<Preflight> {
+  if (!jobTypes[job.type].hasPreflight) return { queue: 'default', sourceSizeBytes: null, sourceEtag: null };
+  const info = await source.head(job.source);
+  if (info === null) throw refusal('source_missing', 'does not exist in the source bucket');
+  if (info.sizeBytes > config.maxFileSizeBytes)
+    throw refusal('source_too_large', `is ${info.sizeBytes} bytes; at most ${config.maxFileSizeBytes} are accepted`);
+  return {
+    queue: queueOfSize(info.sizeBytes, config.largeVideoThresholdBytes),
+    sourceSizeBytes: info.sizeBytes,
+    sourceEtag: info.etag,
+  };
+}
+
+function refusal(code: 'source_missing' | 'source_too_large', detail: string): KnownProblem {
+  return new KnownProblem(code, undefined, { faults: [{ pointer: '/source', code, detail }] });
+}

@@ -1,0 +1,72 @@
+import type { FastifyReply } from 'fastify';
+import { KnownProblem } from '#domain/errors.ts';
+import type { WindowCounter, WindowCount } from '../rate-limit/window-counter.ts';
+import { openProcessWindowCounter } from '../rate-limit/process-window-counter.ts';
+
+// Fixed windows in the key-value store (section 8), told by the headers of draft-ietf-httpapi-ratelimit-headers-10.
+
+/** A limit of `quota` requests a minute for each bucket. */
+export interface RateLimit {
+  readonly name: 'api' | 'key';
+  readonly quota: number;
+}
+
+const windowMs = 60_000;
+
+interface RateLimiterDependencies {
+  readonly keyValues: WindowCounter;
+  readonly clock: () => Date;
+  /** Called for each hit that the key-value store could not count. */
+  readonly onFallback: (limit: RateLimit, error: unknown) => void;
+}
+
+export class RateLimiter {
+  readonly #d: RateLimiterDependencies;
+  readonly #local: WindowCounter;
+
+  constructor(dependencies: RateLimiterDependencies) {
+    this.#d = dependencies;
+    this.#local = openProcessWindowCounter(dependencies.clock);
+  }
+
+  /**
+   * Counts a request and tells the caller what is left.
+   *
+   * @throws KnownProblem `rate_limited`
+   */
+  async spend(limit: RateLimit, bucket: string, reply: FastifyReply): Promise<void> {
+    const { count, resetMs } = await this.#hit(limit, bucket);
+    const resetSec = Math.max(1, Math.ceil(resetMs / 1000));
+    announceLimit(limit, reply);
+    reply.header('ratelimit', `"${limit.name}";r=${Math.max(0, limit.quota - count)};t=${resetSec}`);
+    if (count <= limit.quota) return;
+    reply.header('retry-after', resetSec);
+    throw new KnownProblem('rate_limited', `At most ${limit.quota} requests a minute; try again in ${resetSec} s.`);
+  }
+
+  async #hit(limit: RateLimit, bucket: string): Promise<WindowCount> {
+    const key = `limit:${limit.name}:${bucket}`;
+    try {
+      return await this.#d.keyValues.hit(key, windowMs);
+    } catch (error) {
+      // Playback must survive the loss of the key-value store, and a limit for each process is better than none.
+      this.#d.onFallback(limit, error);
+      return await this.#local.hit(key, windowMs);
+    }
+  }
+}
+
+/** Says the limit's policy; also on answers that spend nothing of it. */
+export function announceLimit(limit: RateLimit, reply: FastifyReply): void {
+  reply.header('ratelimit-policy', `"${limit.name}";q=${limit.quota};w=${windowMs / 1000}`);
+}
+
+/** The bucket of a client's address; an IPv6 client is its /64, since it has all addresses of that. */
+export function addressBucket(ip: string): string {
+  if (!ip.includes(':') || ip.startsWith('::ffff:')) return ip;
+  const [head = '', tail] = ip.split('::');
+  const headGroups = head === '' ? [] : head.split(':');
+  const tailGroups = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? [] : Array<string>(8 - headGroups.length - tailGroups.length).fill('0');
+  return `${[...headGroups, ...zeros, ...tailGroups].slice(0, 4).join(':')}::/64`;
+}

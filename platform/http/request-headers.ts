@@ -1,0 +1,41 @@
+import type { ByteRange } from '../storage/object-store.ts';
+
+// The request headers of RFC 9110 that delivery and the job resource understand.
+
+/**
+ * One byte range of an object of `sizeBytes`, both ends filled in. Null when the header asks for none that is served:
+ * a malformed header and several ranges get the whole object (RFC 9110, section 14.2).
+ */
+export function readRange(header: string | undefined, sizeBytes: number): Required<ByteRange> | 'unsatisfiable' | null {
+  const found = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '');
+  const [, first = '', last = ''] = found ?? [];
+  if (found === null || (first === '' && last === '')) return null;
+  if (first === '') {
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return null;
+  if (start >= sizeBytes) return 'unsatisfiable';
+  return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
+}
+
+/** Whether `If-None-Match` names `etag`, by weak comparison (RFC 9110, section 13.1.2). */
+export function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header.trim() === '*') return true;
+  const bare = etag.replace(/^W\//, '');
+  return header.split(',').some((given) => given.trim().replace(/^W\//, '') === bare);
+}
+
+/** Whether `Accept-Encoding` takes gzip. */
+export function acceptsGzip(header: string | undefined): boolean {
+  const codings = (header ?? '').split(',').map((coding) => {
+    const [name = '', ...parameters] = coding.split(';').map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    return { name, isWanted: weight === undefined || Number(weight) > 0 };
+  });
+  const gzip =
+    codings.find(({ name }) => name === 'gzip' || name === 'x-gzip') ?? codings.find(({ name }) => name === '*');
+  return gzip?.isWanted ?? false;
+}

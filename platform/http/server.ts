@@ -1,0 +1,147 @@
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { KnownProblem } from '#domain/errors.ts';
+import type { Config } from '../config/config.ts';
+import type { Component } from '../lifecycle/component.ts';
+import type { WindowCounter } from '../rate-limit/window-counter.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { addHttpMetrics } from './http-metrics.ts';
+import { addJsonBody } from './json-body.ts';
+import { watchMethods } from './method-not-allowed.ts';
+import { rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
+import { RateLimiter } from './rate-limit.ts';
+import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
+import { addSystemRoutes, type ReadinessChecks } from './system-routes.ts';
+import { addTracing } from './tracing.ts';
+
+/** What routes share, beside the dependencies of their own. */
+export interface RouteContext {
+  readonly limiter: RateLimiter;
+  /** Grows while routes are added. */
+  readonly documentedRoutes: readonly DocumentedRoute[];
+}
+
+export interface HttpServerOptions {
+  readonly config: Pick<Config, 'host' | 'port' | 'trustedProxies'>;
+  readonly keyValues: WindowCounter;
+  /** What `/readyz` checks. */
+  readonly checks: ReadinessChecks;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly clock: () => Date;
+  /** Adds the routes of the surfaces that this server has. */
+  readonly addRoutes: (app: FastifyInstance, context: RouteContext) => Promise<void>;
+}
+
+/** A request must be whole within this: a caller that sends its body by the byte holds no socket for longer. */
+const requestTimeoutMs = 60_000;
+/** Longer than the idle timeout of usual load balancers (60 s), so that they never write into a socket just closed. */
+const keepAliveTimeoutMs = 72_000;
+/** Over the longest path that any rule speaks of; Node refuses a request head over 16 KiB anyway. */
+const paramCharactersMax = 16 * 1024;
+
+/** Builds a server with the system routes and those that `addRoutes` adds, without listening. */
+export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
+  const { config, metrics, log, clock } = options;
+  const app: FastifyInstance = Fastify({
+    logger: false,
+    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: paramCharactersMax },
+    frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply),
+    clientErrorHandler: answerClientError,
+  });
+  closeIdleConnections(app);
+  addTracing(app);
+  addHttpMetrics(app, metrics);
+  addJsonBody(app);
+  addVersionHeader(app);
+  app.setErrorHandler((error: FastifyError, request, reply) => answerError(log, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, new KnownProblem('not_found')));
+
+  const limiter = new RateLimiter({
+    keyValues: options.keyValues,
+    clock,
+    onFallback: (limit, error) => {
+      metrics.rateLimitFallbacks.inc({ limit: limit.name });
+      log.warn({ err: error, limit: limit.name }, 'rate limit store unavailable, counting in this process');
+    },
+  });
+  const refuseOtherMethods = watchMethods(app);
+  const documentedRoutes = collectRoutes(app);
+  addSystemRoutes(app, options);
+  await options.addRoutes(app, { limiter, documentedRoutes });
+  refuseOtherMethods();
+  return app;
+}
+
+/** The server as a component: listens from `start` on, and ends the answers under way when it stops. */
+export function httpServerComponent(options: HttpServerOptions): Component {
+  let app: FastifyInstance | undefined;
+  return {
+    name: 'http server',
+    async start() {
+      app = await createHttpServer(options);
+      await app.listen({ host: options.config.host, port: options.config.port });
+      options.log.info({ addresses: app.addresses() }, 'listening');
+    },
+    async stop(signal) {
+      const server = app?.server;
+      const giveUp = () => server?.closeAllConnections();
+      signal.addEventListener('abort', giveUp, { once: true });
+      await app?.close();
+      signal.removeEventListener('abort', giveUp);
+    },
+  };
+}
+
+function answerError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = requestProblemOf(error);
+  // A client that went away is no failure of ours, and nobody reads the answer.
+  if (problem.code === 'internal_error' && !request.signal.aborted)
+    log.error({ err: error, method: request.method, route: request.routeOptions?.url }, 'request failed');
+  return sendProblem(request, reply, problem);
+}
+
+/** Answers what Node could not read as a request at all; no hook and no route has seen it. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = statusOfClientError(error.code);
+  const body = rawProblem(status);
+  socket.end(
+    `HTTP/1.1 ${status} \r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n` +
+      `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/**
+ * A connection whose answer was under way when the server began to close is kept alive after it, since the answer's
+ * head had promised that; without this it would hold the server for as long as idle connections are kept.
+ */
+function closeIdleConnections(app: FastifyInstance): void {
+  app.addHook('preClose', async () => {
+    const timer = setInterval(() => app.server.closeIdleConnections(), 50);
+    app.server.once('close', () => clearInterval(timer));
+  });
+}
+
+/** `/api` is version 1 (docs/contract.md, section 9). */
+function addVersionHeader(app: FastifyInstance): void {
+  app.addHook('onSend', async (_request, reply, payload) => {
+    const contentType = String(reply.getHeader('content-type') ?? '');
+    if (/^application\/(?:problem\+)?json/.test(contentType) || reply.statusCode === 304)
+      reply.header('api-version', '1');
+    return payload;
+  });
+}
+
+function statusOfClientError(code: string | undefined): 400 | 408 | 431 {
+  if (code === 'HPE_HEADER_OVERFLOW') return 431;
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+}

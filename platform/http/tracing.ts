@@ -1,0 +1,50 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TraceContext } from '#domain/jobs/job.ts';
+import { readTraceContext, traceIdOf } from '../telemetry/trace-context.ts';
+import { type RunningSpan, startSpan } from '../telemetry/tracing.ts';
+import { routeLabel } from './route-label.ts';
+
+// W3C Trace Context (section 4, "Tracing headers"): a request goes on with its caller's trace, or begins one; every
+// answer says the trace's id in `X-Trace-ID`, and a submission hands the context on to its ticket.
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    span: RunningSpan | null;
+  }
+}
+
+export function addTracing(app: FastifyInstance): void {
+  app.decorateRequest('span', null);
+  app.addHook('onRequest', async (request, reply) => {
+    beginTrace(request, reply);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    request.span?.setAttributes({ 'http.response.status_code': reply.statusCode });
+    request.span?.end();
+  });
+  app.addHook('onError', async (request, reply, error) => {
+    if (reply.statusCode >= 500) request.span?.fail(error);
+  });
+}
+
+/** Begins the trace of a request; called for those that no hook has seen, since their address could not be read. */
+export function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceContext {
+  const route = routeLabel(request);
+  const { traceparent, tracestate } = request.headers;
+  const parent = readTraceContext(single(traceparent), single(tracestate));
+  const attributes = { 'http.request.method': request.method, 'http.route': route };
+  const span = startSpan(`${request.method} ${route}`, { parent, kind: 'server', attributes });
+  request.span = span;
+  reply.header('x-trace-id', traceIdOf(span.trace));
+  return span.trace;
+}
+
+/** The trace of a request as its ticket and its webhook carry it on; null before the first hook has run. */
+export function traceOf(request: FastifyRequest): TraceContext | null {
+  return request.span?.trace ?? null;
+}
+
+/** Node joins repeated headers of these names; a list here is not to be trusted either way. */
+function single(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined;
+}

@@ -1,0 +1,85 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { BlockPool } from '../blocks.ts';
+import { toStorageError } from '../errors.ts';
+import type { OpenFile } from './file-info.ts';
+import type { Download, PieceReceiver } from '../object-store.ts';
+
+/** An open file on its way, read into memory that is used again; the file is closed when that ends. */
+export function downloadOfFile(file: OpenFile, blocks: BlockPool, signal?: AbortSignal): Download {
+  return new FileDownload(file, blocks, signal);
+}
+
+class FileDownload implements Download {
+  readonly info: Download['info'];
+  readonly #handle: OpenFile['handle'];
+  readonly #blocks: BlockPool;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = () => void this.#end((receiver) => receiver.onFailure(this.#signal?.reason));
+  #receiver: PieceReceiver | null = null;
+  #isOver = false;
+  /** Resolved while nobody has paused. */
+  #mayGoOn = Promise.withResolvers<void>();
+
+  constructor({ handle, info }: OpenFile, blocks: BlockPool, signal: AbortSignal | undefined) {
+    this.info = info;
+    this.#handle = handle;
+    this.#blocks = blocks;
+    this.#signal = signal;
+    this.#mayGoOn.resolve();
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    // It may have been given up while the file was opened.
+    if (signal?.aborted === true) this.#onAbort();
+  }
+
+  start(receiver: PieceReceiver): void {
+    if (this.#isOver) {
+      if (this.#signal?.aborted === true) receiver.onFailure(this.#signal.reason);
+      return;
+    }
+    this.#receiver = receiver;
+    this.#readAll(receiver).then(
+      () => this.#end(() => receiver.onEnd()),
+      (error: unknown) => this.#end(() => receiver.onFailure(toStorageError(error))),
+    );
+  }
+
+  pause(): void {
+    if (!this.#isOver) this.#mayGoOn = Promise.withResolvers();
+  }
+
+  resume(): void {
+    this.#mayGoOn.resolve();
+  }
+
+  destroy(): void {
+    void this.#end(() => undefined);
+  }
+
+  async #readAll(receiver: PieceReceiver): Promise<void> {
+    const { sizeBytes } = this.info;
+    for (let position = 0; position < sizeBytes && !this.#isOver; await this.#mayGoOn.promise) {
+      const block = this.#blocks.take();
+      try {
+        const length = Math.min(block.room.length, sizeBytes - position);
+        const { bytesRead } = await this.#handle.read(block.room, 0, length, position);
+        if (bytesRead === 0) throw new KnownProblem('storage_error', 'The object was cut off.');
+        block.fill(bytesRead);
+        position += bytesRead;
+        const piece = this.#isOver ? null : block.handOn();
+        if (piece !== null) receiver.onPiece(piece);
+      } finally {
+        block.release();
+      }
+    }
+  }
+
+  async #end(tell: (receiver: PieceReceiver) => void): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#mayGoOn.resolve();
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    // A read under way ends first.
+    await this.#handle.close().catch(() => undefined);
+    if (this.#receiver !== null) tell(this.#receiver);
+  }
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { KnownProblem } from '#domain/errors.ts';
+import { chunksOf } from '../errors.ts';
+import { isInside, isMissing, unlessMissing } from './file-info.ts';
+import { naturalNames, spareNames, temporaryFolder } from './file-paths.ts';
+import type { RealFolders } from './real-folders.ts';
+
+interface Place {
+  /** The store's folder, a real path. */
+  readonly root: string;
+  readonly folders: RealFolders;
+}
+
+/**
+ * Writes an object, whole or not at all: into a temporary file, then by a rename.
+ *
+ * A crash leaves a temporary file, which a later process removes.
+ *
+ * @throws BodyFailure when the stream `body` fails
+ */
+export async function writeObject(
+  place: Place,
+  key: string,
+  body: Buffer | string | Readable,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { handle, path: temporary } = await openTemporary(place);
+  try {
+    try {
+      await writeBody(handle, body, signal);
+      // The clock of a file system ticks every few milliseconds; two writes in one tick must not look the same.
+      const now = (performance.timeOrigin + performance.now()) / 1000;
+      await handle.utimes(now, now);
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    signal?.throwIfAborted();
+    await moveToKey(place, temporary, key);
+  } catch (error) {
+    await unlessMissing(() => unlink(temporary));
+    throw error;
+  }
+}
+
+function openTemporary(place: Place): Promise<{ handle: FileHandle; path: string }> {
+  const names = temporaryFolder(place.root)
+    .slice(place.root.length + 1)
+    .split('/');
+  return inFolder(place, names, async (folder) => {
+    const path = join(folder, randomUUID());
+    return { handle: await open(path, 'wx'), path };
+  });
+}
+
+async function writeBody(handle: FileHandle, body: Buffer | string | Readable, signal?: AbortSignal): Promise<void> {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return handle.writeFile(body, { signal });
+  // A body that stalls would not see the abort between two chunks.
+  if (signal !== undefined) addAbortSignal(signal, body);
+  for await (const chunk of chunksOf(body)) await handle.appendFile(chunk);
+}
+
+/** Its natural path is taken by a folder, or a file stands where one of its folders would. */
+const taken = new Set(['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY']);
+const triesMax = 5;
+
+async function moveToKey(place: Place, temporary: string, key: string): Promise<void> {
+  const natural = naturalNames(key);
+  const spare = spareNames(key);
+  try {
+    if (natural !== null) {
+      await moveTo(place, temporary, natural);
+      await unlessMissing(() => unlink(join(place.root, ...spare)));
+      return;
+    }
+  } catch (error) {
+    if (!taken.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  await moveTo(place, temporary, spare);
+}
+
+async function moveTo(place: Place, temporary: string, names: readonly string[]): Promise<void> {
+  await inFolder(place, names.slice(0, -1), (folder) => rename(temporary, join(folder, names.at(-1) ?? '')));
+}
+
+/** Does `work` in the folder of `names`, which is made when it is not there. */
+async function inFolder<T>(place: Place, names: readonly string[], work: (folder: string) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work(await makeFolder(place, names));
+    } catch (error) {
+      // Somebody removed the empty folder in between.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === triesMax) throw error;
+      for (let depth = 1; depth <= names.length; depth += 1)
+        place.folders.forget(join(place.root, ...names.slice(0, depth)));
+    }
+  }
+}
+
+/** Makes the folder of `names`, following no link out of the store; its real path. */
+async function makeFolder(place: Place, names: readonly string[]): Promise<string> {
+  const { root, folders } = place;
+  const found = await folders.find(root, names);
+  if (found !== null) return inside(root, found);
+  const path = join(await makeFolder(place, names.slice(0, -1)), names.at(-1) ?? '');
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return inside(root, await realpath(path));
+  }
+  return folders.keep(join(root, ...names), path);
+}
+
+function inside(root: string, path: string): string {
+  if (isInside(root, path)) return path;
+  throw new KnownProblem('storage_error', 'The key leads out of the folder.');
+}
+
+/** Removes the object of a key from both of its paths, and the folders that this leaves empty. */
+export async function removeObject(root: string, key: string): Promise<void> {
+  for (const names of [naturalNames(key), spareNames(key)]) {
+    if (names === null) continue;
+    const path = join(root, ...names);
+    const folder = await unlessMissing(() => realpath(dirname(path)));
+    if (folder === null || !isInside(root, folder)) continue;
+    if (await removeFile(join(folder, names.at(-1) ?? ''))) await removeEmptyFolders(root, folder);
+  }
+}
+
+async function removeFile(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (error) {
+    // EISDIR, or EPERM on other systems than Linux: a folder, so no object of this key.
+    const { code } = error as NodeJS.ErrnoException;
+    if (isMissing(error) || code === 'EISDIR' || code === 'EPERM') return false;
+    throw error;
+  }
+}
+
+async function removeEmptyFolders(root: string, folder: string): Promise<void> {
+  for (let at = folder; at !== root && isInside(root, at); at = dirname(at)) {
+    try {
+      await rmdir(at);
+    } catch {
+      // Not empty, or somebody else's by now: no harm in leaving it.
+      return;
+    }
+  }
+}
+
+/** Temporary files older than this belong to no write that still runs. */
+const temporaryAgeMs = 24 * 3_600_000;
+
+/** Removes what crashed writes left. */
+export async function removeOldTemporaries(root: string, now: number): Promise<void> {
+  const folder = temporaryFolder(root);
+  const names = (await unlessMissing(() => readdir(folder))) ?? [];
+  for (const name of names) {
+    const path = join(folder, name);
+    const stats = await unlessMissing(() => stat(path));
+    if (stats !== null && now - stats.mtimeMs > temporaryAgeMs) await unlessMissing(() => unlink(path));
+  }
+}

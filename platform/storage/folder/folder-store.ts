@@ -1,0 +1,126 @@
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { KnownProblem } from '#domain/errors.ts';
+import { BlockPool } from '../blocks.ts';
+import { CheckedBody } from '../s3/checked-body.ts';
+import { toStorageError } from '../errors.ts';
+import { downloadOfFile } from './file-download.ts';
+import { type OpenFile, openFile } from './file-info.ts';
+import { listFiles } from './file-list.ts';
+import { naturalNames, spareNames } from './file-paths.ts';
+import { removeObject, removeOldTemporaries, writeObject } from './file-write.ts';
+import { checkKey } from '../keys.ts';
+import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from '../object-store.ts';
+import { rangeWithin } from '../ranges.ts';
+import { RealFolders } from './real-folders.ts';
+
+/** Opens the folder `dir`, an absolute path, as a store. It must be there by the first use. */
+export function openFolderStore(dir: string): ObjectStore {
+  return new FileStore(dir);
+}
+
+const readBytes = 256 * 1024;
+
+class FileStore implements ObjectStore {
+  readonly #folders: RealFolders;
+  readonly #blocks = new BlockPool();
+  #sweep: Promise<void> | null = null;
+
+  constructor(dir: string) {
+    this.#folders = new RealFolders(dir);
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
+    return this.#guard(signal, async (root) => {
+      const file = await this.#open(root, key);
+      await file?.handle.close();
+      return file?.info ?? null;
+    });
+  }
+
+  async get(key: string, { range, ifMatch, signal }: GetOptions = {}): Promise<StoredObject | null> {
+    return this.#guard(signal, async (root) => {
+      const file = await this.#open(root, key);
+      if (file === null) return null;
+      try {
+        if (ifMatch !== undefined && ifMatch !== file.info.etag) throw new KnownProblem('source_changed');
+        const { start, end } = rangeWithin(file.info.sizeBytes, range);
+        const sizeBytes = end - start + 1;
+        const bytes =
+          sizeBytes === 0
+            ? await nothing(file)
+            : file.handle.createReadStream({ start, end, highWaterMark: readBytes });
+        return { info: file.info, body: new CheckedBody(bytes, { sizeBytes, signal }) };
+      } catch (error) {
+        await file.handle.close();
+        throw error;
+      }
+    });
+  }
+
+  async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+    return this.#guard(signal, async (root) => {
+      const file = await this.#open(root, key);
+      return file === null ? null : downloadOfFile(file, this.#blocks, signal);
+    });
+  }
+
+  async put(key: string, body: Buffer | string | Readable, { signal }: PutOptions): Promise<void> {
+    await this.#guard(signal, async (root) => {
+      checkKey(key);
+      await (this.#sweep ??= removeOldTemporaries(root, Date.now()));
+      await writeObject({ root, folders: this.#folders }, key, body, signal);
+    });
+  }
+
+  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+    try {
+      yield* listFiles(await this.#folders.root(), prefix);
+    } catch (error) {
+      throw toStorageError(error);
+    }
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    await this.#guard(undefined, async (root) => {
+      for (const key of keys) checkKey(key);
+      for (const key of keys) await removeObject(root, key);
+    });
+  }
+
+  async ping(signal?: AbortSignal): Promise<void> {
+    await this.#guard(signal, (root) => access(root, constants.R_OK | constants.X_OK));
+  }
+
+  async close(): Promise<void> {
+    // Nothing is kept open.
+  }
+
+  async #open(root: string, key: string): Promise<OpenFile | null> {
+    checkKey(key);
+    for (const names of [naturalNames(key), spareNames(key)]) {
+      if (names === null) continue;
+      const folder = await this.#folders.find(root, names.slice(0, -1));
+      const file = folder === null ? null : await openFile(root, folder, names.at(-1) ?? '', key);
+      if (file !== null) return file;
+    }
+    // Not there, unless the whole folder is not.
+    await this.#folders.lookForRoot();
+    return null;
+  }
+
+  async #guard<T>(signal: AbortSignal | undefined, work: (root: string) => Promise<T>): Promise<T> {
+    signal?.throwIfAborted();
+    try {
+      return await work(await this.#folders.root());
+    } catch (error) {
+      throw toStorageError(error, signal);
+    }
+  }
+}
+
+async function nothing({ handle }: OpenFile): Promise<Readable> {
+  await handle.close();
+  return Readable.from([]);
+}

@@ -1,0 +1,232 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { type Dispatcher, Pool } from 'undici';
+import { KnownProblem } from '#domain/errors.ts';
+import { CheckedBody } from './checked-body.ts';
+import type { ByteRange, Download, GetOptions, ObjectInfo, StoredObject } from '../object-store.ts';
+import { RawConnections } from './raw-connections.ts';
+import { encodePath, S3Signer } from './s3-signature.ts';
+import type { S3Settings } from '../../config/storage-settings.ts';
+
+const attemptsMax = 3;
+const connectTimeoutMs = 5_000;
+/** As many as there are clients at once; a server refuses what it does not want. */
+const connectionsMax = 256;
+/** Before the second attempt; twice this before the third, each ± half. */
+const backoffMs = 80;
+const errorBodyBytesMax = 64 * 1024;
+/** S3 refuses dates that are off by 15 minutes. */
+const clockSkewMsMin = 5 * 60_000;
+
+/** Where the bucket is reached: asked of the SDK once, which knows Amazon's partitions and host names. */
+interface Place {
+  readonly pool: Pool;
+  /** Null where the server speaks https: a TLS record is no larger than 16 kB, so there is nothing to win. */
+  readonly raw: RawConnections | null;
+  readonly host: string;
+  /** Of the bucket, without a slash at its end. */
+  readonly path: string;
+}
+
+/**
+ * HEAD and GET of one bucket, over kept-alive connections and with a signature of our own. The SDK is left what is rare:
+ * it costs 35 times as much for a small object. Its endpoint rules and its credentials (with those of roles renewed in
+ * time) are used as they are.
+ *
+ * Before the first byte of a body a failed request is repeated, twice at most; after it, never.
+ */
+export class S3Reads {
+  readonly #bucket: string;
+  readonly #settings: S3Settings;
+  readonly #client: S3Client;
+  readonly #signer: S3Signer;
+  #place: Promise<Place> | null = null;
+  #clockSkewMs = 0;
+
+  constructor(bucket: string, settings: S3Settings, client: S3Client) {
+    this.#bucket = bucket;
+    this.#settings = settings;
+    this.#client = client;
+    this.#signer = new S3Signer(settings.region);
+  }
+
+  async head(key: string, signal: AbortSignal): Promise<ObjectInfo | null> {
+    const answer = await this.#send('HEAD', key, { headers: {}, signal });
+    if (answer === null) return null;
+    await answer.body.dump();
+    return infoOf(key, answer);
+  }
+
+  /** `caller` goes on to end the body, where `signal` ends with its beginning. */
+  async get(
+    key: string,
+    { range, ifMatch, signal, caller }: GetOptions & { signal: AbortSignal; caller: AbortSignal | undefined },
+  ): Promise<StoredObject | null> {
+    const headers = {
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      ...(range === undefined ? {} : { range: rangeHeader(range) }),
+    };
+    const answer = await this.#send('GET', key, { headers, signal });
+    if (answer === null) return null;
+    try {
+      const sizeBytes = Number(single(answer.headers['content-length']) ?? Number.NaN);
+      const info = infoOf(key, answer, range);
+      return {
+        info,
+        body: new CheckedBody(answer.body, { sizeBytes, timeoutMs: this.#settings.timeoutMs, signal: caller }),
+      };
+    } catch (error) {
+      answer.body.on('error', () => {}).destroy();
+      throw error;
+    }
+  }
+
+  /** By the fast way; null when that does not lead there, be it that there is no such object. It keeps its own time. */
+  async downloadFast(key: string, signal: AbortSignal | undefined): Promise<Download | null> {
+    const { raw, host, path } = await this.#found();
+    if (raw === null) return null;
+    const target = `${path}/${encodePath(key)}`;
+    const headers = await this.#sign('GET', host, target);
+    signal?.throwIfAborted();
+    return raw.ask({ key, path: target, headers }, signal);
+  }
+
+  async close(): Promise<void> {
+    const place = await this.#place?.catch(() => null);
+    place?.raw?.close();
+    await place?.pool.destroy();
+  }
+
+  /** The answer with its body still to come; null when there is no such object. */
+  async #send(
+    method: 'GET' | 'HEAD',
+    key: string,
+    { headers, signal }: { headers: Readonly<Record<string, string>>; signal: AbortSignal },
+  ): Promise<Dispatcher.ResponseData | null> {
+    const { pool, host, path } = await this.#found();
+    const target = `${path}/${encodePath(key)}`;
+    for (let attempt = 1; ; attempt++) {
+      let cause: unknown;
+      try {
+        const signed = { ...(await this.#sign(method, host, target)), ...headers };
+        const options = { method, path: target, headers: signed, signal, headersTimeout: 0, bodyTimeout: 0 };
+        const answer = await pool.request(options);
+        if (method === 'HEAD' && answer.statusCode === 400) {
+          // No word comes with it; a GET is told why.
+          await answer.body.dump();
+          return await this.#send('GET', key, { headers: { ...headers, range: 'bytes=0-0' }, signal });
+        }
+        const outcome = await this.#judge(answer);
+        if (outcome === 'found') return answer;
+        if (outcome === 'missing') return null;
+        cause = new Error(`object storage answered ${answer.statusCode}`);
+      } catch (error) {
+        if (signal.aborted || error instanceof KnownProblem) throw error;
+        cause = error;
+      }
+      if (attempt === attemptsMax) throw new KnownProblem('storage_error', undefined, { cause });
+      await sleep(backoffMs * 2 ** (attempt - 1) * (0.5 + Math.random()), undefined, { signal });
+    }
+  }
+
+  /** What an answer means. @throws KnownProblem for one that another attempt would not change */
+  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'again'> {
+    const { statusCode, body } = answer;
+    if (statusCode === 200 || statusCode === 206) return 'found';
+    const text = await readStart(body);
+    if (statusCode === 404 && !text.includes('<Code>NoSuchBucket</Code>')) return 'missing';
+    if (statusCode === 412) throw new KnownProblem('source_changed');
+    if (statusCode === 429 || statusCode >= 500 || (statusCode === 403 && this.#noticeSkew(answer))) return 'again';
+    const code = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? '';
+    // A store that keeps objects as files has no room for such a name, so there is none.
+    if (code === 'KeyTooLongError') return 'missing';
+    const cause = new Error(`object storage answered ${statusCode} ${code}`);
+    throw new KnownProblem('storage_error', undefined, { cause });
+  }
+
+  /** Whether a refusal comes of this machine's clock, which is then set right for the next attempt. */
+  #noticeSkew({ headers }: Dispatcher.ResponseData): boolean {
+    const skewMs = new Date(single(headers['date']) ?? '').getTime() - Date.now();
+    if (Number.isNaN(skewMs) || Math.abs(skewMs - this.#clockSkewMs) < clockSkewMsMin) return false;
+    this.#clockSkewMs = skewMs;
+    return true;
+  }
+
+  async #sign(method: 'GET' | 'HEAD', host: string, path: string): Promise<Record<string, string>> {
+    const credentials = await this.#client.config.credentials();
+    return this.#signer.sign({ method, host, path }, credentials, new Date(Date.now() + this.#clockSkewMs));
+  }
+
+  #found(): Promise<Place> {
+    this.#place ??= this.#find().catch((error: unknown) => {
+      this.#place = null;
+      throw error;
+    });
+    return this.#place;
+  }
+
+  async #find(): Promise<Place> {
+    const { endpointProvider } = this.#client.config;
+    const { endpoint, region, forcePathStyle, timeoutMs } = this.#settings;
+    const { url } = endpointProvider({
+      Bucket: this.#bucket,
+      Region: region,
+      ForcePathStyle: forcePathStyle,
+      UseFIPS: await this.#client.config.useFipsEndpoint(),
+      UseDualStack: await this.#client.config.useDualstackEndpoint(),
+      ...(endpoint === undefined ? {} : { Endpoint: endpoint }),
+    });
+    const { origin, protocol, hostname, port, host, pathname } = url;
+    const raw = new RawConnections({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port === '' ? 80 : port),
+      timeoutMs,
+    });
+    return {
+      pool: new Pool(origin, {
+        connections: connectionsMax,
+        allowH2: false,
+        connect: { timeout: Math.min(connectTimeoutMs, timeoutMs) },
+      }),
+      raw: protocol === 'http:' ? raw : null,
+      host,
+      path: pathname.replace(/\/$/, ''),
+    };
+  }
+}
+
+/** The beginning of a refusal's body, for what it says; the rest is not waited for. */
+async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
+  let text = '';
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    text += chunk.toString('latin1');
+    if (text.length > errorBodyBytesMax) break;
+  }
+  return text;
+}
+
+/** @throws KnownProblem `storage_error` for an answer that does not describe the object, or is another range */
+function infoOf(key: string, { headers, statusCode }: Dispatcher.ResponseData, range?: ByteRange): ObjectInfo {
+  const etag = single(headers['etag']) ?? '';
+  const lastModified = new Date(single(headers['last-modified']) ?? '');
+  let length = single(headers['content-length']) ?? '';
+  if (range !== undefined) {
+    const [, start, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(single(headers['content-range']) ?? '') ?? [];
+    if (Number(start) !== range.start)
+      throw new KnownProblem('storage_error', 'Object storage answered another range.');
+    length = total ?? '';
+  } else if (statusCode !== 200) throw new KnownProblem('storage_error', 'Object storage answered another range.');
+  if (!/^\d+$/.test(length) || etag === '' || Number.isNaN(lastModified.getTime()))
+    throw new KnownProblem('storage_error', 'Object storage did not describe the object.');
+  return { key, sizeBytes: Number(length), etag, lastModified };
+}
+
+function rangeHeader({ start, end }: ByteRange): string {
+  const isRange = Number.isSafeInteger(start) && start >= 0 && (end === undefined || end >= start);
+  if (!isRange) throw new KnownProblem('storage_error', 'The range lies outside the object.');
+  return `bytes=${start}-${end ?? ''}`;
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined;
+}

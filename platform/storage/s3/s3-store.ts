@@ -1,0 +1,240 @@
+import {
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  HeadBucketCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { Readable } from 'node:stream';
+import { KnownProblem } from '#domain/errors.ts';
+import { downloadOf } from '../download.ts';
+import { chunksOf, toStorageError } from '../errors.ts';
+import { checkKey } from '../keys.ts';
+import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from '../object-store.ts';
+import { S3Reads } from './s3-reads.ts';
+import type { S3Settings } from '../../config/storage-settings.ts';
+
+/** Opens a bucket of an S3 server; nothing is connected before the first use. */
+export function openS3Store(bucket: string, settings: S3Settings): ObjectStore {
+  return new S3Store(bucket, settings);
+}
+
+/** The smallest part that S3 takes: what is repeated when a part fails. With at most 10,000 parts, 50 GB. */
+const partBytes = 5 * 1024 * 1024;
+const partsAtOnce = 4;
+/** What S3 takes in one request. */
+const deletedAtOnce = 1000;
+const attemptsMax = 3;
+const connectTimeoutMs = 5000;
+
+class S3Store implements ObjectStore {
+  readonly #bucket: string;
+  readonly #client: S3Client;
+  readonly #reads: S3Reads;
+  readonly #timeoutMs: number;
+
+  constructor(bucket: string, settings: S3Settings) {
+    this.#bucket = bucket;
+    this.#timeoutMs = settings.timeoutMs;
+    this.#client = new S3Client({
+      region: settings.region,
+      forcePathStyle: settings.forcePathStyle,
+      maxAttempts: attemptsMax,
+      requestChecksumCalculation: settings.checksums === 'when_required' ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
+      responseChecksumValidation: settings.checksums === 'when_required' ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
+      requestHandler: {
+        connectionTimeout: Math.min(connectTimeoutMs, settings.timeoutMs),
+        // Each request has a deadline below, and each body a timer that leaves slow readers alone; this one would not.
+        socketTimeout: 0,
+        httpAgent: { keepAlive: true, maxSockets: 256 },
+        httpsAgent: { keepAlive: true, maxSockets: 256 },
+      },
+      ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
+      ...(settings.keys === undefined ? {} : { credentials: { ...settings.keys } }),
+    });
+    this.#reads = new S3Reads(bucket, settings, this.#client);
+  }
+
+  async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
+    return this.#guard(signal, (abortSignal) => {
+      checkKey(key);
+      return this.#reads.head(key, abortSignal);
+    });
+  }
+
+  async get(key: string, options: GetOptions = {}): Promise<StoredObject | null> {
+    return this.#guard(options.signal, (abortSignal) => {
+      checkKey(key);
+      return this.#reads.get(key, { ...options, signal: abortSignal, caller: options.signal });
+    });
+  }
+
+  async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+    const startedAtMs = performance.now();
+    try {
+      signal?.throwIfAborted();
+      checkKey(key);
+      const download = await this.#reads.downloadFast(key, signal);
+      if (signal?.aborted === true) download?.destroy();
+      signal?.throwIfAborted();
+      if (download !== null) return download;
+    } catch (error) {
+      throw toStorageError(error, signal);
+    }
+    // Whatever the fast way could not make sense of is asked again, and told as what it is.
+    const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
+    const again = (abortSignal: AbortSignal) => this.#reads.get(key, { signal: abortSignal, caller: signal });
+    const found = await this.#guard(signal, again, leftMs);
+    return found === null ? null : downloadOf(found);
+  }
+
+  async put(key: string, body: Buffer | string | Readable, { contentType, signal }: PutOptions): Promise<void> {
+    const params = { Bucket: this.#bucket, Key: key, ContentType: contentType };
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    try {
+      signal?.throwIfAborted();
+      checkKey(key);
+      const client = this.#clientWith(signal);
+      if (Buffer.isBuffer(bytes) && bytes.length <= partBytes) {
+        await client.send(new PutObjectCommand({ ...params, Body: bytes }));
+      } else {
+        const source = Buffer.isBuffer(bytes) ? bytes : Readable.from(chunksOf(bytes), { objectMode: false });
+        const upload = new Upload({
+          client,
+          params: { ...params, Body: source },
+          partSize: partBytes,
+          queueSize: partsAtOnce,
+        });
+        await untilAborted(upload.done(), signal);
+      }
+    } catch (error) {
+      throw toStorageError(error, signal);
+    } finally {
+      if (!Buffer.isBuffer(bytes)) bytes.destroy();
+    }
+  }
+
+  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+    let token: string | undefined;
+    do {
+      // Keys may hold characters that XML cannot, so they are asked for in URL encoding.
+      const command = new ListObjectsV2Command({
+        Bucket: this.#bucket,
+        Prefix: prefix,
+        EncodingType: 'url',
+        ContinuationToken: token,
+      });
+      const page = await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
+      const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
+      for (const object of page.Contents ?? []) yield infoOf(decode(object.Key ?? ''), object);
+      token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    } while (token !== undefined);
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    for (const key of keys) checkKey(key);
+    for (const key of keys.filter((it) => !isXmlText(it))) {
+      const command = new DeleteObjectCommand({ Bucket: this.#bucket, Key: key });
+      await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
+    }
+    const others = keys.filter(isXmlText);
+    for (let start = 0; start < others.length; start += deletedAtOnce) {
+      const objects = others.slice(start, start + deletedAtOnce).map((key) => ({ Key: key }));
+      const command = new DeleteObjectsCommand({ Bucket: this.#bucket, Delete: { Objects: objects, Quiet: true } });
+      const { Errors: errors = [] } = await this.#guard(undefined, (abortSignal) =>
+        this.#client.send(command, { abortSignal }),
+      );
+      const failed = errors.find(({ Code: code }) => code !== 'NoSuchKey');
+      if (failed !== undefined) {
+        throw new KnownProblem('storage_error', undefined, { cause: new Error(`delete: ${failed.Code}`) });
+      }
+    }
+  }
+
+  async ping(signal?: AbortSignal): Promise<void> {
+    await this.#guard(signal, (abortSignal) =>
+      this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { abortSignal }),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#reads.close();
+    this.#client.destroy();
+  }
+
+  /** Runs one request, its repetitions included, within the timeout, or within what is left of it. */
+  async #guard<T>(
+    signal: AbortSignal | undefined,
+    work: (abortSignal: AbortSignal) => Promise<T>,
+    timeoutMs?: number,
+  ): Promise<T> {
+    try {
+      signal?.throwIfAborted();
+      return await this.#withDeadline(signal, work, timeoutMs);
+    } catch (error) {
+      throw toStorageError(error, signal);
+    }
+  }
+
+  /** The deadline is for the beginning of the answer; left alone it would cut off a body that is still read. */
+  async #withDeadline<T>(
+    signal: AbortSignal | undefined,
+    work: (abortSignal: AbortSignal) => Promise<T>,
+    timeoutMs = this.#timeoutMs,
+  ): Promise<T> {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(new Error('the deadline of a request is over')), timeoutMs);
+    try {
+      return await work(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The client with a deadline, and the caller's signal, on each request: `Upload` gives its own requests neither. */
+  #clientWith(signal: AbortSignal | undefined): S3Client {
+    const client = Object.create(this.#client) as S3Client;
+    const send = this.#client.send.bind(this.#client) as (command: unknown, options: object) => Promise<unknown>;
+    client.send = ((command: unknown) =>
+      this.#withDeadline(signal, (abortSignal) => send(command, { abortSignal }))) as S3Client['send'];
+    return client;
+  }
+}
+
+/** `Upload` goes on reading a stalled body after an abort; its caller does not wait for that. */
+async function untilAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return void (await work);
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+interface Described {
+  readonly Size?: number | undefined;
+  readonly ETag?: string | undefined;
+  readonly LastModified?: Date | undefined;
+}
+
+function infoOf(key: string, { Size: sizeBytes, ETag: etag, LastModified: lastModified }: Described): ObjectInfo {
+  if (sizeBytes === undefined || etag === undefined || lastModified === undefined) {
+    throw new KnownProblem('storage_error', 'Object storage did not describe the object.');
+  }
+  return { key, sizeBytes, etag, lastModified };
+}
+
+function decodeKey(key: string): string {
+  return decodeURIComponent(key.replaceAll('+', ' '));
+}
+
+/** Whether XML 1.0 can hold every character of `key` (its production `Char`, section 2.2). */
+function isXmlText(key: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- these are what XML has no way to write
+  return !/[\u0000-\u001f\ufffe\uffff]/.test(key);
+}

@@ -1,0 +1,78 @@
+/**
+ * The modules of the tree and what each may import (docs/architecture.md, "Modules"). A module is a folder at the top,
+ * each folder of `platform` by itself, or a file at the top. A name that ends with `/` stands for all below it.
+ */
+interface ModuleRule {
+  /** Modules that it may import, beside itself. */
+  readonly imports: readonly string[];
+  /** The only packages it may import, tests aside; absent: any. */
+  readonly packages?: readonly string[];
+  /** Whether it may read `process.env` and `process.argv`: programs only. */
+  readonly isProgram?: boolean;
+}
+
+export const modules: Readonly<Record<string, ModuleRule>> = {
+  domain: { imports: [], packages: ['zod', 'node:crypto', 'canonicalize'] },
+  'platform/commands': { imports: ['domain', 'platform/config'] },
+  'platform/telemetry': { imports: ['domain'] },
+  'platform/lifecycle': { imports: ['domain', 'platform/telemetry'] },
+  'platform/config': { imports: ['domain', 'platform/telemetry'] },
+  'platform/storage': { imports: ['domain', 'platform/config'] },
+  'platform/batches': { imports: [], packages: [] },
+  'platform/postgres': { imports: ['domain', 'platform/batches', 'platform/telemetry'] },
+  'platform/embedded-postgres': { imports: [] },
+  'platform/queue': { imports: ['domain', 'platform/batches', 'platform/telemetry'] },
+  'platform/rate-limit': { imports: ['domain', 'platform/postgres'] },
+  'platform/outbound-http': { imports: ['domain'] },
+  'platform/http': {
+    imports: [
+      'domain',
+      'platform/config',
+      'platform/lifecycle',
+      'platform/rate-limit',
+      'platform/storage',
+      'platform/telemetry',
+    ],
+  },
+  'platform/images': {
+    imports: [],
+    // `node:net` for the pipe between the two processes, which is a socket to Node.
+    packages: ['sharp', 'node:child_process', 'node:net', 'node:os', 'node:stream', 'node:url'],
+  },
+  'platform/kubernetes': { imports: ['domain', 'platform/lifecycle', 'platform/telemetry'] },
+  jobs: { imports: ['domain', 'platform/'] },
+  api: { imports: ['domain', 'platform/', 'jobs'] },
+  delivery: { imports: ['domain', 'platform/'] },
+  controller: { imports: ['domain', 'platform/', 'jobs'] },
+  runner: {
+    imports: ['domain', 'platform/storage', 'platform/telemetry', 'platform/commands', 'platform/config'],
+  },
+  'http-service.ts': { imports: ['api', 'delivery', 'platform/'] },
+  'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },
+  demo: { imports: ['domain', 'platform/'], isProgram: true },
+  web: { imports: [], packages: [] },
+  scripts: { imports: ['domain'], isProgram: true },
+  testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
+  test: {
+    imports: [
+      'domain',
+      'platform/',
+      'jobs',
+      'api',
+      'delivery',
+      'controller',
+      'runner',
+      'http-service.ts',
+      'main.ts',
+      'demo',
+      'scripts',
+      'testing',
+    ],
+    isProgram: true,
+  },
+  bench: { imports: ['domain', 'platform/', 'jobs', 'controller', 'testing'], isProgram: true },
+  'vitest.config.ts': { imports: [] },
+};
+
+/** Files that are programs in a module that is not one. */
+export const programs: readonly string[] = ['runner/main.ts'];

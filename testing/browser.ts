@@ -1,0 +1,147 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page, type Request } from 'playwright-core';
+import sharp from 'sharp';
+import { findProgram } from './servers.ts';
+
+// A real Chromium without a window, for tests of what people see.
+
+/** What functions that run inside the page see of it; the rest of the tree is not to know of a document. */
+declare const document: {
+  readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number };
+  querySelector(selector: 'video'): Video | null;
+};
+interface Video {
+  readonly currentTime: number;
+  readonly videoHeight: number;
+  getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
+}
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const screenshots = join(import.meta.dirname, '../test-results/player');
+
+/** The browser of this machine; null when it has none, and suites that need it say `describe.skipIf(!chromiumPath)`. */
+export const chromiumPath = names.map((name) => findProgram(name)).find((path) => path !== null) ?? null;
+
+/** Starts the browser with an empty profile. It asks no host but those that a page names. */
+export async function openBrowser(): Promise<Browser> {
+  if (chromiumPath === null) throw new Error('no Chromium on this machine');
+  return await chromium.launch({
+    executablePath: chromiumPath,
+    args: [
+      // The sandbox does not start as root.
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--disable-sync',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--autoplay-policy=no-user-gesture-required',
+    ],
+  });
+}
+
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** Every request that the page has made so far, with the headers that went out. */
+  readonly requests: () => Promise<SentRequest[]>;
+  /** What scripts threw and nobody caught. */
+  readonly errors: string[];
+}
+
+/** A page of a profile of its own; close its context after use. */
+export async function openPage(browser: Browser, viewport = { width: 1280, height: 900 }): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport });
+  const page = await context.newPage();
+  const seen: Request[] = [];
+  const errors: string[] = [];
+  page.on('request', (request) => seen.push(request));
+  page.on('pageerror', (error) => errors.push(error.message));
+  return { page, errors, requests: () => Promise.all(seen.map(toSent)) };
+}
+
+async function toSent(request: Request): Promise<SentRequest> {
+  return { method: request.method(), url: request.url(), headers: await request.allHeaders() };
+}
+
+/** What the picture shows: a small copy of it. */
+export interface Picture {
+  /** Mean of all colour values, 0–255. */
+  readonly brightness: number;
+  /** How far the values are from that mean, on average: about 0 for a surface of one colour. */
+  readonly contrast: number;
+  readonly pixels: readonly number[];
+}
+
+/**
+ * The picture that the page's video shows right now, off the screen: Chromium draws no frame that came through EME onto
+ * a canvas.
+ */
+export async function pictureOf(page: Page): Promise<Picture> {
+  const png = await page.locator('video').screenshot();
+  const small = sharp(png).resize(64, 36, { fit: 'fill' }).removeAlpha();
+  const pixels = [...(await small.raw().toBuffer())];
+  const brightness = pixels.reduce((sum, value) => sum + value, 0) / pixels.length;
+  const contrast = pixels.reduce((sum, value) => sum + Math.abs(value - brightness), 0) / pixels.length;
+  return { brightness, contrast, pixels };
+}
+
+/** Of the page's video, and of the page. */
+interface PageState {
+  /** Seconds. */
+  readonly time: number;
+  readonly height: number;
+  /** Frames that were decoded and shown, or dropped. */
+  readonly frames: number;
+  /** By how many pixels the page is wider than its window. */
+  readonly overflow: number;
+}
+
+export async function stateOf(page: Page): Promise<PageState> {
+  return await page.evaluate(() => {
+    const video = document.querySelector('video');
+    if (video === null) throw new Error('the page has no video');
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return {
+      time: video.currentTime,
+      height: video.videoHeight,
+      frames: video.getVideoPlaybackQuality().totalVideoFrames,
+      overflow: scrollWidth - clientWidth,
+    };
+  });
+}
+
+/** Mean difference of two pictures' values, 0–255. */
+export function differenceOf(a: Picture, b: Picture): number {
+  return a.pixels.reduce((sum, value, index) => sum + Math.abs(value - (b.pixels[index] ?? 0)), 0) / a.pixels.length;
+}
+
+/** Waits until the page's video has played up to `seconds`; says what the page shows when it does not. */
+export async function waitForTime(page: Page, seconds: number): Promise<void> {
+  try {
+    await page.waitForFunction((time) => (document.querySelector('video')?.currentTime ?? 0) >= time, seconds, {
+      timeout: 30_000,
+    });
+  } catch (cause) {
+    throw new Error(`the video did not play up to ${seconds} s; the page says: ${await messageOf(page)}`, { cause });
+  }
+}
+
+/** The message over the picture: its kind, title and text; '' when there is none. */
+export async function messageOf(page: Page): Promise<string> {
+  const message = page.locator('#message');
+  if (await message.isHidden()) return '';
+  return `${await message.getAttribute('data-kind')}: ${(await message.innerText()).replaceAll(/\s+/g, ' ')}`;
+}
+
+/** Keeps a picture of the whole page under `test-results/player/`. */
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(screenshots, { recursive: true });
+  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+}

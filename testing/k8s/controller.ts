@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject, onTestFinished } from 'vitest';
+import type { JobType } from '#domain/job-types/index.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
+import { runComponents } from '#platform/lifecycle/run-components.ts';
+import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
+import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { controllerComponents } from '../../controller/controller.ts';
+import type { ControllerDependencies } from '../../controller/dependencies.ts';
+import { configOf, type Note } from '../controller-rig.ts';
+import { migratedDatabase } from '../databases.ts';
+import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
+import { TestNode } from './node.ts';
+import { submitJob, type Submitted } from './submit-job.ts';
+
+// Whole workers in this process, with the `kubernetes` executor, on a real API server, a database and folders of the
+// test's own. What a cluster's controllers and kubelets do, a test does itself (node.ts).
+
+export type ControllerRig = Awaited<ReturnType<typeof openControllerRig>>;
+
+/** `variables` are added to each worker's environment. */
+export async function openControllerRig(variables: Record<string, string> = {}) {
+  if (!inject('postgres')) throw new Error('no PostgreSQL was started for this run');
+  const admin = clientFor();
+  const namespace = await newNamespace(admin);
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-k8s-rig-'));
+  const [source, media] = ['source', 'media'].map((name) => join(dir, name)) as [string, string];
+  for (const folder of [source, media]) await mkdir(folder);
+  const testDatabase = await migratedDatabase();
+  const config = configOf({
+    DATABASE_URL: testDatabase.url,
+    SOURCE_BUCKET: `file:${source}`,
+    MEDIA_BUCKET: `file:${media}`,
+    EXECUTOR: 'kubernetes',
+    KUBECONFIG: server.kubeconfigPath,
+    RUNNER_NAMESPACE: namespace,
+    RUNNER_IMAGE: 'docker.io/library/reelwright-runner:test',
+    ...variables,
+  });
+  const { kubernetes } = config;
+  if (kubernetes === null) throw new Error('the configuration has no Kubernetes');
+  const log = createLogger({ level: (process.env['RIG_LOG'] as 'info' | undefined) ?? 'silent', name: 'test' });
+  const database = openDatabase(testDatabase.url);
+  const jobs = new JobStore(database);
+  const queue = openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
+  const mediaStore = openObjectStore(config.media);
+  const sourceStore = openObjectStore(config.source);
+  const contentKeys = new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys });
+  const stops = new Set<() => Promise<void>>();
+
+  const startWorker = (overrides: Partial<ControllerDependencies> = {}) => {
+    const stopping = new AbortController();
+    const parts = controllerComponents({
+      config,
+      jobs,
+      queue,
+      contentKeys,
+      webhookEvents: new WebhookEventStore(database),
+      leftovers: new CleanupStore(database),
+      media: mediaStore,
+      metrics: new Metrics(),
+      log,
+      clock: () => new Date(),
+      randomUuid: () => randomUUID(),
+      random: () => 0,
+      kubernetes: { client: clientFor(adminCredentials()), source: sourceStore },
+      runner: { program: process.execPath, script: '', variables: { X264_PRESET: 'ultrafast' } },
+      ...overrides,
+    });
+    const ended = runComponents(parts, { log, stopTimeoutMs: 10_000, signal: stopping.signal });
+    ended.catch(() => undefined);
+    const stop = async () => {
+      stops.delete(stop);
+      stopping.abort();
+      await ended;
+    };
+    stops.add(stop);
+    return { stop };
+  };
+
+  const find = async (id: string): Promise<Job> => {
+    const job = await jobs.find(id);
+    if (job === null) throw new Error(`no job ${id}`);
+    return job;
+  };
+
+  onTestFinished(async () => {
+    await Promise.all([...stops].map((stop) => stop()));
+    await queue.close();
+    await mediaStore.close();
+    await sourceStore.close();
+    await database.close();
+    await testDatabase.drop();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  return {
+    admin,
+    namespace,
+    config,
+    jobs,
+    queue,
+    contentKeys,
+    media: mediaStore,
+    source: sourceStore,
+    kubernetes,
+    node: new TestNode(admin, namespace),
+    /** For sources whose names tell the scripted runner what to do: `${notes}/ok`. */
+    notes: join(dir, 'notes').slice(1),
+    startWorker,
+    find,
+    writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
+    submit: (type: JobType, more?: Submitted) => submitJob({ jobs, queue }, type, more),
+    /** What the scripted runner noted, in order. */
+    async readNotes(): Promise<Note[]> {
+      const text = await readFile(join(dir, 'notes'), 'utf8').catch(() => '');
+      const lines = text.split('\n').filter((line) => line !== '');
+      return lines.map((line) => JSON.parse(line) as Note);
+    },
+    /** Cancels a job as the API does. */
+    async cancel(id: string): Promise<void> {
+      const { attempt } = await find(id);
+      const now = new Date();
+      await jobs.finish({
+        jobId: id,
+        attempt,
+        status: 'cancelled',
+        results: null,
+        error: null,
+        eventId: randomUUID(),
+        now,
+      });
+    },
+    mediaJob: (jobId: string): Promise<MediaJob> => getMediaJob(admin, namespace, `mj-${jobId}`),
+    mediaJobNamed: (name: string): Promise<MediaJob> => getMediaJob(admin, namespace, name),
+  };
+}
+
+function getMediaJob(client: KubeClient, namespace: string, name: string): Promise<MediaJob> {
+  return client.get(mediaJobs, { namespace, name });
+}
+
+/** The condition of a type, as `status/reason`. */
+export function conditionOf({ status }: MediaJob, type: string): string | undefined {
+  const found = status?.conditions?.find((condition) => condition.type === type);
+  return found && `${found.status}/${found.reason}`;
+}

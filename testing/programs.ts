@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { isAlive } from '#platform/commands/is-alive.ts';
+import { until } from './controller-rig.ts';
+
+// The program itself, `main.ts`, as processes of its own.
+
+const checkout = join(import.meta.dirname, '..');
+
+export const secrets = {
+  API_KEY: 'an api key of the tests',
+  KEY_TOKEN_SECRET: 'a token secret of the tests',
+  WEBHOOK_SECRET: 'a webhook secret of the tests',
+  ENCRYPTION_KEY: 'an encryption key of the tests',
+};
+
+export interface Program {
+  readonly pid: number;
+  /** `http://127.0.0.1:PORT` of the listener that the mode has. */
+  readonly url: string;
+  /** What it wrote to standard error. */
+  readonly output: () => string;
+  readonly signal: (signal: NodeJS.Signals) => void;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+  /** Everything that it has started, its children's children too. */
+  readonly descendants: () => Promise<number[]>;
+}
+
+interface StartOptions {
+  readonly args?: readonly string[];
+  /** All of its environment but PATH, HOME and a port for each listener. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `npm start -- ARGS` instead of `node main.ts ARGS`. */
+  readonly viaNpm?: boolean;
+  /** Whether to wait until its listener answers `/healthz`; true unless told. */
+  readonly waits?: boolean;
+}
+
+const started = new Set<ChildProcess>();
+
+/** Starts the program, and waits until it is alive. */
+export async function startProgram({ args = [], env, viaNpm = false, waits = true }: StartOptions): Promise<Program> {
+  const [port, workerPort] = [await freePort(), await freePort()];
+  const isWorker = args.includes('--mode=worker');
+  const command = viaNpm ? ['npm', 'start', '--', ...args] : [process.execPath, 'main.ts', ...args];
+  const child = spawn(command[0] ?? '', command.slice(1), {
+    cwd: checkout,
+    env: {
+      PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
+      HOME: process.env['HOME'] ?? '/tmp',
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      WORKER_METRICS_PORT: String(workerPort),
+      BASE_URL: `http://127.0.0.1:${port}`,
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  started.add(child);
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const ended = once(child, 'close').then(([code, signal]) => {
+    started.delete(child);
+    return (code ?? signal) as number | NodeJS.Signals | null;
+  });
+  const pid = child.pid ?? 0;
+  const url = `http://127.0.0.1:${isWorker ? workerPort : port}`;
+  const program: Program = {
+    pid,
+    url,
+    ended,
+    output: () => output,
+    // To the whole group, as a terminal does: npm's shell ends at SIGTERM without a word to the program.
+    signal: (signal) => void process.kill(viaNpm ? -pid : pid, signal),
+    descendants: () => descendantsOf(pid),
+  };
+  if (waits) {
+    await until(
+      async () => (child.exitCode === null ? await answers(`${url}/healthz`) : 'ended'),
+      (answer) => answer !== false,
+      60_000,
+    );
+    if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}: ${output}`);
+  }
+  return program;
+}
+
+/** Ends every program that a test has left, with all that it started. */
+export async function endPrograms(): Promise<void> {
+  for (const child of started) {
+    if (child.pid === undefined) continue;
+    const pids = await descendantsOf(child.pid);
+    const closed = child.exitCode === null && child.signalCode === null ? once(child, 'close') : Promise.resolve();
+    for (const pid of [child.pid, ...pids]) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    await closed;
+  }
+}
+
+/** A port of the loopback address that nobody listened on a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The ids of the processes below `pid`, by the parents that /proc names. */
+async function descendantsOf(pid: number): Promise<number[]> {
+  const children = new Map<number, number[]>();
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
+    const parent = Number(/\) \S (\d+)/.exec(stat)?.[1]);
+    if (Number.isSafeInteger(parent)) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+  }
+  const below = (one: number): number[] => (children.get(one) ?? []).flatMap((child) => [child, ...below(child)]);
+  return below(pid);
+}

@@ -1,0 +1,150 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { type JobResults, type JobType, jobTypes } from '#domain/job-types/index.ts';
+import { mediaPrefix, resultManifestKey, revisionOf } from '#domain/media/object-keys.ts';
+import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
+import { parseReport, type Report } from '#domain/runner/report.ts';
+import type { Step } from '#domain/runner/steps.ts';
+import { parseTask } from '#domain/runner/task.ts';
+
+// The real runner as a process of its own, over folders for buckets.
+
+const checkout = join(import.meta.dirname, '..');
+
+export const contentKey = { kid: '00112233445566778899aabbccddeeff', key: 'ffeeddccbbaa99887766554433221100' };
+export const keyEndpoint = 'https://media.example/api/key/clip-1';
+
+export interface RunnerRig<T extends JobType = JobType> {
+  readonly dir: string;
+  readonly media: string;
+  readonly workspace: string;
+  readonly task: string;
+  readonly type: T;
+  /** The path of an object of the media bucket. */
+  readonly at: (key: string) => string;
+  readonly manifest: () => Promise<(Omit<ResultManifest, 'results'> & { results: JobResults<T> }) | null>;
+  /** Every object of the media bucket, by key. */
+  readonly keys: () => Promise<string[]>;
+}
+
+export interface RunnerOutcome {
+  readonly exitCode: number | null;
+  readonly reports: readonly Report[];
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly error: Extract<Report, { type: 'result' }>['error'] | undefined;
+}
+
+const rigs = new Set<string>();
+
+/** Folders for one job of a source file; a string instead of a path's file is written as the source. */
+export async function runnerRig<T extends JobType>(
+  type: T,
+  source: string | { readonly content: string | Buffer },
+  options: object = {},
+): Promise<RunnerRig<T>> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-runner-'));
+  rigs.add(dir);
+  const media = join(dir, 'media');
+  for (const folder of ['source', 'media']) await mkdir(join(dir, folder));
+  const target = join(dir, 'source', 'clip');
+  if (typeof source === 'string') await copyFile(source, target);
+  else await writeFile(target, source.content);
+  const id = randomUUID();
+  const task = JSON.stringify({
+    v: 1,
+    job_id: id,
+    attempt: 1,
+    type,
+    hash: 'clip-1',
+    source: { key: 'clip', etag: null, size: null },
+    options: jobTypes[type].options.parse(options),
+    profile: 'default',
+    prefix: mediaPrefix('clip-1'),
+    rev: revisionOf(id, 1),
+    trace: null,
+  });
+  parseTask(task);
+  const manifestPath = join(media, resultManifestKey(id, 1));
+  return {
+    dir,
+    media,
+    workspace: join(dir, 'workspace'),
+    task,
+    type,
+    at: (key) => join(media, key),
+    manifest: async () => {
+      const json = await readFile(manifestPath, 'utf8').catch(() => null);
+      return json === null ? null : (parseManifest(json) as Awaited<ReturnType<RunnerRig<T>['manifest']>>);
+    },
+    keys: async () => {
+      const entries = await readdir(media, { recursive: true, withFileTypes: true });
+      return entries
+        .filter((entry) => entry.isFile())
+        .map((entry) => relative(media, join(entry.parentPath, entry.name)))
+        .toSorted();
+    },
+  };
+}
+
+/** Removes the folders of every rig. */
+export async function removeRigs(): Promise<void> {
+  await Promise.all([...rigs].map((dir) => rm(dir, { recursive: true, force: true })));
+  rigs.clear();
+}
+
+/** What a step's process is given by an executor, and nothing else. */
+function runnerEnvironment(rig: RunnerRig, step: Step | 'all'): Record<string, string> {
+  const tools = ['PATH', 'FFMPEG_PATH', 'FFPROBE_PATH', 'PACKAGER_PATH'];
+  const inherited = tools.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+  const isOneOf = (...names: string[]) => names.includes(step);
+  return {
+    ...(Object.fromEntries(inherited) as Record<string, string>),
+    RUNNER_TASK: rig.task,
+    RUNNER_WORKSPACE: rig.workspace,
+    LOG_LEVEL: 'debug',
+    X264_PRESET: 'ultrafast',
+    ...(isOneOf('fetch', 'all') ? { SOURCE_BUCKET: `file:${join(rig.dir, 'source')}` } : {}),
+    ...(isOneOf('publish', 'all') ? { MEDIA_BUCKET: `file:${rig.media}` } : {}),
+  };
+}
+
+/** Starts one step, its streams piped. */
+export function startRunner(rig: RunnerRig, step: Step | 'all', env: Record<string, string> = {}): ChildProcess {
+  return spawn(process.execPath, ['runner/main.ts', step], {
+    cwd: checkout,
+    env: { ...runnerEnvironment(rig, step), ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+/** Collects what a started step says, until it ends. */
+export async function outcomeOf(child: ChildProcess): Promise<RunnerOutcome> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  const reports = stdout.split('\n').flatMap((line) => parseReport(line) ?? []);
+  const last = reports.at(-1);
+  return { exitCode, reports, stdout, stderr, error: last?.type === 'result' ? last.error : undefined };
+}
+
+/** Runs steps to their ends, one process each; stops at the first that fails. */
+export async function run(
+  rig: RunnerRig,
+  steps: readonly (Step | 'all')[] = ['fetch', 'process', 'publish'],
+  env: Record<string, string> = {},
+): Promise<RunnerOutcome> {
+  let outcome: RunnerOutcome | undefined;
+  for (const step of steps) {
+    outcome = await outcomeOf(startRunner(rig, step, env));
+    if (outcome.exitCode !== 0) return outcome;
+  }
+  if (outcome === undefined) throw new Error('no step was run');
+  return outcome;
+}
