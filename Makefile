@@ -1,30 +1,30 @@
-# Every target installs what it needs first (scripts/needs), so a fresh clone needs nothing but make, Node and npm.
+# Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .PHONY: help demo test test-k8s e2e bench check lint types dead-code unit format needs clean
 
 help:
-	@echo 'make demo     a video goes in, an encrypted stream plays; ONCE=1 ends by itself, INPUT=clip.mp4 takes your file'
-	@echo 'make check    lint, types, dead code and unit tests, in under a minute'
-	@echo 'make test     every test, against real servers; TEST_FLAGS goes to vitest'
-	@echo 'make test-k8s the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
-	@echo 'make bench    delivery, images, submissions and MediaJobs against peers of the same run; BENCH=stream,thumb runs some'
-	@echo 'make e2e      the chart on a real cluster (KUBECONFIG, else one by kind; scripts/e2e says how images come there)'
-	@echo 'make format   write every file as prettier wants it'
-	@echo 'make clean    remove what the targets installed and made'
+	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=clip.mp4 uses your video'
+	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
+	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
+	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
+	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some'
+	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
+	@echo 'make format     format every file with prettier'
+	@echo 'make clean      remove what the targets installed and made'
 
-# ONCE and INPUT reach the program through its environment.
+# The program reads ONCE, INPUT and PORT from its environment.
 demo:
 	@scripts/needs demo && exec node demo/main.ts
 
 test:
 	@scripts/needs test && vitest run $(TEST_FLAGS)
 
-# A run of its own, one file after another: they share one etcd, which some of them compact.
+# A separate run, one file at a time: the files share one etcd, which some of them compact.
 test-k8s:
 	@scripts/needs test && assets=$$(scripts/envtest) && KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
 
-# BENCH reaches the program through its environment.
+# The program reads BENCH from its environment.
 bench:
 	@scripts/needs bench && exec node bench/main.ts
 

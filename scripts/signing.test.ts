@@ -15,25 +15,25 @@ async function run(script: string, args: string[], env: Record<string, string>):
   return (await promisify(execFile)(process.execPath, [path, ...args], { env })).stdout.trim();
 }
 
-test('the vectors of docs/signing.md are what the functions make', async () => {
+test('the functions make the vectors of docs/signing.md', async () => {
   const text = await readFile(page, 'utf8');
   expect(text).toContain(`\`${signPlaybackToken({ hash: 'my-video-1', exp: 1_893_456_000 }, secret)}\``);
   expect(text).toContain(`\`${signThumbPath(key, { w: 200, f: 'webp' }, secret)}\``);
 });
 
-test('`npm run token` prints a token that holds', async () => {
+test('`npm run token` prints a token with a valid signature', async () => {
   const token = await run('token.ts', ['--hash', 'my-video-1'], { KEY_TOKEN_SECRET: secret });
   expect(hasValidSignature(token, secret)).toBe(true);
 });
 
-test('`npm run thumb-url` prints the address that the function makes', async () => {
+test('`npm run thumb-url` prints the same address as signThumbPath', async () => {
   const env = { THUMB_SECRET: secret, BASE_URL: 'https://media.test' };
   expect(await run('thumb-url.ts', ['--key', key, '--w', '200', '--f', 'webp'], env)).toBe(
     `https://media.test${signThumbPath(key, { w: 200, f: 'webp' }, secret)}`,
   );
 });
 
-test.each(['token.ts', 'thumb-url.ts'])('%s without a secret says how it is used, and exits with 2', async (script) => {
+test.each(['token.ts', 'thumb-url.ts'])('%s without a secret prints its usage and exits with 2', async (script) => {
   await expect(run(script, ['--hash', 'x'].slice(0, script === 'token.ts' ? 2 : 0), {})).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining('usage:') as string,

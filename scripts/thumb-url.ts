@@ -16,7 +16,7 @@ function main(): void {
   if (values.key === undefined || (given.length === 0 && tokenSecret === '')) throw new Error(usage);
   const query: Record<string, string> = {};
   for (const name of names) if (values[name] !== undefined) query[name] = values[name];
-  // Of a rotation, the first secret signs.
+  // With several secrets (rotation), the first one signs.
   const [secret = ''] = thumbSecretsOf(given, tokenSecret);
   process.stdout.write(`${process.env['BASE_URL'] ?? ''}${signThumbPath(values.key, query, secret)}\n`);
 }

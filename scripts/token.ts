@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 
-// `npm run token -- --hash my-video [--expires-in 3600]`: prints a playback token, signed with KEY_TOKEN_SECRET.
+// `npm run token -- --hash my-video [--expires-in 3600]`: prints a playback token signed with KEY_TOKEN_SECRET.
 
 const usage = 'usage: KEY_TOKEN_SECRET=… npm run token -- --hash HASH [--expires-in SECONDS]';
 

@@ -4,9 +4,9 @@ import { type Browser, chromium, type Page, type Request } from 'playwright-core
 import sharp from 'sharp';
 import { findProgram } from './servers.ts';
 
-// A real Chromium without a window, for tests of what people see.
+// A headless Chromium for tests of the pages.
 
-/** What functions that run inside the page see of it; the rest of the tree is not to know of a document. */
+/** The parts of the DOM that functions running inside the page use; the project compiles without the DOM's types. */
 declare const document: {
   readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number };
   querySelector(selector: 'video'): Video | null;
@@ -20,10 +20,10 @@ interface Video {
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const screenshots = join(import.meta.dirname, '../test-results/player');
 
-/** The browser of this machine; null when it has none, and suites that need it say `describe.skipIf(!chromiumPath)`. */
+/** The browser of this machine; null without one: suites then use `describe.skipIf(chromiumPath === null)`. */
 export const chromiumPath = names.map((name) => findProgram(name)).find((path) => path !== null) ?? null;
 
-/** Starts the browser with an empty profile. It asks no host but those that a page names. */
+/** Starts the browser with an empty profile and without requests of its own. */
 export async function openBrowser(): Promise<Browser> {
   if (chromiumPath === null) throw new Error('no Chromium on this machine');
   return await chromium.launch({
@@ -49,39 +49,39 @@ export interface SentRequest {
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Every request that the page has made so far, with the headers that went out. */
+  /** Every request of the page so far, with the headers sent. */
   readonly requests: () => Promise<SentRequest[]>;
-  /** What scripts threw and nobody caught. */
+  /** Uncaught exceptions of the page's scripts. */
   readonly errors: string[];
 }
 
-/** A page of a profile of its own; close its context after use. */
+/** A page with its own profile; close its context after use. */
 export async function openPage(browser: Browser, viewport = { width: 1280, height: 900 }): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport });
   const page = await context.newPage();
-  const seen: Request[] = [];
+  const sent: Request[] = [];
   const errors: string[] = [];
-  page.on('request', (request) => seen.push(request));
+  page.on('request', (request) => sent.push(request));
   page.on('pageerror', (error) => errors.push(error.message));
-  return { page, errors, requests: () => Promise.all(seen.map(toSent)) };
+  return { page, errors, requests: () => Promise.all(sent.map(toSent)) };
 }
 
 async function toSent(request: Request): Promise<SentRequest> {
   return { method: request.method(), url: request.url(), headers: await request.allHeaders() };
 }
 
-/** What the picture shows: a small copy of it. */
+/** A small copy of a picture. */
 export interface Picture {
   /** Mean of all colour values, 0–255. */
   readonly brightness: number;
-  /** How far the values are from that mean, on average: about 0 for a surface of one colour. */
+  /** Mean absolute difference from the brightness: about 0 for one colour. */
   readonly contrast: number;
   readonly pixels: readonly number[];
 }
 
 /**
- * The picture that the page's video shows right now, off the screen: Chromium draws no frame that came through EME onto
- * a canvas.
+ * The picture that the page's video shows, from a screenshot: Chromium does not draw decrypted (EME) frames onto a
+ * canvas.
  */
 export async function pictureOf(page: Page): Promise<Picture> {
   const png = await page.locator('video').screenshot();
@@ -97,7 +97,7 @@ interface PageState {
   /** Seconds. */
   readonly time: number;
   readonly height: number;
-  /** Frames that were decoded and shown, or dropped. */
+  /** Frames decoded: shown or dropped. */
   readonly frames: number;
   /** By how many pixels the page is wider than its window. */
   readonly overflow: number;
@@ -122,25 +122,25 @@ export function differenceOf(a: Picture, b: Picture): number {
   return a.pixels.reduce((sum, value, index) => sum + Math.abs(value - (b.pixels[index] ?? 0)), 0) / a.pixels.length;
 }
 
-/** Waits until the page's video has played up to `seconds`; says what the page shows when it does not. */
+/** Waits until the page's video has played to `seconds`. @throws Error with the page's message when it does not */
 export async function waitForTime(page: Page, seconds: number): Promise<void> {
   try {
     await page.waitForFunction((time) => (document.querySelector('video')?.currentTime ?? 0) >= time, seconds, {
       timeout: 30_000,
     });
   } catch (cause) {
-    throw new Error(`the video did not play up to ${seconds} s; the page says: ${await messageOf(page)}`, { cause });
+    throw new Error(`the video did not reach ${seconds} s; the page shows: ${await messageOf(page)}`, { cause });
   }
 }
 
-/** The message over the picture: its kind, title and text; '' when there is none. */
+/** The message over the picture: kind, title and text; '' without a message. */
 export async function messageOf(page: Page): Promise<string> {
   const message = page.locator('#message');
   if (await message.isHidden()) return '';
   return `${await message.getAttribute('data-kind')}: ${(await message.innerText()).replaceAll(/\s+/g, ' ')}`;
 }
 
-/** Keeps a picture of the whole page under `test-results/player/`. */
+/** Writes a screenshot of the whole page to `test-results/player/`. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   mkdirSync(screenshots, { recursive: true });
   await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });

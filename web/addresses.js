@@ -1,9 +1,9 @@
-// What the page is asked to play, and where that lies. The fragment of the address (`#hash=…&token=…`) is the page's
-// whole input: browsers keep it to themselves, so a token in it is in no request and in no server's log.
+// The page's input and the addresses that it requests. The input is the fragment of the page's address
+// (`#hash=…&token=…`): browsers do not send the fragment, so a token in it reaches no request and no server log.
 
 const hashPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 
-/** The folder that the service is mounted under: `/` unless a proxy puts it deeper. */
+/** The service's base address; not `/` when a proxy mounts the service under a path. */
 const root = new URL('..', document.baseURI);
 
 /** @returns {{hash: string, token: string, engine: 'shaka' | 'hls'}} */
@@ -16,7 +16,7 @@ export function readFragment() {
   };
 }
 
-/** Puts a choice into the address, which makes the page play it. Equal choices start anew as well. */
+/** Writes the choice into the fragment, which makes the page play it; an unchanged choice starts again. */
 export function writeFragment({ hash, token, engine }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
@@ -29,30 +29,30 @@ export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash
 
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
 
-/** Whether a key's URI, as a playlist says it, is the key endpoint of `hash`, on whichever host the playlist names. */
+/** Whether `uri`, a key URI of a playlist, is the key endpoint of `hash` on any host. */
 export function isKeyAddress(uri, hash) {
   return new URL(uri, root).pathname.endsWith(`/api/key/${encodeURIComponent(hash)}`);
 }
 
 /**
- * Reads what was typed or pasted: a hash, or a job as `GET /api/jobs/{id}` answers it. The job is pasted rather than
- * fetched, since its route takes the API key, which no browser may hold.
+ * Reads the user's input: a hash, or a job as `GET /api/jobs/{id}` answers it. Jobs are pasted and not fetched, since
+ * that route needs the API key, which must not reach a browser.
  *
  * @returns {{hash: string} | {fault: string}}
  */
 export function readPick(text) {
   const given = text.trim();
   if (!given.startsWith('{'))
-    return hashPattern.test(given) ? { hash: given } : { fault: 'This is neither a media hash nor a job.' };
+    return hashPattern.test(given) ? { hash: given } : { fault: 'Enter a media hash or the JSON of a job.' };
   let job;
   try {
     job = JSON.parse(given);
   } catch {
-    return { fault: 'This looks like a job, but it is not whole: paste all of the JSON.' };
+    return { fault: 'This JSON is incomplete: paste the whole job.' };
   }
-  if (typeof job.hash !== 'string' || !hashPattern.test(job.hash)) return { fault: 'This job names no media hash.' };
+  if (typeof job.hash !== 'string' || !hashPattern.test(job.hash)) return { fault: 'This job has no valid `hash`.' };
   if (job.results?.streaming) return { hash: job.hash };
   if (['queued', 'processing'].includes(job.status))
-    return { fault: `This job is still ${job.status}: it has no stream yet.` };
-  return { fault: `This job (${job.type ?? 'of no type'}, ${job.status ?? 'no status'}) made no stream.` };
+    return { fault: `This job is still ${job.status}: wait until it is completed.` };
+  return { fault: `This job (${job.type ?? 'no type'}, ${job.status ?? 'no status'}) has no stream.` };
 }

@@ -1,5 +1,5 @@
-// The controls under the picture: play, seek with a tip, volume, full screen, and the keys. They know the media element
-// alone; which player feeds it is page.js's matter.
+// The controls below the picture: play, seek with a preview, volume, full screen, and the keyboard. They use only the media
+// element, not the player library.
 
 const element = (id) => document.getElementById(id);
 
@@ -10,7 +10,7 @@ export function clockText(seconds) {
   return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':');
 }
 
-/** Seconds that are buffered from the current position on. */
+/** Seconds buffered after the current position. */
 export function bufferedAhead(video) {
   for (let index = 0; index < video.buffered.length; index += 1) {
     const isHere = video.buffered.start(index) <= video.currentTime + 0.1;
@@ -19,7 +19,7 @@ export function bufferedAhead(video) {
   return 0;
 }
 
-/** @param pictureAt time in seconds → a tile of the storyboard, or null where there is none */
+/** @param pictureAt returns the storyboard tile at a time in seconds, or null */
 export function wireControls(video, { pictureAt }) {
   const stage = element('stage');
   const seek = element('seek');
@@ -72,7 +72,7 @@ export function wireControls(video, { pictureAt }) {
   element('fullscreen').addEventListener('click', () => {
     if (document.fullscreenElement) void document.exitFullscreen();
     else if (stage.requestFullscreen) void stage.requestFullscreen();
-    // Phones of one make give full screen to the video alone.
+    // iPhones support full screen for the video element only.
     else video.webkitEnterFullscreen?.();
   });
   wireScrubTip(video, seek, pictureAt);
@@ -91,7 +91,7 @@ export function wireControls(video, { pictureAt }) {
 function wireScrubTip(video, seek, pictureAt) {
   const tip = element('scrub-tip');
   const picture = element('scrub-picture');
-  let asked = 0;
+  let lookups = 0;
   seek.addEventListener('pointermove', async (event) => {
     if (seek.disabled || !Number.isFinite(video.duration)) return;
     const { left, width } = seek.getBoundingClientRect();
@@ -100,15 +100,15 @@ function wireScrubTip(video, seek, pictureAt) {
     tip.hidden = false;
     tip.style.left = `${share * width}px`;
     element('scrub-time').textContent = clockText(time);
-    const question = (asked += 1);
+    const lookup = (lookups += 1);
     const tile = await pictureAt(time).catch(() => null);
-    // The pointer may have moved on while the tile was looked up.
-    if (question !== asked) return;
+    // The pointer has moved meanwhile.
+    if (lookup !== lookups) return;
     picture.hidden = tile === null;
     if (tile !== null) showTile(picture, tile);
   });
   seek.addEventListener('pointerleave', () => {
-    asked += 1;
+    lookups += 1;
     tip.hidden = true;
   });
 }

@@ -4,7 +4,7 @@ import { PlaybackProblem, problemOfStatus } from './problems.js';
 // hls.js, for clear streams: it knows identity keys in MPEG-TS alone, not in fMP4 (video-dev/hls.js#2934). It never gets
 // the token.
 
-/** @returns an engine: see `engines` in page.js for what that is */
+/** @returns an engine as described at `engines` in page.js */
 export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
   const { Hls } = window;
   const hls = new Hls({ enableWorker: true });
@@ -63,7 +63,7 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
         .toSorted((a, b) => b.bandwidth - a.bandwidth),
     isAutomatic: () => hls.autoLevelEnabled,
     selectQuality(id) {
-      // At once, as asked for; the automatic choice takes over with the next segment.
+      // A chosen level is shown at once; the automatic choice begins with the next segment.
       if (id === 'auto') hls.loadLevel = -1;
       else hls.currentLevel = Number(id);
     },

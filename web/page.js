@@ -4,12 +4,12 @@ import { createHlsEngine } from './hls-engine.js';
 import { PlaybackProblem } from './problems.js';
 import { createShakaEngine } from './shaka-engine.js';
 
-// The page: reads what to play from the fragment, plays it, and says in words what went wrong.
+// The page: reads the input from the fragment, plays the stream, and shows problems.
 
 /**
- * The two players behind one shape: `load()`, `qualities()`, `isAutomatic()`, `selectQuality(id | 'auto')`,
- * `audioTracks()`, `selectAudio(id)`, `figures()`, `pictureAt(time)`, `destroy()`. Both call `onChange` when tracks
- * changed and `onProblem` for what fails after loading; what fails in `load` it throws.
+ * The two players have one interface: `load()`, `qualities()`, `isAutomatic()`, `selectQuality(id | 'auto')`,
+ * `audioTracks()`, `selectAudio(id)`, `figures()`, `pictureAt(time)`, `destroy()`. They call `onChange` when tracks
+ * change, and `onProblem` for failures after loading; `load` throws.
  */
 const engines = { shaka: createShakaEngine, hls: createHlsEngine };
 
@@ -17,7 +17,7 @@ const recentKey = 'reelwright.recent';
 const element = (id) => document.getElementById(id);
 const video = element('video');
 let engine = null;
-/** Grows with each choice, so that what an older one still does changes nothing. */
+/** Number of the current playback: results of earlier ones are ignored. */
 let generation = 0;
 
 const controls = wireControls(video, { pictureAt: async (time) => (await engine?.pictureAt(time)) ?? null });
@@ -49,14 +49,14 @@ async function play() {
   controls.enable(true);
   remember(hash);
   showTracks();
-  // Browsers may want a click first: then the big button stays.
+  // Browsers may require a click first: the big button stays then.
   await video.play().catch(() => undefined);
   controls.showState();
 }
 
 function showChoice({ hash, token, name }) {
   document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
-  element('title').textContent = hash === '' ? 'Nothing chosen yet' : hash;
+  element('title').textContent = hash === '' ? 'No stream selected' : hash;
   element('pick').value = hash;
   element('token').value = token;
   element('engine').value = name;
@@ -70,13 +70,13 @@ function showChoice({ hash, token, name }) {
     showMessage(
       new PlaybackProblem({
         kind: 'nothing',
-        title: 'Nothing to play yet',
-        text: 'Give a media hash below, or open the link that the demo printed.',
+        title: 'No stream selected',
+        text: 'Enter a media hash below, or open the player link that the demo prints.',
       }),
     );
 }
 
-/** A stream that cannot go on is taken down: no half-loaded player goes on asking the server. */
+/** Shows the problem and destroys the player, so that it sends no further requests. */
 function fail(problem) {
   generation += 1;
   const broken = engine;
@@ -134,7 +134,7 @@ function audioText({ language, label }) {
   return !label || label === language || label === spoken ? spoken : `${spoken} · ${label}`;
 }
 
-/** Leaves the list alone when nothing changed, so that it does not close under the finger. */
+/** Does nothing when the choices are unchanged, so that an open list stays open. */
 function fill(select, choices) {
   const text = JSON.stringify(choices);
   if (select.dataset.shown === text) return;
@@ -153,13 +153,13 @@ function showFigures() {
   element('figure-encryption').textContent = figures?.encryption ?? '–';
 }
 
-/** Hashes alone are remembered; a token is for one sitting. */
+/** Stores hashes only, never a token. */
 function remember(hash) {
   const hashes = [hash, ...recentHashes().filter((known) => known !== hash)].slice(0, 12);
   try {
     localStorage.setItem(recentKey, JSON.stringify(hashes));
   } catch {
-    // A browser that keeps nothing plays all the same.
+    // The browser stores nothing: playback works without.
   }
   showRecent(hashes);
 }

@@ -1,6 +1,6 @@
-// What went wrong, in words that tell a person what to do next.
+// Failures of playback: what happened and what to do.
 
-/** A failure of playback with a title and a text for people. `kind` is stable: tests and styles may rely on it. */
+/** A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it. */
 export class PlaybackProblem extends Error {
   constructor({ kind, title, text }) {
     super(text);
@@ -10,7 +10,7 @@ export class PlaybackProblem extends Error {
   }
 }
 
-/** What the token says of itself; its signature is the server's matter. */
+/** The claims of a token; the signature is not verified. */
 function readToken(token) {
   try {
     const payload = token.split('.')[0].replaceAll('-', '+').replaceAll('_', '/');
@@ -21,19 +21,20 @@ function readToken(token) {
   }
 }
 
-/** The server tells nobody which check failed; the token itself tells its holder the likely one. */
+/** The likely reason of a 403, from the token's claims: the server does not say which check failed. */
 function whyRefused({ hash, token }) {
-  const says = readToken(token);
-  if (says === null) return 'It is not a playback token at all.';
-  if (typeof says.hash === 'string' && says.hash !== hash) return `It was made for another media (“${says.hash}”).`;
-  if (typeof says.exp === 'number' && says.exp * 1000 < Date.now())
-    return `It expired on ${new Date(says.exp * 1000).toLocaleString()}.`;
-  return 'Its signature does not hold.';
+  const claims = readToken(token);
+  if (claims === null) return 'It is not a playback token.';
+  if (typeof claims.hash === 'string' && claims.hash !== hash)
+    return `It was made for another media (“${claims.hash}”).`;
+  if (typeof claims.exp === 'number' && claims.exp * 1000 < Date.now())
+    return `It expired on ${new Date(claims.exp * 1000).toLocaleString()}.`;
+  return 'Its signature is not valid.';
 }
 
 /**
- * @param {'key' | 'stream'} what was asked for
- * @param {number} status of the answer, 0 when there was none
+ * @param {'key' | 'stream'} what was requested
+ * @param {number} status of the answer, 0 without an answer
  * @param {{hash: string, token: string}} asked
  */
 export function problemOfStatus(what, status, asked) {
@@ -42,7 +43,7 @@ export function problemOfStatus(what, status, asked) {
     return new PlaybackProblem({
       kind,
       title: 'The server cannot be reached',
-      text: 'Look whether it is still running, then try again.',
+      text: 'Check that it is running and that you are online, then try again.',
     });
   if (status === 429)
     return new PlaybackProblem({
@@ -63,20 +64,18 @@ function keyProblem(status, asked) {
   if (status === 401)
     return {
       title: 'This stream is encrypted and needs a token',
-      text: 'There was none in the address. Put one below, or open the link that you were given for this video.',
+      text: 'Enter the playback token below, or open the player link that you were given.',
     };
-  if (status === 403)
-    return { title: 'The token was refused', text: `${whyRefused(asked)} Ask for a new one where you got it.` };
-  if (status === 404)
-    return { title: 'There is no key for this stream', text: `No content key is stored for “${asked.hash}”.` };
+  if (status === 403) return { title: 'The token was refused', text: `${whyRefused(asked)} Get a new token.` };
+  if (status === 404) return { title: 'This stream has no key', text: `No content key is stored for “${asked.hash}”.` };
   return { title: 'The key was refused', text: `The server answered ${status}.` };
 }
 
 function streamProblem(status, { hash }) {
   if (status === 404)
     return {
-      title: 'There is no such stream',
-      text: `Nothing was published for “${hash}”. Look at the hash, or wait until its job has completed.`,
+      title: 'This stream does not exist',
+      text: `No stream is published for “${hash}”. Check the hash, or wait until its job is completed.`,
     };
   return { title: 'The stream was refused', text: `The server answered ${status}.` };
 }

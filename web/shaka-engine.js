@@ -1,10 +1,10 @@
 import { isKeyAddress, keyAddress, masterAddress } from './addresses.js';
 import { PlaybackProblem, problemOfStatus } from './problems.js';
 
-// Shaka Player: the one that plays cbcs with an identity key in fMP4. It fetches the key itself, by a request of type
-// KEY, reads the KID out of the init segment and hands both to the browser's ClearKey.
+// Shaka Player plays clear and encrypted streams (cbcs with an identity key in fMP4). It fetches the key by a request of
+// type KEY, reads the key id from the init segment, and passes both to the browser's ClearKey.
 
-/** @returns an engine: see `engines` in page.js for what that is */
+/** @returns an engine as described at `engines` in page.js */
 export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
   const { shaka } = window;
   shaka.polyfill.installAll();
@@ -22,7 +22,7 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
       return new PlaybackProblem({
         kind: 'insecure',
         title: 'Encrypted streams need https',
-        text: 'Browsers decrypt only on https addresses and on localhost. Open this page there.',
+        text: 'Browsers decrypt only on https addresses and on localhost. Open this page at one of them.',
       });
     return new PlaybackProblem({
       kind: `shaka-${error.code ?? 'unknown'}`,
@@ -35,7 +35,7 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
   networking.registerRequestFilter((type, request) => {
     if (type !== shaka.net.NetworkingEngine.RequestType.KEY || !isKeyAddress(request.uris[0], hash)) return;
     isEncrypted = true;
-    // Whatever host a playlist names, the token goes to the one that served this page.
+    // The token goes only to the host that served this page, whichever host the playlist names.
     request.uris = [keyAddress(hash)];
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
@@ -81,7 +81,7 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
       const { streamBandwidth, estimatedBandwidth } = player.getStats();
       return { bitrate: streamBandwidth, network: estimatedBandwidth, encryption: isEncrypted ? 'cbcs' : 'none' };
     },
-    /** The storyboard's tile at a time, where the stream has one. */
+    /** The storyboard tile at a time, or null. */
     async pictureAt(time) {
       const [track] = player.getImageTracks();
       if (!track) return null;

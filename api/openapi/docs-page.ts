@@ -4,7 +4,7 @@ import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { openApiDocument, pathOf } from './document.ts';
 import type { DocumentedRoute } from '#platform/http/route-doc.ts';
 
-// `/docs`: the OpenAPI document as one page for people, without a script and without anything from elsewhere.
+// `/docs`: the OpenAPI document as one HTML page, without scripts and without requests to other hosts.
 
 const style = `
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}

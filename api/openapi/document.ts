@@ -5,7 +5,7 @@ import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { answerSchemas, bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
 import type { DocumentedRoute, RouteDoc } from '#platform/http/route-doc.ts';
 
-// OpenAPI 3.1 out of the zod schemas that requests are read with and answers are typed by.
+// The OpenAPI 3.1 document, made from the routes and from the zod schemas of requests and answers.
 
 type Json = Record<string, unknown>;
 
@@ -41,7 +41,7 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
   };
 }
 
-/** `/stream/*` → `/stream/{hash}/{path}`: OpenAPI has no parameter of several segments, so one stands for them. */
+/** `/stream/*` → `/stream/{hash}/{path}`: OpenAPI has no parameter for several segments. */
 export function pathOf(url: string): string {
   return url.replace('/stream/*', '/stream/{hash}/{path}').replaceAll(/:(\w+)/g, '{$1}');
 }
@@ -91,7 +91,7 @@ function requestBodyOf({ name, isRequired, example }: NonNullable<RouteDoc['body
 
 const limitHeaders = {
   'RateLimit-Policy': { schema: { type: 'string' }, description: 'draft-ietf-httpapi-ratelimit-headers-10' },
-  RateLimit: { schema: { type: 'string' }, description: 'What is left of the window, and the seconds to its end.' },
+  RateLimit: { schema: { type: 'string' }, description: 'Requests left in the window, and seconds until it ends.' },
 };
 
 function answersOf(doc: RouteDoc): Json {
@@ -100,7 +100,7 @@ function answersOf(doc: RouteDoc): Json {
     const json = { 'application/json': { schema: shapes.length === 1 ? shapes[0] : { anyOf: shapes } } };
     const other = contentType === undefined ? {} : { content: { [contentType]: { schema: {} } } };
     const headers = {
-      'X-Trace-ID': { schema: { type: 'string' }, description: 'For correlation by hand.' },
+      'X-Trace-ID': { schema: { type: 'string' }, description: 'The id of the request in traces and logs.' },
       ...(doc.isLimited === true ? limitHeaders : {}),
     };
     return [status, { description, headers, ...(shapes.length > 0 ? { content: json } : other) }];
@@ -108,7 +108,7 @@ function answersOf(doc: RouteDoc): Json {
   return Object.fromEntries(answers) as Json;
 }
 
-/** One answer a status, which names its codes. Any route may fail, and each has other methods. */
+/** One answer per status, with its codes. Every route may also answer 405 and 500. */
 function problemsOf(doc: RouteDoc): Json {
   const codes = new Set<RequestErrorCode>([...doc.problems, 'method_not_allowed', 'internal_error']);
   if (doc.credential !== 'none') codes.add('unauthorized');
@@ -123,14 +123,14 @@ function problemsOf(doc: RouteDoc): Json {
   return byStatus;
 }
 
-/** The schemas as components, which refer to one another by name. */
+/** The schemas as components that refer to each other by name. */
 function componentsOf(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Json {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
   const made = z.toJSONSchema(registry, {
     uri: addressOf,
     io,
-    // Answers may get new fields at any time (section 9), so a reader must not be told that there are no others.
+    // Answers may get new fields at any time, so they allow additional properties.
     override: ({ jsonSchema }) => {
       if (io === 'output') delete jsonSchema.additionalProperties;
     },

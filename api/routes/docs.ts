@@ -5,7 +5,7 @@ import type { DocumentedRoute } from '#platform/http/route-doc.ts';
 
 const contentSecurityPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/** `/openapi.json` and `/docs`, of the routes that this server has. */
+/** `/openapi.json` and `/docs`, for the routes of this server. */
 export function addDocsRoutes(app: FastifyInstance, { routes }: { readonly routes: readonly DocumentedRoute[] }): void {
   app.get('/openapi.json', (_request, reply) =>
     reply.header('access-control-allow-origin', '*').send(openApiDocument(routes)),

@@ -1,6 +1,6 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 
-// What the OpenAPI document says of the job routes.
+// Documentation of the job routes in the OpenAPI document.
 
 const idOfJob = { id: 'The job, a UUID.' };
 
@@ -8,7 +8,7 @@ export const submit: RouteDoc = {
   tag: 'Jobs',
   summary: 'Submit a job',
   description:
-    'Equal requests (`type`, `hash`, `source` and `options` with their defaults) make one job, whatever else happens: after a 500 the same request is safe.',
+    'Equal requests (`type`, `hash`, `source` and `options` with their defaults) make one job: after a 500 it is safe to send the same request again.',
   credential: 'api_key',
   isLimited: true,
   body: {
@@ -25,7 +25,7 @@ export const submit: RouteDoc = {
   answers: {
     202: { description: 'A new job, queued.', schemas: ['JobCreated'] },
     200: {
-      description: 'An equal request is there: the job while it is active, its results once it has completed.',
+      description: 'An equal job exists: the job while it is active, its results once it has completed.',
       schemas: ['Job', 'JobCompleted'],
     },
   },
@@ -41,8 +41,8 @@ export const submit: RouteDoc = {
 
 export const list: RouteDoc = {
   tag: 'Jobs',
-  summary: 'List jobs, the newest first',
-  description: 'A page is followed by `?cursor=` with the `next_cursor` of the page before, and the same filters.',
+  summary: 'List jobs, newest first',
+  description: 'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page.',
   credential: 'api_key',
   query: 'jobList',
   answers: { 200: { description: 'One page.', schemas: ['JobList'] } },
@@ -51,14 +51,15 @@ export const list: RouteDoc = {
 
 export const find: RouteDoc = {
   tag: 'Jobs',
-  summary: 'Look at a job',
-  description: 'Carries an `ETag`; while the job is active, `Retry-After` says when to ask again.',
+  summary: 'Get a job',
+  description:
+    'The answer has an `ETag`; while the job is active, `Retry-After` gives the seconds until the next poll.',
   credential: 'api_key',
   path: idOfJob,
-  headers: { 'If-None-Match': 'An `ETag`; 304 while it is still that of the job.' },
+  headers: { 'If-None-Match': 'An `ETag` of an earlier answer; 304 while the job is unchanged.' },
   answers: {
     200: { description: 'The job.', schemas: ['Job'] },
-    304: { description: 'Nothing has changed.' },
+    304: { description: 'The job is unchanged.' },
   },
   problems: ['not_found', 'invalid_request'],
 };
@@ -67,19 +68,19 @@ export const retry: RouteDoc = {
   tag: 'Jobs',
   summary: 'Retry a failed job',
   description:
-    'Makes one new job for each failed retryable stage of a `video:full`, and one like it of any other type. Each carries `retry_of_job_id`. An equal job that is alive or completed is named instead of a new one.',
+    'Makes one new job for each failed retryable stage of a `video:full`; for any other type, one job of the same type. Each has `retry_of_job_id`. An equal job that is active or completed is returned instead of a new one.',
   credential: 'api_key',
   isLimited: true,
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
-  answers: { 202: { description: 'The new jobs, queued, and equal ones that were there.', schemas: ['Retry'] } },
+  answers: { 202: { description: 'The new jobs, queued, and equal jobs that existed.', schemas: ['Retry'] } },
   problems: ['invalid_json', 'invalid_request', 'not_found', 'not_retryable', 'conflict', 'unsupported_media_type'],
 };
 
 export const cancel: RouteDoc = {
   tag: 'Jobs',
-  summary: 'Cancel a job that waits or runs',
-  description: 'Final at once; what runs is stopped within seconds. Cancelling again changes nothing.',
+  summary: 'Cancel a queued or running job',
+  description: 'The status is final at once; running work stops within seconds. Cancelling again changes nothing.',
   credential: 'api_key',
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
@@ -91,33 +92,34 @@ export const events: RouteDoc = {
   tag: 'Jobs',
   summary: 'Follow a job',
   description:
-    'Server-Sent Events: `event: job`, whose data is the Job and whose id is its version, at once and after each change, until the job is over. With the id of the final state in `Last-Event-ID` the answer is 204, which tells an `EventSource` to stop.',
+    'Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop.',
   credential: 'api_key',
   path: idOfJob,
-  headers: { 'Last-Event-ID': 'The id of the last event that was received.' },
+  headers: { 'Last-Event-ID': 'The id of the last event received.' },
   answers: {
     200: { description: 'The events.', contentType: 'text/event-stream' },
-    204: { description: 'The job is over, and its end has been told.' },
+    204: { description: 'The job has ended, and the client has its final state.' },
   },
   problems: ['not_found', 'invalid_request'],
 };
 
 export const callbacks: RouteDoc = {
   tag: 'Callbacks',
-  summary: 'Look at the webhook of a job and its attempts',
+  summary: 'Get the webhook of a job and its delivery attempts',
   credential: 'api_key',
   path: idOfJob,
-  answers: { 200: { description: 'The event and its attempts, the oldest first.', schemas: ['Callbacks'] } },
+  answers: { 200: { description: 'The event and its attempts, oldest first.', schemas: ['Callbacks'] } },
   problems: ['not_found', 'invalid_request'],
 };
 
 export const redeliver: RouteDoc = {
   tag: 'Callbacks',
   summary: 'Deliver the webhook of a job again',
-  description: 'The same event with the same bytes, and all attempts before it; `callback_status` becomes `pending`.',
+  description:
+    'Sends the same event with the same bytes, with a new series of attempts; `callback_status` becomes `pending`.',
   credential: 'api_key',
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
-  answers: { 202: { description: 'The delivery has begun.', schemas: ['Callbacks'] } },
+  answers: { 202: { description: 'The event is scheduled for delivery.', schemas: ['Callbacks'] } },
   problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
 };

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { RequestErrorCode } from '#domain/errors.ts';
 
-// What a route says of itself, beside its handler: the OpenAPI document is made of the routes that there really are.
+// The documentation of a route, kept beside its handler: the OpenAPI document lists the routes of the running server.
 
 interface DocumentedAnswer {
   readonly description: string;
-  /** Names of the shapes of a JSON answer (api/wire/schemas.ts); the body is one of them. */
+  /** Schemas of a JSON answer (names in api/wire/schemas.ts); the body matches one of them. */
   readonly schemas?: readonly string[];
-  /** Of an answer that is not JSON. */
+  /** Content type of an answer that is not JSON. */
   readonly contentType?: string;
 }
 
@@ -18,9 +18,9 @@ export interface RouteDoc {
   readonly description?: string;
   readonly credential: 'api_key' | 'playback_token' | 'none';
   readonly isLimited?: boolean;
-  /** What `{id}`, `{hash}` and `*` mean. */
+  /** Descriptions of the path parameters. */
   readonly path?: Readonly<Record<string, string>>;
-  /** Names the schema of the query; a JSON Schema object by its generator. */
+  /** The schema of the query. */
   readonly query?: 'jobList';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly name: string; readonly isRequired: boolean; readonly example?: unknown };
@@ -40,7 +40,7 @@ export interface DocumentedRoute {
   readonly doc: RouteDoc;
 }
 
-/** Collects the documented routes that are added to `app` from here on, in their order. */
+/** Collects the documented routes added to `app` after this call, in order. */
 export function collectRoutes(app: FastifyInstance): readonly DocumentedRoute[] {
   const routes: DocumentedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {

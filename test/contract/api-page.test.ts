@@ -12,7 +12,7 @@ import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { apiKey, type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
-// Runs every `sh` block of docs/api.md, in its order, and expects the status that stands behind `sh`.
+// Runs every `sh` block of docs/api.md in order and expects the status that follows `sh`.
 
 const page = await readFile(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sh (\d+)\n([\s\S]*?)^```$/gm)].map(([, status, script = '']) => ({
@@ -21,7 +21,7 @@ const blocks = [...page.matchAll(/^```sh (\d+)\n([\s\S]*?)^```$/gm)].map(([, sta
 }));
 const shell = promisify(execFile);
 
-/** Tells the status of each request on standard error, where it mixes with nothing that a block reads. */
+/** Prints the status of each request on standard error, apart from what a block reads. */
 const curl = `curl() { command curl --silent --show-error --write-out '%{stderr}HTTP %{http_code}\\n' "$@"; }`;
 
 let api: ApiUnderTest;
@@ -59,11 +59,11 @@ async function deliveredJob(callback: object): Promise<string> {
   return json.job_id;
 }
 
-it('has blocks to run', () => {
+it('docs/api.md has more than twelve blocks to run', () => {
   expect(blocks.length).toBeGreaterThan(12);
 });
 
-it.each(blocks)('answers $status to $script', async ({ status, script }) => {
+it.each(blocks)('docs/api.md: the answer is $status to $script', async ({ status, script }) => {
   const env = { PATH: process.env['PATH'] ?? '', JOB: randomUUID(), ...variables };
   const { stdout, stderr } = await shell('bash', ['-euc', `${curl}\n${script}`], { cwd: folder, env });
   const statuses = [...stderr.matchAll(/HTTP (\d+)/g)].map(([, code]) => code);
@@ -72,7 +72,7 @@ it.each(blocks)('answers $status to $script', async ({ status, script }) => {
   if (jobId !== undefined && variables['JOB'] === undefined) variables['JOB'] = jobId;
 });
 
-it('the example of a refused request is what is answered', async () => {
+it('the refused request in docs/api.md has the answer shown there', async () => {
   const shown = JSON.parse(/```json\n(\{\n {2}"type": "\/docs#problem-[\s\S]*?)```/.exec(page)?.[1] ?? '{}') as object;
   const body = { type: 'video:cover', hash: 'a..b', source: 'a.mp4', options: { second: 3 } };
   const { json } = await api.submit(body);

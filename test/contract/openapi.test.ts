@@ -4,7 +4,7 @@ import { parseSubmission } from '#domain/jobs/submission.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
-// `GET /openapi.json` and `/docs` (decisions.md, "beyond the specification").
+// `GET /openapi.json` and `/docs`.
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Fails for a value that lacks a field, and for one that has a field more. */
+/** Fails when `value` lacks a field of the schema or has another one. */
 function check(name: AnswerName, value: unknown): void {
   const shape: unknown = answerSchemas[name].parse(value);
   expect(shape).toEqual(value);
 }
 
 describe('`GET /openapi.json`', () => {
-  it('names every route of section 4 and those beyond it', async () => {
+  it('the OpenAPI document lists every route', async () => {
     const { json, status } = await api.raw('/openapi.json');
     expect([status, json.openapi]).toEqual([200, '3.1.0']);
     const paths = json.paths as Record<string, object>;
@@ -48,7 +48,7 @@ describe('`GET /openapi.json`', () => {
     );
   });
 
-  it('has no reference that leads nowhere, and every path parameter', async () => {
+  it('the OpenAPI document has no dangling reference and describes every path parameter', async () => {
     const { json, text } = await api.raw('/openapi.json');
     const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
     expect(references.length).toBeGreaterThan(10);
@@ -62,20 +62,20 @@ describe('`GET /openapi.json`', () => {
       }
   });
 
-  it('gives each of its example bodies as one that is accepted', async () => {
+  it('the example body of the OpenAPI document is accepted', async () => {
     const { json } = await api.raw('/openapi.json');
     const { example } = json.paths['/api/jobs'].post.requestBody.content['application/json'];
     expect(parseSubmission(example).faults).toBeUndefined();
   });
 
-  it('says that a body has no other fields, and of an answer nothing of the kind', async () => {
+  it('the OpenAPI document allows additional fields in answers and none in request bodies', async () => {
     const { CreateJobRequest, Job } = (await api.raw('/openapi.json')).json.components.schemas;
     expect(CreateJobRequest.oneOf).toHaveLength(5);
     for (const shape of CreateJobRequest.oneOf) expect(shape.additionalProperties).toBe(false);
     expect(Job.additionalProperties).toBeUndefined();
   });
 
-  it('tells the truth: what is answered has the shapes that it names, and no field more', async () => {
+  it('the answers have exactly the fields of their schemas', async () => {
     const full = await api.submit({
       type: 'video:full',
       hash: 'f',
@@ -99,7 +99,7 @@ describe('`GET /openapi.json`', () => {
 });
 
 describe('`/docs`', () => {
-  it('is one page without a script and without anything from elsewhere, with an anchor for each problem', async () => {
+  it('the /docs page has no script, loads nothing from other hosts, and has an anchor for each problem', async () => {
     const { text, headers, status } = await api.raw('/docs');
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');

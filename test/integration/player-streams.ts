@@ -11,8 +11,8 @@ import { type ApiAccess, type JobAnswer, submitJob, waitForJob } from '../../dem
 import { makeSample, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
 
-// Streams that the whole line has made: the service as a user starts it, on the embedded parts, with a short video in
-// two rungs and two languages, once encrypted and once clear.
+// Streams made by the whole service on the embedded parts: a short video in two rungs and two languages, once encrypted
+// and once clear.
 
 export const encrypted = 'player-encrypted';
 export const clear = 'player-clear';
@@ -20,23 +20,23 @@ const durationSec = 12;
 
 export interface Streams {
   readonly folder: string;
-  /** The source that both were made of. */
+  /** The source of both streams. */
   readonly source: string;
   readonly secrets: Secrets;
   readonly service: Service;
   readonly api: ApiAccess;
-  /** The job that made the encrypted one. */
+  /** The job of the encrypted stream. */
   readonly job: JobAnswer & { readonly results: JobResults<'video:transcode'> };
   stop(): Promise<void>;
 }
 
-/** `film`: what both are made of, instead of the demo's own sample. */
+/** @param film a source file to use instead of the demo's sample */
 export async function makeStreams(film?: string): Promise<Streams> {
   const { signal } = new AbortController();
   const env = { ...process.env, X264_PRESET: 'veryfast' };
   const checkout = resolve(import.meta.dirname, '../..');
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-player-'));
-  // As root the database's server runs under a user of its own, who must be able to pass through this folder.
+  // As root, PostgreSQL runs as another user, which must be able to enter this folder.
   await chmod(folder, 0o755);
   let service: Service | undefined;
   const stop = async () => {
@@ -65,7 +65,7 @@ export async function makeStreams(film?: string): Promise<Streams> {
   }
 }
 
-/** A server that answers as the one at `baseUrl` does, but for what `change` makes of an answer's bytes. */
+/** A server that forwards to `baseUrl` and changes the bytes of the answers by `change`. */
 export async function startForger(baseUrl: string, change: (path: string, bytes: Buffer) => Buffer) {
   const server = createServer((request, response) => {
     const answer = async () => {

@@ -21,7 +21,7 @@ import {
 
 import { clear, encrypted, makeStreams, startForger, type Streams } from './player-streams.ts';
 
-// What came out of the whole line, as players meet it: decrypted by a program, and played by the page in a browser.
+// The streams of the whole service: decrypted by a program, and played by the player page in a browser.
 
 let streams: Streams;
 
@@ -35,11 +35,11 @@ function tokenFor(hash: string, { lifetimeSec = 600, secret = streams.secrets.va
   return signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + lifetimeSec }, secret);
 }
 
-describe('the encrypted stream, fetched as a player would', () => {
+describe('the encrypted stream', () => {
   const { signal } = new AbortController();
   const tools = { ffmpeg: findProgram('ffmpeg', process.env), packager: findProgram('packager', process.env) };
 
-  /** Fetches, decrypts and decodes the stream from a server that answers as the service does, but for `change`. */
+  /** Fetches, decrypts and decodes the stream through a server that changes the answers by `change`. */
   async function check(name: string, change = (_path: string, bytes: Buffer) => bytes) {
     const forger = await startForger(streams.service.baseUrl, change);
     onTestFinished(() => forger.stop());
@@ -56,7 +56,7 @@ describe('the encrypted stream, fetched as a player would', () => {
     });
   }
 
-  it('decrypts with the key from the key endpoint, and its top rung looks like the source (SSIM over 0.9)', async () => {
+  it('the encrypted stream decrypts with the key of the key endpoint, and its top rung has an SSIM over 0.9', async () => {
     const renditions = await check('whole');
     expect(renditions.map(({ kind }) => kind).toSorted()).toEqual(['audio', 'audio', 'video', 'video']);
     const top = renditions.find(({ url }) => url.includes('/r540_h264/'));
@@ -66,19 +66,19 @@ describe('the encrypted stream, fetched as a player would', () => {
     expect(Number(/SSIM .*All:([0-9.]+)/.exec(stderrTail)?.[1])).toBeGreaterThan(0.9);
   });
 
-  it('does not pass with another key', async () => {
+  it('the stream check fails with another key', async () => {
     const other = check('other-key', (path, bytes) => (path.startsWith('/api/key/') ? Buffer.alloc(16, 7) : bytes));
     await expect(other).rejects.toThrow(/does not decrypt|does not decode|decodes with errors/);
   });
 
-  it('does not pass with a damaged segment', async () => {
+  it('the stream check fails with a damaged segment', async () => {
     const damaged = check('damaged', (path, bytes) =>
       path.endsWith('/video/r360_h264/seg_2.m4s') ? Buffer.from(bytes).fill(0, bytes.length >> 1) : bytes,
     );
     await expect(damaged).rejects.toThrow(/does not decrypt|does not decode|decodes with errors/);
   });
 
-  it('does not pass with a segment missing, or a clear init segment', async () => {
+  it('the stream check fails with a missing segment and with a clear init segment', async () => {
     const missing = check('missing', (path, bytes) =>
       path.endsWith('/playlist.m3u8') ? Buffer.from(bytes.toString().replace(/#EXTINF:.*\n.*seg_2.*\n/, '')) : bytes,
     );
@@ -96,7 +96,7 @@ function address(fragment: Record<string, string>, baseUrl = streams.service.bas
   return `${baseUrl}/player/#${new URLSearchParams(fragment).toString()}`;
 }
 
-/** A page of its own for a test, on `fragment`. */
+/** Opens the player page with `fragment`, in a new profile. */
 async function visit(fragment: Record<string, string>, viewport?: { width: number; height: number }) {
   const watched = await openPage(browser, viewport);
   onTestFinished(() => watched.page.context().close());
@@ -123,14 +123,14 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
 
   afterAll(() => browser?.close());
 
-  it('plays the encrypted stream with its token: time advances and the picture is there and moves', async () => {
+  it('the page plays the encrypted stream with its token: time advances and the picture moves', async () => {
     const watched = await visit({ hash: encrypted, token: tokenFor(encrypted) });
     await expectMovingPicture(watched);
     await expect.poll(() => watched.page.locator('#figure-encryption').innerText()).toBe('cbcs');
     await keepScreenshot(watched.page, 'encrypted');
   });
 
-  it('sends the token to the key endpoint alone, as a header', async () => {
+  it('the page sends the token to the key endpoint only, as a header', async () => {
     const token = tokenFor(encrypted);
     const { page, requests } = await visit({ hash: encrypted, token });
     await waitForTime(page, 2);
@@ -146,7 +146,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     expect(sent.some(({ url }) => url.endsWith(`/api/key/${encrypted}`))).toBe(true);
   });
 
-  it('sends the token to the host of the page, not to another one that a playlist names', async () => {
+  it('the page sends the token to its own host, also when a playlist names another host', async () => {
     const watched = await openPage(browser);
     onTestFinished(() => watched.page.context().close());
     const page = streams.service.baseUrl.replace('127.0.0.1', 'localhost');
@@ -165,40 +165,43 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     ],
     [
       'with a forged token',
-      () => tokenFor(encrypted, { secret: 'a secret of somebody else' }),
-      /^key-403: The token was refused Its signature does not hold/,
+      () => tokenFor(encrypted, { secret: 'a secret of another service' }),
+      /^key-403: The token was refused Its signature is not valid/,
     ],
     [
       "with another media's token",
       () => tokenFor(clear),
       /^key-403: The token was refused It was made for another media/,
     ],
-    ['with a text that is no token', () => 'nonsense', /^key-403: The token was refused It is not a playback token/],
+    ['with a text that is not a token', () => 'nonsense', /^key-403: The token was refused It is not a playback token/],
   ];
 
-  it.each(refusals)('%s the encrypted stream does not play, and the page says why', async (name, token, message) => {
-    const { page, errors } = await visit({ hash: encrypted, ...(token() === '' ? {} : { token: token() }) });
-    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(message);
-    await page.waitForTimeout(1500);
-    expect(await stateOf(page)).toMatchObject({ time: 0, frames: 0 });
-    expect(errors).toEqual([]);
-    await keepScreenshot(page, name.replaceAll(/\W+/g, '-'));
-  });
+  it.each(refusals)(
+    '%s the encrypted stream does not play, and the page shows the reason',
+    async (name, token, message) => {
+      const { page, errors } = await visit({ hash: encrypted, ...(token() === '' ? {} : { token: token() }) });
+      await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(message);
+      await page.waitForTimeout(1500);
+      expect(await stateOf(page)).toMatchObject({ time: 0, frames: 0 });
+      expect(errors).toEqual([]);
+      await keepScreenshot(page, name.replaceAll(/\W+/g, '-'));
+    },
+  );
 
-  it('says so when there is no stream for a hash', async () => {
-    const { page } = await visit({ hash: 'nobody-made-this' });
-    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(/^stream-404: There is no such stream/);
+  it('the page shows stream-404 for a hash without a stream', async () => {
+    const { page } = await visit({ hash: 'no-such-stream' });
+    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(/^stream-404: This stream does not exist/);
     await keepScreenshot(page, 'missing');
   });
 
-  it.each(['shaka', 'hls'])('plays the clear stream in %s without a token', async (engine) => {
+  it.each(['shaka', 'hls'])('the page plays the clear stream in %s without a token', async (engine) => {
     const watched = await visit({ hash: clear, engine });
     await expectMovingPicture(watched);
     await keepScreenshot(watched.page, `clear-${engine}`);
     expect((await watched.requests()).some(({ url }) => url.includes('/api/key/'))).toBe(false);
   });
 
-  it('says that hls.js cannot play an encrypted stream, and plays on in Shaka Player when asked', async () => {
+  it('the page refuses an encrypted stream in hls.js, and plays it after a switch to Shaka Player', async () => {
     const { page } = await visit({ hash: encrypted, engine: 'hls', token: tokenFor(encrypted) });
     await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(/^hls-encrypted: /);
     await page.selectOption('#engine', 'shaka');
@@ -206,7 +209,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     expect(await messageOf(page)).toBe('');
   });
 
-  it.each(['shaka', 'hls'])('switches the quality while playing in %s', async (engine) => {
+  it.each(['shaka', 'hls'])('the page switches the quality while playing in %s', async (engine) => {
     const hash = engine === 'hls' ? clear : encrypted;
     const { page } = await visit({ hash, engine, token: tokenFor(hash) });
     await waitForTime(page, 0.5);
@@ -224,24 +227,27 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     await expect.poll(() => page.locator('#quality').inputValue()).toBe('auto');
   });
 
-  it.each(['shaka', 'hls'])('begins with the default audio track in %s and switches to the other', async (engine) => {
-    const hash = engine === 'hls' ? clear : encrypted;
-    const { page, requests } = await visit({ hash, engine, token: tokenFor(hash) });
-    await waitForTime(page, 0.5);
-    const segmentsOf = async (language: string) =>
-      (await requests()).filter(({ url }) => url.includes(`/audio_${language}_`) && url.endsWith('.m4s')).length;
-    const [before, chosen] = [await segmentsOf('de'), await page.locator('#audio option:checked').innerText()];
-    expect(chosen).toMatch(/^English/);
-    expect(before).toBe(0);
-    const german = await page.locator('#audio option', { hasText: 'German' }).getAttribute('value');
-    await page.selectOption('#audio', german ?? '');
-    await expect.poll(() => segmentsOf('de'), { timeout: 15_000 }).toBeGreaterThan(0);
-    const then = (await stateOf(page)).time;
-    await waitForTime(page, then + 2);
-    expect(await page.locator('#audio option:checked').innerText()).toMatch(/^German/);
-  });
+  it.each(['shaka', 'hls'])(
+    'the page begins with the default audio track in %s and switches to the other',
+    async (engine) => {
+      const hash = engine === 'hls' ? clear : encrypted;
+      const { page, requests } = await visit({ hash, engine, token: tokenFor(hash) });
+      await waitForTime(page, 0.5);
+      const segmentsOf = async (language: string) =>
+        (await requests()).filter(({ url }) => url.includes(`/audio_${language}_`) && url.endsWith('.m4s')).length;
+      const [before, chosen] = [await segmentsOf('de'), await page.locator('#audio option:checked').innerText()];
+      expect(chosen).toMatch(/^English/);
+      expect(before).toBe(0);
+      const german = await page.locator('#audio option', { hasText: 'German' }).getAttribute('value');
+      await page.selectOption('#audio', german ?? '');
+      await expect.poll(() => segmentsOf('de'), { timeout: 15_000 }).toBeGreaterThan(0);
+      const then = (await stateOf(page)).time;
+      await waitForTime(page, then + 2);
+      expect(await page.locator('#audio option:checked').innerText()).toMatch(/^German/);
+    },
+  );
 
-  it('jumps where the slider is put, and pauses and plays on by the button', async () => {
+  it('the slider seeks, and the button pauses and resumes', async () => {
     const { page } = await visit({ hash: encrypted, token: tokenFor(encrypted) });
     await waitForTime(page, 0.5);
     await page.locator('#seek').hover();
@@ -256,7 +262,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     await waitForTime(page, paused + 0.5);
   });
 
-  it('plays a job that is pasted as the API answers it', async () => {
+  it('the page plays a pasted job of the API', async () => {
     const { page } = await visit({});
     expect(await messageOf(page)).toMatch(/^nothing: /);
     await page.fill('#pick', JSON.stringify(await getJob(streams.job.job_id, streams.api), null, 2));
@@ -265,10 +271,10 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     await waitForTime(page, 1);
     await page.fill('#pick', JSON.stringify({ hash: 'x', type: 'image:thumbnail', status: 'completed', results: {} }));
     await page.click('#picker button');
-    expect(await page.locator('#picker-fault').innerText()).toContain('made no stream');
+    expect(await page.locator('#picker-fault').innerText()).toContain('has no stream');
   });
 
-  it('fits a phone: nothing to scroll sideways, and the controls can be touched', async () => {
+  it('the page fits a phone: no horizontal scrolling, and touch targets of 44 pixels', async () => {
     const { page } = await visit({ hash: encrypted, token: tokenFor(encrypted) }, { width: 320, height: 640 });
     await waitForTime(page, 1);
     expect((await stateOf(page)).overflow).toBe(0);
@@ -279,7 +285,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     await keepScreenshot(page, 'phone');
     const refused = await visit({ hash: encrypted, token: tokenFor(clear) }, { width: 320, height: 640 });
     await expect.poll(() => messageOf(refused.page), { timeout: 20_000 }).toMatch(/^key-403: /);
-    // The words have room over the picture, and do not lie on the controls.
+    // The message fits over the picture and does not cover the controls.
     const [message, stage, controls] = await Promise.all(
       ['#message', '#stage', '.controls'].map((name) => refused.page.locator(name).first().boundingBox()),
     );
