@@ -19,7 +19,7 @@ describe('verifyPlaybackToken', () => {
     expect(verifyPlaybackToken(token, secret, at)).toBe('valid');
   });
 
-  it('makes the bytes that the test vector names', () => {
+  it('C5.5: makes the bytes that the test vector names', () => {
     expect(signPlaybackToken({ hash: 'abc', exp: 1 }, 'key')).toBe(signed('{"hash":"abc","exp":1}', 'key'));
     expect(payload).toBe('eyJoYXNoIjoidmlkZW8tMSIsImV4cCI6MTcwMDAwMDA2MH0');
   });
@@ -73,7 +73,7 @@ describe('verifyPlaybackToken', () => {
 });
 
 describe('hasValidSignature', () => {
-  it('looks at the signature alone', () => {
+  it('C5.8: looks at the signature alone', () => {
     expect(hasValidSignature(signed('not json'), secret)).toBe(true);
     expect(hasValidSignature(signed('not json'), 'another')).toBe(false);
   });

@@ -20,7 +20,7 @@ function check(name: AnswerName, value: unknown): void {
 }
 
 describe('`GET /openapi.json`', () => {
-  it('the OpenAPI document lists every route', async () => {
+  it('C4.18: the OpenAPI document lists every route', async () => {
     const { json, status } = await api.raw('/openapi.json');
     expect([status, json.openapi]).toEqual([200, '3.1.0']);
     const paths = json.paths as Record<string, object>;
@@ -48,7 +48,7 @@ describe('`GET /openapi.json`', () => {
     );
   });
 
-  it('the OpenAPI document has no dangling reference and describes every path parameter', async () => {
+  it('C4.18: the OpenAPI document has no dangling reference and describes every path parameter', async () => {
     const { json, text } = await api.raw('/openapi.json');
     const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
     expect(references.length).toBeGreaterThan(10);
@@ -62,20 +62,20 @@ describe('`GET /openapi.json`', () => {
       }
   });
 
-  it('the example body of the OpenAPI document is accepted', async () => {
+  it('C4.18: the example body of the OpenAPI document is accepted', async () => {
     const { json } = await api.raw('/openapi.json');
     const { example } = json.paths['/api/jobs'].post.requestBody.content['application/json'];
     expect(parseSubmission(example).faults).toBeUndefined();
   });
 
-  it('the OpenAPI document allows additional fields in answers and none in request bodies', async () => {
+  it('C2.8, C9.2, C9.3: the OpenAPI document allows additional fields in answers and none in request bodies', async () => {
     const { CreateJobRequest, Job } = (await api.raw('/openapi.json')).json.components.schemas;
     expect(CreateJobRequest.oneOf).toHaveLength(5);
     for (const shape of CreateJobRequest.oneOf) expect(shape.additionalProperties).toBe(false);
     expect(Job.additionalProperties).toBeUndefined();
   });
 
-  it('the answers have exactly the fields of their schemas', async () => {
+  it('C4.18, C2.43, C2.46: the answers have exactly the fields of their schemas', async () => {
     const full = await api.submit({
       type: 'video:full',
       hash: 'f',
@@ -99,7 +99,7 @@ describe('`GET /openapi.json`', () => {
 });
 
 describe('`/docs`', () => {
-  it('the /docs page has no script, loads nothing from other hosts, and has an anchor for each problem', async () => {
+  it('C4.19: the /docs page has no script, loads nothing from other hosts, and has an anchor for each problem', async () => {
     const { text, headers, status } = await api.raw('/docs');
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');

@@ -16,7 +16,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a queue that is wiped 
     await redis.stop();
   });
 
-  it('of 100 jobs all complete, and none runs twice', { timeout: 240_000 }, async () => {
+  it('C1.9: of 100 jobs all complete, and none runs twice', { timeout: 240_000 }, async () => {
     rig.startWorker({ workerConcurrency: 3 });
     rig.startWorker({ workerConcurrency: 3 });
     const ids = await Promise.all(Array.from({ length: 100 }, () => rig.submit('ok', { type: 'image:thumbnail' })));

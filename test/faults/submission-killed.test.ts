@@ -131,7 +131,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
       expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ job_id: id, status: 'completed' });
     });
 
-    it('between sending a webhook and recording it sends the same bytes again under the same id', async () => {
+    it('C6.12: between sending a webhook and recording it sends the same bytes again under the same id', async () => {
       isSilent = true;
       const worker = await fleet.start('worker');
       const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });

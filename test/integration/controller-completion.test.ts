@@ -106,7 +106,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toEqual([]);
   });
 
-  it('goes on where a crash between the top master playlist and the transaction has left it', async () => {
+  it('C3.19: goes on where a crash between the top master playlist and the transaction has left it', async () => {
     const id = await rig.submit('ok', { ticket: false, type: 'video:transcode' });
     const worker = rig.startWorker();
     // The scripted runner leaves a whole revision; the first recording fails as if the process had ended there.

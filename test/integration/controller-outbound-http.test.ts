@@ -71,7 +71,7 @@ describe('a request to an address that a caller names', () => {
     ]);
   });
 
-  it('follows no redirect', async () => {
+  it('C6.10: follows no redirect', async () => {
     let visits = 0;
     const target = await receiver((_request, response) => {
       visits += 1;
@@ -94,7 +94,7 @@ describe('a request to an address that a caller names', () => {
     },
   );
 
-  it('goes to the address that was judged, whatever the name says a moment later', async () => {
+  it('C6.15: goes to the address that was judged, whatever the name says a moment later', async () => {
     const port = await receiver((_request, response) => response.end());
     const answers = ['127.0.0.1', '169.254.169.254'];
     let asked = 0;

@@ -148,7 +148,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect((await attemptsOf(id)).map(({ status_code: code }) => code)).toEqual([500, 302, 204]);
   });
 
-  it('ends at 410', async () => {
+  it('C6.9: ends at 410', async () => {
     answers = [410];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -159,7 +159,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('waits as long as Retry-After asks', async () => {
+  it('C6.8: waits as long as Retry-After asks', async () => {
     answers = [{ status: 503, headers: { 'retry-after': '2' } }, 200];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -171,7 +171,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(second - first).toBeGreaterThanOrEqual(1_900);
   });
 
-  it('is not sent to an address that is not allowed', async () => {
+  it('C6.14: is not sent to an address that is not allowed', async () => {
     rig.startWorker({ webhook: { allowedCidrs: [], backoffMs: [0, 50] } });
     const { id } = await fail({ callbackUrl: url });
     await until(

@@ -33,7 +33,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
   });
 
-  it('publishes the top master playlist before a transcode is completed at 95 percent', async () => {
+  it('C3.20: publishes the top master playlist before a transcode is completed at 95 percent', async () => {
     rig.startWorker();
     const id = await rig.submit('ok', { type: 'video:transcode' });
     const job = await rig.finished(id);
@@ -58,13 +58,13 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     });
   });
 
-  it('tries a transient failure again, counts it, and completes', async () => {
+  it('C3.17: tries a transient failure again, counts it, and completes', async () => {
     rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-20-1'));
     expect(job).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
   });
 
-  it('fails a job with the reported error once its attempts are used up', async () => {
+  it('C3.17: fails a job with the reported error once its attempts are used up', async () => {
     rig.startWorker({ jobAttempts: 2 });
     const job = await rig.finished(await rig.submit('exit-30'));
     expect(job).toMatchObject({
@@ -81,7 +81,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(job).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'corrupt_input', retryable: false } });
   });
 
-  it('fails every stage of a full workflow whose source is at fault, and allows no retry', async () => {
+  it('C2.48: fails every stage of a full workflow whose source is at fault, and allows no retry', async () => {
     rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-10', { type: 'video:full' }));
     expect(job).toMatchObject({
@@ -93,7 +93,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     });
   });
 
-  it('does not complete a job whose manifest names an object that is not there', async () => {
+  it('C3.19, C3.20: does not complete a job whose manifest names an object that is not there', async () => {
     rig.startWorker({ jobAttempts: 1 });
     const job = await rig.finished(await rig.submit('lose'));
     expect(job).toMatchObject({ status: 'failed', error: { code: 'storage_error' } });
@@ -116,7 +116,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
   });
 
-  it('gives its jobs up when it is stopped: their processes end, and the next worker takes them at no cost', async () => {
+  it('C3.18: gives its jobs up when it is stopped: their processes end, and the next worker takes them at no cost', async () => {
     const first = rig.startWorker();
     const id = await rig.submit('slow-60000');
     const [begun] = await until(processes, (found) => found.length > 0);
@@ -128,7 +128,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     await until(processes, (found) => found.some(({ attempt }) => attempt === 2));
   });
 
-  it('stops the processes of a cancelled job within five seconds', async () => {
+  it('C4.13: stops the processes of a cancelled job within five seconds', async () => {
     rig.startWorker();
     const id = await rig.submit('slow-60000');
     const [begun] = await until(processes, (found) => found.length > 0);
@@ -163,7 +163,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('takes up a job whose worker has vanished, and counts no failure', async () => {
+  it('C3.18: takes up a job whose worker has vanished, and counts no failure', async () => {
     const id = await rig.submit('ok', { ticket: false });
     await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'a worker that is no more', leaseMs: 500 });
     rig.startWorker();

@@ -110,7 +110,7 @@ async function expectPlayback(program: Program): Promise<void> {
 }
 
 describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone', () => {
-  it('starts and plays without PostgreSQL and Redis; keys come back with PostgreSQL, by themselves, twice', async () => {
+  it('C1.16: starts and plays without PostgreSQL and Redis; keys come back with PostgreSQL, by themselves, twice', async () => {
     await stopServer();
     const program = await startProgram({ env });
     await expectPlayback(program);
@@ -156,7 +156,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     expect(await statusOf(program, '/openapi.json')).toBe(404);
   });
 
-  it('makes no table where there is none, and waits for those who do', async () => {
+  it('C1.16: makes no table where there is none, and waits for those who do', async () => {
     const empty = new URL(env['DATABASE_URL'] ?? '');
     empty.pathname = '/empty';
     const program = await startProgram({ env: { ...env, DATABASE_URL: empty.href } });

@@ -21,7 +21,7 @@ const stopped = (program: Program) => {
 };
 
 describe('a wrong configuration', () => {
-  it('ends the program with 2, lists every fault on a line of its own, and shows no secret', async () => {
+  it('C1.34: ends the program with 2, lists every fault on a line of its own, and shows no secret', async () => {
     const env = {
       MODE: 'everything',
       API_KEY: 'short',
@@ -141,14 +141,14 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     await proxy.close();
   });
 
-  it('--mode wins over MODE', async () => {
+  it('C1.13: --mode wins over MODE', async () => {
     const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
     expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
     const port = /"port":(\d+)/.exec(worker.output())?.[1];
     expect(port).toBeUndefined();
   });
 
-  it('a worker listens nowhere with WORKER_METRICS_PORT=0', async () => {
+  it('C1.32: a worker listens nowhere with WORKER_METRICS_PORT=0', async () => {
     const worker = await startProgram({
       args: ['--mode=worker'],
       env: { ...env, WORKER_METRICS_PORT: '0' },

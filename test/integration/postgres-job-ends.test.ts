@@ -43,7 +43,7 @@ describeStores('the end of a job', (c) => {
       expect(await c.jobs.finish(failure(id))).toMatchObject({ status: 'failed', progress: 60, phase: null });
     });
 
-    test('of many ends at once one is recorded, with one event', async () => {
+    test('C1.9: of many ends at once one is recorded, with one event', async () => {
       const { job } = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
       await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'w', leaseMs });
       const ends = await Promise.all(Array.from({ length: 10 }, () => c.jobs.finish(failure(job.id))));
@@ -51,7 +51,7 @@ describeStores('the end of a job', (c) => {
       expect(await count(c.database, 'webhook_events')).toBe(1);
     });
 
-    test('a job is completed only from processing, and a final one is never left', async () => {
+    test('C3.1, C3.2: a job is completed only from processing, and a final one is never left', async () => {
       const { id } = (await c.jobs.insertOrFind(newJob())).job;
       const completed = failure(id, 1, { status: 'completed', results: imageResults, error: null });
       expect(await c.jobs.finish(completed)).toBeNull();
@@ -93,7 +93,7 @@ describeStores('the end of a job', (c) => {
       expect(await count(c.database, 'webhook_events')).toBe(0);
     });
 
-    test('when the event cannot be written, the job has not ended either', async () => {
+    test('C6.12: when the event cannot be written, the job has not ended either', async () => {
       const first = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
       const second = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
       const eventId = randomUUID();

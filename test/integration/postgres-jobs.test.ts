@@ -204,7 +204,7 @@ describeStores('the job store', (c) => {
   });
 
   describe('report', () => {
-    test('neither progress nor phase falls within an attempt, in whatever order reports come', async () => {
+    test('C2.21: neither progress nor phase falls within an attempt, in whatever order reports come', async () => {
       const { id } = await claimedJob(c.jobs);
       const reports = [
         ['encoding', 50],

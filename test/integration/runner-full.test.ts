@@ -203,14 +203,14 @@ describe('video:cover', () => {
     expect(await similarity(path, source, frameNumber(60))).toBeGreaterThan(0.95);
   });
 
-  it('takes the last frame when the time lies past the end, with a warning', async () => {
+  it('C2.40: takes the last frame when the time lies past the end, with a warning', async () => {
     const { results, path } = await cover({ timestamp_sec: 400 });
     expect(results.timestamp_sec).toBeGreaterThan(seconds - 0.05);
     expect(results.warnings).toMatchObject([{ code: 'timestamp_past_end' }]);
     expect(await similarity(path, source, frameNumber(lastFrame))).toBeGreaterThan(0.95);
   });
 
-  it('passes over black and blurred frames when no time is asked for', async () => {
+  it('C2.13: passes over black and blurred frames when no time is asked for', async () => {
     // Black to 20 %, blurred to 30 %, then sharp.
     const fading = await sample(
       'fading.mp4',
@@ -227,30 +227,33 @@ describe('video:preview', () => {
   it.each([
     ['webp', { duration: 2, fps: 12, width: 200, start_sec: 1 }, 24, 200, 112],
     ['gif', { duration: 1, fps: 10, width: 161, start_sec: 60, format: 'gif' }, 10, 160, 90],
-  ])('makes an animated %s of as many frames as were asked for', async (format, options, frames, width, height) => {
-    const rig = await runnerRig('video:preview', source, options);
-    await run(rig, ['all']);
-    const manifest = await rig.manifest();
-    if (manifest === null) throw new Error('no result');
-    const { results } = manifest;
-    expect(results).toMatchObject({ format, frames, width, height });
-    const written = await sharp(rig.at(results.key), { pages: -1 }).metadata();
-    expect([written.format, written.pages, written.width, written.pageHeight, written.loop]).toEqual([
-      format,
-      frames,
-      width,
-      height,
-      0,
-    ]);
-    const durationMs = (written.delay ?? []).reduce((sum, delay) => sum + delay, 0);
-    expect(Math.abs(durationMs - options.duration * 1000)).toBeLessThan(50);
-    const isMoved = options.start_sec > seconds;
-    expect(results.warnings?.map(({ code }) => code)).toEqual(isMoved ? ['preview_start_moved'] : []);
-    // The first frame is the one at the start that was asked for, or as near to the end as the length allows.
-    const first = join(rig.dir, 'first.png');
-    await sharp(rig.at(results.key)).toFile(first);
-    const startSec = isMoved ? seconds - options.duration : options.start_sec;
-    const filters = `${frameNumber(Math.round((startSec * 30_000) / 1001))},scale=${width}:${height}`;
-    expect(await similarity(first, source, filters)).toBeGreaterThan(0.85);
-  });
+  ])(
+    'C2.42: makes an animated %s of as many frames as were asked for',
+    async (format, options, frames, width, height) => {
+      const rig = await runnerRig('video:preview', source, options);
+      await run(rig, ['all']);
+      const manifest = await rig.manifest();
+      if (manifest === null) throw new Error('no result');
+      const { results } = manifest;
+      expect(results).toMatchObject({ format, frames, width, height });
+      const written = await sharp(rig.at(results.key), { pages: -1 }).metadata();
+      expect([written.format, written.pages, written.width, written.pageHeight, written.loop]).toEqual([
+        format,
+        frames,
+        width,
+        height,
+        0,
+      ]);
+      const durationMs = (written.delay ?? []).reduce((sum, delay) => sum + delay, 0);
+      expect(Math.abs(durationMs - options.duration * 1000)).toBeLessThan(50);
+      const isMoved = options.start_sec > seconds;
+      expect(results.warnings?.map(({ code }) => code)).toEqual(isMoved ? ['preview_start_moved'] : []);
+      // The first frame is the one at the start that was asked for, or as near to the end as the length allows.
+      const first = join(rig.dir, 'first.png');
+      await sharp(rig.at(results.key)).toFile(first);
+      const startSec = isMoved ? seconds - options.duration : options.start_sec;
+      const filters = `${frameNumber(Math.round((startSec * 30_000) / 1001))},scale=${width}:${height}`;
+      expect(await similarity(first, source, filters)).toBeGreaterThan(0.85);
+    },
+  );
 });

@@ -57,7 +57,7 @@ describe('image:thumbnail', () => {
     expect(size ?? manifest?.objects[0]?.size).toBe(manifest?.objects[0]?.size);
   });
 
-  it('turns a photo of EXIF orientation 6 upright in every output, and strips its metadata', async () => {
+  it('C2.38: turns a photo of EXIF orientation 6 upright in every output, and strips its metadata', async () => {
     // Stored lying on its side: what is shown at the top left is stored at the bottom left.
     const content = await quarters(400, 300).withMetadata({ orientation: 6 }).jpeg({ quality: 95 }).toBuffer();
     const outputs = [
@@ -127,7 +127,7 @@ describe('image:thumbnail', () => {
     expect(await rig.keys()).toEqual([]);
   });
 
-  it('refuses more than 100 megapixels from the header, before it decodes', async () => {
+  it('C8.13: refuses more than 100 megapixels from the header, before it decodes', async () => {
     const background = { r: 0, g: 0, b: 0 };
     const content = await sharp({
       create: { width: 12_000, height: 9000, channels: 3, background },
@@ -140,7 +140,7 @@ describe('image:thumbnail', () => {
     expect(await run(rig, ['all'])).toMatchObject({ exitCode: 10, error: { code: 'limit_exceeded' } });
   });
 
-  it('says that a source is not there, and that it changed', async () => {
+  it('C7.6: says that a source is not there, and that it changed', async () => {
     const rig = await runnerRig('image:thumbnail', { content: await quarters(40, 30).png().toBuffer() });
     const changed = JSON.parse(rig.task) as { source: Record<string, unknown> };
     changed.source['size'] = 3;

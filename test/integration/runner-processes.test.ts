@@ -201,7 +201,7 @@ describe('a tool', () => {
     expect(await shell(talking, { silenceMsMax: 600 })).toMatchObject({ exitCode: 0 });
   });
 
-  it('leaves the end of what it said, without keys and addresses', async () => {
+  it('C2.25: leaves the end of what it said, without keys and addresses', async () => {
     const script = 'echo "cannot open https://user:pw@host/x?sig=abc key=ffeeddccbbaa99887766554433221100" >&2; exit 1';
     const error: unknown = await shell(script).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({

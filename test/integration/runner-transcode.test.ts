@@ -49,7 +49,7 @@ async function masterOf(): Promise<string> {
 }
 
 describe('video:transcode', () => {
-  it('has results of the specified shape, and every object that they name', async () => {
+  it('C2.36: has results of the specified shape, and every object that they name', async () => {
     expect(outcome).toMatchObject({ exitCode: 0, error: null });
     expect(videoTranscodeResults.parse(results)).toEqual(results);
     expect(results.streaming).toEqual({

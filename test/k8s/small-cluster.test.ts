@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
   }, 120_000);
 
   test(
-    `of ${many} MediaJobs every one ends, and the pool’s concurrency is never passed`,
+    `C1.20: of ${many} MediaJobs every one ends, and the pool’s concurrency is never passed`,
     async () => {
       const { resourceVersion = '' } = (await cluster.admin.list(jobs, { namespace, limit: 1 })).metadata;
       const working = new Set<string>();

@@ -4,7 +4,7 @@ import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under
 import { type JsonDocument, notUtf8, suiteDocuments } from './json-documents.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 
-// Section 7, "Errors". "### `GET /stream/{hash}/*`": section-4-stream.test.ts; "### System": section-4-system.test.ts.
+// Section 7 of docs/contract.md. Errors of streams: streams.test.ts; of images: images.test.ts.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -27,30 +27,24 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-describe('`POST /api/jobs`', () => {
+describe('the status of a submission', () => {
   const video = { type: 'video:transcode', hash: 'table', source: 'video.mp4' };
 
-  // "| 202 | new job created and queued |
-  // | 200 | idempotency hit |
-  // | 400 | invalid JSON; unsupported `type`; invalid `options` schema (including unknown fields and the legacy flat
-  // `video:full` options); missing source object for a video job |
-  // | 413 | video source larger than `MAX_FILE_SIZE` |
-  // | 500 | enqueue or persistence failure |" (The last of them has tests of its own below.)
   it.each([
-    ['"new job created and queued"', video, 202, undefined],
-    ['"idempotency hit"', video, 200, undefined],
-    ['"invalid JSON"', '{"type":', 400, 'invalid_json'],
-    ['"unsupported `type`"', { ...video, type: 'video:remix' }, 400, 'invalid_request'],
-    ['"invalid `options` schema"', { ...video, options: { encrypt: 'yes' } }, 400, 'invalid_request'],
-    ['"including unknown fields"', { ...video, options: { bitrate: 1 } }, 400, 'invalid_request'],
+    ['C4.1: a new job answers 202', video, 202, undefined],
+    ['C4.1: an equal submission answers 200', video, 200, undefined],
+    ['C7.1: invalid JSON answers 400', '{"type":', 400, 'invalid_json'],
+    ['C7.2: an unsupported type answers 400', { ...video, type: 'video:remix' }, 400, 'invalid_request'],
+    ['C7.2: invalid options answer 400', { ...video, options: { encrypt: 'yes' } }, 400, 'invalid_request'],
+    ['C7.2: an unknown option answers 400', { ...video, options: { bitrate: 1 } }, 400, 'invalid_request'],
     [
-      '"and the legacy flat `video:full` options"',
+      'C7.2, C2.18: flat options of a video:full answer 400',
       { ...video, type: 'video:full', options: { timestamp_sec: 1, encrypt: true } },
       400,
       'invalid_request',
     ],
-    ['"missing source object for a video job"', { ...video, source: 'none.mp4' }, 400, 'source_missing'],
-    ['"video source larger than `MAX_FILE_SIZE`"', { ...video, source: 'large.mp4' }, 413, 'source_too_large'],
+    ['C7.3: a missing source of a video answers 400', { ...video, source: 'none.mp4' }, 400, 'source_missing'],
+    ['C7.4: a source over MAX_FILE_SIZE answers 413', { ...video, source: 'large.mp4' }, 413, 'source_too_large'],
   ])('%s', async (_, body, status, code) => {
     await api.putSource('video.mp4', 'x');
     await api.putSource('large.mp4', Buffer.alloc(4097));
@@ -59,29 +53,28 @@ describe('`POST /api/jobs`', () => {
   });
 });
 
-describe('`POST /api/jobs/{id}/retry`', () => {
-  // "| 409 | source job is not `failed` |": each such status is in section-3-states.test.ts, '"not `failed` → 409, no job created"'
-  it('409: "source job is not `failed`"', async () => {
+describe('the status of a retry', () => {
+  it('C7.11: a retry of a job that has not failed answers 409 not_retryable', async () => {
     const { json } = await api.submit(thumbnail());
     const answer = await api.call(`/api/jobs/${json.job_id}/retry`, { method: 'POST' });
     expect([answer.status, answer.json.code]).toEqual([409, 'not_retryable']);
   });
 });
 
-describe('`POST /api/jobs` 400: "invalid JSON"', () => {
-  it('every bad document of the JSON parsing test suite, and what is no UTF-8', async () => {
+describe('JSON that is not valid', () => {
+  it('C7.1: every bad document of the JSON parsing test suite, and bytes that are not UTF-8, answer 400 invalid_json', async () => {
     const documents = [...suiteDocuments('n').filter(({ bytes }) => bytes.length > 0), ...notUtf8];
     expect(documents.length).toBeGreaterThan(190);
     for (const document of documents) expect(await send(document)).toEqual([document.name, 400, 'invalid_json']);
   });
 
-  it('every good document of that suite is read, and then is no submission', async () => {
+  it('C7.1: every good document of the JSON parsing test suite is read', async () => {
     const documents = suiteDocuments('y');
     expect(documents.length).toBeGreaterThan(90);
     for (const document of documents) expect(await send(document)).toEqual([document.name, 400, 'invalid_request']);
   });
 
-  it('what that suite leaves to the parser is refused as well, one way or the other', async () => {
+  it('C7.1: every document that the JSON parsing test suite leaves open answers 400', async () => {
     const documents = suiteDocuments('i');
     expect(documents.length).toBeGreaterThan(30);
     for (const document of documents) {
@@ -91,7 +84,7 @@ describe('`POST /api/jobs` 400: "invalid JSON"', () => {
     }
   });
 
-  it('no body at all', async () => {
+  it('C7.2: a submission without a body answers 400', async () => {
     const answer = await api.submit('');
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
   });
@@ -104,12 +97,12 @@ describe('`POST /api/jobs` 400: "invalid JSON"', () => {
       'with numbers over all bounds',
       '{"type":"video:cover","hash":"h","source":"s","options":{"timestamp_sec":1e999}}',
     ],
-  ])('valid JSON %s is refused, and harmless', async (_, body) => {
+  ])('C7.2: a submission %s answers 400 and changes no object of the process', async (_, body) => {
     expect((await api.submit(body)).status).toBe(400);
     expect(({} as Record<string, unknown>)['type']).toBeUndefined();
   });
 
-  it('a name that is given twice has its last value, in what is checked and in what is used', async () => {
+  it('C7.9: a name that stands twice has its last value, in what is checked and in what is used', async () => {
     const { hash } = thumbnail();
     const body = `{"type":"image:thumbnail","hash":"../x","source":"a.jpg","hash":"${hash}"}`;
     const answer = await api.submit(body);
@@ -117,29 +110,29 @@ describe('`POST /api/jobs` 400: "invalid JSON"', () => {
   });
 });
 
-describe('`POST /api/jobs`: other bodies', () => {
+describe('other bodies', () => {
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'application/merge-patch+json'])(
-    '%s is answered with 415',
+    'C7.8: a body of the type %s answers 415',
     async (contentType) => {
       const answer = await api.submit(JSON.stringify(thumbnail()), { 'content-type': contentType });
       expect([answer.status, answer.json.code]).toEqual([415, 'unsupported_media_type']);
     },
   );
 
-  it('takes a charset, and refuses a compressed body', async () => {
+  it('C7.8: a charset is accepted, and a compressed body answers 415', async () => {
     const withCharset = { 'content-type': 'application/json; charset=utf-8' };
     expect((await api.submit(thumbnail(), withCharset)).status).toBe(202);
     expect((await api.submit(thumbnail(), { 'content-encoding': 'gzip' })).status).toBe(415);
   });
 
-  it('a body over 1 MiB is answered with 413', async () => {
+  it('C7.7: a body over 1 MiB answers 413', async () => {
     const answer = await api.submit(JSON.stringify({ ...thumbnail(), x: 'x'.repeat(1024 * 1024) }));
     expect([answer.status, answer.json.code]).toEqual([413, 'body_too_large']);
   });
 });
 
-describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
-  it('a queue that refuses: 500, and the same request again finds the one job and queues it', async () => {
+describe('failures to store or to enqueue', () => {
+  it('C7.5: a queue that refuses answers 500, and the same request again finds the one job and queues it', async () => {
     const add = api.d.queue.add.bind(api.d.queue);
     const submission = thumbnail();
     api.d.queue.add = () => Promise.reject(new Error('connect ECONNREFUSED redis.internal:6379'));
@@ -160,7 +153,7 @@ describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('a database that fails: 500 and no ticket', async () => {
+  it('C7.5: a database that fails answers 500 and adds no ticket', async () => {
     const insertOrFind = api.d.jobs.insertOrFind.bind(api.d.jobs);
     const before = (await api.d.queue.depth()).default.pending;
     api.d.jobs.insertOrFind = () => Promise.reject(new Error('relation "jobs" does not exist'));
@@ -176,28 +169,27 @@ describe('`POST /api/jobs` 500: "enqueue or persistence failure"', () => {
 });
 
 describe('`GET /api/key/{hash}`', () => {
-  // "| 200 | token verified, key returned |
-  // | 401 | `Authorization: Bearer ...` header missing |
-  // | 403 | invalid signature, expired token, or hash mismatch |
-  // | 404 | no encryption key exists for the media hash |
-  // | 500 | unwrap failure or other internal error |"
   it.each([
-    ['"`Authorization: Bearer ...` header missing"', 401, undefined],
-    ['"invalid signature"', 403, `${authorization('k1')}x`],
-    ['"expired token"', 403, `Bearer ${signPlaybackToken({ hash: 'k1', exp: 1 }, keyTokenSecret)}`],
-    ['"hash mismatch"', 403, authorization('k2')],
-    ['"token verified"', 200, authorization('k1')],
-  ])('%s: %i', async (_, status, header) => {
+    ['C7.13: a key request without a Bearer token', 401, undefined],
+    ['C7.14: a key request with a bad signature', 403, `${authorization('k1')}x`],
+    [
+      'C7.14: a key request with an expired token',
+      403,
+      `Bearer ${signPlaybackToken({ hash: 'k1', exp: 1 }, keyTokenSecret)}`,
+    ],
+    ['C7.14: a key request with the token of another media', 403, authorization('k2')],
+    ['C4.37: a key request with a valid token', 200, authorization('k1')],
+  ])('%s answers %i', async (_, status, header) => {
     await api.d.contentKeys.findOrCreate('k1');
     const headers: Record<string, string> = header === undefined ? {} : { authorization: header };
     expect((await api.raw('/api/key/k1', { headers })).status).toBe(status);
   });
 
-  it('404: "no encryption key exists for the media hash"', async () => {
+  it('C7.15: a key request for a media without a key answers 404', async () => {
     expect((await ask('without-key')).status).toBe(404);
   });
 
-  it('500: "or other internal error"', async () => {
+  it('C7.16: a key request answers 500 when the database fails', async () => {
     const find = api.d.contentKeys.find.bind(api.d.contentKeys);
     api.d.contentKeys.find = () => Promise.reject(new Error('relation "content_keys" does not exist'));
     try {
@@ -209,9 +201,7 @@ describe('`GET /api/key/{hash}`', () => {
     }
   });
 
-  // Section 4: "Response 200: raw 16 bytes of the content key, `Content-Type: application/octet-stream`."
-  // Section 8: "| Key size | `GET /api/key/{hash}` | 16 bytes |"
-  it('200: "token verified, key returned": "raw 16 bytes … `application/octet-stream`"', async () => {
+  it('C4.37, C4.39: the key endpoint answers with the raw 16 bytes as application/octet-stream, which no cache keeps', async () => {
     const { key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1');
     expect(answer.status).toBe(200);
@@ -222,7 +212,7 @@ describe('`GET /api/key/{hash}`', () => {
     expect(answer.bytes.equals(key)).toBe(true);
   });
 
-  it('500: "unwrap failure", which says nothing of the reason', async () => {
+  it('C7.16, C7.22: a stored key that cannot be unwrapped answers 500 without the reason', async () => {
     await api.d.contentKeys.findOrCreate('k2');
     await api.d.database.pool.query("update content_keys set hash = 'k3' where hash = 'k2'");
     const answer = await ask('k3');
@@ -231,14 +221,14 @@ describe('`GET /api/key/{hash}`', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('answers the preflight of a page that sends Authorization', async () => {
+  it('C4.40: the key endpoint answers the preflight of a page that sends Authorization', async () => {
     const headers = { origin: 'https://app.test', 'access-control-request-headers': 'authorization' };
     const answer = await api.raw('/api/key/k1', { method: 'OPTIONS', headers });
     expect(answer.status).toBe(204);
     expect(answer.headers.get('access-control-allow-headers')).toContain('Authorization');
   });
 
-  it('`/clearkey` answers the same token with the W3C ClearKey licence', async () => {
+  it('C4.38: /clearkey answers the same token with a W3C ClearKey licence', async () => {
     const { kid, key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1', '/api/key/k1/clearkey');
     expect(answer.json).toEqual({
@@ -250,11 +240,8 @@ describe('`GET /api/key/{hash}`', () => {
   });
 });
 
-// "Error body format for JSON APIs: not shown." decisions.md: "RFC 9457 `application/problem+json`: `type, title,
-// status, detail, instance` + `code`, `trace_id`, and `errors: [{pointer, code, detail}]` with JSON Pointers, all
-// faults of the body at once. `/readyz` stays plain text."
-describe('error bodies of the JSON API (decisions.md)', () => {
-  it('are problem documents with the trace id of the answer', async () => {
+describe('the form of errors', () => {
+  it('C7.19, C7.21: errors are problem documents with the trace id of the answer', async () => {
     const answer = await api.call('/api/jobs/none?x=1');
     expect(answer.json).toEqual({
       type: '/docs#problem-not_found',
@@ -274,7 +261,7 @@ describe('error bodies of the JSON API (decisions.md)', () => {
     ['no HTTP at all', 'hello\r\n\r\n', 400],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['two lengths', 'POST /api/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
-  ])('%s is answered with a status', async (_, bytes, status) => {
+  ])('C7.23: %s is answered with a status', async (_, bytes, status) => {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.write(bytes));
       let received = '';
@@ -286,7 +273,7 @@ describe('error bodies of the JSON API (decisions.md)', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 
-  it('no answer holds the key that was sent', async () => {
+  it('C7.22: no error holds the API key that was sent', async () => {
     const answer = await api.call('/nowhere', { headers: { 'x-api-key': apiKey } });
     expect(answer.text).not.toContain(apiKey);
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 import { thumbnailResults } from './results.ts';
 
-// Beyond the specification (decisions.md): list, cancel, events, callbacks.
+// Section 4 of docs/contract.md, "Jobs": listing, cancelling, events and callbacks.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -21,7 +21,7 @@ async function submitOne(more: object = {}): Promise<string> {
 }
 
 describe('`GET /api/jobs`', () => {
-  it('pages through all jobs, the newest first, none twice, while new ones come', async () => {
+  it('C4.10, C4.11: the list pages through all jobs, the newest first, none twice, while new ones come', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 7; n++) ids.unshift(await submitOne());
     const seen: string[] = [];
@@ -39,13 +39,13 @@ describe('`GET /api/jobs`', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
-  it('shows the same Job as `GET /api/jobs/{id}`', async () => {
+  it('C4.10: the list shows the same Job as reading it does', async () => {
     const id = await submitOne();
     const { json } = await api.call('/api/jobs?limit=1');
     expect(json.jobs).toEqual([(await api.call(`/api/jobs/${id}`)).json]);
   });
 
-  it('filters by type, status and hash', async () => {
+  it('C4.10: the list is filtered by type, status and hash', async () => {
     const id = await submitOne({ hash: 'filtered' });
     await api.submit({ type: 'video:cover', hash: 'filtered', source: 'a.mp4' });
     await api.complete(id, thumbnailResults);
@@ -70,18 +70,18 @@ describe('`GET /api/jobs`', () => {
     [`cursor=${Buffer.from('["x",1]').toString('base64url')}`, '/cursor'],
     [`cursor=${Buffer.from(`[1e300,"${unknownId}"]`).toString('base64url')}`, '/cursor'],
     ['status=queued&status=failed', '/status'],
-  ])('?%s is refused', async (query, pointer) => {
+  ])('C4.10: the list refuses ?%s', async (query, pointer) => {
     const answer = await api.call(`/api/jobs?${query}`);
     expect([answer.status, answer.json.errors[0].pointer]).toEqual([400, pointer]);
   });
 
-  it('wants the API key', async () => {
+  it('C5.1: the list wants the API key', async () => {
     expect((await api.raw('/api/jobs')).status).toBe(401);
   });
 });
 
 describe('`POST /api/jobs/{id}/cancel`', () => {
-  it('ends a queued job at once, takes its ticket away, and can be repeated', async () => {
+  it('C4.12: cancelling ends a queued job at once, removes its ticket, and can be repeated', async () => {
     const id = await submitOne();
     const before = (await api.d.queue.depth()).default.pending;
     const answer = await post(`/api/jobs/${id}/cancel`);
@@ -97,7 +97,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect([again.status, again.json]).toEqual([200, answer.json]);
   });
 
-  it('tells whoever runs the job, and nothing that comes later changes it', async () => {
+  it('C4.13: cancelling a running job is announced to its worker, and nothing later changes the job', async () => {
     const id = await submitOne();
     const lease = { jobId: id, attempt: 1, owner: 'worker', leaseMs: 60_000 };
     await api.d.jobs.claim(lease);
@@ -107,7 +107,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect(await api.d.jobs.finish({ jobId: id, attempt: 1, status: 'completed', ...late })).toBeNull();
   });
 
-  it('answers 409 for a job that is over, and 404 for none', async () => {
+  it('C7.12: cancelling a job that is over answers 409, and an unknown one 404', async () => {
     const completed = await submitOne();
     await api.complete(completed, thumbnailResults);
     const failed = await submitOne();
@@ -117,7 +117,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect((await post(`/api/jobs/${unknownId}/cancel`)).status).toBe(404);
   });
 
-  it('"`cancelled` is terminal; `/retry` on it is 409", and an equal submission makes a new job', async () => {
+  it('C3.2, C3.6: a cancelled job cannot be retried, and an equal submission makes a new one', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     await post(`/api/jobs/${json.job_id}/cancel`);
@@ -155,7 +155,7 @@ async function readEvents(path: string, { lastEventId, count = 100 }: { lastEven
 }
 
 describe('`GET /api/jobs/{id}/events`', () => {
-  it('tells the state at once and each change, and ends with the job', async () => {
+  it('C4.14: the events of a job begin with its state, follow each change, and end with the job', async () => {
     const id = await submitOne();
     const reading = readEvents(`/api/jobs/${id}/events`);
     await new Promise((resolve) => setTimeout(resolve, 700));
@@ -176,7 +176,7 @@ describe('`GET /api/jobs/{id}/events`', () => {
     expect(events.at(-1)?.job).toEqual((await api.call(`/api/jobs/${id}`)).json);
   });
 
-  it('with `Last-Event-ID` tells only what is newer, and 204 once the end was told', async () => {
+  it('C4.15: with Last-Event-ID only newer states are sent, and 204 once the end was sent', async () => {
     const id = await submitOne();
     const first = await readEvents(`/api/jobs/${id}/events`, { count: 1 });
     const lastEventId = first.events[0]?.id ?? '';
@@ -192,12 +192,12 @@ describe('`GET /api/jobs/{id}/events`', () => {
     expect(fromTheStart.events.map(({ job }) => job.status)).toEqual(['completed']);
   });
 
-  it('is refused without the key, and for no job', async () => {
+  it('C5.1, C7.10: the events of a job want the API key and a job', async () => {
     expect((await api.raw(`/api/jobs/${unknownId}/events`)).status).toBe(401);
     expect((await api.call(`/api/jobs/${unknownId}/events`)).status).toBe(404);
   });
 
-  it('does not hold up a server that stops', async () => {
+  it('an open stream of events does not delay a server that stops', async () => {
     const other = await startApi();
     const { json } = await other.submit(thumbnail());
     const response = await fetch(`${other.url}/api/jobs/${json.job_id}/events`, { headers: { 'x-api-key': apiKey } });
@@ -210,9 +210,9 @@ describe('`GET /api/jobs/{id}/events`', () => {
   });
 });
 
-describe('bodies', () => {
+describe('bodies of actions', () => {
   it.each(['cancel', 'callbacks/redeliver'])(
-    '`POST …/%s` takes none, or one without fields, and refuses fields',
+    'C4.12, C4.17: `POST …/%s` takes no body or one without fields, and refuses fields',
     async (action) => {
       const id = await submitOne();
       const headers = { 'content-type': 'application/json' };
@@ -230,7 +230,7 @@ describe('bodies', () => {
 describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', () => {
   const callback = { callback_url: 'https://example.com/hook' };
 
-  it('shows the event and its attempts, and delivers it again from the start', async () => {
+  it('C4.16, C4.17: the event and its attempts are shown, and a redelivery begins from the first attempt', async () => {
     const id = await submitOne(callback);
     const none = await api.call(`/api/jobs/${id}/callbacks`);
     const url = callback.callback_url;
@@ -265,7 +265,7 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
     expect(sent.attempts.map((attempt: { status_code: number }) => attempt.status_code)).toEqual([503, 200]);
   });
 
-  it('answers 409 where there is no webhook, and 404 where there is no job', async () => {
+  it('C7.12, C7.10: redelivering answers 409 where there is no webhook, and 404 where there is no job', async () => {
     const id = await submitOne();
     await api.complete(id, thumbnailResults);
     expect((await post(`/api/jobs/${id}/callbacks/redeliver`)).status).toBe(409);

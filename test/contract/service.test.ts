@@ -10,9 +10,8 @@ import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { finished, headers, job, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 import { metricFamilies } from './metric-families.ts';
 
-// Section 1, "What the service does", with the program itself on real media. Beside this: test/integration/modes.test.ts
-// (server and worker over Postgres, Redis and S3; `--mode` against `MODE`; `WORKER_METRICS_PORT=0`) and
-// platform/config/config.test.ts (every name of the configuration).
+// Section 1 of docs/contract.md, with the program itself on real media. Beside this: test/integration/modes.test.ts
+// (server and worker over Postgres, Redis and S3) and platform/config/config.test.ts (every name of the configuration).
 
 let service: ServiceUnderTest;
 let env: Record<string, string>;
@@ -70,12 +69,8 @@ async function rowsOf(databaseUrl: string): Promise<string> {
   return texts.join('\n');
 }
 
-describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
-  // "The service runs asynchronous media-processing jobs and delivers the results."
-  // "A caller submits a job that names a source object in a configured source bucket. Workers derive assets from it and
-  // write them to a media bucket."
-  // "| `all` | HTTP server and queue worker in one process (default) |"
-  it('"HTTP server and queue worker in one process": every job type does what its purpose says', async () => {
+describe.skipIf(!inject('postgres'))('the mode `all`', () => {
+  it('C1.1, C1.10: one process of the default mode does jobs of every type and delivers their results', async () => {
     const program = await startProgram({ env });
     const sources = await statesOf(folder('source'));
     const encrypt = { transcode: { encrypt: true } };
@@ -86,19 +81,18 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
       submit(program, { type: 'video:transcode', hash: 'clip-2', source: 'clip.mp4' }),
       submit(program, { type: 'video:full', hash: 'clip-3', source: 'clip.mp4', options: encrypt }),
     ]);
-    // "| `image:thumbnail` | derive one or more image variants from an image source |"
+    // C1.4
     expect(await finished(program, thumbnail)).toMatchObject({ results: { outputs: [{ variant: 'thumb' }] } });
-    // "| `video:cover` | derive a cover image from a video at a timestamp |"
+    // C1.5
     expect(await finished(program, cover)).toMatchObject({ results: { format: 'jpg', timestamp_sec: 1 } });
-    // "| `video:preview` | derive a short animated preview (`webp` or `gif`) |"
+    // C1.6
     expect(await finished(program, preview)).toMatchObject({ results: { format: 'gif' } });
-    // "| `video:transcode` | produce HLS (CMAF container) output, optionally encrypted |"
+    // C1.7
     const streaming = { protocol: 'hls', container: 'cmaf' };
     expect(await finished(program, transcode)).toMatchObject({
       results: { streaming: { ...streaming, encrypted: false } },
     });
-    // "| `video:full` | run cover, preview and transcode as one workflow inside a single worker handler (no parent/child
-    // jobs) |"
+    // C1.8: one job, and no job beside it.
     const ready = { status: 'ready' };
     expect(await finished(program, full)).toMatchObject({
       status: 'completed',
@@ -106,12 +100,11 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
     });
     const list = (await (await fetch(`${program.url}/api/jobs`, { headers })).json()) as { jobs: unknown[] };
     expect(list.jobs).toHaveLength(5);
-    // "| `SOURCE_BUCKET`, `SOURCE_S3_*` | source store, read-only access |
-    // | `MEDIA_BUCKET`, `MEDIA_S3_*` | media store, read/write access |"
+    // C1.2, C1.3
     expect(await statesOf(folder('source'))).toEqual(sources);
     expect((await filesBelow(folder('media'))).length).toBeGreaterThan(10);
 
-    // "The service serves HLS playlists, init segments and media segments from the media bucket over HTTP."
+    // Playlist, init segment and media segment, over HTTP.
     const stream = `${program.url}/stream/clip-2`;
     const master = (await ask(`${stream}/master.m3u8`)).bytes.toString();
     const [playlist = ''] = /^[0-9a-f]{16}\/video\/.*playlist\.m3u8$/m.exec(master) ?? [];
@@ -125,14 +118,10 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
       const { status, bytes } = await ask(`${stream}/${playlist.replace('playlist.m3u8', name)}`);
       expect([status, bytes.includes(box)]).toEqual([200, true]);
     }
-    // "The service exposes liveness, readiness and metrics endpoints."
     for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(program.url + path)).status).toBe(200);
   });
 
-  // "The service sends a signed webhook to a caller-supplied URL when a job finishes or fails.":
-  // test/contract/section-6-events.test.ts, 'Emitted when "a job that was created with `callback_url` completes or fails", and not otherwise'
-
-  it('"Raw encryption keys are passed to the packaging tool as arguments and are not written to disk as files"', async () => {
+  it('C1.21, C1.22: the packager gets the raw content key as an argument, and no file, row or log line holds it', async () => {
     await rm(folder('notes'), { recursive: true });
     await mkdir(folder('notes'));
     const program = await startProgram({ env: { ...env, LOG_LEVEL: 'trace', BASE_URL: 'https://media.example' } });
@@ -142,13 +131,13 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
     const given = await readFile(folder('notes/arguments'), 'utf8');
     const [, kid = '', key = ''] = /^label=:key_id=([0-9a-f]{32}):key=([0-9a-f]{32})$/m.exec(given) ?? [];
     expect(key).not.toBe('');
-    // "`BASE_URL` … used to build `results.encryption.key_endpoint`": "`{base_url}/api/key/<hash>`"
+    // C2.33
     expect(results.encryption).toEqual({
       scheme: 'cbcs',
       kid,
       key_endpoint: 'https://media.example/api/key/secret-1',
     });
-    // "The service hands out the 16-byte content key for encrypted HLS playback, against a signed Bearer token."
+    // C4.37
     const token = signPlaybackToken(
       { hash: 'secret-1', exp: Math.floor(Date.now() / 1000) + 60 },
       secrets.KEY_TOKEN_SECRET,
@@ -169,7 +158,7 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
     for (const text of [...files, await rowsOf(service.databaseUrl), program.output()])
       for (const form of [...forms, bytes]) expect(text.includes(form)).toBe(false);
 
-    // Section 5: "The token must never appear in playlist or segment URLs." The player adds it to a header.
+    // C5.11: a player adds the token to a header.
     const playlists = files.filter((text) => text.startsWith('#EXTM3U'));
     const keyAddresses = playlists
       .flatMap((text) => [...text.matchAll(/#EXT-X-KEY:.*URI="([^"]*)"/g)])
@@ -180,11 +169,8 @@ describe.skipIf(!inject('postgres'))('MODE `all` (the default)', () => {
   });
 });
 
-describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
-  // "| `server` | HTTP server and delivery endpoints only |
-  // | `worker` | queue worker only; serves a small metrics/health listener (see section 4) |"
-  // "The command-line flag `--mode=<value>` overrides the `MODE` environment variable."
-  it('`server`: "HTTP server and delivery endpoints only"; `--mode=worker` overrides `MODE`: "queue worker only"', async () => {
+describe.skipIf(!inject('postgres'))('the modes `server` and `worker`', () => {
+  it('C1.11, C1.12, C1.13: a server delivers and works on no job; a worker works and serves only health and metrics', async () => {
     const server = await startProgram({ env: { ...env, MODE: 'server' } });
     const id = await submit(server, { type: 'image:thumbnail', hash: 'waits', source: 'red.png' });
     expect((await fetch(`${server.url}/stream/none/master.m3u8`)).status).toBe(404);
@@ -192,8 +178,7 @@ describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await job(server, id)).status).toBe('queued');
 
-    // "Server and worker processes must share the same relational database, key-value store, bucket names, S3-style
-    // credentials and secrets: `API_KEY`, `WEBHOOK_SECRET`, `KEY_TOKEN_SECRET`, `ENCRYPTION_KEY`."
+    // C1.14
     const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
     expect(await finished(server, id)).toMatchObject({ status: 'completed' });
     for (const path of ['/api/jobs', '/stream/none/master.m3u8', '/api/key/none', '/readyz'])
@@ -201,7 +186,7 @@ describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
     for (const path of ['/healthz', '/metrics']) expect((await ask(worker.url + path)).status).toBe(200);
   });
 
-  it('both listeners have every metric family of section 4', async () => {
+  it('C4.66: server and worker expose every metric family of the contract', async () => {
     for (const mode of ['server', 'worker']) {
       const { url } = await startProgram({ args: [`--mode=${mode}`], env });
       const text = await (await fetch(`${url}/metrics`)).text();
@@ -211,10 +196,8 @@ describe.skipIf(!inject('postgres'))('MODE `server` and MODE `worker`', () => {
   });
 });
 
-// "Job queues: a default queue and a dedicated `video:large` queue for large video sources. Pool sizes are set by
-// `WORKER_CONCURRENCY` (normal pool) and `LARGE_WORKER_CONCURRENCY` (`video:large` pool)."
-describe.skipIf(!inject('postgres'))('Job queues: "a default queue and a dedicated `video:large` queue"', () => {
-  it('"Pool sizes are set by `WORKER_CONCURRENCY` … and `LARGE_WORKER_CONCURRENCY`"', async () => {
+describe.skipIf(!inject('postgres'))('queues and pools', () => {
+  it('C1.17, C1.18, C1.19: each queue has as many jobs at work at once as its variable says', async () => {
     const rig = await openRig({ WORKER_CONCURRENCY: '3', LARGE_WORKER_CONCURRENCY: '2', LEASE_DURATION: '15s' });
     try {
       const submitSlow = (queue: 'default' | 'video:large') => rig.submit('slow-6000', { queue });
@@ -232,7 +215,7 @@ describe.skipIf(!inject('postgres'))('Job queues: "a default queue and a dedicat
   });
 });
 
-describe('Configuration names used by the interface', () => {
+describe('the configuration', () => {
   const table = (
     'API_KEY KEY_TOKEN_SECRET WEBHOOK_SECRET ENCRYPTION_KEY BASE_URL SOURCE_BUCKET SOURCE_S3_ENDPOINT MEDIA_BUCKET ' +
     'MEDIA_S3_ENDPOINT MAX_FILE_SIZE WORKER_METRICS_PORT OTEL_EXPORTER_OTLP_ENDPOINT MODE WORKER_CONCURRENCY ' +
@@ -247,27 +230,7 @@ describe('Configuration names used by the interface', () => {
     MEDIA_BUCKET: 'media',
   };
 
-  // "| `API_KEY` | the internal key accepted in `X-API-Key` |
-  // | `KEY_TOKEN_SECRET` | HMAC secret for playback Bearer tokens |
-  // | `WEBHOOK_SECRET` | secret shared for webhook signing |
-  // | `ENCRYPTION_KEY` | secret for protecting stored content keys (a failure to unwrap a stored key yields 500 on the
-  // key endpoint) |
-  // | `BASE_URL` | public media host address; must not end with `/`; used to build `results.encryption.key_endpoint` |
-  // | `SOURCE_BUCKET`, `SOURCE_S3_*` | source store, read-only access |
-  // | `MEDIA_BUCKET`, `MEDIA_S3_*` | media store, read/write access |
-  // | `MAX_FILE_SIZE` | largest accepted video source size |
-  // | `WORKER_METRICS_PORT` | port of the worker-only listener; default `3001`; `0` disables it |
-  // | `OTEL_EXPORTER_OTLP_ENDPOINT` | OTLP HTTP endpoint for trace export; when empty, spans are created locally and
-  // not exported |
-  // | `MODE`, `WORKER_CONCURRENCY`, `LARGE_WORKER_CONCURRENCY` | see above |
-  // | `DATABASE_URL`, `REDIS_URL` | connection settings of the relational database and the key-value store |"
-  // What each does, beside the tests above: "the internal key accepted in `X-API-Key`", "HMAC secret for playback Bearer
-  // tokens": section-5-authentication.test.ts; "secret shared for webhook signing": section-6-events.test.ts; "a failure
-  // to unwrap a stored key yields 500 on the key endpoint": section-7-errors.test.ts; "largest accepted video source
-  // size": section-4-jobs.test.ts; "`0` disables it": test/integration/modes.test.ts, 'a worker listens nowhere with
-  // WORKER_METRICS_PORT=0'; "OTLP HTTP endpoint for trace export": section-4-tracing.test.ts; "spans are created locally and
-  // not exported": platform/telemetry/tracing.test.ts, 'begin a trace, with ids of their own'.
-  it('are all read, and described for operators', async () => {
+  it("C1.26, C1.27, C1.28, C1.30, C1.31, C1.33, C1.35: the interface's variables are all read and all documented", async () => {
     const page = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
     for (const name of table) {
       expect([name, page.includes(`| \`${name}\``)]).toEqual([name, true]);
@@ -278,7 +241,7 @@ describe('Configuration names used by the interface', () => {
     }
   });
 
-  it('`BASE_URL` "must not end with `/`"; `WORKER_METRICS_PORT`: "default `3001`; `0` disables it"', () => {
+  it('C1.29, C1.32: a BASE_URL that ends with a slash is refused; the worker listens on port 3001 unless told otherwise', () => {
     expect(loadConfig({ ...whole, BASE_URL: 'https://media.example/' }, [])).toMatchObject({
       faults: [expect.stringMatching(/^BASE_URL: /)],
     });

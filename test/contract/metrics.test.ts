@@ -7,9 +7,8 @@ import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
 import { openRig, until } from '../../testing/controller-rig.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// Section 4, "### Metric families": what each counts, where it happens. That both listeners have all ten:
-// section-4-system.test.ts, 'has all ten families of the specification', and section-1-service.test.ts, 'both listeners have
-// every metric family of section 4'. The labels of each, and their bounds: platform/telemetry/metrics.test.ts.
+// Section 4 of docs/contract.md, "Metrics": what each family counts, where it happens. The labels of each, and their
+// bounds (C4.67): platform/telemetry/metrics.test.ts.
 
 /** The value of a line of the text exposition format; 0 where there is none. */
 const valueIn = (text: string, series: string): number => {
@@ -21,7 +20,7 @@ const submissions = (status: number) => `{method="POST",route="/api/jobs",status
 const tasks = (queue: string, state: string) => `svc_queue_tasks{queue="${queue}",state="${state}"}`;
 const sign = (key: string) => signThumbPath(key, { w: 8 }, thumbSecretsOf([], keyTokenSecret)[0] ?? '');
 
-describe('the HTTP process', () => {
+describe('metrics of the server', () => {
   let api: ApiUnderTest;
   beforeAll(async () => {
     api = await startApi();
@@ -29,9 +28,7 @@ describe('the HTTP process', () => {
   afterAll(() => api.close());
   const value = async (series: string) => valueIn((await api.raw('/metrics')).text, series);
 
-  // "| `svc_http_requests_total` | HTTP requests by method, route, status |
-  // | `svc_http_request_duration_seconds` | HTTP request latency |"
-  it('counts and times requests by method, route and status', async () => {
+  it('C4.60: requests are counted and timed by method, route and status', async () => {
     await api.submit({ type: 'image:thumbnail', hash: 'm1', source: 'a.jpg' });
     await api.submit({});
     for (const status of [202, 400]) {
@@ -42,10 +39,7 @@ describe('the HTTP process', () => {
     }
   });
 
-  // "| `svc_image_cache_events_total` | image cache hits and misses by layer and result |
-  // | `svc_image_results_total` | final outcome of image requests (e.g. `processed`, `memory_hit`) |
-  // | `svc_image_errors_total` | image failures by stage and status |"
-  it('counts the outcomes of image requests, the hits and misses of each layer, and failures by stage and status', async () => {
+  it('C4.61, C4.62: image requests are counted by outcome, by hits and misses of each layer, and by failure', async () => {
     const key = 'images/ab/m/0123456789abcdef/a.png';
     const create = { width: 32, height: 24, channels: 3 as const, background: 'red' };
     await api.putMedia(key, await sharp({ create }).png().toBuffer());
@@ -65,10 +59,8 @@ describe('the HTTP process', () => {
   });
 });
 
-describe.skipIf(!inject('postgres'))('a worker', () => {
-  // "| `svc_worker_tasks_total` | worker task attempts by task type and result |
-  // | `svc_worker_task_duration_seconds` | worker task latency |"
-  it('counts and times attempts by type and result', async () => {
+describe.skipIf(!inject('postgres'))('metrics of the worker', () => {
+  it('C4.63: attempts are counted and timed by type and result', async () => {
     const rig = await openRig();
     try {
       const ids = [
@@ -96,9 +88,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     }
   });
 
-  // "| `svc_queue_tasks` | queue depth by queue and state (states include `pending`, `retry`) |
-  // | `svc_queue_metrics_sync_failures_total` | failures while refreshing queue-depth metrics |"
-  it('shows how many tickets lie in each queue and state, and counts the times when it could not look', async () => {
+  it('C4.64, C4.65: the tickets of each queue and state are shown, and failures to read them are counted', async () => {
     const rig = await openRig();
     const metrics = new Metrics();
     const value = async (series: string) => valueIn(await metrics.registry.metrics(), series);

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// Section 4, "**Signed image path `/thumb/{sig}/{encoded_key}`**": "Path shape only is given: `{sig}` is a signature and `{encoded_key}` an encoded media-bucket object key.
-// Method, signature scheme, parameters and responses: not shown." What is not shown is decided in decisions.md, whose row on `/thumb/{sig}/{encoded_key}` is quoted here.
+// Section 4 of docs/contract.md, "Images".
 
 const [secret = ''] = thumbSecretsOf([], keyTokenSecret);
 const photo = 'images/ab/photo/0123456789abcdef/thumb.jpg';
@@ -36,8 +35,8 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-describe('GET /thumb/{sig}/{encoded_key}', () => {
-  it('"w, h (1–4096), fit (cover, contain, inside)": the image has the size that was asked for, upright', async () => {
+describe('`GET /thumb/{sig}/{encoded_key}`', () => {
+  it('C4.42, C4.43, C4.44: an image has the size that `w`, `h` and `fit` ask for, upright', async () => {
     const inside = await api.call(sign(photo, { w: 100, h: 100 }));
     expect(inside.status).toBe(200);
     expect(inside.headers.get('content-type')).toBe('image/jpeg');
@@ -47,7 +46,7 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
     expect(await sharp(cover.bytes).metadata()).toMatchObject({ width: 100, height: 100, format: 'webp' });
   });
 
-  it('"No enlargement"', async () => {
+  it('C4.47: an image is never enlarged', async () => {
     const { bytes } = await api.call(sign(photo, { w: 4096 }));
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 480, height: 640 });
   });
@@ -57,13 +56,13 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
     ['jpg', 'image/jpeg', 'jpeg'],
     ['png', 'image/png', 'png'],
     ['avif', 'image/avif', 'heif'],
-  ])('"f (webp, jpg, png, avif, auto)": f=%s answers %s', async (f, contentType, format) => {
+  ])('C4.44: an image with f=%s is served as %s', async (f, contentType, format) => {
     const answer = await api.call(sign(drawing, { w: 50, f }));
     expect(answer.headers.get('content-type')).toBe(contentType);
     expect(await sharp(answer.bytes).metadata()).toMatchObject({ width: 50, format });
   });
 
-  it('"f=auto reads Accept and sends Vary"', async () => {
+  it('C4.48: f=auto chooses the format by Accept and sends Vary', async () => {
     const path = sign(photo, { w: 40, f: 'auto' });
     const modern = await api.call(path, { headers: { accept: 'image/avif,image/webp,*/*' } });
     expect([modern.headers.get('content-type'), modern.headers.get('vary')]).toEqual(['image/avif', 'Accept']);
@@ -71,12 +70,12 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
     expect([plain.headers.get('content-type'), plain.headers.get('vary')]).toEqual(['image/jpeg', 'Accept']);
   });
 
-  it('keeps an animation, smaller', async () => {
+  it('C4.53: an animation stays one when it is resized', async () => {
     const { bytes } = await api.call(sign(moving, { w: 60, f: 'webp' }));
     expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 60, pages: 3, pageHeight: 40 });
   });
 
-  it('"wrong or expired 403", and storage is not touched', async () => {
+  it('C4.45: a wrong or expired signature answers 403 without asking storage', async () => {
     const past = Math.floor(Date.now() / 1000) - 1;
     for (const path of [
       sign(photo, { w: 10 }).replace('w=10', 'w=11'),
@@ -90,7 +89,7 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
     }
   });
 
-  it('"missing object 404, a key that is no image under our two prefixes 404"', async () => {
+  it('C4.46: a missing object, and a key that is no image of the service, answer 404', async () => {
     await api.putMedia('videos/ab/clip/master.m3u8', '#EXTM3U');
     await api.putMedia(
       'work/secret.png',
@@ -102,24 +101,24 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
       expect([key, (await api.call(sign(key))).status]).toEqual([key, 404]);
   });
 
-  it('an object that is no image, though it is called one, answers 422 and harms nobody', async () => {
+  it('C7.18: an object that is no image answers 422, and the server goes on', async () => {
     expect((await api.call(sign(broken, { w: 10 }))).status).toBe(422);
     expect((await api.call(sign(photo, { w: 33 }))).status).toBe(200);
   });
 
-  it('options that are signed and not valid answer 400 with the fault named', async () => {
+  it('C7.18: signed options that are not valid answer 400 and name the fault', async () => {
     const { status, json } = await api.call(sign(photo, { w: 5000 }));
     expect([status, json.errors]).toMatchObject([400, [{ pointer: '/w' }]]);
   });
 
-  it('"Without exp the answer is immutable; with it, max-age is what is left"', async () => {
+  it('C4.49: an image without exp may be cached for a year, one with exp until then', async () => {
     const forever = await api.call(sign(photo, { w: 20 }));
     expect(forever.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     const { headers } = await api.call(sign(photo, { w: 20, exp: Math.floor(Date.now() / 1000) + 60 }));
     expect(Number(/^public, max-age=(\d+)$/.exec(headers.get('cache-control') ?? '')?.[1])).toBeGreaterThan(50);
   });
 
-  it('"GET and HEAD": a HEAD has the headers and no body, and an ETag answers 304', async () => {
+  it('C4.42, C4.52: HEAD of an image has headers and no body, and its ETag answers 304', async () => {
     const path = sign(photo, { w: 21 });
     const whole = await api.call(path);
     const head = await api.call(path, { method: 'HEAD' });
@@ -129,7 +128,7 @@ describe('GET /thumb/{sig}/{encoded_key}', () => {
     expect([again.status, again.bytes.length]).toEqual([304, 0]);
   });
 
-  it('"Layers: memory, then the media bucket (cache/thumb/…), then processing; the same work asked for at once is done once"', async () => {
+  it('C4.51: an image is looked for in memory, then in the bucket, then made, and once for many requests', async () => {
     const path = sign(photo, { w: 77, f: 'webp' });
     const misses = async () =>
       Number(

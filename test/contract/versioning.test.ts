@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 9, "Versioning": "API version scheme, version headers and deprecation policy: not shown." decisions.md: "`/api` is v1;
-// changes are additive; every JSON answer carries `API-Version: 1`; removal is announced with `Deprecation` and `Sunset`
-// headers six months ahead."
+// Section 9 of docs/contract.md.
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -11,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-it('every JSON answer carries `API-Version: 1`, errors too', async () => {
+it('C9.1: every JSON answer, errors too, carries API-Version: 1', async () => {
   const submitted = await api.submit({ type: 'image:thumbnail', hash: 'h', source: 's' });
   const answers = [
     submitted,
@@ -23,6 +21,6 @@ it('every JSON answer carries `API-Version: 1`, errors too', async () => {
   ];
   expect(answers.map(({ status }) => status)).toEqual([202, 200, 400, 404, 401, 404]);
   expect(answers.map(({ headers }) => headers.get('api-version'))).toEqual(answers.map(() => '1'));
-  // Nothing is on its way out.
+  // C9.4
   for (const { headers } of answers) expect([headers.get('deprecation'), headers.get('sunset')]).toEqual([null, null]);
 });

@@ -3,14 +3,8 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, previewResults, thumbnailResults } from './results.ts';
 
-// Section 3, "States and transitions": those that requests bring about. Beside this:
-// "Transitions of job status during processing (from `queued` to `completed` or `failed`): not shown." decisions.md:
-// "`queued → processing → completed | failed | cancelled`.": domain/jobs/status.test.ts; test/integration/postgres-job-ends.test.ts,
-// 'a job is completed only from processing, and a final one is never left'; beyond-jobs.test.ts (cancelled).
-// "Callback status:" "| (callback in progress) | webhook attempt | any HTTP 2xx response | `sent` |
-// | (callback in progress) | webhook attempts | all attempts fail | `callback_failed` |": section-6-events.test.ts.
-// "Stage status values seen in `video:full` results: `ready`, `failed`. A failed stage may carry `retryable` and a
-// `retry_plan`.": section-2-results.test.ts, '`video:full` with a packager that fails: the stage says so, the others are ready, and its retry does the rest'
+// Section 3 of docs/contract.md: the states that requests bring about. What happens while a job runs is shown in
+// domain/jobs/status.test.ts and test/integration/postgres-job-ends.test.ts.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -29,20 +23,15 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-describe('`POST /api/jobs`', () => {
-  // "Job `status` values seen: `queued`, `completed`, `failed`."
-  // "| (none) | `POST /api/jobs` | no equivalent active or completed request exists | `queued` | job is enqueued; response
-  // 202 |"
-  it('no equivalent request exists → `queued`; "job is enqueued; response 202"', async () => {
+describe('submissions', () => {
+  it('C3.4: a submission without an equal one makes a queued job with a ticket', async () => {
     const before = await tickets(api.d.queue);
     const answer = await api.submit(thumbnail());
     expect([answer.status, answer.json.status]).toEqual([202, 'queued']);
     expect(await tickets(api.d.queue)).toBe(before + 1);
   });
 
-  // "| existing job | `POST /api/jobs` | equivalent request exists and has not failed | unchanged | existing job or result
-  // returned, response 200 |"
-  it('"equivalent request exists and has not failed → unchanged … response 200", with no second ticket', async () => {
+  it('C3.5: an equal submission changes nothing and adds no second ticket', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     const shown = await api.call(`/api/jobs/${json.job_id}`);
@@ -55,10 +44,7 @@ describe('`POST /api/jobs`', () => {
     expect(shown.json).toMatchObject({ status: 'queued', job_id: json.job_id });
   });
 
-  // "`callback_status` values other than `sent` and `callback_failed`, and when it is first set: not shown." decisions.md:
-  // "null without `callback_url`; `pending` from the terminal state on; then `sent` or `callback_failed`. A redelivery puts
-  // it back to `pending`." (The last of it: beyond-jobs.test.ts, 'shows the event and its attempts, and delivers it again from the start')
-  it('`callback_status` is null without a `callback_url` and until the end, and then `pending`', async () => {
+  it('C3.14, C3.15: callback_status is null without a callback_url and before the end, and then pending', async () => {
     const callbackStatus = async (id: string) => (await api.call(`/api/jobs/${id}`)).json.callback_status;
     const { json: silent } = await api.submit(thumbnail());
     const { json: called } = await api.submit({ ...thumbnail(), callback_url: 'https://example.com/hook' });
@@ -67,7 +53,7 @@ describe('`POST /api/jobs`', () => {
     expect([await callbackStatus(silent.job_id), await callbackStatus(called.job_id)]).toEqual([null, 'pending']);
   });
 
-  it('answers an equivalent request also when the source has gone since', async () => {
+  it('C3.7: an equal submission is answered after its source was deleted', async () => {
     await api.putSource('gone.mp4', 'x');
     const submission = { type: 'video:transcode', hash: 'gone', source: 'gone.mp4' };
     const first = await api.submit(submission);
@@ -77,7 +63,7 @@ describe('`POST /api/jobs`', () => {
     expect(again.json.job_id).toBe(first.json.job_id);
   });
 
-  it('makes a new job when the equivalent one has failed', async () => {
+  it('C3.6: a submission makes a new job after an equal one has failed', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
     await api.fail(first.json.job_id);
@@ -86,7 +72,7 @@ describe('`POST /api/jobs`', () => {
     expect(again.json.job_id).not.toBe(first.json.job_id);
   });
 
-  it('adds a lost ticket again when the same request finds its job queued', async () => {
+  it('C7.5: an equal submission of a queued job puts a lost ticket back', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     await api.d.queue.remove({ jobId: json.job_id, attempt: 1, queue: 'default' });
@@ -96,11 +82,8 @@ describe('`POST /api/jobs`', () => {
   });
 });
 
-describe('`POST /api/jobs/{id}/retry`', () => {
-  // "| `failed` | `POST /api/jobs/{id}/retry` | source job is `failed` | new job(s) `queued` | new jobs carry
-  // `retry_of_job_id` of the failed job; response lists them |"
-  // decisions.md: "a single-task job makes one job of its own type."
-  it('`failed` → "new job(s) `queued`", which "carry `retry_of_job_id` of the failed job"', async () => {
+describe('retries', () => {
+  it('C3.8, C3.9: a retry of a failed job makes one queued job that names it', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
     const answer = await retry(json.job_id);
@@ -110,7 +93,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.status).toBe('failed');
   });
 
-  it('goes on with the webhook of the failed job, and with the trace of the request that asked for the retry', async () => {
+  it("C3.9, C4.68: a retry keeps the failed job's webhook and takes the trace of its own request", async () => {
     const callbackUrl = 'https://example.com/hook';
     const { json } = await api.submit({ ...thumbnail(), callback_url: callbackUrl });
     await api.fail(json.job_id);
@@ -122,9 +105,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(made?.trace?.traceparent).toContain(traceId);
   });
 
-  // "| not `failed` | `POST /api/jobs/{id}/retry` | source job not `failed` | unchanged | 409, no job created |"
-  // Section 4: "Only `failed` jobs can be retried."
-  it('"not `failed` → 409, no job created"', async () => {
+  it('C3.11: a retry of a job that has not failed answers 409 and makes no job', async () => {
     const queued = await api.submit(thumbnail());
     const completed = await api.submit(thumbnail());
     await api.complete(completed.json.job_id, thumbnailResults);
@@ -136,17 +117,14 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(await tickets(api.d.queue)).toBe(before);
   });
 
-  // decisions.md: "one transaction: lock the source row; 409 when it is not `failed` or when a live retry exists."
-  it('makes one retry when ten are asked for at once, and 409 for the others', async () => {
+  it('C3.12: ten retries at once make one, and the others answer 409', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
     const answers = await Promise.all(Array.from({ length: 10 }, () => retry(json.job_id)));
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, ...Array<number>(9).fill(409)]);
   });
 
-  // decisions.md: "`retry_tasks` makes one new job for each failed retryable stage (a failed `video:full` whose cover
-  // is `ready` is not made to redo it)"
-  it('redoes only the failed stages of a video:full, with their own options and the measured source', async () => {
+  it('C3.8, C3.9: a retry of a video:full redoes its failed stages alone, with their own options and the measured source', async () => {
     const options = { cover: { timestamp_sec: 2 }, preview: { fps: 7 }, transcode: { encrypt: true } };
     const { json } = await api.submit({ type: 'video:full', hash: 'stages', source: 'video.mp4', options });
     await api.fail(json.job_id, partlyFailedResults());
@@ -159,7 +137,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     ]);
   });
 
-  it('names a stage job that is there already instead of making it again, whether it is alive or completed', async () => {
+  it('C3.10: a retry names an equal job that is active or completed instead of making a second one', async () => {
     const transcode = { type: 'video:transcode', hash: 'shared', source: 'video.mp4', options: { encrypt: true } };
     const full = { ...transcode, type: 'video:full', options: { transcode: transcode.options } };
     const { json: failed } = await api.submit(full);
@@ -185,7 +163,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     ]);
   });
 
-  it('is accepted while the queue is away: the jobs are recorded, and the sweeper adds their tickets', async () => {
+  it('a retry is accepted while the queue is away, and the sweeper adds the tickets of its jobs', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
     const add = vi.spyOn(api.d.queue, 'add').mockRejectedValueOnce(new Error('away'));
@@ -196,8 +174,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(waiting.map(({ jobId }) => jobId)).toContain(answer.json.jobs[0].job_id);
   });
 
-  // decisions.md: "`retry_plan.allowed=false` → 409 with its `reason`."
-  it('`retry_plan.allowed=false` → 409 with its reason', async () => {
+  it('C3.13: a retry that the plan does not allow answers 409 with the reason', async () => {
     const { json } = await api.submit({ type: 'video:full', hash: 'hopeless', source: 'video.mp4' });
     await api.fail(json.job_id, partlyFailedResults(false));
     const answer = await retry(json.job_id);
@@ -205,7 +182,7 @@ describe('`POST /api/jobs/{id}/retry`', () => {
     expect(answer.json.detail).toBe('No failed stage can end differently with the same source.');
   });
 
-  it('is refused when the source of a video has gone', async () => {
+  it('C7.11: a retry of a video whose source was deleted answers 409', async () => {
     await api.putSource('going.mp4', 'x');
     const { json } = await api.submit({ type: 'video:transcode', hash: 'going', source: 'going.mp4' });
     await api.fail(json.job_id);

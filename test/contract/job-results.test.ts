@@ -6,7 +6,7 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
 import { finished, headers, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 
-// Section 2, "Results shapes", of jobs that the program itself has run on real media.
+// Section 2 of docs/contract.md: the results of jobs that the program itself has run on real media.
 
 let service: ServiceUnderTest;
 let program: Program;
@@ -31,32 +31,15 @@ const artifact = (format: string) => ({ key: expect.any(String) as string, forma
 const imageKey = (key: string) =>
   program.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
 
-describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () => {
-  // "**Transcode results** (`results` of a `video:transcode` job):"
-  // "| `streaming.protocol` | string | value seen: `hls` |
-  // | `streaming.container` | string | value seen: `cmaf` |
-  // | `streaming.encrypted` | boolean | |
-  // | `streaming.master_playlist` | string | media-bucket object key of the master playlist |
-  // | `streaming.default_audio_track_id` | string | id of the default audio track |
-  // | `audio_tracks[]` | array | each: `id` string, `role` string, `language` string, `codec` string, `channels`
-  // integer, `bitrate` integer, `playlist` string (object key), `init` string (object key), `segment_count` integer |
-  // | `video_tracks[]` | array | each: `id` string, `codec` string, `width` integer, `height` integer, `bitrate`
-  // integer, `playlist` string (object key), `init` string (object key), `segment_count` integer, `audio_track_ids`
-  // array of strings |
-  // | `encryption.scheme` | string | value seen: `cbcs` |
-  // | `encryption.kid` | string | key identifier (hex) |
-  // | `encryption.key_endpoint` | string (URL) | public key endpoint `{base_url}/api/key/<hash>` |"
-  it('`video:transcode`: every field of the table, and no field more than `source` and `warnings`', async () => {
+describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
+  it('C2.30, C2.31, C2.32, C2.35: results of a video:transcode have the documented fields and no others', async () => {
     const results = await resultsOf({ type: 'video:transcode', hash: 'table-1', options: { encrypt: true } });
     const prefix = String(results.streaming.master_playlist).slice('videos/'.length, -'/table-1/master.m3u8'.length);
-    // "Object keys have the shape `videos/<prefix>/<hash>/...`, where `<prefix>` is two characters; how `<prefix>` is
-    // derived: not shown." decisions.md: "the first two hex characters of SHA-256(`hash`)"
+    // C2.50
     expect(prefix).toBe('57');
     const trackKey = (name: string) =>
       expect.stringMatching(new RegExp(`^videos/${prefix}/table-1/[0-9a-f]{16}/${name}$`)) as string;
-    // "Track ids have the form `<resolution>_<codec>` for video (e.g. `r<height>_h264`) and
-    // `<language>_<codec>_<channels>ch` for audio, with an `audio_` prefix on audio ids in `default_audio_track_id` and
-    // `audio_tracks[].id`."
+    // C2.34
     const [audioId, videoId] = ['audio_und_aac_2ch', 'r72_h264'];
     expect(results).toEqual({
       streaming: {
@@ -105,9 +88,7 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
     for (const key of [results.streaming.master_playlist, audio.playlist, audio.init, video.playlist, video.init])
       expect((await stat(join(service.folder('media'), key))).size).toBeGreaterThan(0);
 
-    // "Result fields holding object keys are storage keys, not public URLs:"
-    // "| `results.streaming.master_playlist` | expose as `/stream/{hash}/master.m3u8` |
-    // | `results.encryption.key_endpoint` | the player calls it with a Bearer token |"
+    // C2.49, C2.52
     expect((await fetch(`${program.url}/stream/table-1/master.m3u8`)).status).toBe(200);
     expect((await fetch(`${program.url}/${results.streaming.master_playlist}`)).status).toBe(404);
     const token = signPlaybackToken(
@@ -118,20 +99,13 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
     expect([key.status, (await key.arrayBuffer()).byteLength]).toEqual([200, 16]);
   });
 
-  it('"The `encryption` object is present for encrypted output", and for no other', async () => {
+  it('C2.33: encrypted output has the object `encryption`, clear output has none', async () => {
     const results = await resultsOf({ type: 'video:transcode', hash: 'clear-1' });
     expect(results.streaming.encrypted).toBe(false);
     expect(results).not.toHaveProperty('encryption');
   });
 
-  // "**Other results:**" "Generated image assets carry `results.key`, a media-bucket object key."
-  // "Result fields for `image:thumbnail`, `video:cover` and `video:preview` jobs beyond that key: not shown."
-  // decisions.md: "`results`: `key` (the first output) and `outputs: [{variant, key, width, height, format, size}]`",
-  // "Result `{key, format, size, width, height, timestamp_sec}`; `jpg`", "Result `{key, format, size, width, height, frames}`"
-  // How they are made: test/integration/runner-images.test.ts ("Never enlarged; EXIF orientation applied, then metadata
-  // stripped"; "Source at most 100 megapixels, first frame of an animation."); test/integration/runner-full.test.ts, 'takes
-  // the last frame when the time lies past the end, with a warning' and 'passes over black and blurred frames when no time is
-  // asked for'.
+  // How they are made: test/integration/runner-images.test.ts and test/integration/runner-full.test.ts.
   it.each([
     [
       'image:thumbnail',
@@ -144,26 +118,21 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
       { options: { duration: 1, width: 65, fps: 5 } },
       { format: 'webp', width: 64, height: 36, frames: 5 },
     ],
-  ] as const)('`%s`: `results.key`, and the decided fields beside it', async (type, body, expected) => {
-    const { key, size, warnings, ...results } = await resultsOf({ type, hash: 'images-1', ...body });
-    expect(warnings ?? []).toEqual([]);
-    expect(results).toMatchObject(expected);
-    const bytes = (await stat(join(service.folder('media'), key))).size;
-    const { size: outputSize, key: outputKey } = results.outputs?.[0] ?? { size, key };
-    expect([outputKey, outputSize]).toEqual([key, bytes]);
-    // "| `results.key`, `results.artifacts.cover.key`, `results.artifacts.preview.key` | expose through a signed
-    // `/thumb/{sig}/{encoded_key}` URL |"
-    expect((await fetch(imageKey(key))).status).toBe(200);
-  });
+  ] as const)(
+    'C2.37, C2.39, C2.41: results of %s have `key` and the documented fields',
+    async (type, body, expected) => {
+      const { key, size, warnings, ...results } = await resultsOf({ type, hash: 'images-1', ...body });
+      expect(warnings ?? []).toEqual([]);
+      expect(results).toMatchObject(expected);
+      const bytes = (await stat(join(service.folder('media'), key))).size;
+      const { size: outputSize, key: outputKey } = results.outputs?.[0] ?? { size, key };
+      expect([outputKey, outputSize]).toEqual([key, bytes]);
+      // C2.49: a key is shown through a signed address.
+      expect((await fetch(imageKey(key))).status).toBe(200);
+    },
+  );
 
-  // "**Full-workflow results** (`results` of a `video:full` job):"
-  // "| `stages` | object | keys `source`, `cover`, `preview`, `transcode`; each `{status: string, error?: string,
-  // retryable?: boolean}`; stage `status` values seen: `ready`, `failed` |
-  // | `artifacts.cover` | object | `{key: string, format: string, size: integer}` |
-  // | `artifacts.preview` | object | `{key: string, format: string, size: integer}` |
-  // | `retry_plan` | object | `{allowed: boolean, strategy: string, job_types: array of strings, stages: array of
-  // strings, reason: string}` |"
-  it('`video:full`: stages, artifacts and a retry plan, and the transcode results beside them', async () => {
+  it("C2.43, C2.44, C2.45, C2.46: results of a video:full have stages, artifacts, a retry plan and the transcode's fields", async () => {
     const { stages, artifacts, retry_plan: plan, streaming } = await resultsOf({ type: 'video:full', hash: 'full-1' });
     const ready = { status: 'ready' };
     expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode: ready });
@@ -182,10 +151,7 @@ describe.skipIf(!inject('postgres'))('Results shapes', { timeout: 300_000 }, () 
     }
   });
 
-  // Section 3: "Stage status values seen in `video:full` results: `ready`, `failed`." "A failed stage may carry
-  // `retryable` and a `retry_plan`." decisions.md: "A failed stage stops no other stage; if any failed, the job ends
-  // `failed`, its results keep everything that is `ready` (published and playable), and `retry_plan` names the rest"
-  it('`video:full` with a packager that fails: the stage says so, the others are ready, and its retry does the rest', async () => {
+  it('C2.46, C2.47: a failed stage of a video:full is named, the others are ready, and a retry does the rest', async () => {
     const broken = await startProgram({
       env: { ...service.env, PACKAGER_PATH: '/bin/false', WORKER_CONCURRENCY: '4' },
     });

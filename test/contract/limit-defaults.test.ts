@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type Config, loadConfig } from '#platform/config/config.ts';
 import { startApi } from './api-under-test.ts';
 
-// Section 8, "Limits": what holds unless an operator says otherwise.
+// Section 8 of docs/contract.md: the limits of a service that sets none.
 
 /** What the configuration says when only what has no default is set, and `more`. */
 function defaults(more: Record<string, string> = {}): Config {
@@ -24,9 +24,7 @@ function defaults(more: Record<string, string> = {}): Config {
 
 const submission = (n: number) => ({ type: 'image:thumbnail', hash: `l${n}`, source: 'a.jpg' });
 
-// "| API rate limit | `POST /api/jobs` and retry requests | 30 requests per minute per API key, fixed window, backed by the
-// key-value store |"
-it('of 40 submissions at once 30 are taken unless told otherwise', async () => {
+it('C8.1: of 40 submissions at once 30 are accepted by default', async () => {
   const api = await startApi({ apiRateLimitPerMinute: defaults().apiRateLimitPerMinute });
   try {
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => api.submit(submission(n))));
@@ -39,14 +37,7 @@ it('of 40 submissions at once 30 are taken unless told otherwise', async () => {
 
 const gib = 1024 ** 3;
 
-// "Value of `MAX_FILE_SIZE` and the size at which a video job routes to `video:large`: not shown." decisions.md:
-// "`MAX_FILE_SIZE=20GiB`, `LARGE_VIDEO_THRESHOLD=2GiB` (at or over it → `video:large`). Both take bytes or `500MiB`,
-// `20GiB`."
-// "Backoff intervals between webhook attempts: not shown." decisions.md: "five attempts at 0, 5 s, 30 s, 3 min, 18 min (±20
-// % jitter), all in configuration."
-// "Defaults of `WORKER_CONCURRENCY` and `LARGE_WORKER_CONCURRENCY`: not shown." decisions.md: "`WORKER_CONCURRENCY=4`,
-// `LARGE_WORKER_CONCURRENCY=1`"
-it('the limits have their decided defaults, and the specified 30 and 120 requests a minute', () => {
+it('C8.1, C8.2, C8.11, C8.12, C6.7: the limits have their documented defaults', () => {
   expect(defaults()).toMatchObject({
     apiRateLimitPerMinute: 30,
     keyRateLimitPerMinute: 120,
@@ -58,7 +49,7 @@ it('the limits have their decided defaults, and the specified 30 and 120 request
   });
 });
 
-it('`MAX_FILE_SIZE` and `LARGE_VIDEO_THRESHOLD` take bytes or `500MiB`, `20GiB`', () => {
+it('C8.11: MAX_FILE_SIZE and LARGE_VIDEO_THRESHOLD take bytes or a size such as 500MiB', () => {
   const sizes = { MAX_FILE_SIZE: '500MiB', LARGE_VIDEO_THRESHOLD: '1048576' };
   expect(defaults(sizes)).toMatchObject({ maxFileSizeBytes: 500 * 1024 ** 2, largeVideoThresholdBytes: 1024 ** 2 });
   expect(() => defaults({ MAX_FILE_SIZE: '500 megabytes' })).toThrow('MAX_FILE_SIZE');

@@ -6,15 +6,9 @@ import { thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { apiKey, type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
-// Section 5, "Authentication". Beside this: domain/playback/token.test.ts (every way to forge a token) and
-// test/integration/delivery-hostile.test.ts (the same over HTTP). Tokens in addresses:
-// "A typical flow has the application authenticate the user, return `/stream/<hash>/master.m3u8` plus a short-lived token,
-// and the player attaches the token only to `/api/key/<hash>` requests.": test/integration/player.test.ts, 'sends the token to
-// the key endpoint alone, as a header'.
-// "The token must never appear in playlist or segment URLs.": section-1-service.test.ts, '"Raw encryption keys are passed to
-// the packaging tool as arguments and are not written to disk as files"'.
-// "### Webhook signature" "Webhooks carry `X-Signature: sha256=<hex>`. The secret used and the exact bytes covered: not
-// shown.": section-6-events.test.ts, '"`POST` to `callback_url`" with the specified headers and body; both signatures hold'.
+// Section 5 of docs/contract.md. Every way to forge a token: domain/playback/token.test.ts, and over HTTP
+// test/integration/delivery-hostile.test.ts. That the token stands in no address (C5.11): service.test.ts and
+// test/integration/player.test.ts. Signatures of webhooks (C5.13, C5.14): webhooks.test.ts.
 
 let api: ApiUnderTest;
 const inAnHour = () => Math.floor(Date.now() / 1000) + 3600;
@@ -28,27 +22,27 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-// "| `POST /api/jobs`, `GET /api/jobs/{id}`, `POST /api/jobs/{id}/retry` | header `X-API-Key: <API_KEY>`; internal use only |"
-describe('header `X-API-Key: <API_KEY>`; internal use only', () => {
+describe('the API key', () => {
   const routes = [
     ['POST', '/api/jobs'],
     ['GET', '/api/jobs/00000000-0000-4000-8000-000000000000'],
     ['POST', '/api/jobs/00000000-0000-4000-8000-000000000000/retry'],
   ] as const;
 
-  // Section 7: "Status for a missing or wrong `X-API-Key`: not shown." decisions.md: "401 for both, same body,
-  // constant-time comparison. `API_KEY` may hold several keys separated by commas (rotation)."
-  it.each(routes)('%s %s answers 401 without a key and with a wrong one, with the same body', async (method, path) => {
-    const withKey = (key: string | null) =>
-      api.raw(path, { method, headers: key === null ? {} : { 'x-api-key': key } });
-    const answers = [];
-    for (const key of [null, '', 'wrong', `${apiKey}x`, apiKey.slice(0, -1)]) answers.push(await withKey(key));
-    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
-    const bodies = answers.map(({ json }) => JSON.stringify({ ...json, trace_id: '' }));
-    expect(new Set(bodies).size).toBe(1);
-  });
+  it.each(routes)(
+    'C5.1, C5.2: %s %s answers 401 without a key and with a wrong one, with the same body',
+    async (method, path) => {
+      const withKey = (key: string | null) =>
+        api.raw(path, { method, headers: key === null ? {} : { 'x-api-key': key } });
+      const answers = [];
+      for (const key of [null, '', 'wrong', `${apiKey}x`, apiKey.slice(0, -1)]) answers.push(await withKey(key));
+      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
+      const bodies = answers.map(({ json }) => JSON.stringify({ ...json, trace_id: '' }));
+      expect(new Set(bodies).size).toBe(1);
+    },
+  );
 
-  it('every key of the list is taken, so that keys can be rotated', async () => {
+  it('C1.26: every key of API_KEY is accepted', async () => {
     for (const key of [apiKey, olderApiKey]) {
       const answer = await api.call('/api/jobs/none', { headers: { 'x-api-key': key } });
       expect(answer.status).toBe(404);
@@ -57,26 +51,19 @@ describe('header `X-API-Key: <API_KEY>`; internal use only', () => {
     expect(joined.status).toBe(401);
   });
 
-  it('a Bearer token is no API key', async () => {
+  it('C5.3: a playback token is not accepted as an API key', async () => {
     const authorization = `Bearer ${signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret)}`;
     expect((await api.raw('/api/jobs/none', { headers: { authorization } })).status).toBe(401);
   });
 });
 
-// "| `GET /api/key/{hash}` | header `Authorization: Bearer <ACCESS_TOKEN>`; `X-API-Key` is not accepted |"
-// Section 4: "**`GET /api/key/{hash}`** (Bearer token, section 5)" "Does not accept `X-API-Key`."
-// "Validation on `GET /api/key/{hash}`:"
-describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`', () => {
-  it('"`X-API-Key` is not accepted"', async () => {
+describe('the playback token', () => {
+  it('C5.3: an API key is not accepted by the key endpoint', async () => {
     expect((await api.raw('/api/key/video-1', { headers: { 'x-api-key': apiKey } })).status).toBe(401);
     expect((await ask(`Bearer ${apiKey}`)).status).toBe(403);
   });
 
-  // "Format: `<payload_b64>.<signature_b64>`." "`payload_b64` = base64url (no padding) of the JSON `{hash, exp}`."
-  // "`signature_b64` = base64url (no padding) of HMAC-SHA256, keyed with `KEY_TOKEN_SECRET`, computed over the
-  // `payload_b64` text (not the raw JSON bytes)."
-  // Section 2: "JSON object `{hash: string, exp: integer}` where `exp` is a Unix timestamp in seconds."
-  it('takes a token that is made as section 5 says, by hand', async () => {
+  it('C5.5: a token made by hand by the documented rules is accepted, and other encodings are not', async () => {
     const payload = Buffer.from(JSON.stringify({ hash: 'video-1', exp: inAnHour() })).toString('base64url');
     const signature = createHmac('sha256', keyTokenSecret).update(payload).digest('base64url');
     const answer = await ask(`Bearer ${payload}.${signature}`);
@@ -96,14 +83,13 @@ describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`',
     { hash: 'video-1', exp: '4e9' },
     { hash: 'video-1', exp: 4e9 + 0.5 },
     'video-1',
-  ])('refuses the signed payload %j, which is no `{hash: string, exp: integer}`', async (value) => {
+  ])('C5.6: the signed payload %j is refused', async (value) => {
     const payload = Buffer.from(JSON.stringify(value)).toString('base64url');
     const signature = createHmac('sha256', keyTokenSecret).update(payload).digest('base64url');
     expect((await ask(`Bearer ${payload}.${signature}`)).status).toBe(403);
   });
 
-  // Section 8: "| Token lifetime | playback token | carried in `exp`; the issuer chooses it |"
-  it('takes a token for two seconds or for a century, as its issuer chose, and not a moment longer', async () => {
+  it('C5.9: a token holds for as long as its issuer chose and not longer', async () => {
     const nowSec = Math.floor(Date.now() / 1000);
     const [brief, long] = [nowSec + 2, nowSec + 36_500 * 86_400].map(
       (exp) => `Bearer ${signPlaybackToken({ hash: 'video-1', exp }, keyTokenSecret)}`,
@@ -114,7 +100,7 @@ describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`',
     expect((await ask(long)).status).toBe(200);
   });
 
-  it('"The `Authorization: Bearer` header must be present": 401, and says which scheme', async () => {
+  it('C7.13: a request without a Bearer token answers 401 and names the scheme', async () => {
     for (const header of [null, '', 'Bearer', 'Bearer ', 'Basic dTpw']) {
       const answer = await ask(header);
       expect(answer.status).toBe(401);
@@ -122,10 +108,7 @@ describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`',
     }
   });
 
-  // "The signature must be valid." "`exp` must not be in the past." "The payload `hash` must equal the `{hash}` in the
-  // path."
-  // decisions.md: "The 403 body does not say which check failed. The payload is parsed only after its signature holds."
-  it('refuses a bad signature, a past `exp` and another `hash` with 403 and one and the same body', async () => {
+  it('C5.7, C5.10, C4.39: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {
     const good = signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret);
     const tokens = [
       signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, 'another secret of somebody else'),
@@ -144,7 +127,7 @@ describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`',
     expect(answers[0]?.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('a token for a media without a key gets 404, and only a valid one learns that', async () => {
+  it('C7.15: a valid token of a media without a key answers 404, an invalid one 403', async () => {
     const token = signPlaybackToken({ hash: 'clear-1', exp: inAnHour() }, keyTokenSecret);
     expect((await ask(`Bearer ${token}`, '/api/key/clear-1')).status).toBe(404);
     expect((await ask('Bearer x.y', '/api/key/clear-1')).status).toBe(403);
@@ -153,21 +136,18 @@ describe('`GET /api/key/{hash}`: header `Authorization: Bearer <ACCESS_TOKEN>`',
   });
 });
 
-// "| `GET /stream/{hash}/*` | none |
-// | `/healthz`, `/readyz`, `/metrics` | none |"
-describe('`GET /stream/{hash}/*`, `/healthz`, `/readyz`, `/metrics`: none', () => {
+describe('public routes', () => {
   it.each([
     ['/stream/none/master.m3u8', 404],
     ['/healthz', 200],
     ['/readyz', 200],
     ['/metrics', 200],
-  ])('%s answers without any credential', async (path, status) => {
+  ])('C5.4: %s answers without any credential', async (path, status) => {
     expect((await api.raw(path)).status).toBe(status);
   });
 });
 
-// "`KEY_TOKEN_SECRET`, `API_KEY` and any HMAC secret must never be given to browsers or public clients."
-it('gives no secret to whoever asks: not in the player and its files, nor in any public answer or its headers', async () => {
+it('C5.12: no page, public answer or header holds a secret', async () => {
   const webDir = join(import.meta.dirname, '../../web');
   const open = await startApi({}, { webDir });
   try {

@@ -6,7 +6,7 @@ import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 4, `GET /stream/{hash}/*`, and the rows on `/stream` in decisions.md.
+// Section 4 of docs/contract.md, "Streams". No request here has a credential (C5.4).
 
 const hash = 'movie-1';
 const rev = '0123456789abcdef';
@@ -30,17 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-// "**`GET /stream/{hash}/*`** (no authentication)": no request here has a credential.
-// "Proxies objects from the media bucket. Example path shapes: `/stream/{hash}/master.m3u8`,
-// `/stream/{hash}/audio/<audio_track_id>/playlist.m3u8`, `/stream/{hash}/video/<video_track_id>/playlist.m3u8`,
-// `/stream/{hash}/video/<video_track_id>/seg_<n>.m4s`, `/stream/{hash}/video/<video_track_id>/init.mp4`."
-// "Public playback starts at `/stream/{hash}/master.m3u8`."
-describe('"Proxies objects from the media bucket"', () => {
-  // "Supported object types: `.m3u8`, `.m4s`, `.mp4`, `.jpg`, `.webp`."
-  // "Response headers: `Cache-Control: public, max-age=31536000, immutable` and `Access-Control-Allow-Origin: *`."
-  // Section 8: "| Cache lifetime | `/stream/*` responses | `max-age=31536000`, `immutable` |"
-  // "`Content-Type` values of proxied objects: not shown." decisions.md: "`.m3u8` `application/vnd.apple.mpegurl`, `.m4s`
-  // `video/iso.segment`, `.mp4` `video/mp4` (`audio/mp4` under `audio/`), `.jpg` `image/jpeg`, `.webp` `image/webp`."
+describe('objects of a stream', () => {
   it.each([
     ['master.m3u8', 'application/vnd.apple.mpegurl'],
     [`${rev}/video/r360_h264/playlist.m3u8`, 'application/vnd.apple.mpegurl'],
@@ -49,17 +39,20 @@ describe('"Proxies objects from the media bucket"', () => {
     [`${rev}/audio/audio_en_aac_2ch/init.mp4`, 'audio/mp4'],
     [`${rev}/cover.jpg`, 'image/jpeg'],
     [`${rev}/preview.webp`, 'image/webp'],
-  ])('%s comes as %s, with the specified headers', async (path, contentType) => {
-    const answer = await api.raw(`/stream/${hash}/${path}`);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe(contentType);
-    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
-    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
-    expect(answer.headers.get('etag')).toMatch(/^"[^"]+"$/);
-    expect(Number(answer.headers.get('content-length'))).toBe(answer.bytes.length);
-  });
+  ])(
+    'C4.22, C4.26, C4.27: the object %s is served as %s, to be cached for a year and read from any origin',
+    async (path, contentType) => {
+      const answer = await api.raw(`/stream/${hash}/${path}`);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('content-type')).toBe(contentType);
+      expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+      expect(answer.headers.get('etag')).toMatch(/^"[^"]+"$/);
+      expect(Number(answer.headers.get('content-length'))).toBe(answer.bytes.length);
+    },
+  );
 
-  it('gives the bytes of a segment as they are stored', async () => {
+  it('C4.21: a segment is served with the bytes that are stored', async () => {
     const answer = await api.raw(`/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`);
     expect(answer.bytes.equals(segment)).toBe(true);
   });
@@ -68,11 +61,11 @@ describe('"Proxies objects from the media bucket"', () => {
     ['video/r360_h264/playlist.m3u8', playlist],
     ['video/r360_h264/init.mp4', 'init of a video'],
     ['audio/audio_en_aac_2ch/init.mp4', 'init of an audio'],
-  ])('the specified shape %s is an alias into the current revision', async (path, body) => {
+  ])('C4.23: the path %s without a revision means the current one', async (path, body) => {
     expect((await api.raw(`/stream/${hash}/${path}`)).text).toBe(body);
   });
 
-  it('an alias follows the master to a newer revision, while the older one still plays', async () => {
+  it('C4.23, C4.24: a path without a revision follows the master playlist to a newer one, and the older plays on', async () => {
     const newer = 'fedcba9876543210';
     await api.putMedia(videoKey('moving', rev, 'video/r1_h264/init.mp4'), 'old');
     await api.putMedia(videoKey('moving', newer, 'video/r1_h264/init.mp4'), 'new');
@@ -89,9 +82,7 @@ describe('"Proxies objects from the media bucket"', () => {
   });
 });
 
-// "Missing object: 404." Section 7: "| 404 | object missing |" decisions.md: "404, 4xx and 5xx are `Cache-Control:
-// no-store`."
-describe('"Missing object: 404", and errors are not kept by caches', () => {
+describe('missing objects', () => {
   it.each([
     [`${hash}/${rev}/nothing.mp4`, 404],
     ['nobody/master.m3u8', 404],
@@ -104,7 +95,7 @@ describe('"Missing object: 404", and errors are not kept by caches', () => {
     ['bad hash/master.m3u8'.replace(' ', '%20'), 404],
     [`${hash}/${'x'.repeat(10_000)}.mp4`, 404],
     [`${hash}/${'a/'.repeat(4000)}b.mp4`, 404],
-  ])('/stream/%s', async (path, status) => {
+  ])('C7.17, C4.25, C4.34: /stream/%s answers 404, which no cache keeps', async (path, status) => {
     const answer = await api.raw(`/stream/${path}`);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -113,10 +104,7 @@ describe('"Missing object: 404", and errors are not kept by caches', () => {
   });
 });
 
-// "Paths containing `..` are rejected." Section 7: "Status returned for a `/stream` path containing `..`: not shown."
-// decisions.md: "400, tested after full percent-decoding (twice), also for `\`, NUL and empty segments. An extension
-// outside the list: 404. Never normalise and then serve."
-describe('"Paths containing `..` are rejected": 400, told on the decoded path', () => {
+describe('hostile paths', () => {
   it.each([
     `${hash}/../${hash}/master.m3u8`,
     `${hash}/${rev}/../master.m3u8`,
@@ -135,13 +123,13 @@ describe('"Paths containing `..` are rejected": 400, told on the decoded path', 
     `${hash}/`,
     `${hash}/%zz.m3u8`,
     `${hash}/%c3.m3u8`,
-  ])('/stream/%s', async (path) => {
+  ])('C4.28: /stream/%s answers 400', async (path) => {
     const answer = await api.raw(`/stream/${path}`);
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('is not led astray by another spelling of the route itself', async () => {
+  it('C4.28: another spelling of the route or a query does not reach another object', async () => {
     expect((await api.raw(`/%73tream/${hash}/..%2fx.m3u8`)).status).toBeGreaterThanOrEqual(400);
     expect((await api.raw(`/stream/${hash}/master.m3u8?x=/../..`)).status).toBe(200);
   });
@@ -151,7 +139,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
   const path = `/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`;
   const get = (headers: Record<string, string>, method = 'GET') => api.raw(path, { headers, method });
 
-  it('HEAD tells what GET would, without the body', async () => {
+  it('C4.29: HEAD answers with the headers of GET and no body', async () => {
     const [head, whole] = [await get({}, 'HEAD'), await get({})];
     expect([head.status, head.bytes.length]).toEqual([200, 0]);
     for (const name of ['content-length', 'content-type', 'etag', 'cache-control', 'accept-ranges'])
@@ -164,32 +152,38 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     [`bytes=${segment.length - 5}-`, segment.length - 5, segment.length - 1],
     ['bytes=-7', segment.length - 7, segment.length - 1],
     [`bytes=5-${segment.length + 100}`, 5, segment.length - 1],
-  ])('%s is one range: 206', async (range, start, end) => {
+  ])('C4.30: the range %s answers 206', async (range, start, end) => {
     const answer = await get({ range });
     expect(answer.status).toBe(206);
     expect(answer.headers.get('content-range')).toBe(`bytes ${start}-${end}/${segment.length}`);
     expect(answer.bytes.equals(segment.subarray(start, end + 1))).toBe(true);
   });
 
-  it.each([`bytes=${segment.length}-`, 'bytes=-0'])('%s cannot be met: 416', async (range) => {
-    const answer = await get({ range });
-    expect(answer.status).toBe(416);
-    expect(answer.headers.get('content-range')).toBe(`bytes */${segment.length}`);
-    expect(answer.headers.get('cache-control')).toBe('no-store');
-  });
+  it.each([`bytes=${segment.length}-`, 'bytes=-0'])(
+    'C4.30: the range %s, which cannot be met, answers 416',
+    async (range) => {
+      const answer = await get({ range });
+      expect(answer.status).toBe(416);
+      expect(answer.headers.get('content-range')).toBe(`bytes */${segment.length}`);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+    },
+  );
 
-  it.each(['bytes=0-1,4-5', 'bytes=9-1', 'lines=0-1', 'bytes=x-'])('%s gets the whole object', async (range) => {
-    const answer = await get({ range });
-    expect([answer.status, answer.bytes.length]).toEqual([200, segment.length]);
-  });
+  it.each(['bytes=0-1,4-5', 'bytes=9-1', 'lines=0-1', 'bytes=x-'])(
+    'C4.30: the range %s gets the whole object',
+    async (range) => {
+      const answer = await get({ range });
+      expect([answer.status, answer.bytes.length]).toEqual([200, segment.length]);
+    },
+  );
 
-  it('If-Range gives the range of the same object only', async () => {
+  it('C4.31: If-Range gives a range of the same object only', async () => {
     const etag = (await get({}, 'HEAD')).headers.get('etag') ?? '';
     expect((await get({ range: 'bytes=0-1', 'if-range': etag })).status).toBe(206);
     expect((await get({ range: 'bytes=0-1', 'if-range': '"other"' })).status).toBe(200);
   });
 
-  it('If-None-Match with the ETag answers 304 without a body', async () => {
+  it('C4.31: If-None-Match with the ETag answers 304 without a body', async () => {
     const etag = (await get({}, 'HEAD')).headers.get('etag') ?? '';
     const answer = await get({ 'if-none-match': `"x", ${etag}` });
     expect([answer.status, answer.bytes.length, answer.headers.get('etag')]).toEqual([304, 0, etag]);
@@ -197,7 +191,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect((await get({ 'if-none-match': '"x"' })).status).toBe(200);
   });
 
-  it('OPTIONS allows reading from any page', async () => {
+  it('C4.32: OPTIONS allows any origin to read a stream', async () => {
     const answer = await get({ origin: 'https://a.test', 'access-control-request-headers': 'range' }, 'OPTIONS');
     expect(answer.status).toBe(204);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
@@ -205,7 +199,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect(answer.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('range');
   });
 
-  it('compresses playlists, and nothing else', async () => {
+  it('C4.33: playlists are compressed on request, and nothing else', async () => {
     const headers = { 'accept-encoding': 'gzip' };
     const plain = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`);
     const answer = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`, { headers });
@@ -219,14 +213,14 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect((await get(headers)).headers.has('content-encoding')).toBe(false);
   });
 
-  it('an empty object is an answer of no bytes', async () => {
+  it('an empty object answers 200 without bytes', async () => {
     const answer = await api.raw(`/stream/${hash}/${rev}/empty.mp4`);
     expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '0']);
   });
 });
 
-describe('clients that go away', () => {
-  it('a client that reads slowly or leaves holds up nobody, and the reading of its object ends', async () => {
+describe('clients that leave', () => {
+  it('C4.35: a client that reads slowly or leaves delays no other, and the reading of its object ends', async () => {
     let opened = 0;
     let ended = 0;
     const { media } = api.d;
@@ -285,6 +279,6 @@ describe('clients that go away', () => {
   });
 });
 
-it('object keys have "the shape `videos/<prefix>/<hash>/...`, where `<prefix>` is two characters"', () => {
+it('C2.50: the keys of a video begin with videos/, two characters and its hash', () => {
   expect(videoRoot(hash)).toMatch(/^videos\/[0-9a-f]{2}\/movie-1$/);
 });

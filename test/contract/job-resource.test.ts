@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
-// Section 2, "Resources and their fields", as far as the HTTP surface shows them. The shapes of results, of jobs that have
-// run: section-2-results.test.ts. The request body and the options: section-2-request.test.ts. "### Playback token payload": section-5-authentication.test.ts.
+// Section 2 of docs/contract.md, as far as the HTTP surface shows it: the Job, equal requests, and the answers to a
+// submission and a retry. Results of jobs that have run: job-results.test.ts.
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 let api: ApiUnderTest;
@@ -16,21 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
-  // "| `job_id` | string (UUID) | |
-  // | `type` | string | one of the job types above |
-  // | `hash` | string | caller-chosen stable media identifier; need not be a SHA-256 digest |
-  // | `status` | string | values seen: `queued`, `completed`, `failed` |
-  // | `callback_status` | string | values seen: `sent`, `callback_failed` |
-  // | `progress` | integer | progress value (a completed transcode job shows 95) |
-  // | `retry_of_job_id` | string (UUID) | set on jobs created by a retry; identifies the failed job |
-  // | `error` | string/object | error information of a failed job |
-  // | `results` | object | final results, shape depends on type (below) |
-  // | `created_at` | string | ISO 8601 UTC timestamp |
-  // | `updated_at` | string | ISO 8601 UTC timestamp |"
-  // decisions.md: "A finer `phase` is added to the Job: `admitted, scheduling, probing, encoding, packaging,
-  // publishing`."
-  it('has the fields of the table, with `phase` and `attempt` beside them', async () => {
+describe('the Job', () => {
+  it('C2.19, C2.20, C2.26: a Job has its documented fields, with UUIDs and UTC times', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     const job = await api.call(`/api/jobs/${json.job_id}`);
@@ -53,10 +40,8 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     expect(json.job_id).toMatch(uuid);
   });
 
-  // decisions.md: "integer 0–100, never falls within an attempt; `status` alone says done. A completed `video:transcode`
-  // shows 95 (the specification shows it); every other completed type shows 100."
-  // "never falls": test/integration/postgres-jobs.test.ts, 'neither progress nor phase falls within an attempt, in whatever order reports come'
-  it('`progress`: "a completed transcode job shows 95"; every other completed type shows 100', async () => {
+  // C2.21, within an attempt: test/integration/postgres-jobs.test.ts.
+  it('C2.22: a completed video:transcode shows progress 95, any other completed job 100', async () => {
     const transcode = await api.submit({ type: 'video:transcode', hash: 'progress', source: 'video.mp4' });
     // oxlint-disable-next-line typescript/no-explicit-any -- the shape is not what this test is about
     await api.complete(transcode.json.job_id, {} as any);
@@ -72,9 +57,7 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     expect(Date.parse(completed.updated_at)).toBeGreaterThanOrEqual(Date.parse(completed.created_at));
   });
 
-  // "Complete set of `status` values: not shown beyond `queued`, `completed`, `failed`."
-  // decisions.md: "`queued → processing → completed | failed | cancelled`." "`cancelled` is terminal"
-  it('`status` is `processing` while a job runs, with the `phase` that it is in', async () => {
+  it('C3.1, C3.3: a job that runs is `processing` and shows its phase', async () => {
     const { json } = await api.submit(thumbnail());
     await api.d.jobs.claim({ jobId: json.job_id, attempt: 1, owner: 'test', leaseMs: 60_000 });
     await api.d.jobs.report({ jobId: json.job_id, attempt: 1, phase: 'encoding', progress: 40 });
@@ -86,13 +69,7 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     });
   });
 
-  // "Format of the job-level `error` field: not shown."
-  // decisions.md: "`{code, message, stage?, retryable, attempt, details?}`. `code` is from one closed, documented
-  // list", "`message` is for people and holds no tool output; the last 4 kB of the tool's stderr, with keys and URLs
-  // redacted, goes into `details.log_tail`.": domain/job-error.test.ts, 'a known problem keeps its code, its
-  // message, its stage and the end of its log'; test/integration/runner-processes.test.ts, 'leaves the end of what it
-  // said, without keys and addresses'
-  it('`error`: "error information of a failed job"; `callback_status` is pending from the end on', async () => {
+  it('C2.23, C3.15: a failed job shows its error, and callback_status is pending from then on', async () => {
     const { json } = await api.submit(thumbnail({ callback_url: 'https://example.com/hook' }));
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.callback_status).toBeNull();
     await api.fail(json.job_id);
@@ -103,9 +80,7 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
     });
   });
 
-  // decisions.md, "is `GET /api/jobs/{id}` limited": "no; it carries an `ETag`, and `Retry-After` as a hint while the
-  // job is active."
-  it('carries an ETag that answers 304 until something changes, and says when to ask again while it is active', async () => {
+  it('C4.7, C4.8: a Job carries an ETag that answers 304 until it changes, and Retry-After while it is active', async () => {
     const { json } = await api.submit(thumbnail());
     const first = await api.call(`/api/jobs/${json.job_id}`);
     const etag = first.headers.get('etag') ?? '';
@@ -120,12 +95,8 @@ describe('Job (as returned by `GET /api/jobs/{id}`)', () => {
   });
 });
 
-// "Idempotency key: `type` + `hash` + `source` + canonicalized `options`."
-// decisions.md: "key = SHA-256 of the RFC 8785 canonical JSON of `{type, hash, source, options}` with defaults filled
-// in. A partial unique index over the non-failed, non-cancelled rows decides; insert-or-return is one statement.
-// `callback_url` is not part of it. 100 equal requests at once make one job."
-describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`', () => {
-  it('is met by defaults written down, by another order, and by another callback', async () => {
+describe('equal requests', () => {
+  it('C2.27, C2.28: written defaults, another order of names and another callback make an equal submission', async () => {
     const first = await api.submit({ type: 'video:preview', hash: 'same', source: 's' });
     const options = { format: 'webp', fps: 10.0, width: 480, duration: 3, start_sec: 0 };
     const callback = 'https://example.com/';
@@ -145,14 +116,14 @@ describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`'
     ['hash', { hash: 'another' }],
     ['source', { source: 'b.mp4' }],
     ['options', { options: { fps: 11 } }],
-  ])('is another one when `%s` differs', async (field, change) => {
+  ])('C2.27: a submission with another `%s` is not equal', async (field, change) => {
     const submission = { type: 'video:preview', hash: `differs-${field}`, source: 'a.mp4' };
     const first = await api.submit(submission);
     const other = await api.submit({ ...submission, ...change });
     expect([first.status, other.status]).toEqual([202, 202]);
   });
 
-  it('100 equal submissions at once make one row and one ticket', async () => {
+  it('C2.29: 100 equal submissions at once make one row and one ticket', async () => {
     const submission = thumbnail();
     const before = (await api.d.queue.depth()).default.pending;
     const answers = await Promise.all(Array.from({ length: 100 }, () => api.submit(submission)));
@@ -165,9 +136,8 @@ describe('Idempotency key: `type` + `hash` + `source` + canonicalized `options`'
   });
 });
 
-describe('Create-job response bodies', () => {
-  // "| new job (202) | `job_id`, `hash`, `status` (`queued`) |"
-  it('new job (202): `job_id`, `hash`, `status` (`queued`)', async () => {
+describe('the answer to a submission', () => {
+  it('C2.53: a new job is answered with job_id, hash and the status queued', async () => {
     const submission = thumbnail();
     const answer = await api.submit(submission);
     expect(answer.status).toBe(202);
@@ -175,8 +145,7 @@ describe('Create-job response bodies', () => {
     expect(answer.headers.get('location')).toBe(`/api/jobs/${answer.json.job_id}`);
   });
 
-  // "| idempotency hit on an active job (200) | the existing job |"
-  it('idempotency hit on an active job (200): the existing job', async () => {
+  it('C2.54: an equal submission of an active job is answered with the whole Job', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
     const again = await api.submit(submission);
@@ -184,8 +153,7 @@ describe('Create-job response bodies', () => {
     expect(again.json).toEqual((await api.call(`/api/jobs/${first.json.job_id}`)).json);
   });
 
-  // "| idempotency hit on a completed job (200) | `hash`, `status` (`completed`), `results` |"
-  it('idempotency hit on a completed job (200): `hash`, `status` (`completed`), `results`', async () => {
+  it('C2.55: an equal submission of a completed job is answered with hash, status and results', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
     await api.complete(first.json.job_id, thumbnailResults);
@@ -195,11 +163,8 @@ describe('Create-job response bodies', () => {
   });
 });
 
-describe('Retry response body', () => {
-  // "| `source_job_id` | string (UUID) |
-  // | `strategy` | string (value seen: `retry_tasks`) |
-  // | `jobs[]` | array of `{job_id, type, status, retry_of_job_id}` |"
-  it('has `source_job_id`, `strategy` (`retry_tasks`) and `jobs[]` of `{job_id, type, status, retry_of_job_id}`', async () => {
+describe('the answer to a retry', () => {
+  it('C2.56: a retry is answered with source_job_id, strategy and its new jobs', async () => {
     const first = await api.submit({ type: 'video:full', hash: 'retry-body', source: 'video.mp4' });
     await api.fail(first.json.job_id, partlyFailedResults());
     const answer = await api.call(`/api/jobs/${first.json.job_id}/retry`, { method: 'POST' });

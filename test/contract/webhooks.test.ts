@@ -8,7 +8,7 @@ import { jobErrorOf } from '#domain/job-error.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
-// Section 6, "Events", row by row, at a real receiver. Beside this: test/integration/controller-webhooks.test.ts (410,
+// Section 6 of docs/contract.md, at a real receiver. Beside this: test/integration/controller-webhooks.test.ts (410,
 // Retry-After, addresses that are refused, many senders), test/integration/controller-outbound-http.test.ts (redirects,
 // pinned addresses), test/faults/submission-killed.test.ts (a sender that is killed before and after it has sent).
 
@@ -57,8 +57,7 @@ async function startReceiver() {
   };
 }
 
-// Left to receivers: "The receiver should acknowledge quickly with 2xx and do further work asynchronously."
-describe.skipIf(!inject('postgres'))('the job webhook', () => {
+describe.skipIf(!inject('postgres'))('webhooks', () => {
   let rig: Rig;
   let receiver: Awaited<ReturnType<typeof startReceiver>>;
 
@@ -96,12 +95,7 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     return rows;
   };
 
-  // "The only outbound event is the job webhook." Section 1: "The service sends a signed webhook to a caller-supplied
-  // URL when a job finishes or fails."
-  // "| Emitted when | a job that was created with `callback_url` completes or fails |"
-  // "Body fields sent for a failed job (for example an error field): not shown." decisions.md: "the specified five
-  // fields, `results` null or partial, and `error`."
-  it('Emitted when "a job that was created with `callback_url` completes or fails", and not otherwise', async () => {
+  it('C6.1, C6.4: completed and failed jobs with a callback_url send one event, and no other job does', async () => {
     await open();
     const completed = await rig.submit('ok', { callbackUrl: receiver.url('/completed') });
     const failing = await rig.submit('exit-10', { callbackUrl: receiver.url('/failed') });
@@ -126,21 +120,13 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     for (const id of [silent, cancelled]) expect((await rig.find(id)).callbackStatus).toBeNull();
   });
 
-  // "| Method and target | `POST` to `callback_url` |
-  // | Headers | `Content-Type: application/json`, `X-Signature: sha256=<hex>`, `traceparent`, `tracestate`,
-  // `X-Trace-ID` |
-  // | Body | `job_id`, `type`, `hash`, `status`, `results` |"
-  // decisions.md: "hex HMAC-SHA256 with `WEBHOOK_SECRET` over exactly the body bytes sent. Beside it the Standard
-  // Webhooks headers: `webhook-id` (stable for the event), `webhook-timestamp` (of the attempt), `webhook-signature:
-  // v1,<base64>` over `id.timestamp.body`."
-  it('"`POST` to `callback_url`" with the specified headers and body; both signatures hold', async () => {
+  it('C6.2, C6.3, C5.13, C5.14: a webhook is a POST with the documented headers and body, and both signatures hold', async () => {
     await open();
     const trace = { traceparent: `00-${'ab'.repeat(16)}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
     const id = await rig.submit('ok', { callbackUrl: receiver.url('/hook?of=me'), trace });
     const job = await reaches(id, 'sent');
     const [{ method, path, headers, body }] = receiver.received as [Received];
     expect([method, path]).toEqual(['POST', '/hook?of=me']);
-    // "Headers: `Content-Type: application/json`, `X-Signature: sha256=<hex>`, `traceparent`, `tracestate`, `X-Trace-ID`"
     expect(headers).toMatchObject({
       'content-type': 'application/json',
       'x-signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
@@ -148,7 +134,6 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
       tracestate: 'vendor=1',
       'x-trace-id': 'ab'.repeat(16),
     });
-    // "Body: `job_id`, `type`, `hash`, `status`, `results`"; decisions.md: "Every body also has `event_id` and `occurred_at`."
     const { event_id: eventId, occurred_at: occurredAt, ...specified } = JSON.parse(body) as Record<string, unknown>;
     const { type, hash, results } = job;
     expect(specified).toEqual({ job_id: id, type, hash, status: 'completed', results });
@@ -161,10 +146,7 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     expect(() => webhook.verify(body.replace('completed', 'failed'), standard)).toThrow('No matching signature found');
   });
 
-  // "| Success | any HTTP 2xx response |"
-  // Section 3: "| (callback in progress) | webhook attempt | any HTTP 2xx response | `sent` |"
-  // decisions.md: "No redirect is followed"
-  it('Success: "any HTTP 2xx response", and nothing else', async () => {
+  it('C6.5, C6.10, C3.16: any 2xx is success, and a redirect is not followed', async () => {
     await open('0s');
     const codes = {
       sent: [200, 201, 202, 204, 206, 226, 299],
@@ -176,10 +158,7 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     }
   });
 
-  // "| Timeout | 10 seconds per attempt |"
-  // Section 8: "| Webhook attempts | callbacks | up to 5, each with a 10-second timeout |"
-  // decisions.md: "Ten seconds cover DNS, TLS and the answer."
-  it('Timeout: "10 seconds per attempt", whether the answer does not come or never begins to end', async () => {
+  it('C6.6: an attempt ends after ten seconds, whether no answer comes or its headers never end', async () => {
     await open('0s');
     const silent = await failed(receiver.url('/silent', () => undefined));
     const dripping = receiver.url('/dripping', (response) => {
@@ -197,7 +176,7 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     }
   });
 
-  it('Success of an endless answer: its status decides, and it is cut off', async () => {
+  it('C6.5: the status of an endless answer decides, and the answer is cut off', async () => {
     await open('0s');
     let isOpen = true;
     const endless = receiver.url('/endless', (response) => {
@@ -216,14 +195,7 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     );
   });
 
-  // "| Retries | up to 5 attempts with exponential backoff |
-  // | After all attempts fail | the job's `callback_status` becomes `callback_failed` |"
-  // Section 3: "| (callback in progress) | webhook attempts | all attempts fail | `callback_failed` |"
-  // decisions.md: "Serialised once, stored, and the same bytes are sent again." "`Retry-After` up to an hour is
-  // honoured; 410 ends it.": test/integration/controller-webhooks.test.ts, 'waits as long as Retry-After asks' and
-  // 'ends at 410'. "The event is written in the same transaction as the job's final state, so none is lost.":
-  // test/integration/postgres-job-ends.test.ts, 'when the event cannot be written, the job has not ended either'
-  it('Retries: "up to 5 attempts with exponential backoff"; after them "`callback_status` becomes `callback_failed`"', async () => {
+  it('C6.7, C6.11, C3.16: five attempts are made with growing waits, and then callback_status is callback_failed', async () => {
     await open('0s,500ms,1s,2s,4s');
     const id = await failed(receiver.url('/down', status(500)));
     await reaches(id, 'callback_failed', 30_000);
@@ -239,9 +211,7 @@ describe.skipIf(!inject('postgres'))('the job webhook', () => {
     expect(new Set(attempts.map(({ headers }) => headers['webhook-signature'])).size).toBeGreaterThan(1);
   });
 
-  // decisions.md, `callback_status`: "A redelivery puts it back to `pending`." The route that asks for it:
-  // beyond-jobs.test.ts, 'shows the event and its attempts, and delivers it again from the start'
-  it('a redelivery sends the same bytes under the same id again, with all its attempts before it', async () => {
+  it('C6.11, C6.13: a redelivery sends the same bytes under the same id, with all its attempts before it', async () => {
     await open('0s,100ms,100ms');
     const id = await failed(receiver.url('/later', status(500)));
     await reaches(id, 'callback_failed');

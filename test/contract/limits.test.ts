@@ -2,9 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
-// Section 8, "Limits". "Webhook attempts": section-6-events.test.ts; "Readiness timeout": section-4-system.test.ts; "Token
-// lifetime": section-5-authentication.test.ts; "Key size": section-7-errors.test.ts; "Cache lifetime": section-4-stream.test.ts. What
-// holds unless an operator says otherwise: section-8-defaults.test.ts.
+// Section 8 of docs/contract.md. The defaults: limit-defaults.test.ts. That a window ends when it began plus its length:
+// test/integration/key-value.test.ts.
 
 let api: ApiUnderTest;
 afterEach(() => api.close());
@@ -14,16 +13,8 @@ const token = (hash: string) => signPlaybackToken({ hash, exp: Math.floor(Date.n
 const ask = (bearer: string, headers: Record<string, string> = {}) =>
   api.raw('/api/key/h', { headers: { authorization: `Bearer ${bearer}`, ...headers } });
 
-// "| API rate limit | `POST /api/jobs` and retry requests | 30 requests per minute per API key, fixed window, backed by
-// the key-value store |"
-// "fixed window": test/integration/key-value.test.ts, 'hits of a window are counted, and the window ends when it began
-// plus its length'
-// "Response to a request over a rate limit (status, headers): not shown." decisions.md: "Over the limit: 429
-// problem+json, `Retry-After` in seconds to the window's end, and `RateLimit-Policy: "api";q=30;w=60` with `RateLimit:
-// "api";r=0;t=17` on every answer of a limited route". "Requests that fail validation count; failed authentication does
-// not spend a valid key's quota."
-describe('"API rate limit … per API key, fixed window, backed by the key-value store"', () => {
-  it('applies to "`POST /api/jobs` and retry requests", tells what is left, and answers 429 over it', async () => {
+describe('the limit on submissions', () => {
+  it('C8.1, C8.4, C8.5, C8.6: submissions and retries are counted for each key, and 429 is answered over the limit', async () => {
     api = await startApi({ apiRateLimitPerMinute: 5 });
     const left = [];
     for (let n = 0; n < 3; n++) {
@@ -46,14 +37,13 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
     expect(seconds).toBeLessThanOrEqual(60);
     expect(over.headers.get('ratelimit')).toBe(`"api";r=0;t=${seconds}`);
     expect((await api.call('/api/jobs/none/retry', { method: 'POST' })).status).toBe(429);
-    // "Whether `GET /api/jobs/{id}` is rate limited: not shown." decisions.md: "no"
+    // C8.10
     expect((await api.call('/api/jobs/none')).status).toBe(404);
     // Another key has a window of its own.
     expect((await api.submit(thumbnail(9), { 'x-api-key': olderApiKey })).status).toBe(202);
   });
 
-  // decisions.md: "failed authentication does not spend a valid key's quota."
-  it('failed authentication does not spend the quota of a valid key', async () => {
+  it("C8.6: failed authentication spends nothing of a valid key's limit", async () => {
     api = await startApi({ apiRateLimitPerMinute: 2 });
     for (let n = 0; n < 5; n++) {
       const refused = await api.submit(thumbnail(n), { 'x-api-key': 'wrong' });
@@ -63,7 +53,7 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
     expect((await api.submit(thumbnail(1))).headers.get('ratelimit')).toMatch(/^"api";r=1;/);
   });
 
-  it('"backed by the key-value store": servers on one store share the windows', async () => {
+  it('C8.3: servers on one key-value store share the windows', async () => {
     api = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 });
     const { keyValues } = api.d;
     // The store is the first server's, which closes it.
@@ -90,10 +80,8 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
     }
   });
 
-  // decisions.md: "Redis down: the limiter falls back to an in-process window and counts that in a metric, so playback
-  // survives; a submission then fails on its own enqueue with the specified 500.": the latter, with a Redis that is cut off:
-  // test/integration/api-outages.test.ts, '(%s) submissions answer 500 soon, and everything else goes on'
-  it('falls back to a window in this process when the key-value store fails, and counts that', async () => {
+  // With a Redis that is cut off: test/integration/api-outages.test.ts.
+  it('C8.7: a server counts by itself while the key-value store fails, and counts that', async () => {
     api = await startApi({ apiRateLimitPerMinute: 2, keyRateLimitPerMinute: 2 });
     api.d.keyValues.hit = () => Promise.reject(new Error('gone'));
     const statuses = [];
@@ -106,12 +94,8 @@ describe('"API rate limit … per API key, fixed window, backed by the key-value
   });
 });
 
-// "| Key rate limit | `GET /api/key/{hash}` | default 120 requests per minute, keyed by Bearer token or remote IP,
-// backed by the key-value store |"
-// decisions.md: "The key endpoint's bucket is the token only once its signature holds, else the address, so made-up
-// tokens cannot pass the limit."
-describe('"Key rate limit … keyed by Bearer token or remote IP"', () => {
-  it('gives each signed token a window, and all made-up ones that of the address', async () => {
+describe('the limit on keys', () => {
+  it('C8.8: each signed token has a window, and all made-up ones share that of the address', async () => {
     api = await startApi({ keyRateLimitPerMinute: 3 });
     await api.d.contentKeys.findOrCreate('h');
     const mine = token('h');
@@ -128,7 +112,7 @@ describe('"Key rate limit … keyed by Bearer token or remote IP"', () => {
     expect(other.headers.get('ratelimit')).toMatch(/^"key";r=2;t=\d+$/);
   });
 
-  it('429 on the key endpoint can be read by a page, and is not kept by caches', async () => {
+  it('C8.4, C4.39: a page can read the 429 of the key endpoint, and no cache keeps it', async () => {
     api = await startApi({ keyRateLimitPerMinute: 1 });
     await ask('x.y');
     const answer = await ask('x.y');
@@ -138,7 +122,7 @@ describe('"Key rate limit … keyed by Bearer token or remote IP"', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('believes X-Forwarded-For only from a trusted proxy', async () => {
+  it('C8.9: X-Forwarded-For is believed only from a trusted proxy', async () => {
     api = await startApi({ keyRateLimitPerMinute: 1 });
     expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.1' })).status).toBe(403);
     expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(429);

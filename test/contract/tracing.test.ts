@@ -11,7 +11,7 @@ import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { makeVideo } from '../../testing/samples.ts';
 import { startApi } from './api-under-test.ts';
 
-// Section 4, "Tracing headers".
+// Section 4 of docs/contract.md, "Tracing".
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const callersSpan = 'b7ad6b7169203331';
@@ -81,9 +81,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
     await rm(dir, { recursive: true, force: true });
   });
 
-  // "`traceparent` and `tracestate` (W3C Trace Context) are authoritative and are propagated from HTTP requests into
-  // queued tasks, worker execution and webhook calls."
-  it('"propagated from HTTP requests into queued tasks, worker execution and webhook calls", as a collector sees it', async () => {
+  it('C4.68, C1.33: one trace goes from the request through queue, worker and runner to the webhook, as a collector sees it', async () => {
     const env = {
       ...secrets,
       DATABASE_URL: database.url,
@@ -137,7 +135,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
       ['reelwright', 'completion', 'attempt'],
       ['reelwright', 'webhook', 'POST /api/jobs'],
     ]);
-    // "`X-Trace-ID` is returned on HTTP responses and sent on webhooks"
+    // C4.69
     const sent = spans.find(({ name }) => name === 'webhook');
     expect(listener.webhooks[0]).toMatchObject({
       traceparent: `00-${traceId}-${sent?.spanId}-01`,
@@ -147,8 +145,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
   });
 });
 
-// "`X-Trace-ID` is returned on HTTP responses and sent on webhooks, for manual correlation only."
-it('"`X-Trace-ID` is returned on HTTP responses", whatever they are, and `traceparent` is authoritative', async () => {
+it('C4.69: every answer carries X-Trace-ID, and traceparent decides it', async () => {
   const api = await startApi();
   try {
     const paths = [

@@ -7,7 +7,7 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// What decisions.md says of delivery and no section of the specification does; docs/delivery.md names the test of each row.
+// Section 4 of docs/contract.md: images and errors of delivery in more detail, and delivery while the bucket is away.
 
 const photo = 'images/ab/photo/0123456789abcdef/thumb.png';
 const [derived = ''] = thumbSecretsOf([], keyTokenSecret);
@@ -39,13 +39,13 @@ afterAll(async () => {
   await api.close();
 });
 
-it('`<prefix>`: "the first two hex characters of SHA-256(`hash`)"', () => {
+it('C2.50: the prefix of a key is the first two hexadecimal characters of SHA-256 of the hash', () => {
   for (const hash of ['movie-1', 'a', 'ß'])
     expect(mediaPrefix(hash)).toBe(createHash('sha256').update(hash).digest('hex').slice(0, 2));
 });
 
-describe('/thumb', () => {
-  it('`fit=contain` gives the size that was asked for, the whole picture inside', async () => {
+describe('`/thumb`', () => {
+  it('C4.44: fit=contain gives the size that was asked for with the whole picture inside', async () => {
     const { bytes } = await api.call(sign({ w: 200, h: 200, fit: 'contain' }));
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 200, height: 200, hasAlpha: true });
     // Bars above and below are clear; the middle is the picture.
@@ -54,20 +54,20 @@ describe('/thumb', () => {
     expect([await alphaAt(2), await alphaAt(100), await alphaAt(197)]).toEqual([0, 255, 0]);
   });
 
-  it('`q` decides how much of the picture is kept', async () => {
+  it('C4.44: a lower `q` makes a smaller image', async () => {
     const sizes = [];
     for (const q of [10, 50, 95]) sizes.push((await api.call(sign({ w: 300, f: 'webp', q }))).bytes.length);
     expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
     expect(sizes[2]).toBeGreaterThan(2 * (sizes[0] ?? 0));
   });
 
-  it('"Secret: `THUMB_SECRET`, a list for rotation": each of it opens, and the derived one no longer', async () => {
+  it('C4.50: each secret of THUMB_SECRET is accepted, and then the derived one is not', async () => {
     for (const secret of rotation) expect((await rotated.call(sign({ w: 30 }, secret))).status).toBe(200);
     expect((await rotated.call(sign({ w: 30 }))).status).toBe(403);
     expect((await api.call(sign({ w: 30 }, rotation[0]))).status).toBe(403);
   });
 
-  it('OPTIONS, POST and DELETE are none of its methods', async () => {
+  it('C4.20: OPTIONS, POST and DELETE of an image answer 405', async () => {
     for (const method of ['POST', 'DELETE', 'PUT']) {
       const answer = await api.call(sign({ w: 30 }), { method });
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
@@ -75,14 +75,14 @@ describe('/thumb', () => {
   });
 });
 
-describe('"404, 4xx and 5xx are `Cache-Control: no-store`"', () => {
+describe('while the bucket is away', () => {
   it.each([
     ['/stream/movie/master.m3u8', 500],
     ['/stream/movie/0123456789abcdef/video/r360_h264/seg_1.m4s', 500],
     [signThumbPath(photo, { w: 30 }, derived), 500],
     ['/stream/movie/../master.m3u8', 400],
     ['/api/key/movie', 401],
-  ])('%s while the bucket is away: %i', async (path, status) => {
+  ])('C4.34, C7.22: %s answers %i while the bucket is away, which no cache keeps', async (path, status) => {
     const answer = await broken.raw(path);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -90,7 +90,7 @@ describe('"404, 4xx and 5xx are `Cache-Control: no-store`"', () => {
     expect(answer.text).not.toContain('the bucket is away');
   });
 
-  it('keys need no bucket', async () => {
+  it('C4.41: the key endpoint answers while the bucket is away', async () => {
     await broken.d.contentKeys.findOrCreate('movie');
     const token = signPlaybackToken({ hash: 'movie', exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
     const { status } = await broken.raw('/api/key/movie', { headers: { authorization: `Bearer ${token}` } });
