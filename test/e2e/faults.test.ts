@@ -19,9 +19,8 @@ import {
   submit,
 } from './support/service.ts';
 
-// Issue 4, "It must show", 3: "Kills and evictions on the real cluster […]: each job ends exactly once with the right
-// outcome; a disruption costs no attempt." That the controller dies at each write, before and after, is
-// shown in test/k8s.
+// Kills and evictions on a real cluster: each job ends exactly once, with the right outcome, and a disruption costs no
+// attempt. Crashes of the controller before and after each of its writes are in test/k8s/crashes.test.ts.
 
 let clip: string;
 let longClip: string;
@@ -32,10 +31,10 @@ beforeAll(async () => {
   receiver = await startReceiver();
 });
 beforeEach(({ onTestFailed }) => {
-  const begun = new Date();
+  const startedAt = new Date();
   onTestFailed(async () => {
-    const there = await inRunners('get', 'mj,jobs,pods', '-o', 'wide');
-    process.stderr.write(`the controllers wrote:\n${await controllerLog(begun)}\n${there}`);
+    const objects = await inRunners('get', 'mj,jobs,pods', '-o', 'wide');
+    process.stderr.write(`logs of the controllers:\n${await controllerLog(startedAt)}\n${objects}`);
   });
 });
 afterEach(cancelUnfinished);
@@ -43,12 +42,12 @@ afterAll(() => receiver.close());
 
 const start = (source = longClip) => submit({ type: 'video:transcode', source, callback_url: receiver.url });
 
-/** Holds a job that has ended to one webhook of its end, and tells how many of its attempts counted as failures. */
+/** Expects exactly one webhook of a finished job; returns how many of its attempts counted as failures. */
 async function endedOnce(id: string, status: string): Promise<{ failures: number }> {
-  const told = () => Promise.resolve(receiver.about(id));
-  await eventually(told, (hooks) => hooks.length > 0, 30_000);
+  const webhooks = () => Promise.resolve(receiver.about(id));
+  await eventually(webhooks, (hooks) => hooks.length > 0, 30_000);
   await sleep(1_000);
-  expect((await told()).map(({ body }) => (JSON.parse(body.toString()) as { status: string }).status)).toEqual([
+  expect((await webhooks()).map(({ body }) => (JSON.parse(body.toString()) as { status: string }).status)).toEqual([
     status,
   ]);
   const client = new Client({ connectionString: inject('e2e').servers.postgres.onHost });
@@ -75,7 +74,7 @@ const startIn = async (pool: string, source: string) => {
   return await inRunners('get', 'mj', name, '-o', 'jsonpath={.metadata.uid}');
 };
 
-/** Jobs that run, and more that wait. */
+/** Starts more jobs than can run at once. */
 const startMany = async () => {
   const source = await putPicture();
   const video = await start(clip);
@@ -85,11 +84,11 @@ const startMany = async () => {
   return [video, ...images];
 };
 /**
- * All complete, each with one webhook and the Job of one attempt, and no failure counted. It need not be the first
- * attempt: of a job that was claimed a moment before its leader was lost, the next leader cannot know that no Job was
- * asked for, and goes on in a new attempt, as after any disruption.
+ * Expects every job to complete with one webhook, one Job and no counted failure. The attempt may be the second: when
+ * the leader is lost just after claiming a job, the next leader cannot know whether a Job was created, and starts a new
+ * attempt, as after any disruption.
  */
-const endWell = async (ids: readonly string[]) => {
+const allComplete = async (ids: readonly string[]) => {
   for (const id of ids) await completed(id);
   const ends = await Promise.all(ids.map((id) => endedOnce(id, 'completed')));
   expect(ends).toEqual(ids.map(() => ({ failures: 0 })));
@@ -97,8 +96,8 @@ const endWell = async (ids: readonly string[]) => {
   expect(ids.map((id) => jobs.split(id).length - 1)).toEqual(ids.map(() => 1));
 };
 
-describe('a disruption of the pod at work costs no attempt', () => {
-  test('pod deleted', async () => {
+describe('a disruption of a running pod costs no attempt', () => {
+  test('a job whose pod is deleted completes in its next attempt at no cost', async () => {
     const id = await start();
     const pod = await podAtStep(id, 'process');
     await inRunners('delete', 'pod', pod.metadata.name, '--wait=false');
@@ -106,7 +105,7 @@ describe('a disruption of the pod at work costs no attempt', () => {
     expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
   });
 
-  test('pod evicted', async () => {
+  test('a job whose pod is evicted completes in its next attempt at no cost', async () => {
     const id = await start();
     const { name, namespace } = (await podAtStep(id, 'process')).metadata;
     await evict({ name, namespace });
@@ -114,7 +113,7 @@ describe('a disruption of the pod at work costs no attempt', () => {
     expect(await endedOnce(id, 'completed')).toEqual({ failures: 0 });
   });
 
-  test('node drained: the work goes on at the other', async () => {
+  test('a job whose node is drained completes on the other node at no cost', async () => {
     const id = await start();
     const { spec } = await podAtStep(id, 'process');
     const node = spec.nodeName ?? '';
@@ -133,41 +132,44 @@ describe('a disruption of the pod at work costs no attempt', () => {
   });
 });
 
-describe('what an attempt fails by itself is counted', () => {
-  test('out of memory: three attempts, and the job fails with `resource_exhausted`', async () => {
+describe('a failure of the attempt itself is counted', () => {
+  test('a job that runs out of memory three times fails with `resource_exhausted`', async () => {
     await makePool('tiny', { resources: { requests: { memory: '32Mi' }, limits: { memory: '32Mi' } } });
     const id = await startIn('tiny', clip);
     const job = await eventually(
       () => getJob(id).catch(() => null),
-      (seen) => seen?.status === 'failed',
+      (current) => current?.status === 'failed',
       180_000,
     );
     expect(job).toMatchObject({ attempt: 3, error: { code: 'resource_exhausted' } });
-    // The last of three is the job's own end.
+    // The third failure ends the job and is not counted as one to retry.
     expect(await endedOnce(id, 'failed')).toEqual({ failures: 2 });
     expect(await inRunners('get', 'mj', 'in-tiny', '-o', 'wide')).toMatch(/failed.*resource_exhausted/);
   });
 
-  test.skipIf(!inject('e2e').seesPods)('hang: the deadline ends the attempt, and the next one completes', async () => {
-    await makePool('hasty', { activeDeadlineSeconds: 45 });
-    const id = await startIn('hasty', clip);
-    const pod = await podAtStep(id, 'process');
-    for (const { pid } of await processesOf(pod)) process.kill(pid, 'SIGSTOP');
-    expect(await completed(id)).toMatchObject({ attempt: 2 });
-    expect(await endedOnce(id, 'completed')).toEqual({ failures: 1 });
-  });
+  test.skipIf(!inject('e2e').seesPods)(
+    'an attempt that hangs ends at its deadline and the next one completes',
+    async () => {
+      await makePool('hasty', { activeDeadlineSeconds: 45 });
+      const id = await startIn('hasty', clip);
+      const pod = await podAtStep(id, 'process');
+      for (const { pid } of await processesOf(pod)) process.kill(pid, 'SIGSTOP');
+      expect(await completed(id)).toMatchObject({ attempt: 2 });
+      expect(await endedOnce(id, 'completed')).toEqual({ failures: 1 });
+    },
+  );
 });
 
-describe.skipIf(!inject('e2e').seesPods)('the controllers and the API server', () => {
-  test('the leading controller killed: every job ends exactly once', async () => {
+describe.skipIf(!inject('e2e').seesPods)('losing the leading controller or the API server', () => {
+  test('every job ends exactly once when the leading controller is killed', async () => {
     const before = await leaderPod();
     const ids = await startMany();
     await podAtStep(ids[0] ?? '', 'process');
     for (const { pid } of await processesOf(before)) process.kill(pid, 'SIGKILL');
-    await endWell(ids);
+    await allComplete(ids);
   });
 
-  test('the leading controller paused for 30 s and resumed: another leads meanwhile, and no job ends twice', async () => {
+  test('another controller leads while the leader is paused for 30 s, and no job ends twice after it resumes', async () => {
     const paused = await leaderPod();
     const video = await start(clip);
     await podAtStep(video, 'process');
@@ -178,12 +180,12 @@ describe.skipIf(!inject('e2e').seesPods)('the controllers and the API server', (
     const more = await startMany();
     await eventually(leaderPod, ({ metadata }) => metadata.name !== paused.metadata.name, 40_000);
     await resumed;
-    await endWell([video, ...more]);
+    await allComplete([video, ...more]);
   });
 
-  test('the API server stopped for 30 s: all goes on when it is back, and nothing runs twice', async (context) => {
+  test('every job completes once when the API server stops for 30 s', async (context) => {
     const pid = await apiServerPid();
-    context.skip(pid === null, 'the API server is no process of this machine');
+    context.skip(pid === null, 'the API server is not a process of this machine');
     if (pid === null) return;
     const ids = await startMany();
     await podAtStep(ids[0] ?? '', 'process');
@@ -193,7 +195,7 @@ describe.skipIf(!inject('e2e').seesPods)('the controllers and the API server', (
     } finally {
       process.kill(pid, 'SIGCONT');
     }
-    await endWell(ids);
+    await allComplete(ids);
   });
 });
 
@@ -203,7 +205,7 @@ function evict({ name, namespace }: { name: string; namespace: string }): Promis
   return kubectlWith(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
 }
 
-/** The pod whose name the Lease holds. */
+/** The pod that the Lease names as its holder. */
 async function leaderPod(): Promise<PodObject> {
   const path = 'jsonpath={.spec.holderIdentity}';
   const inRelease = ['-n', release.namespace, 'get'];
@@ -218,6 +220,6 @@ function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // The kubelet has replaced it: it did not answer for so long.
+    // The kubelet has restarted it, since its probes failed while it was paused.
   }
 }

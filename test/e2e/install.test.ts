@@ -28,8 +28,6 @@ import {
   submit,
 } from './support/service.ts';
 
-// Issue 4, "It must show", 1 and 4; issue 5, 6.
-
 const devValues = join(chart, 'values-dev.yaml');
 
 beforeAll(async () => {
@@ -37,8 +35,8 @@ beforeAll(async () => {
   await putPicture();
 });
 
-describe('`helm install` on two real nodes', () => {
-  test('every deployment is ready, its pods on both nodes and of the `restricted` level', async () => {
+describe('`helm install` on two nodes', () => {
+  test('every deployment is ready, with pods on both nodes and at the Pod Security level `restricted`', async () => {
     const nodes = await kubectlJson<List<{ metadata: { name: string } }>>('get', 'nodes');
     expect(nodes.items.length).toBeGreaterThanOrEqual(2);
     const { items } = await kubectlJson<List<PodObject>>('-n', release.namespace, 'get', 'pods');
@@ -56,12 +54,12 @@ describe('`helm install` on two real nodes', () => {
     }
   });
 
-  test('`helm test` passes', async () => {
+  test('`helm test` succeeds on the installed release', async () => {
     const out = await helm('test', release.name, '-n', release.namespace, '--timeout', '120s');
     expect(out).toMatch(/Phase:\s+Succeeded/);
   });
 
-  test('the values for trying it out give objects that the API server takes, and pods of the `restricted` level', async () => {
+  test('the API server accepts every object of values-dev.yaml, with pods at the level `restricted`', async () => {
     const { namespace } = release;
     const own = `crds.install=false,runners.createNamespace=false,runners.namespace=${namespace}`;
     const rendered = await render('-n', namespace, '-f', devValues, '--set', own);
@@ -75,11 +73,11 @@ describe('`helm install` on two real nodes', () => {
       '-f',
       '-',
     );
-    for (const part of ['postgres', 'redis', 's3'])
-      expect(created).toContain(`deployment.apps/trial-reelwright-dev-${part}`);
+    for (const server of ['postgres', 'redis', 's3'])
+      expect(created).toContain(`deployment.apps/trial-reelwright-dev-${server}`);
   });
 
-  test('without a bucket or a secret it is refused with the value named', async () => {
+  test('a missing bucket or secret, a bad address and an unknown value are refused by name', async () => {
     await expect(render()).rejects.toThrow(
       /storage\.source\.bucket is needed|secrets\.\w+ needs existingSecret or value/,
     );
@@ -87,10 +85,10 @@ describe('`helm install` on two real nodes', () => {
     await expect(render('--set', 'api.replica=3')).rejects.toThrow(/replica/);
   });
 
-  test('the notes hold a first curl that works when pasted', async () => {
+  test('the first `curl` of the notes works when pasted', async () => {
     const notes = await helm('get', 'notes', release.name, '-n', release.namespace);
     const commands = notes.split('\n').filter((line) => line.startsWith('  ') && !line.includes(' -w'));
-    // Port 3000 of this machine may be taken.
+    // Another process may listen on port 3000 of this machine.
     const script = commands.join('\n').replaceAll(/\b3000\b/g, String(await freePort()));
     const { stdout } = await runShell(`set -e\n${script}\nkill $!`);
     const { job_id, status } = JSON.parse(stdout.slice(stdout.indexOf('{"'))) as { job_id: string; status: string };
@@ -106,7 +104,7 @@ describe('POST /api/jobs on the cluster', () => {
   });
   afterAll(() => receiver.close());
 
-  test('an `image:thumbnail` completes in one container, and every output is in the media bucket', async () => {
+  test('an `image:thumbnail` completes in one container and writes every output to the media bucket', async () => {
     const hash = newHash();
     const outputs = [
       { variant: 'thumb', width: 320, format: 'webp' },
@@ -124,7 +122,7 @@ describe('POST /api/jobs on the cluster', () => {
     expect(pod?.spec.containers.map(({ name }) => name)).toEqual(['all']);
   });
 
-  test('an encrypted `video:full` completes in a pod of three steps, plays, and its webhook comes with both signatures', async () => {
+  test('an encrypted `video:full` completes in a pod of three steps, plays, and sends one webhook with both signatures', async () => {
     const hash = newHash();
     const id = await submit({
       type: 'video:full',
@@ -158,7 +156,7 @@ describe('POST /api/jobs on the cluster', () => {
       (received) => received.length > 0,
       30_000,
     );
-    if (hook === undefined) throw new Error('no webhook came');
+    if (hook === undefined) throw new Error('expected a webhook, received none');
     expect(hook.headers['x-signature']).toBe(signatureOf(hook.body));
     const secret = Buffer.from(inject('e2e').secrets.webhook).toString('base64');
     expect(new Webhook(secret).verify(hook.body.toString(), hook.headers as Record<string, string>)).toMatchObject({
@@ -175,8 +173,8 @@ describe('POST /api/jobs on the cluster', () => {
     expect(receiver.about(id)).toHaveLength(1);
   });
 
-  test('`kubectl get rp` reads well', async () => {
-    // Its numbers are written every ten seconds.
+  test('`kubectl get rp` shows concurrency, active and queued jobs of each pool', async () => {
+    // The controller writes the status of a pool every ten seconds.
     const idle = ['default,3,0,0', 'video-large,1,0,0'];
     const isIdle = ([, ...rows]: string[]) => rows.every((row, n) => row.split(/\s+/).slice(0, 4).join() === idle[n]);
     const [head] = await eventually(poolLines, isIdle, 30_000);
@@ -185,7 +183,7 @@ describe('POST /api/jobs on the cluster', () => {
 });
 
 describe('`kubectl apply` of a MediaJob', () => {
-  test('gives a completed job that `GET /api/jobs/{uid}` shows', async () => {
+  test('a MediaJob from kubectl completes, and `GET /api/jobs/{uid}` shows it', async () => {
     const hash = newHash();
     await apply(mediaJobManifest('from-kubectl', { type: 'image:thumbnail', hash, source: 'images/first.jpg' }));
     await inRunners('wait', '--for=condition=Complete', '--timeout=120s', 'mj/from-kubectl');
@@ -204,19 +202,19 @@ describe('`kubectl apply` of a MediaJob', () => {
       /spec\.options\.timestamp_sec: Invalid value/,
     ],
     ['spec.bucket', { type: 'video:cover', hash: 'h', source: 's', bucket: 'b' }, /unknown field "spec\.bucket"/],
-  ])('a bad one is refused by the API server with the field named: %s', async (_field, spec, complaint) => {
+  ])('the API server refuses a MediaJob with a bad %s and names the field', async (_field, spec, complaint) => {
     await expect(apply(mediaJobManifest('bad', spec))).rejects.toThrow(complaint);
     expect(await inRunners('get', 'mj', 'bad', '--ignore-not-found')).toBe('');
   });
 });
 
-/** What the chart renders to, without a cluster. */
+/** The rendered chart. Needs no cluster. */
 function render(...options: string[]): Promise<string> {
-  // Helm does not ask a cluster for its version here, and takes itself for an old one.
+  // `helm template` asks no cluster for its version and assumes an old one.
   return helm('template', 'trial', chart, '--kube-version', '1.30', ...options);
 }
 
-/** What `kubectl get rp` prints. */
+/** The lines that `kubectl get rp` prints. */
 async function poolLines(): Promise<string[]> {
   return (await inRunners('get', 'rp')).trim().split('\n');
 }
@@ -225,7 +223,7 @@ function runShell(script: string) {
   return promisify(execFile)('bash', ['-c', script], { timeout: 60_000 });
 }
 
-/** How many objects the results name; all are there, and what is a stream is served. */
+/** Checks that every object named in the results exists and that a stream is served; returns how many there are. */
 async function objectsOf(hash: string, results: unknown): Promise<number> {
   const media = openBucket('media');
   try {
@@ -236,13 +234,14 @@ async function objectsOf(hash: string, results: unknown): Promise<number> {
   }
 }
 
-/** How many renditions there are; all decrypt with the key of the key endpoint, and decode. */
+/** Decrypts every rendition with the key from the key endpoint and decodes it; returns how many there are. */
 async function playsAfterDecryption(hash: string, results: JobResults<'video:full'>): Promise<number> {
   const { deliveryUrl: baseUrl, secrets } = inject('e2e');
   const workDir = await mkdtemp(join(tmpdir(), 'reelwright-e2e-'));
   onTestFinished(() => rm(workDir, { recursive: true }));
   const { encryption, video_tracks, audio_tracks, source } = results;
-  if (!encryption || !video_tracks || !audio_tracks || !source) throw new Error('the results are without a stream');
+  if (!encryption || !video_tracks || !audio_tracks || !source)
+    throw new Error('expected results with an encrypted stream');
   const checked = await checkEncryptedStream({
     baseUrl,
     hash,

@@ -20,8 +20,6 @@ import {
   submit,
 } from './support/service.ts';
 
-// Issue 4, "It must show", 1: upgrade and uninstall; issue 5, 6: cancelling.
-
 let picture: string;
 let longClip: string;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
@@ -35,10 +33,10 @@ afterAll(() => receiver.close());
 
 const transcode = () => submit({ type: 'video:transcode', source: longClip, callback_url: receiver.url });
 
-test('`helm upgrade` with jobs running loses none, and takes submissions all the while', async () => {
+test('`helm upgrade` loses no running job and accepts submissions throughout', async () => {
   const { values } = inject('e2e');
   const videos = await Promise.all([transcode(), transcode(), transcode(), transcode()]);
-  // The pool has room for three of the four.
+  // The pool runs three of the four at once.
   const pod = await podAtStep(null, 'process');
   const before = await podsOfRelease();
 
@@ -66,21 +64,21 @@ test('`helm upgrade` with jobs running loses none, and takes submissions all the
   expect(images.length).toBeGreaterThan(3);
   const jobs = [];
   for (const id of [...videos, ...images]) jobs.push(await completed(id));
-  // What ran goes on as it was; what was claimed in the moment of the change may go on in one more attempt.
-  const ran = pod.metadata.labels?.['reelwright.dev/job-id'];
-  expect(jobs.find(({ job_id: id }) => id === ran)).toMatchObject({ attempt: 1 });
+  // A running pod continues; a job that was claimed while the leader changed may need one more attempt.
+  const runningJob = pod.metadata.labels?.['reelwright.dev/job-id'];
+  expect(jobs.find(({ job_id: id }) => id === runningJob)).toMatchObject({ attempt: 1 });
   expect(jobs.filter(({ attempt }) => attempt > 2)).toEqual([]);
-  const seen = await runnerPods();
-  expect(seen.filter(({ metadata }) => metadata.uid === pod.metadata.uid)[0]?.status.phase).toBe('Succeeded');
+  const pods = await runnerPods();
+  expect(pods.filter(({ metadata }) => metadata.uid === pod.metadata.uid)[0]?.status.phase).toBe('Succeeded');
 
   await eventually(
     () => Promise.resolve([...videos, ...images].filter((id) => receiver.about(id).length === 0)),
-    (untold) => untold.length === 0,
+    (withoutWebhook) => withoutWebhook.length === 0,
   );
   expect([...videos, ...images].map((id) => receiver.about(id).length)).toEqual(jobs.map(() => 1));
 });
 
-test('the pod of a cancelled job is gone within 5 s', async () => {
+test('the pod of a cancelled job is deleted within 5 s', async () => {
   const id = await transcode();
   await podAtStep(id, 'process');
   const startedMs = Date.now();
@@ -102,7 +100,7 @@ test('the pod of a cancelled job is gone within 5 s', async () => {
   });
 });
 
-test('`helm uninstall` keeps the CRDs and every MediaJob; a job that was running ends after the next install', async () => {
+test('`helm uninstall` keeps the CRDs and every MediaJob, and a running job completes after the next install', async () => {
   const { values } = inject('e2e');
   const id = await transcode();
   await podAtStep(id, 'process');

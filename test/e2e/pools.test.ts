@@ -15,8 +15,6 @@ import {
 } from './support/service.ts';
 import { watchPods } from './support/watch-pods.ts';
 
-// Issue 4, "It must show", 2.
-
 const label = 'media.example.com/pool';
 let node: string;
 let largeClip: string;
@@ -37,12 +35,12 @@ afterAll(async () => {
 const unlabel = () => kubectl('label', 'nodes', '--all', `${label}-`);
 const large = () => submit({ type: 'video:transcode', source: largeClip });
 
-test('a large video waits without a node of its pool and says so within 30 s; it runs once `kubectl label node` allows it, there and nowhere else', async () => {
+test('a large video without a node for its pool shows why within 30 s, and runs on the node that `kubectl label` adds', async () => {
   const id = await submit({ type: 'video:transcode', source: largeClip });
   const name = `mj-${id}`;
   const shown = await eventually(
     () => mediaJob(name).catch(() => null),
-    (seen) => seen?.status?.phase === 'unschedulable',
+    (current) => current?.status?.phase === 'unschedulable',
     30_000,
   );
   expect(shown?.status?.pool).toBe('video-large');
@@ -51,7 +49,7 @@ test('a large video waits without a node of its pool and says so within 30 s; it
   expect(progressing?.message).toMatch(/node affinity\/selector/);
   const events = await eventually(
     () => eventsOf('MediaJob', name),
-    (seen) => seen.length > 0,
+    (found) => found.length > 0,
     10_000,
   );
   expect(events[0]).toMatchObject({ type: 'Warning', reason: 'Unschedulable' });
@@ -70,7 +68,7 @@ test('a large video waits without a node of its pool and says so within 30 s; it
   expect(pods.map(({ spec }) => spec.nodeName)).toEqual([node]);
 });
 
-test('a pool runs one job at once until `kubectl scale rp/video-large --replicas=2`, and then two, never more', async () => {
+test('a pool runs one job at a time, and two after `kubectl scale rp/video-large --replicas=2`', async () => {
   await kubectl('label', 'node', node, `${label}=large`, '--overwrite');
   const one = watchPods('video-large');
   const first = await Promise.all([large(), large(), large()]);
@@ -88,7 +86,7 @@ test('a pool runs one job at once until `kubectl scale rp/video-large --replicas
   expect([...one.nodes(), ...two.nodes()]).toEqual([node, node]);
 });
 
-test('a pool’s concurrency is never passed during a burst', async () => {
+test('a burst of submissions never exceeds the concurrency of the pool', async () => {
   const source = await putPicture();
   const watch = watchPods('default');
   const ids = await Promise.all(Array.from({ length: 9 }, () => submit({ type: 'image:thumbnail', source })));

@@ -12,22 +12,21 @@ import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 import { scriptedRunner } from '../../testing/k8s/node.ts';
 import { unschedulable } from '../../testing/k8s/pod-states.ts';
 
-// Issue 4: "RBAC as a table of what each service account may and may not do, asked of the real API server". The table
-// is whole: every resource that the server knows, with every verb that it has, is asked about, and what is allowed
-// must be what stands here, neither more nor less.
+// What each service account of the chart may do, as a table, compared with the answers of a real API server. The table is
+// complete: the tests ask about every verb of every resource that the server has, and the allowed ones must equal it.
 
 const suffix = randomBytes(3).toString('hex');
 const places = { release: `release-${suffix}`, runners: `runners-${suffix}` };
-/** A namespace that is nobody's business, and the question about all of them at once. */
-const [elsewhere, everywhere] = ['default', ''];
+/** A namespace that does not belong to the release, and the question about all namespaces at once. */
+const [otherNamespace, allNamespaces] = ['default', ''];
 
 const { api, delivery, controller } = serviceAccounts;
 
-/** What each account may do beyond what any account may: by namespace, `<resource>.<group>`, then verbs. */
+/** What each account may do beyond an account without roles: by namespace, `<resource>.<group>`, then verbs. */
 const allowed: Record<string, Record<string, Record<string, string>>> = {
   [api]: {},
   [delivery]: {},
-  // The account of runner pods, whose token none of them has.
+  // The account of runner pods. No pod has its token.
   default: {},
   [controller]: {
     [places.runners]: {
@@ -64,7 +63,7 @@ interface Question {
   readonly name?: string;
 }
 
-/** Asks the API server's authorizer what it would say to an account's request. */
+/** Whether the API server's authorizer would allow a request of an account. */
 async function may(
   account: string,
   { namespace, group, resource: whole, verb, name = '' }: Question,
@@ -80,13 +79,13 @@ async function may(
       resourceAttributes: { namespace, verb, group, version: '*', resource, subresource, name },
     },
   };
-  const answer = await connection.exchange({
+  const review = await connection.exchange({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
     body: { type: 'application/json', value: body },
-    what: 'ask',
+    what: 'review an access',
   });
-  return (answer as { status: { allowed: boolean } }).status.allowed;
+  return (review as { status: { allowed: boolean } }).status.allowed;
 }
 
 interface KnownResource {
@@ -99,7 +98,7 @@ async function read<T>(path: string): Promise<T> {
   return (await connection.exchange({ method: 'GET', path, what: path })) as T;
 }
 
-/** Every resource and subresource of every group, with its verbs, and the verbs that no resource tells of. */
+/** Every resource and subresource of every group with its verbs, and the verbs that discovery does not list. */
 async function knownResources(): Promise<KnownResource[]> {
   interface ResourceList {
     readonly groupVersion: string;
@@ -134,7 +133,7 @@ async function allowances(account: string, namespace: string): Promise<Record<st
   const found = new Map<string, Set<string>>();
   await Promise.all(
     questions.map(async (question) => {
-      if (!(await may(account, question)) || (await may('nobody-in-particular', question))) return;
+      if (!(await may(account, question)) || (await may('account-without-roles', question))) return;
       const name = question.group === '' ? question.resource : `${question.resource}.${question.group}`;
       found.set(name, (found.get(name) ?? new Set()).add(question.verb));
     }),
@@ -142,64 +141,61 @@ async function allowances(account: string, namespace: string): Promise<Record<st
   return Object.fromEntries([...found].map(([name, verbs]) => [name, [...verbs].toSorted().join(' ')]));
 }
 
-describe.each(Object.keys(allowed))('the account %s', (account) => {
+describe.each(Object.keys(allowed))('the service account %s', (account) => {
   const namespaces = {
     'the runners’': places.runners,
     'the release’s': places.release,
-    another: elsewhere,
-    every: everywhere,
+    another: otherNamespace,
+    every: allNamespaces,
   };
-  test.each(Object.entries(namespaces))(
-    'may do in %s namespace what the table says, and nothing else',
-    async (_, namespace) => {
-      expect(await allowances(account, namespace)).toEqual(allowed[account]?.[namespace] ?? {});
-    },
-  );
+  test.each(Object.entries(namespaces))('may do in %s namespace exactly what the table says', async (_, namespace) => {
+    expect(await allowances(account, namespace)).toEqual(allowed[account]?.[namespace] ?? {});
+  });
 });
 
-describe('what must not be, whatever the table says', () => {
+describe('what no service account may do, whatever the table says', () => {
   const never: [string, Question][] = [
     ['reads Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'get' }],
     ['lists Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'list' }],
-    ['makes Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'create' }],
+    ['creates Secrets of its release', { namespace: places.release, group: '', resource: 'secrets', verb: 'create' }],
     ['reads Secrets of the runners', { namespace: places.runners, group: '', resource: 'secrets', verb: 'get' }],
     ['lists Secrets of the runners', { namespace: places.runners, group: '', resource: 'secrets', verb: 'list' }],
-    ['makes Jobs in its release', { namespace: places.release, group: 'batch', resource: 'jobs', verb: 'create' }],
+    ['creates Jobs in its release', { namespace: places.release, group: 'batch', resource: 'jobs', verb: 'create' }],
     ['runs programs in pods', { namespace: places.runners, group: '', resource: 'pods/exec', verb: 'create' }],
     ['attaches to pods', { namespace: places.runners, group: '', resource: 'pods/attach', verb: 'create' }],
-    ['makes pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'create' }],
+    ['creates pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'create' }],
     ['changes pods', { namespace: places.runners, group: '', resource: 'pods', verb: 'patch' }],
     ['reads nodes', { namespace: '', group: '', resource: 'nodes', verb: 'get' }],
     ['changes nodes', { namespace: '', group: '', resource: 'nodes', verb: 'patch' }],
-    ['makes tokens', { namespace: places.runners, group: '', resource: 'serviceaccounts/token', verb: 'create' }],
+    ['creates tokens', { namespace: places.runners, group: '', resource: 'serviceaccounts/token', verb: 'create' }],
     ['lists namespaces', { namespace: '', group: '', resource: 'namespaces', verb: 'list' }],
     ['lists MediaJobs everywhere', { namespace: '', group: 'reelwright.dev', resource: 'mediajobs', verb: 'list' }],
   ];
-  test.each(never)('no account %s', async (_, question) => {
+  test.each(never)('no service account of the chart %s', async (_, question) => {
     for (const account of Object.keys(allowed)) expect(await may(account, question), account).toBe(false);
   });
 
   const lease = { namespace: places.release, group: 'coordination.k8s.io', resource: 'leases', verb: 'patch' };
-  test('the controller renews its own Lease and no other', async () => {
+  test('the controller may renew its own Lease and no other', async () => {
     expect(await may(controller, { ...lease, name: 'reelwright-controller' })).toBe(true);
     expect(await may(controller, { ...lease, name: 'another' })).toBe(false);
     expect(await may(api, { ...lease, name: 'reelwright-controller' })).toBe(false);
   });
 
-  test('the controller asks about the runners’ namespace and no other', async () => {
+  test('the controller may read the runners’ namespace and no other', async () => {
     const question = { namespace: places.release, group: '', resource: 'namespaces', verb: 'get' };
     expect(await may(controller, { ...question, name: places.release })).toBe(false);
   });
 });
 
-test('what the controller may do is enough for all that it does', async () => {
+test('the controller runs, reports, completes and cancels jobs with the rights of its service account', async () => {
   const rig = await openControllerRig();
   await applyChartRbac({ release: `r-${rig.namespace}`, runners: rig.namespace });
   const { status } = (await connection.exchange({
     method: 'POST',
     path: `/api/v1/namespaces/r-${rig.namespace}/serviceaccounts/${controller}/token`,
     body: { type: 'application/json', value: { spec: { expirationSeconds: 3600 } } },
-    what: 'a token',
+    what: 'create a token',
   })) as { status: { token: string } };
   const proxy = await FaultyProxy.start();
   const client = new KubeClient(adminCredentials(proxy.url, { token: status.token }));
@@ -209,18 +205,18 @@ test('what the controller may do is enough for all that it does', async () => {
   rig.startWorker({ config, kubernetes: { client, source: rig.source } });
 
   const id = await rig.submit('video:transcode', { source: `${rig.notes}/ok`, options: { encrypt: true } });
-  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await until('the job has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
   const [job] = await rig.node.jobs();
-  if (job === undefined) throw new Error('there is a Job');
+  if (job === undefined) throw new Error('expected a Job, found none');
   const pod = await rig.node.makePod(job);
   await rig.node.setStatus(pod, unschedulable);
-  await until('an Event tells', async () => {
+  await until('an Event reports the unschedulable pod', async () => {
     const { items } = await rig.admin.list(events, { namespace: rig.namespace });
     return items.some(({ reason }) => reason === 'Unschedulable');
   });
   await rig.node.execute(pod, scriptedRunner);
   await until(
-    'it is complete',
+    'the MediaJob is complete',
     async () => conditionOf(await rig.mediaJob(id), 'Complete') === 'True/Completed',
     30_000,
   );
@@ -228,8 +224,8 @@ test('what the controller may do is enough for all that it does', async () => {
   expect(left.items.filter(({ metadata }) => metadata?.name?.startsWith('mj-'))).toEqual([]);
 
   const second = await rig.submit('video:cover');
-  await until('it has a Job', async () => (await rig.node.jobs()).length === 2);
+  await until('the job has a Job', async () => (await rig.node.jobs()).length === 2);
   await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${second}` });
-  await until('it is cancelled', async () => isFinal((await rig.find(second)).status));
-  await until('its Job is gone', async () => (await rig.node.jobs()).length === 1);
+  await until('the job is cancelled', async () => isFinal((await rig.find(second)).status));
+  await until('its Job is deleted', async () => (await rig.node.jobs()).length === 1);
 });

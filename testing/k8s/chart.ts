@@ -9,8 +9,8 @@ import { server } from './cluster.ts';
 const run = promisify(execFile);
 const chart = fileURLToPath(new URL('../../charts/reelwright', import.meta.url));
 
-/** Where a release is: its own namespace, and that of its runners. */
-export interface ReleasePlaces {
+/** The namespaces of a release: its own, and that of its runners. */
+export interface ReleaseNamespaces {
   readonly release: string;
   readonly runners: string;
 }
@@ -22,30 +22,37 @@ export const serviceAccounts = {
   controller: 'reelwright-controller',
 } as const;
 
-// Every kind by which a chart can let somebody do something.
-const kinds = ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
+// Every kind that grants rights.
+const rbacKinds = ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
 
-/** Makes what the chart says of who may do what, and nothing else of it. Both namespaces are made. */
-export async function applyChartRbac({ release, runners }: ReleasePlaces): Promise<void> {
+/** Applies the chart's service accounts, roles and bindings, and both namespaces; nothing else of the chart. */
+export async function applyChartRbac({ release, runners }: ReleaseNamespaces): Promise<void> {
   const { stdout } = await run(
     helmPath(),
-    ['template', 'reelwright', chart, '--namespace', release, '--kube-version', '1.34.0'].concat([
+    [
+      'template',
+      'reelwright',
+      chart,
+      '--namespace',
+      release,
+      '--kube-version',
+      '1.34.0',
       '--values',
       join(chart, 'values-dev.yaml'),
       '--set',
       `runners.namespace=${runners}`,
-    ]),
+    ],
     { maxBuffer: 16 * 1024 * 1024 },
   );
-  // Documents are told apart by their first lines, so that no YAML has to be read here.
+  // The kind of a document is found by its line, so no YAML is parsed here.
   const documents = stdout
     .split(/^---$/m)
-    .filter((text) => kinds.some((kind) => RegExp(`^kind: ${kind}$`, 'm').test(text)));
+    .filter((text) => rbacKinds.some((kind) => RegExp(`^kind: ${kind}$`, 'm').test(text)));
   const namespace = `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${release} }\n`;
   const accounts = documents.filter((text) => /^kind: ServiceAccount$/m.test(text));
   const rest = documents.filter((text) => !accounts.includes(text));
   await apply([namespace, ...rest]);
-  // The chart leaves it to the release where these go.
+  // The chart gives these no namespace: Helm sets that of the release.
   await apply(accounts, '--namespace', release);
 }
 
@@ -53,12 +60,12 @@ function apply(documents: readonly string[], ...where: string[]): Promise<string
   return kubectl(server, ['apply', ...where, '-f', '-'], documents.join('\n---\n'));
 }
 
-/** helm beside the API server, else on PATH. @throws Error in one line that says how to get it */
+/** Path of helm: beside the API server's binaries, else on PATH. @throws Error with how to install it */
 function helmPath(): string {
   const folders = [dirname(server.kubectlPath), ...(process.env['PATH'] ?? '').split(delimiter)];
   const found = folders.map((folder) => join(folder, 'helm')).find((path) => existsSync(path));
   if (found === undefined) {
-    throw new Error('helm is missing: https://helm.sh/docs/intro/install/ (on PATH, or in KUBEBUILDER_ASSETS)');
+    throw new Error('expected helm on PATH or in KUBEBUILDER_ASSETS, found none: https://helm.sh/docs/intro/install/');
   }
   return found;
 }

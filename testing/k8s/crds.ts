@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { kubectl } from './api-server.ts';
+import { crdFolder } from '../../scripts/generate-crds.ts';
 import { server } from './cluster.ts';
 
-/** Installs the checked-in definitions, as a person would, and waits until the API server serves them. */
+/** Installs the committed definitions with kubectl and waits until the API server serves them. */
 export async function installCrds(): Promise<void> {
-  await kubectl(server, ['apply', '--server-side', '-f', fileURLToPath(new URL('../../crds', import.meta.url))]);
+  await kubectl(server, ['apply', '--server-side', '-f', fileURLToPath(crdFolder)]);
   await kubectl(server, [
     'wait',
     '--for=condition=Established',

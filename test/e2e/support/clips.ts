@@ -1,22 +1,22 @@
 import { changedSample, sample } from '../../../testing/media.ts';
 import { putSource } from './service.ts';
 
-// Sources of the jobs, put into the bucket by the files that use them.
+// The sources of the jobs. A test file puts those that it uses into the bucket.
 
 const sound = '-f lavfi -i sine=frequency=330:sample_rate=48000';
 const encoding = '-c:v libx264 -preset ultrafast -crf 35 -pix_fmt yuv420p -c:a aac -b:a 64k -shortest';
 
-/** Six seconds: some seconds of work. */
+/** Six seconds of video. */
 export async function putClip(): Promise<string> {
   return put('clips/first.mp4', sample('e2e-clip.mp4', `${video('640x360', 6)} ${encoding}`));
 }
 
-/** A quarter of a minute: long enough to do something to its pod. */
+/** Fifteen seconds of video: its pod runs long enough for a test to disrupt it. */
 export async function putLongClip(): Promise<string> {
   return put('clips/long.mp4', longClip());
 }
 
-/** Two seconds, of a size from which on a video is large. */
+/** Two seconds of video in a file larger than LARGE_VIDEO_THRESHOLD. */
 export async function putLargeClip(): Promise<string> {
   const clip = await sample('e2e-small.mp4', `${video('320x180', 2)} ${encoding}`);
   return put('clips/large.mp4', changedSample('e2e-large.mp4', clip, withFreeBox));
@@ -35,7 +35,7 @@ function video(size: string, durationSec: number): string {
   return `-f lavfi -i testsrc2=size=${size}:rate=25:duration=${durationSec} ${sound}:duration=${durationSec}`;
 }
 
-/** Appends 33 MiB that no reader looks into (ISO 14496-12, section 8.1.2), one more than LARGE_VIDEO_THRESHOLD. */
+/** Appends a free box of 33 MiB, which readers skip (ISO/IEC 14496-12, 8.1.2): 1 MiB more than LARGE_VIDEO_THRESHOLD. */
 function withFreeBox(bytes: Buffer): Buffer {
   const box = Buffer.alloc(33 * 1024 * 1024);
   box.writeUInt32BE(box.length, 0);
@@ -43,7 +43,7 @@ function withFreeBox(bytes: Buffer): Buffer {
   return Buffer.concat([bytes, box]);
 }
 
-async function put(key: string, made: Promise<string>): Promise<string> {
-  await putSource(key, await made);
+async function put(key: string, path: Promise<string>): Promise<string> {
+  await putSource(key, await path);
   return key;
 }

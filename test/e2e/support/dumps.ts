@@ -6,7 +6,7 @@ import type { List, PodObject } from './objects.ts';
 import { release } from './release.ts';
 import { openBucket } from './service.ts';
 
-// All that is kept anywhere, as text to search: by where it is kept.
+// Everything that is stored anywhere, as text to search, by the place where it is stored.
 
 export type Dump = ReadonlyMap<string, string>;
 
@@ -21,7 +21,7 @@ export async function dumpObjects(): Promise<Dump> {
   const kinds = (await kubectl('api-resources', '--verbs=list', '-o', 'name')).trim().split('\n');
   for (const kind of kinds) {
     const { items } = await kubectlJson<List<AnyObject>>('get', kind, '--all-namespaces', '--ignore-not-found').catch(
-      // What an API lists only in other ways, such as a review.
+      // A kind that cannot be listed, such as a review.
       () => ({ items: [] }),
     );
     for (const object of items) {
@@ -32,13 +32,13 @@ export async function dumpObjects(): Promise<Dump> {
   return found;
 }
 
-/** An object's text; the values of a Secret as what they stand for. */
+/** The text of an object, with the values of a Secret decoded. */
 function decoded(object: AnyObject & { readonly data?: Readonly<Record<string, string>> }): string {
   const values = object.kind === 'Secret' ? Object.values(object.data ?? {}) : [];
   return [JSON.stringify(object), ...values.map((value) => Buffer.from(value, 'base64').toString('latin1'))].join('\n');
 }
 
-/** What every container of the release and of the runners has written, those that were restarted too. */
+/** The log of every container of the release and of the runners. */
 export async function dumpLogs(): Promise<Dump> {
   const found = new Map<string, string>();
   for (const namespace of [release.namespace, release.runners]) {
@@ -53,7 +53,7 @@ export async function dumpLogs(): Promise<Dump> {
   return found;
 }
 
-/** A step that was never begun has no log. */
+/** A step that never started has no log. */
 function unlessWaiting(error: unknown): string {
   if (error instanceof Error && error.message.includes('is waiting to start')) return '';
   throw error;
@@ -79,7 +79,7 @@ export async function dumpPostgres(): Promise<Dump> {
   }
 }
 
-/** Every command that Redis is sent from now on, and at the end all that it holds. */
+/** Records every command sent to Redis from now on; `dump` adds every key and its value. */
 export async function watchRedis(): Promise<{ dump: () => Promise<Dump> }> {
   const redis = new Redis(inject('e2e').servers.redis.onHost);
   const monitor = await redis.duplicate().monitor();

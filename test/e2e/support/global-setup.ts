@@ -14,20 +14,20 @@ import {
   type Secrets,
 } from './release.ts';
 
-// Installs the chart once for a run; the test files share the release.
+// Installs the chart once for a run. The test files share the release.
 
 export interface E2eContext {
   /** `http://127.0.0.1:PORT` of the job API. */
   readonly apiUrl: string;
   /** The same of delivery: `BASE_URL`. */
   readonly deliveryUrl: string;
-  /** This machine as pods reach it. */
+  /** The address at which pods reach this machine. */
   readonly hostAddress: string;
   readonly secrets: Secrets;
   readonly servers: Omit<HostServers, 'stop'>;
-  /** Whether the nodes' processes are processes of this machine, and may be read. */
+  /** Whether the nodes' processes are processes of this machine that may be read. */
   readonly seesPods: boolean;
-  /** What the release was installed with. */
+  /** The values of the release. */
   readonly values: ReturnType<typeof releaseValues>;
 }
 
@@ -37,10 +37,10 @@ declare module 'vitest' {
   }
 }
 
-/** Called by vitest before the first test file; what it returns is called after the last. */
+/** Called by vitest before the first test file; vitest calls the returned function after the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const hostAddress = variable('E2E_HOST_ADDRESS');
-  const image = { registry: process.env['E2E_IMAGE_REGISTRY'] || 'docker.io/library', tag: variable('E2E_IMAGE_TAG') };
+  const image = { registry: variable('E2E_IMAGE_REGISTRY'), tag: variable('E2E_IMAGE_TAG') };
   await refuseOthers();
   await removeRelease();
   const { stop, ...servers } = await startHostServers(hostAddress);
@@ -83,6 +83,6 @@ async function seesControllers(): Promise<boolean> {
 
 function variable(name: string): string {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: scripts/e2e sets it`);
+  if (!value) throw new Error(`expected ${name} to be set; run this suite with scripts/e2e, which sets it`);
   return value;
 }

@@ -1,25 +1,25 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { PodObject } from './objects.ts';
 
-// The processes of the nodes, where the nodes share this machine: a paused process and a killed one cannot be had
-// through the API server. Reading another's environment needs root.
+// The processes of the nodes, where the nodes share this machine: the API server offers no way to pause or kill a
+// process. Reading the environment of another user's process needs root.
 
 export interface HostProcess {
   readonly pid: number;
   readonly name: string;
   readonly arguments: string;
   readonly environment: string;
-  /** Where the kernel counts it; holds the id of its container. */
+  /** Its control group, which contains the id of its container. */
   readonly group: string;
 }
 
-/** Every process of this machine that can be read. */
+/** Every process of this machine. */
 export async function hostProcesses(): Promise<HostProcess[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
   return Promise.all(
     pids.map(async (pid) => ({
       pid: Number(pid),
-      // First: it may be gone before all is read, and what it was doing must not seem to be nobody's.
+      // Read first: when the process ends meanwhile, the rest is still attributed to its container.
       group: await read(pid, 'cgroup'),
       name: (await read(pid, 'comm')).trim(),
       arguments: (await read(pid, 'cmdline')).replaceAll('\0', ' '),
@@ -28,12 +28,12 @@ export async function hostProcesses(): Promise<HostProcess[]> {
   );
 }
 
-/** Empty when the process is gone, or not ours to read. */
+/** Empty when the process has ended or may not be read. */
 function read(pid: string, file: string): Promise<string> {
   return readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '');
 }
 
-/** The processes of a pod's container that runs, its first one first. */
+/** The processes of the pod's running container, in the order of their start. */
 export async function processesOf({ status }: PodObject): Promise<HostProcess[]> {
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   const id = all.find(({ state }) => state?.running !== undefined)?.containerID?.replace(/^\w+:\/\//, '');
@@ -41,7 +41,7 @@ export async function processesOf({ status }: PodObject): Promise<HostProcess[]>
   return (await hostProcesses()).filter(({ group }) => group.includes(id)).toSorted((a, b) => a.pid - b.pid);
 }
 
-/** The API server that this cluster has, when it is one process of this machine. */
+/** The cluster's API server, when it is exactly one process of this machine. */
 export async function apiServerPid(): Promise<number | null> {
   const found = (await hostProcesses()).filter(
     ({ name, arguments: text }) =>

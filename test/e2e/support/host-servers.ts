@@ -8,15 +8,15 @@ import { Redis } from 'ioredis';
 import { createDatabase } from '../../../testing/databases.ts';
 import { startPostgres, startRedis, startS3 } from '../../../testing/servers.ts';
 
-// Postgres, Redis and an S3 server on this machine, where pods reach them under the host's address: no image of them
-// has to be pulled, and a test can look into each (docs/decisions/0030).
+// Postgres, Redis and an S3 server on this machine, which pods reach at the host's address: no image of them has to be
+// pulled, and a test can inspect each (docs/decisions/0030).
 
 export const buckets = { source: 'reelwright-source', media: 'reelwright-media' } as const;
 
 export interface Address {
-  /** As pods reach it. */
+  /** The address for pods. */
   readonly inCluster: string;
-  /** As this machine does. */
+  /** The address for this machine. */
   readonly onHost: string;
 }
 
@@ -27,17 +27,17 @@ export interface HostServers {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts the three servers, and before each a door on `hostAddress`. */
+/** Starts the three servers, and for each a forwarder on `hostAddress`. */
 export async function startHostServers(hostAddress: string): Promise<HostServers> {
   const [postgres, redis, s3] = [await startPostgres(), await startRedis(), await startS3()];
   const database = await createDatabase(postgres.url, 'template0');
   const redisPassword = await setRedisPassword(redis.url);
   await makeBuckets(s3);
-  const doors = await Promise.all(
-    [postgres.url, redis.url, s3.endpoint].map((url) => openDoor(Number(new URL(url).port), hostAddress)),
+  const forwarders = await Promise.all(
+    [postgres.url, redis.url, s3.endpoint].map((url) => openForwarder(Number(new URL(url).port), hostAddress)),
   );
-  const [postgresDoor, redisDoor, s3Door] = doors as [Door, Door, Door];
-  const at = (url: string, { port }: Door): string => {
+  const [toPostgres, toRedis, toS3] = forwarders as [Forwarder, Forwarder, Forwarder];
+  const at = (url: string, { port }: Forwarder): string => {
     const address = new URL(url);
     address.hostname = hostAddress;
     address.port = String(port);
@@ -46,17 +46,17 @@ export async function startHostServers(hostAddress: string): Promise<HostServers
   const redisUrl = redis.url.replace('redis://', `redis://:${redisPassword}@`);
   const { accessKeyId, secretAccessKey } = s3;
   return {
-    postgres: { inCluster: at(database.url, postgresDoor), onHost: database.url },
-    redis: { inCluster: at(redisUrl, redisDoor), onHost: redisUrl },
-    s3: { inCluster: at(s3.endpoint, s3Door), onHost: s3.endpoint, accessKeyId, secretAccessKey },
+    postgres: { inCluster: at(database.url, toPostgres), onHost: database.url },
+    redis: { inCluster: at(redisUrl, toRedis), onHost: redisUrl },
+    s3: { inCluster: at(s3.endpoint, toS3), onHost: s3.endpoint, accessKeyId, secretAccessKey },
     stop: async () => {
-      await Promise.all(doors.map((door) => door.close()));
+      await Promise.all(forwarders.map((forwarder) => forwarder.close()));
       await Promise.all([postgres.stop(), redis.stop(), s3.stop()]);
     },
   };
 }
 
-/** The address to listen on so that `hostAddress` is answered: itself, unless a machine between here and there has it. */
+/** The address to listen on: `hostAddress` where this machine has it, else all (a machine in between forwards it). */
 export function listenAddress(hostAddress: string): string {
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? []);
   return own.includes(hostAddress) ? hostAddress : '0.0.0.0';
@@ -78,16 +78,16 @@ async function makeBuckets(s3: Awaited<ReturnType<typeof startS3>>): Promise<voi
   client.destroy();
 }
 
-interface Door {
+interface Forwarder {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** What connects to it is connected to a port of the loopback address. */
-async function openDoor(port: number, hostAddress: string): Promise<Door> {
+/** Forwards connections on `hostAddress` to a port of the loopback address. */
+async function openForwarder(port: number, hostAddress: string): Promise<Forwarder> {
   const sockets = new Set<Socket>();
-  // Half open: when one side has said all, the other has yet to take it. A fault of one ends both.
-  const door = createServer({ allowHalfOpen: true }, (outside) => {
+  // Half open: when one side has ended, the other may still send. An error of one side ends both.
+  const server = createServer({ allowHalfOpen: true }, (outside) => {
     const inside = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     for (const socket of [outside, inside]) {
       sockets.add(socket.setNoDelay(true));
@@ -96,13 +96,13 @@ async function openDoor(port: number, hostAddress: string): Promise<Door> {
     pipeline(outside, inside, () => {});
     pipeline(inside, outside, () => {});
   });
-  door.listen(0, listenAddress(hostAddress));
-  await once(door, 'listening');
+  server.listen(0, listenAddress(hostAddress));
+  await once(server, 'listening');
   return {
-    port: (door.address() as AddressInfo).port,
+    port: (server.address() as AddressInfo).port,
     async close() {
       for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => door.close(resolve));
+      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** A dump of every object of a namespace is some megabytes. */
+/** A dump of every object is several megabytes. */
 const maxBuffer = 256 * 1024 * 1024;
 
 /** Runs kubectl on the cluster of `KUBECONFIG`; its standard output. @throws Error with what it wrote to standard error */

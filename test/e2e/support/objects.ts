@@ -1,9 +1,8 @@
 import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
-
 import { release } from './release.ts';
 
-// Objects as `kubectl -o json` prints them, as far as the tests read them.
+// The fields of objects from `kubectl -o json` that the tests read.
 
 interface Metadata {
   readonly name: string;
@@ -66,7 +65,7 @@ export interface List<T> {
   readonly items: readonly T[];
 }
 
-/** A MediaJob of the runners' namespace, for `kubectl apply`. */
+/** A MediaJob in the runners' namespace, for `kubectl apply`. */
 export function mediaJobManifest(name: string, spec: object): object {
   return {
     apiVersion: 'reelwright.dev/v1alpha1',

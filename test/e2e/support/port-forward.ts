@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A service of the cluster on a port of this machine that stays, whichever pod answers. */
+/** A service of the cluster on a fixed port of this machine, whichever pod answers. */
 export interface PortForward {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
-  /** Begins to forward; the service must be there. */
+  /** Starts forwarding; the service must exist. */
   start(): void;
   stop(): Promise<void>;
 }
 
-/** `kubectl port-forward`, begun again whenever its pod goes. */
+/** Runs `kubectl port-forward`, and restarts it whenever its pod ends. */
 export async function preparePortForward(namespace: string, service: string): Promise<PortForward> {
   const port = await freePort();
   let child: ChildProcess | null = null;
@@ -24,7 +24,7 @@ export async function preparePortForward(namespace: string, service: string): Pr
       const args = ['-n', namespace, 'port-forward', `service/${service}`, `${port}:http`];
       child = spawn('kubectl', args, { stdio: 'ignore' });
       const closed = once(child, 'close');
-      // It goes on with a pod that is gone, so it is asked whether anybody answers.
+      // kubectl keeps running after its pod was deleted, so the forwarded port is probed.
       for (let misses = 0; misses < 3 && child.exitCode === null && child.signalCode === null;) {
         await Promise.race([closed, sleep(1_000)]);
         misses = (await isAnswered(url)) ? 0 : misses + 1;
@@ -55,7 +55,7 @@ async function isAnswered(url: string): Promise<boolean> {
   }
 }
 
-/** A TCP port of the loopback address that nobody listened on a moment ago. */
+/** A free TCP port of the loopback address. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');

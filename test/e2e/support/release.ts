@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { buckets, type HostServers } from './host-servers.ts';
 import { helm, kubectl } from './kubectl.ts';
 
-// The release under test: the chart of this checkout, with secrets of its own and the servers of this machine.
+// The release under test: the chart of this checkout, with its own secrets and the servers of this machine.
 
 export const release = { name: 'reelwright', namespace: 'reelwright-e2e', runners: 'reelwright-e2e-runners' } as const;
 const checkout = join(import.meta.dirname, '../../..');
 export const chart = join(checkout, 'charts/reelwright');
 
-/** A job API key may submit 30 jobs a minute (section 8); the tests take turns with these. */
+/** An API key may submit 30 jobs a minute (API_RATE_LIMIT_PER_MINUTE); the tests use these in turn. */
 const apiKeyCount = 20;
 
 export interface Secrets {
@@ -44,7 +44,7 @@ interface ReleaseOptions {
   readonly image: { readonly registry: string; readonly tag: string };
 }
 
-/** All that is given to `helm install`. */
+/** The values for `helm install`. */
 export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }: ReleaseOptions) {
   const { endpoint, ...keys } = {
     endpoint: servers.s3.inCluster,
@@ -52,13 +52,13 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
     secretAccessKey: servers.s3.secretAccessKey,
   };
   const store = (bucket: string) => ({ bucket, endpoint, forcePathStyle: true, ...keys });
-  // Small requests: two nodes of a test share one machine.
+  // Small requests: both nodes of a test may share one machine.
   const resources = { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '2Gi' } };
   const few = { resources: { requests: { cpu: '20m', memory: '96Mi' }, limits: { memory: '512Mi' } } };
   return {
     baseUrl,
-    image: { repository: `${image.registry}/reelwright`, tag: image.tag },
-    runnerImage: { repository: `${image.registry}/reelwright-runner`, tag: image.tag },
+    image: { registry: image.registry, tag: image.tag },
+    runnerImage: { tag: image.tag },
     secrets: {
       apiKey: { value: secrets.apiKeys.join(',') },
       keyTokenSecret: { value: secrets.keyToken },
@@ -70,7 +70,7 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
     },
     storage: { source: store(buckets.source), media: store(buckets.media) },
     config: {
-      // What is logged at all is searched for secrets.
+      // Every log line is searched for secrets.
       LOG_LEVEL: 'debug',
       X264_PRESET: 'ultrafast',
       WEBHOOK_ALLOWED_CIDRS: `${hostAddress}/32`,
@@ -101,7 +101,7 @@ export async function installRelease(values: object, ...more: string[]): Promise
   }
 }
 
-/** A namespace of the `restricted` level: the chart's own pods are held to it as well. */
+/** Makes the release's namespace at the Pod Security level `restricted`, to which the chart's own pods conform too. */
 export async function makeNamespace(): Promise<void> {
   const { namespace } = release;
   await kubectl('create', 'namespace', namespace);
@@ -109,7 +109,7 @@ export async function makeNamespace(): Promise<void> {
   await kubectl('label', 'namespace', namespace, ...level);
 }
 
-/** @throws Error when the cluster has a Reelwright that is not this suite's: its CRDs and MediaJobs would go. */
+/** @throws Error when the cluster has another Reelwright: this suite would delete its CRDs and MediaJobs. */
 export async function refuseOthers(): Promise<void> {
   const owner = 'jsonpath={.metadata.annotations.meta\\.helm\\.sh/release-namespace}';
   const definition = ['get', 'crd', 'mediajobs.reelwright.dev', '--ignore-not-found', '-o'];
@@ -117,11 +117,11 @@ export async function refuseOthers(): Promise<void> {
   const namespace = await kubectl(...definition, owner);
   if (namespace !== release.namespace)
     throw new Error(
-      `this cluster has a Reelwright in the namespace "${namespace}": take another cluster for this suite`,
+      `expected a cluster without Reelwright, found one in the namespace "${namespace}": use another cluster`,
     );
 }
 
-/** Removes the release, its namespaces and all MediaJobs; not there is no error. */
+/** Removes the release, its namespaces and all MediaJobs, where they exist. */
 export async function removeRelease(): Promise<void> {
   const { name, namespace, runners } = release;
   await helm('uninstall', name, '-n', namespace, '--ignore-not-found', '--wait', '--timeout', '60s');
@@ -129,7 +129,7 @@ export async function removeRelease(): Promise<void> {
   await kubectl('delete', 'crd', 'mediajobs.reelwright.dev', 'runnerpools.reelwright.dev', '--ignore-not-found');
 }
 
-/** What a person would look at after a failure, in `test-results/e2e`. */
+/** Keeps logs and objects in `test-results/e2e`, for a person to read after a failure. */
 export async function keepLogs(): Promise<void> {
   const dir = join(checkout, 'test-results/e2e');
   await rm(dir, { recursive: true, force: true });
@@ -146,7 +146,7 @@ export async function keepLogs(): Promise<void> {
   }
 }
 
-/** What the controllers wrote since `since`, but for what is logged at every turn: for a test that has failed. */
+/** The last lines of the controllers' logs since `since` above the level `debug`, for the output of a failed test. */
 export async function controllerLog(since: Date): Promise<string> {
   const args = ['-l', 'app.kubernetes.io/component=controller', '--prefix', '--tail=-1'];
   const log = await kubectl('-n', release.namespace, 'logs', ...args, `--since-time=${since.toISOString()}`);

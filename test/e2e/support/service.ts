@@ -16,9 +16,9 @@ import { kubectl, kubectlJson } from './kubectl.ts';
 import type { EventObject, List, MediaJobObject, PodObject } from './objects.ts';
 import { release } from './release.ts';
 
-// The release as its callers and its operators see it.
+// The release under test, as callers (HTTP) and operators (kubectl) use it.
 
-/** Of `GET /api/jobs/{id}`, as far as the tests read it. */
+/** The fields of `GET /api/jobs/{id}` that the tests read. */
 export type JobShown = JobAnswer & { readonly attempt: number; readonly callback_status: Job['callbackStatus'] };
 
 interface Submission {
@@ -36,7 +36,7 @@ async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   turn += 1;
   const apiKey = secrets.apiKeys[turn % secrets.apiKeys.length] ?? '';
   const headers = { 'content-type': 'application/json', 'x-api-key': apiKey };
-  // The forwarded port is without a pod for a moment when its pod goes.
+  // The port forward restarts when its pod ends.
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await fetch(`${apiUrl}${path}`, { ...init, headers, signal: AbortSignal.timeout(20_000) });
@@ -52,14 +52,14 @@ export function newHash(): string {
   return `e2e-${randomBytes(6).toString('hex')}`;
 }
 
-/** `POST /api/jobs`; its answer. An answer that was lost is asked for again, and the same job answers. */
+/** `POST /api/jobs`, repeated when the answer is lost: the same job answers. */
 export async function post(submission: Submission): Promise<{ status: number; body: Record<string, unknown> }> {
   const body = JSON.stringify({ hash: newHash(), ...submission });
   const response = await ask('/api/jobs', { method: 'POST', body });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** Submits a job; its id. */
+/** Submits a job and returns its id. */
 export async function submit(submission: Submission): Promise<string> {
   const { status, body } = await post(submission);
   if (typeof body['job_id'] !== 'string') throw new Error(`answered ${status}: ${JSON.stringify(body)}`);
@@ -76,7 +76,7 @@ export async function cancel(id: string): Promise<number> {
   return (await ask(`/api/jobs/${id}/cancel`, { method: 'POST', body: '{}' })).status;
 }
 
-/** Ends what a test has left at work, so that the next one finds the pools empty. */
+/** Cancels every unfinished job, so that the next test starts with empty pools. */
 export async function cancelUnfinished(): Promise<void> {
   for (const status of ['queued', 'processing']) {
     const { jobs } = (await (await ask(`/api/jobs?status=${status}`)).json()) as { jobs: { job_id: string }[] };
@@ -84,7 +84,7 @@ export async function cancelUnfinished(): Promise<void> {
   }
 }
 
-/** Looks at a job until it is over, whichever way. */
+/** Polls a job until its status is final. */
 export function ended(id: string, timeoutMs = 240_000): Promise<JobShown> {
   return eventually(
     () => getJob(id),
@@ -93,24 +93,24 @@ export function ended(id: string, timeoutMs = 240_000): Promise<JobShown> {
   );
 }
 
-/** Looks at a job until it has completed. @throws Error when it has not */
+/** Polls a job until it has completed. @throws Error when it ends otherwise */
 export async function completed<T extends JobType>(id: string, timeoutMs?: number) {
   const job = await ended(id, timeoutMs);
   if (job.status !== 'completed' || job.results === null)
-    throw new Error(`it is not completed: ${JSON.stringify(job)}`);
+    throw new Error(`expected a completed job, found ${JSON.stringify(job)}`);
   return job as unknown as JobShown & { readonly results: JobResults<T> };
 }
 
-/** Asks until the answer is as wanted. @throws Error with the last answer */
+/** Polls until `isExpected` holds. @throws Error with the last value after `timeoutMs` */
 export async function eventually<T>(
-  look: () => Promise<T>,
-  isIt: (value: T) => boolean,
+  read: () => Promise<T>,
+  isExpected: (value: T) => boolean,
   timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
-    const value = await look();
-    if (isIt(value)) return value;
+    const value = await read();
+    if (isExpected(value)) return value;
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${JSON.stringify(value).slice(0, 4000)}`);
     await sleep(300);
   }
@@ -120,13 +120,13 @@ export function mediaJob(name: string): Promise<MediaJobObject> {
   return kubectlJson('-n', release.runners, 'get', 'mediajob', name);
 }
 
-/** The runner pods of a job, or all. */
+/** The runner pods of a job, or of all jobs. */
 export async function runnerPods(jobId?: string): Promise<readonly PodObject[]> {
   const selector = jobId === undefined ? 'reelwright.dev/job-id' : `reelwright.dev/job-id=${jobId}`;
   return (await kubectlJson<List<PodObject>>('-n', release.runners, 'get', 'pods', '-l', selector)).items;
 }
 
-/** The name of the container that runs in a pod now. */
+/** The name of the running container of a pod. */
 function runningStep({ status }: PodObject): string | undefined {
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   return all.find(({ state }) => state?.running !== undefined)?.name;
@@ -137,11 +137,11 @@ export async function podAtStep(jobId: string | null, step: string, timeoutMs = 
   const isAt = (pod: PodObject) => runningStep(pod) === step && pod.metadata.deletionTimestamp === undefined;
   const pods = await eventually(
     () => runnerPods(jobId ?? undefined),
-    (seen) => seen.some(isAt),
+    (found) => found.some(isAt),
     timeoutMs,
   );
   const pod = pods.find(isAt);
-  if (pod === undefined) throw new Error('it was there a moment ago');
+  if (pod === undefined) throw new Error('expected a pod at this step');
   return pod;
 }
 
@@ -197,7 +197,7 @@ export async function startReceiver() {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://${hostAddress}:${port}/hook`,
-    /** What came about a job. */
+    /** The webhooks about a job. */
     about: (jobId: string): readonly Received[] => received.filter(({ body }) => body.includes(jobId)),
     close: () =>
       new Promise((resolve) => {
@@ -207,7 +207,7 @@ export async function startReceiver() {
   };
 }
 
-/** Section 5, "Webhook signature". */
+/** The expected `X-Signature` of a body. */
 export function signatureOf(body: Buffer): string {
   return `sha256=${createHmac('sha256', inject('e2e').secrets.webhook).update(body).digest('hex')}`;
 }

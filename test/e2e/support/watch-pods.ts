@@ -4,21 +4,21 @@ import type { PodObject } from './objects.ts';
 import { release } from './release.ts';
 
 export interface PodWatch {
-  /** The most pods that were at work at once. */
+  /** The largest number of pods that ran at once. */
   readonly most: () => number;
-  /** Every node that one of them was on. */
+  /** Every node that ran one of them. */
   readonly nodes: () => ReadonlySet<string>;
   readonly stop: () => Promise<void>;
 }
 
-/** Every change of a pool's runner pods, in the API server's order: nothing between two looks is missed. */
+/** Watches every change of a pool's runner pods, so that none is missed as it would be by polling. */
 export function watchPods(pool: string): PodWatch {
   const args = ['-n', release.runners, 'get', 'pods', '-l', `reelwright.dev/pool=${pool}`];
   const child = spawn('kubectl', [...args, '--watch', '--output-watch-events', '-o', 'json'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const closed = once(child, 'close');
-  const atWork = new Set<string>();
+  const running = new Set<string>();
   const nodes = new Set<string>();
   let most = 0;
   let text = '';
@@ -29,9 +29,9 @@ export function watchPods(pool: string): PodWatch {
     for (const line of lines) {
       const { type, object } = JSON.parse(line) as { type: string; object: PodObject };
       if (object.spec.nodeName !== undefined) nodes.add(object.spec.nodeName);
-      if (type === 'DELETED' || isOver(object)) atWork.delete(object.metadata.uid);
-      else atWork.add(object.metadata.uid);
-      most = Math.max(most, atWork.size);
+      if (type === 'DELETED' || isOver(object)) running.delete(object.metadata.uid);
+      else running.add(object.metadata.uid);
+      most = Math.max(most, running.size);
     }
   });
   return {
