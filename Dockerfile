@@ -24,14 +24,16 @@ FROM node:24-trixie-slim AS reelwright
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 COPY --from=reelwright-dependencies /app/node_modules ./node_modules
-COPY package.json main.ts ./
+COPY package.json main.ts http-service.ts ./
 COPY domain ./domain
 COPY platform ./platform
+COPY jobs ./jobs
 COPY api ./api
+COPY delivery ./delivery
 COPY controller ./controller
 COPY web ./web
 # Every module can be imported without the removed packages. Importing a module opens nothing.
-RUN ["node", "-e", "(async () => { for (const file of require('node:fs').globSync('{domain,platform,api,controller}/**/*.ts', { exclude: ['**/image-process.ts'] })) await import('/app/' + file); })()"]
+RUN ["node", "-e", "(async () => { for (const file of require('node:fs').globSync('{domain,platform,jobs,api,delivery,controller}/**/*.ts', { exclude: ['**/image-process.ts'] })) await import('/app/' + file); })()"]
 USER 10001:10001
 EXPOSE 3000 3001
 HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.MODE === 'worker' ? process.env.WORKER_METRICS_PORT ?? 3001 : process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
@@ -46,7 +48,7 @@ ENV NODE_ENV=production RUNNER_WORKSPACE=/workspace
 COPY --from=runner-dependencies /app/node_modules ./node_modules
 COPY package.json ./
 COPY domain ./domain
-COPY platform/settings ./platform/settings
+COPY platform/config ./platform/config
 COPY platform/storage ./platform/storage
 COPY platform/commands ./platform/commands
 COPY platform/telemetry ./platform/telemetry
