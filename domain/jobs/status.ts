@@ -28,6 +28,9 @@ export function isFinal(status: JobStatus): boolean {
   return nextStatuses[status].length === 0;
 }
 
+/** Every status that is not final. */
+export const activeStatuses = jobStatuses.filter((status) => !isFinal(status));
+
 /** The statuses from which `to` may be reached: the SQL guard of every transition (`where status = any(…)`). */
 export function statusesBefore(to: JobStatus): JobStatus[] {
   return jobStatuses.filter((from) => (nextStatuses[from] as readonly JobStatus[]).includes(to));

@@ -5,7 +5,7 @@ import type { QueueName } from '#domain/jobs/routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 
-/** What a job is made of, before it has a state. */
+/** A job to insert. */
 export interface NewJob {
   /** UUID. */
   readonly id: string;
@@ -21,6 +21,12 @@ export interface NewJob {
   readonly callbackUrl: string | null;
   readonly retryOfJobId: string | null;
   readonly trace: TraceContext | null;
+}
+
+/** The attempt of a job that a call is about. Once the row has a later attempt, the call changes nothing. */
+export interface CurrentAttempt {
+  readonly jobId: string;
+  readonly attempt: number;
 }
 
 /** A row of the table `jobs` as the driver gives it; `int8` comes as text. */

@@ -1,0 +1,108 @@
+import type { Job } from '#domain/jobs/job.ts';
+import { activeStatuses, type JobPhase, type JobStatus, statusesBefore } from '#domain/jobs/status.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { Database } from './database.ts';
+import {
+  type CurrentAttempt,
+  jobColumns,
+  type JobRow,
+  jobOfRow,
+  ticketColumns,
+  ticketOfRow,
+  type TicketRow,
+} from './job-row.ts';
+
+/** A lease: `owner` runs the attempt until `leaseMs` from now, unless it renews; `Infinity` never expires. */
+export interface Lease extends CurrentAttempt {
+  readonly owner: string;
+  readonly leaseMs: number;
+}
+
+/** What an attempt that runs reports. */
+export interface AttemptReport extends CurrentAttempt {
+  readonly phase: JobPhase;
+  /** Percent. */
+  readonly progress: number;
+}
+
+/** How an attempt that is given up makes way for the next one. */
+export interface NextAttempt extends CurrentAttempt {
+  readonly countsAsFailure: boolean;
+  readonly delayMs: number;
+}
+
+/** An interval of PostgreSQL from milliseconds; `Infinity` has no form in milliseconds. */
+const leaseEnd = (parameter: string) =>
+  `case when ${parameter}::float8 = 'infinity' then 'infinity'::timestamptz
+        else now() + ${parameter}::float8 * interval '1 millisecond' end`;
+
+const claim = `
+  update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
+    not_before = null, started_at = coalesce(started_at, now())
+  where id = $1 and attempt = $2 and lease_owner is null and status = any($5)
+  returning ${jobColumns}`;
+const renew = `
+  with renewed as (
+    update jobs set lease_expires_at = ${leaseEnd('$4')}
+    where id = $1 and attempt = $2 and lease_owner = $3 and status = any($5)
+    returning id
+  )
+  select status, exists (select from renewed) as is_held from jobs where id = $1`;
+// A report that arrives late or twice changes nothing.
+const writeReport = `
+  update jobs set phase = $3, progress = $4
+  where id = $1 and attempt = $2 and status = 'processing' and progress <= $4
+    and (phase is distinct from $3 or progress < $4)`;
+const next = `
+  update jobs set attempt = attempt + 1, failures = failures + $3, progress = 0,
+    phase = case when status = 'processing' then 'admitted' end,
+    lease_owner = null, lease_expires_at = null,
+    not_before = now() + $4 * interval '1 millisecond', ticketed_at = now() + $4 * interval '1 millisecond'
+  where id = $1 and attempt = $2 and status = any($5)
+  returning ${ticketColumns}`;
+const release = `
+  with lapsed as (
+    select id from jobs where lease_owner is not null and lease_expires_at < $1 and status = any($2)
+    order by lease_expires_at limit 1000 for update skip locked
+  )
+  update jobs set attempt = attempt + 1, progress = 0, phase = 'admitted', lease_owner = null,
+    lease_expires_at = null, not_before = null, ticketed_at = now()
+  from lapsed where jobs.id = lapsed.id
+  returning jobs.id, attempt, queue, trace`;
+
+/** See `JobStore.claim`. */
+export async function claimAttempt(database: Database, lease: Lease): Promise<Job | null> {
+  const parameters = [lease.jobId, lease.attempt, lease.owner, lease.leaseMs, activeStatuses];
+  const { rows } = await database.pool.query<JobRow>(claim, parameters);
+  return rows[0] === undefined ? null : jobOfRow(rows[0]);
+}
+
+/** See `JobStore.renewLease`. */
+export async function renewLease(database: Database, lease: Lease): Promise<'held' | 'lost' | 'cancelled'> {
+  const parameters = [lease.jobId, lease.attempt, lease.owner, lease.leaseMs, statusesBefore('completed')];
+  const { rows } = await database.pool.query<{ status: JobStatus; is_held: boolean }>(renew, parameters);
+  if (rows[0]?.is_held === true) return 'held';
+  return rows[0]?.status === 'cancelled' ? 'cancelled' : 'lost';
+}
+
+/** See `JobStore.report`. */
+export async function reportProgress(database: Database, report: AttemptReport): Promise<void> {
+  const progress = Math.min(100, Math.max(0, Math.floor(report.progress)));
+  await database.pool.query(writeReport, [report.jobId, report.attempt, report.phase, progress]);
+}
+
+/** See `JobStore.nextAttempt`. */
+export async function nextAttempt(
+  database: Database,
+  { jobId, attempt, countsAsFailure, delayMs }: NextAttempt,
+): Promise<Ticket | null> {
+  const parameters = [jobId, attempt, countsAsFailure ? 1 : 0, delayMs, activeStatuses];
+  const { rows } = await database.pool.query<TicketRow>(next, parameters);
+  return rows[0] === undefined ? null : ticketOfRow(rows[0]);
+}
+
+/** See `JobStore.releaseLapsed`. */
+export async function releaseLapsed(database: Database, now: Date): Promise<Ticket[]> {
+  const { rows } = await database.pool.query<TicketRow>(release, [now, statusesBefore('completed')]);
+  return rows.map(ticketOfRow);
+}

@@ -1,0 +1,68 @@
+import { DatabaseError } from 'pg';
+import type { Job } from '#domain/jobs/job.ts';
+import { liveStatuses } from '#domain/jobs/status.ts';
+import { Batches } from '../batches/batches.ts';
+import type { Database } from './database.ts';
+import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
+
+// One statement for any number of jobs: the partial unique index decides between new and existing. Existing rows are
+// read in the statement's own snapshot. Rows are inserted in the order of their keys, so that two such statements
+// cannot deadlock.
+const insertOrFind = `
+  with given as (
+    select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
+      $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[]) as given (${insertedColumns})
+  ), inserted as (
+    insert into jobs (${insertedColumns}) select * from given order by idempotency_key
+    on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
+    returning ${jobColumns}, idempotency_key
+  )
+  select ${jobColumns}, idempotency_key from inserted
+  union all
+  select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($6) and status = any($13)
+    and not exists (select from inserted where inserted.idempotency_key = jobs.idempotency_key)`;
+
+type LiveJobs = (Job | null | Promise<Job | null>)[];
+
+/** Inserts of jobs. Calls that arrive together share a statement. */
+export class JobInserts {
+  readonly #inserts: Batches<NewJob, Job | null>;
+
+  constructor(database: Database) {
+    // Two batches: one is being written while the other is answered. The pool has connections for everything else.
+    this.#inserts = new Batches({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 100, atOnceMax: 2 });
+  }
+
+  /** See `JobStore.insertOrFind`. */
+  async insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
+    // No row comes back when the equal one was committed after the statement began, or ended in between: try again.
+    for (let tries = 0; tries < 100; tries++) {
+      const job = await this.#inserts.add(newJob);
+      if (job !== null) return { job, isNew: job.id === newJob.id };
+    }
+    throw new Error('100 equal jobs began and ended while this one was inserted');
+  }
+}
+
+/** For each new job the live one of its idempotency key, itself or an earlier one; null when it ended meanwhile. */
+async function insertAll(database: Database, newJobs: readonly NewJob[]): Promise<LiveJobs> {
+  const rowsOfValues = newJobs.map(insertedValues);
+  const columns = rowsOfValues[0]?.map((_, column) => rowsOfValues.map((values) => values[column])) ?? [];
+  try {
+    const { rows } = await database.pool.query<JobRow & { idempotency_key: string }>(insertOrFind, [
+      ...columns,
+      liveStatuses,
+    ]);
+    const found = new Map(rows.map((row) => [row.idempotency_key, jobOfRow(row)]));
+    return newJobs.map(({ idempotencyKey }) => found.get(idempotencyKey) ?? null);
+  } catch (error) {
+    if (newJobs.length === 1 || !isAboutRows(error)) throw error;
+    // One invalid job must not make the others of its batch fail.
+    return newJobs.map(async (newJob) => (await insertAll(database, [newJob]))[0] ?? null);
+  }
+}
+
+/** Whether an error is about the values of a row (SQLSTATE classes 22 and 23), not about the server. */
+function isAboutRows(error: unknown): boolean {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? '');
+}
