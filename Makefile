@@ -35,6 +35,7 @@ check: lint types dead-code unit
 
 lint: needs
 	@oxlint --type-aware && prettier --check --cache --log-level warn .
+	@if command -v actionlint >/dev/null; then actionlint; fi
 
 types: needs
 	@tsc
