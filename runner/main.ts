@@ -8,34 +8,34 @@ import { parseTask, type Task } from '#domain/runner/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { type BriefSpanSettings, BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
-import { type StepContext, workspaceIn } from './context.ts';
+import { type StepContext, workspaceIn } from './context/step-context.ts';
 import type { PublishContext } from './handlers/job-handler.ts';
-import { leaveTerminationMessage, ReportPoster } from './report-outlets.ts';
-import { createReporter } from './reporter.ts';
+import { ReportPoster, writeTerminationMessage } from './reports/report-outlets.ts';
+import { createReporter } from './reports/reporter.ts';
 
 /*
- * The runner: `node runner/main.ts fetch|process|publish|all`, and `check`, which looks at its tools. Its environment is in domain/runner/steps.ts; stdout
- * carries reports and nothing else, stderr logs. It ends with one of domain/exit-codes.ts.
+ * The runner: `node runner/main.ts fetch|process|publish|all`, and `check`, which checks its tools. Its environment is
+ * in domain/runner/steps.ts; stdout carries reports only, stderr the log. Exit codes are in domain/exit-codes.ts.
  *
- * SIGTERM stops it and every tool that it runs. A parent that wants it to end with itself sets RUNNER_PARENT=stdin and
- * holds the other end of its standard input.
+ * SIGTERM stops it and every tool that it runs. With RUNNER_PARENT=stdin it also stops when its standard input closes,
+ * so that it ends with its parent.
  */
 
 const env = process.env;
 
-/** The reason of an abort: the step was told to stop, so the attempt does not count. */
+/** The reason of an abort: the step was stopped from outside, so the attempt does not count. */
 class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
 const stopping = new AbortController();
 
-function stop(why: string): void {
-  stopping.abort(new Stopped(why));
+function stop(reason: string): void {
+  stopping.abort(new Stopped(reason));
 }
 
 function profileOf({ profile }: Task): EncodingProfile {
-  // For demos and tests on slow machines: what is faster here costs quality at the same number of bits.
+  // For demos and tests on slow machines: a faster preset costs quality at the same bitrate.
   const preset = z
     .enum(x264Presets)
     .optional()
@@ -48,14 +48,14 @@ function readEncryption(): PublishContext['encryption'] {
   if (given === undefined || given === '') return null;
   const [, kid, key] = /^([0-9a-f]{32}):([0-9a-f]{32})$/i.exec(given) ?? [];
   if (kid === undefined || key === undefined) {
-    throw new Error(`${runnerVariables.contentKey} must be two times 32 hex digits`);
+    throw new Error(`${runnerVariables.contentKey} must be <kid>:<key>, each 32 hex digits`);
   }
   if (endpoint === undefined || !URL.canParse(endpoint))
     throw new Error(`${runnerVariables.keyEndpoint} must be a URL`);
   return { contentKey: { kid: kid.toLowerCase(), key: Buffer.from(key, 'hex') }, keyEndpoint: endpoint };
 }
 
-/** Modules are loaded by the step that needs them: the step that decodes untrusted bytes has no storage client. */
+/** Each step loads its own modules: the step that decodes untrusted bytes has no storage client. */
 async function runStep(step: Step, context: StepContext): Promise<void> {
   if (step === 'process') {
     const { processSource } = await import('./steps/process.ts');
@@ -80,9 +80,9 @@ async function runStep(step: Step, context: StepContext): Promise<void> {
 }
 
 function stepsToRun(): readonly Step[] {
-  const asked = process.argv[2];
-  if (asked === 'all') return steps;
-  const step = steps.find((each) => each === asked);
+  const requested = process.argv[2];
+  if (requested === 'all') return steps;
+  const step = steps.find((each) => each === requested);
   if (step === undefined) throw new Error(`usage: runner/main.ts ${steps.join('|')}|all`);
   return [step];
 }
@@ -96,7 +96,7 @@ async function main(): Promise<number> {
   const reporter = createReporter((report) => {
     process.stdout.write(`${JSON.stringify(report)}\n`);
     poster?.post(report);
-    if (terminationLog !== undefined) leaveTerminationMessage(terminationLog, report);
+    if (terminationLog !== undefined) writeTerminationMessage(terminationLog, report);
   });
   let attempt = 1;
   try {
@@ -116,7 +116,7 @@ async function main(): Promise<number> {
     return exitCodes.done;
   } catch (thrown) {
     if (stopping.signal.aborted) {
-      log.info({ why: String(stopping.signal.reason) }, 'stopped');
+      log.info({ reason: String(stopping.signal.reason) }, 'step stopped');
       return exitCodes.stopped;
     }
     const error = asProblem(thrown);
@@ -139,7 +139,7 @@ function openTracing(): BriefTracing | null {
   return endpoint === '' ? null : new BriefTracing({ endpoint, serviceName: 'reelwright-runner' });
 }
 
-/** A step in the trace of the attempt that it belongs to. */
+/** The span of a step in the trace of its attempt. */
 function spanOf({ job_id: id, attempt, type, trace }: Task): BriefSpanSettings {
   return {
     parent: trace,
@@ -147,21 +147,21 @@ function spanOf({ job_id: id, attempt, type, trace }: Task): BriefSpanSettings {
   };
 }
 
-/** What the system says of its own disk and memory is a known problem; anything else that is thrown stays what it is. */
+/** A full disk or memory is a known problem; any other error is returned as it is. */
 function asProblem(thrown: unknown): unknown {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  const isStarved = code === 'ENOSPC' || code === 'EDQUOT' || code === 'ENOMEM';
-  return isStarved && !isJobProblem(thrown)
+  const isOutOfResource = code === 'ENOSPC' || code === 'EDQUOT' || code === 'ENOMEM';
+  return isOutOfResource && !isJobProblem(thrown)
     ? new KnownProblem('resource_exhausted', undefined, { cause: thrown })
     : thrown;
 }
 
 process.once('SIGTERM', () => stop('SIGTERM'));
 process.once('SIGINT', () => stop('SIGINT'));
-// Nobody reads the reports of a runner whose parent is gone; the write must not end it before its tools are stopped.
+// The parent has exited. Without this handler the failed write would end the runner before it has stopped its tools.
 process.stdout.on('error', () => stop('stdout was closed'));
 if (env['RUNNER_PARENT'] === 'stdin') {
-  process.stdin.on('end', () => stop('the parent is gone')).on('error', () => stop('the parent is gone'));
+  process.stdin.on('end', () => stop('the parent exited')).on('error', () => stop('the parent exited'));
   process.stdin.resume();
 }
 

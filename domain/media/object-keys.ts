@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
+import { masterPath } from './revision-layout.ts';
 
 /**
- * Where objects live in the media bucket (section 2, "Object keys"; decisions.md, "object keys").
+ * Object keys of the media bucket (docs/media.md, "Objects").
  *
  * Every attempt writes under a revision of its own, so two attempts, or two jobs, never mix their bytes. Objects below
- * a revision never change; the only object of a media that does is its top master playlist.
+ * a revision never change; the only object of a media that changes is its top master playlist.
  */
 
-/** No longer key is an object's: what S3 takes at most, in bytes of UTF-8. */
+/** The longest key that S3 accepts, in bytes of UTF-8. */
 export const objectKeyBytesMax = 1024;
 
 /** `<prefix>`: the first two hex characters of SHA-256(`hash`). */
@@ -15,7 +16,7 @@ export function mediaPrefix(hash: string): string {
   return createHash('sha256').update(hash).digest('hex').slice(0, 2);
 }
 
-/** The revision of one attempt: 16 hex characters, the same whenever it is asked for. */
+/** The revision of one attempt: 16 hex characters, always the same for one attempt. */
 export function revisionOf(jobId: string, attempt: number): string {
   return createHash('sha256').update(`${jobId}:${attempt}`).digest('hex').slice(0, 16);
 }
@@ -25,7 +26,7 @@ export function videoRoot(hash: string): string {
   return `videos/${mediaPrefix(hash)}/${hash}`;
 }
 
-/** The object of a video's revision at `path` (`master.m3u8`, `video/<track>/init.mp4`, `cover.jpg`, …). */
+/** The object of a video's revision at `path` (`domain/media/revision-layout.ts`). */
 export function videoKey(hash: string, rev: string, path: string): string {
   return `${videoRoot(hash)}/${rev}/${path}`;
 }
@@ -35,17 +36,17 @@ export function imageKey(hash: string, rev: string, file: { variant: string; for
   return `images/${mediaPrefix(hash)}/${hash}/${rev}/${file.variant}.${file.format}`;
 }
 
-/** The top master playlist: where public playback starts, and the one thing whose writing publishes a revision. */
+/** The top master playlist: public playback starts here, and writing it publishes a revision. */
 export function masterKey(hash: string): string {
-  return `${videoRoot(hash)}/master.m3u8`;
+  return `${videoRoot(hash)}/${masterPath}`;
 }
 
-/** The folder of a job's working objects, swept once the job is final. */
+/** The folder of a job's working objects, removed once the job is final. */
 export function workRoot(jobId: string): string {
   return `work/${jobId}`;
 }
 
-/** The result manifest of one attempt: the result of record (design.md, "Formats that must not drift"). */
+/** The result manifest of one attempt: the result of record (docs/architecture.md, "Formats"). */
 export function resultManifestKey(jobId: string, attempt: number): string {
   return `${workRoot(jobId)}/${attempt}/result.json`;
 }

@@ -1,6 +1,7 @@
 import type { Bandwidth } from './bandwidth.ts';
 import type { FrameSize } from './frame-size.ts';
 import type { Rational } from './rational.ts';
+import { iframePlaylistPath, trackPaths } from './revision-layout.ts';
 
 interface AudioRendition {
   readonly id: string;
@@ -21,7 +22,7 @@ interface VideoRendition extends FrameSize {
   readonly codec: string;
 }
 
-/** What a revision's master playlist names; `video` in the order of listing, `audio` in that of the source. */
+/** The tracks of a master playlist; `video` in listing order, `audio` in source order. */
 export interface MasterContents {
   readonly video: readonly VideoRendition[];
   readonly audio: readonly AudioRendition[];
@@ -31,14 +32,14 @@ export interface MasterContents {
 const audioGroup = 'audio';
 
 /**
- * The master playlist of a revision (RFC 8216, section 4.3.4): written anew, since the packager orders it in its own
- * way and estimates what is measured here. A variant's bandwidth is its video's and the largest audio's.
+ * The master playlist of a revision (RFC 8216, section 4.3.4). It replaces the packager's, which has another order and
+ * estimated bandwidths. A variant's bandwidth is that of its video plus the largest audio's.
  */
 export function revisionMaster({ video, audio, rate }: MasterContents): string {
   const audioPeak = Math.max(0, ...audio.map(({ bandwidth }) => bandwidth.peak));
   const audioAverage = Math.max(0, ...audio.map(({ bandwidth }) => bandwidth.average));
   const audioCodecs = [...new Set(audio.map(({ codec }) => codec))];
-  // Players that heed no DEFAULT take the first of a group; the others keep their order.
+  // Players that ignore DEFAULT take the first of a group; the others keep their order.
   const listed = audio.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
   const frameRate = (rate.num / rate.den).toFixed(3);
   return [
@@ -59,7 +60,7 @@ export function revisionMaster({ video, audio, rate }: MasterContents): string {
         ...(audio.length > 0 ? [`AUDIO="${audioGroup}"`] : []),
         'CLOSED-CAPTIONS=NONE',
       ].join(',')}`,
-      `video/${track.id}/playlist.m3u8`,
+      trackPaths('video', track.id).playlist,
     ]),
     '',
     ...video.map(
@@ -70,7 +71,7 @@ export function revisionMaster({ video, audio, rate }: MasterContents): string {
           `CODECS="${track.codec}"`,
           `RESOLUTION=${track.width}x${track.height}`,
           'VIDEO-RANGE=SDR',
-          `URI="video/${track.id}/iframes.m3u8"`,
+          `URI="${iframePlaylistPath(track.id)}"`,
         ].join(',')}`,
     ),
     '',
@@ -86,14 +87,14 @@ function audioLine({ id, name, language, isDefault, channels }: AudioRendition):
     `DEFAULT=${isDefault ? 'YES' : 'NO'}`,
     'AUTOSELECT=YES',
     `CHANNELS="${channels}"`,
-    `URI="audio/${id}/playlist.m3u8"`,
+    `URI="${trackPaths('audio', id).playlist}"`,
   ];
   return `#EXT-X-MEDIA:${attributes.join(',')}`;
 }
 
 /**
- * The codec strings (RFC 6381) that the packager's master playlist states, by the URI of the media playlist; those of
- * audio are what a variant names beside its video.
+ * The codec strings (RFC 6381) in the packager's master playlist: of video by the URI of the media playlist, of audio
+ * as the variants state it.
  */
 export function codecsOfMaster(packagerMaster: string): { video: Map<string, string>; audio: string | null } {
   const video = new Map<string, string>();

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { JobResults, JobType } from '#domain/job-types/index.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { ContentKey } from '#domain/playback/content-key.ts';
-import type { StepContext } from '../context.ts';
+import type { StepContext } from '../context/step-context.ts';
 
 /** An object of the media bucket and the file that holds its bytes. */
 export interface PublishedFile {
@@ -10,23 +10,23 @@ export interface PublishedFile {
   readonly path: string;
 }
 
-/** What `publish` is given beside the common things; null for what is not encrypted. */
+/** Input of `publish`; `encryption` is null without a content key. */
 export interface PublishContext<T extends JobType = JobType> extends StepContext<T> {
   readonly encryption: { readonly contentKey: ContentKey; readonly keyEndpoint: string } | null;
 }
 
-/** What an attempt came to. */
+/** The outcome of an attempt. */
 export interface Product<T extends JobType = JobType> {
   readonly results: JobResults<T>;
-  /** Set when a stage failed; what is ready is published all the same. */
+  /** Set when a stage failed; the output of the others is published all the same. */
   readonly error: JobError | null;
-  /** In the order of upload: what names others comes after them. */
+  /** In upload order: a file comes after those that it refers to. */
   readonly files: readonly PublishedFile[];
 }
 
 /**
- * What a job type does in the two steps that are its own. `process` decodes untrusted bytes and writes into the
- * workspace; what it returns is all that `publish`, in a process of its own, learns of it.
+ * The two steps that depend on the job type. `process` decodes untrusted bytes and writes to the workspace; its return
+ * value is passed to `publish`, which runs in another process.
  */
 export interface JobHandler<T extends JobType> {
   process(context: StepContext<T>): Promise<unknown>;
@@ -34,8 +34,8 @@ export interface JobHandler<T extends JobType> {
 }
 
 /**
- * A handler whose `publish` reads what `process` returned through the schema `made`: `process` may have been taken over
- * by the bytes it decoded, so its word is checked like any other input.
+ * A handler whose `publish` gets the return value of `process` through the schema `made`: the bytes that `process`
+ * decoded may have taken it over, so its output is checked like any other untrusted input.
  */
 export function jobHandler<T extends JobType, Made>(parts: {
   readonly made: z.ZodType<Made>;

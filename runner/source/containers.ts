@@ -1,24 +1,7 @@
 /**
- * The containers that a video source may come in. Playlists (hls, concat, dash), image sequences and everything that
- * names further files or addresses are not among them, so a source cannot make a tool read anything but itself.
+ * The containers that a video source may come in, by their first bytes. `demuxers` in runner/tools/ffmpeg.ts is the same
+ * list for ffmpeg.
  */
-
-/** ffmpeg's demuxers, for `-format_whitelist`. The audio-only ones are there to be told "no video stream". */
-export const demuxers = [
-  'mov',
-  'matroska',
-  'mpegts',
-  'mpeg',
-  'avi',
-  'flv',
-  'asf',
-  'ogg',
-  'mxf',
-  'wav',
-  'mp3',
-  'flac',
-  'aac',
-] as const;
 
 interface Signature {
   readonly container: string;
@@ -61,8 +44,8 @@ const signatures: readonly Signature[] = [
 ];
 
 /**
- * The container that the first bytes of a file announce, or null. It decides what an unreadable file is called: damaged,
- * or of a kind that is not supported.
+ * The container that the first bytes of a file belong to, or null. A file that cannot be read is damaged when its
+ * container is known, else it is of a kind that is not supported.
  *
  * @param head at least the first kilobyte
  */

@@ -8,7 +8,7 @@ const kinds: readonly (readonly [kind: string, matches: (head: Buffer) => boolea
 ];
 
 /**
- * What kind of image the first bytes announce, or null for none that is decoded.
+ * The kind of image that the first bytes belong to, or null for one that is not decoded.
  *
  * @param head at least the first 12 bytes
  */

@@ -1,21 +1,20 @@
 import { isJobProblem } from '#domain/errors.ts';
 import type { Command } from '#platform/commands/command.ts';
-import { places, type StepContext } from '../context.ts';
+import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
 import { runTool } from '../tools/run-tool.ts';
-import type { ProbedVideo } from './probe.ts';
-
-/** Which field of an interlaced frame comes first. */
-export type FieldOrder = 'progressive' | 'tff' | 'bff';
+import type { FieldOrder } from '../tools/video-filters.ts';
+import type { ProbedVideo } from './video-stream.ts';
 
 const framesSampled = 60;
-const samplePlaces = [0.1, 0.6];
+/** Where the samples begin, as shares of the video. */
+const sampleShares = [0.1, 0.6];
 const sampleTimeoutMs = 60_000;
-/** Nobody interlaces a larger picture. */
+/** Interlaced video has 1080 lines at most (1088 as coded). */
 const heightMax = 1088;
 const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png'];
 
-const nothingThere = { code: 'corrupt_input', message: 'No frames could be decoded at one place.' } as const;
+const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
 
 interface FieldCount {
   readonly tff: number;
@@ -23,7 +22,7 @@ interface FieldCount {
   readonly progressive: number;
 }
 
-/** Looks at `framesSampled` frames with `idet`, whose counts stand in the frames' metadata. */
+/** Runs `idet` over `framesSampled` frames and prints its counts, which are metadata of the frames. */
 export function idetCommand(program: string, source: string, at: { streamIndex: number; fromSec: number }): Command {
   return {
     program,
@@ -43,7 +42,7 @@ export function idetCommand(program: string, source: string, at: { streamIndex: 
   };
 }
 
-/** The last counts in what `idetCommand` wrote to stdout. */
+/** The final counts in the stdout of `idetCommand`. */
 export function parseIdet(stdout: string): FieldCount {
   const last = (kind: string) => {
     const found = stdout.matchAll(new RegExp(`lavfi\\.idet\\.multiple\\.${kind}=(\\d+(?:\\.\\d+)?)`, 'g'));
@@ -52,15 +51,18 @@ export function parseIdet(stdout: string): FieldCount {
   return { tff: last('tff'), bff: last('bff'), progressive: last('progressive') };
 }
 
-/** How much of what was decided must be fields of one order, and how much of the other order is a mistake. */
+/**
+ * The share of decided frames that must have one field order, by whether the file flags its video as interlaced; and the
+ * share of the other order that counts as error.
+ */
 const agreementMin = { flagged: 0.5, unflagged: 0.85 } as const;
 const contradictionMax = 0.1;
 const framesDecidedMin = 10;
 
 /**
- * The order of fields that the counts speak for. Real fields agree with each other, while the edges of a moving drawing
- * look like fields of either order. Where most frames show no movement, the file's own flag tips the scale; without it
- * nearly every frame must show the same order.
+ * The field order that the counts show. Real fields agree with each other, while the edges of a moving drawing look like
+ * fields of either order. Where most frames have no movement, the file's flag decides; without the flag nearly every
+ * frame must show the same order.
  */
 export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean): FieldOrder {
   const sum = (kind: keyof FieldCount) => counts.reduce((total, count) => total + count[kind], 0);
@@ -74,20 +76,20 @@ export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean):
   return isInterlaced ? order : 'progressive';
 }
 
-/** Whether a source is interlaced, told from its frames and not from its flag alone (media.md, "Odd sources"). */
+/** The field order of a video, from its frames and not from its flag alone (docs/media.md, "Odd sources"). */
 export async function detectInterlacing(video: ProbedVideo, endSec: number, context: StepContext): Promise<FieldOrder> {
   const lines = video.rotation % 180 === 0 ? video.height : video.width;
   if (neverInterlaced.includes(video.codec) || lines > heightMax) return 'progressive';
   const counts: FieldCount[] = [];
-  for (const place of samplePlaces) {
-    const at = { streamIndex: video.streamIndex, fromSec: endSec * place };
-    const command = idetCommand(context.program('ffmpeg'), places.source, at);
+  for (const share of sampleShares) {
+    const at = { streamIndex: video.streamIndex, fromSec: endSec * share };
+    const command = idetCommand(context.program('ffmpeg'), workspaceFiles.source, at);
     try {
-      const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure: nothingThere }, context);
+      const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure: undecodable }, context);
       counts.push(parseIdet(stdout));
     } catch (error) {
-      // Damage at one place; what is left of the source is found out when all of it is decoded.
-      if (!isJobProblem(error) || error.code !== nothingThere.code) throw error;
+      // One damaged sample decides nothing; the encode finds out how much of the source is damaged.
+      if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
     }
   }
   return fieldOrderOf(counts, video.isFlaggedInterlaced);

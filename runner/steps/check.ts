@@ -1,23 +1,23 @@
 import type { ToolName } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
-import { abilityCommands, lacking, parseAbilities } from '../tools/abilities.ts';
+import { abilityCommands, missingAbilities, parseAbilities } from '../tools/abilities.ts';
 
 const timeoutMs = 60_000;
 
 /**
- * Looks at every tool that any step needs (`runner/main.ts check`); the image is not built where one is missing.
+ * Checks every tool that a step needs (`runner/main.ts check`); the build of the image fails where one is missing.
  *
  * @returns what is missing, one line each
  */
 export async function checkTools(program: (tool: ToolName) => string): Promise<string[]> {
-  const looks = [
+  const checks = [
     checkFfmpeg(program),
     output(program, 'ffprobe', ['-version']).then(() => []),
     output(program, 'packager', ['--version']).then(() => []),
     checkImages(),
   ];
-  const settled = await Promise.allSettled(looks);
-  return settled.flatMap((look) => (look.status === 'fulfilled' ? look.value : [String(look.reason)]));
+  const settled = await Promise.allSettled(checks);
+  return settled.flatMap((check) => (check.status === 'fulfilled' ? check.value : [String(check.reason)]));
 }
 
 async function checkFfmpeg(program: (tool: ToolName) => string): Promise<string[]> {
@@ -26,10 +26,10 @@ async function checkFfmpeg(program: (tool: ToolName) => string): Promise<string[
     filters: await output(program, 'ffmpeg', filters.args),
     encoders: await output(program, 'ffmpeg', encoders.args),
   });
-  return lacking(abilities, { isOwnImage: true });
+  return missingAbilities(abilities, { isOwnImage: true });
 }
 
-/** One image of every format is written and read, since sharp's library may lack one. */
+/** Writes and reads an image of every format, since the libvips of this sharp may lack one. */
 async function checkImages(): Promise<string[]> {
   const [{ imageFormats }, { encodeAs, sharp }] = await Promise.all([
     import('#domain/job-types/image-thumbnail.ts'),

@@ -4,13 +4,13 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import type { ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
-import { places, type StepContext } from '../context.ts';
+import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 
-/** An image is decoded in memory; a larger file is none that anybody looks at. */
+/** An image is decoded in memory. */
 const imageBytesMax = 512 * 1024 * 1024;
 
 /**
- * Copies the source into the workspace. It must still be what preflight saw.
+ * Copies the source into the workspace. It must still be the object that preflight measured.
  *
  * @throws KnownProblem `source_not_found`, `source_changed`, `source_unreadable`, `limit_exceeded`, `resource_exhausted`
  */
@@ -35,7 +35,7 @@ export async function fetchSource(context: StepContext, source: ObjectStore): Pr
     },
   });
   try {
-    await pipeline(body, counter, createWriteStream(workspace.at(places.source)), { signal });
+    await pipeline(body, counter, createWriteStream(workspace.at(workspaceFiles.source)), { signal });
   } catch (error) {
     throw readProblem(error, signal);
   }
@@ -55,7 +55,7 @@ async function openSource({ task, signal }: StepContext, source: ObjectStore): P
   return object;
 }
 
-/** A failure of the source's store is the source's; one of our own disk is ours. */
+/** A failure of the source's store is `source_unreadable`, a full local disk `resource_exhausted`. */
 function readProblem(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readFile, stat } from 'node:fs/promises';
-import type { JobType } from '#domain/job-types/index.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { resultManifestKey } from '#domain/media/object-keys.ts';
 import type { ResultManifest } from '#domain/runner/manifest.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { places, type Workspace } from '../context.ts';
-import { handlers } from '../handlers/index.ts';
-import type { JobHandler, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
+import { type Workspace, workspaceFiles } from '../context/step-context.ts';
+import { loadHandler } from '../handlers/index.ts';
+import type { Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
 
 type ManifestObject = ResultManifest['objects'][number];
 
@@ -17,38 +16,38 @@ const uploadsAtOnce = 4;
 const wholeBytesMax = 8 * 1024 * 1024;
 
 /**
- * Packages where the job type does, uploads every file under the revision, and writes the result manifest last: once it
- * is there, everything that it names is. Until then nothing points at the objects, so doing it all again is safe.
+ * Runs the handler's `publish`, uploads every file under the revision, and writes the result manifest last: once it
+ * exists, so does every object that it names. Until then nothing refers to the objects, so the step can be repeated.
  */
 export async function publishResults(context: PublishContext, media: ObjectStore): Promise<void> {
   const { task, workspace, reporter, signal } = context;
   const manifestKey = resultManifestKey(task.job_id, task.attempt);
   if ((await media.head(manifestKey, signal)) !== null) {
-    // An earlier run of this step came to its end; its objects may be published already and never change.
-    context.log.info('the result manifest is there already');
+    // An earlier run of this step finished; its objects may be published already and never change.
+    context.log.info('result manifest exists already');
     return;
   }
   await refuseLinks(workspace);
-  const handler: JobHandler<JobType> = handlers[task.type];
-  const made: unknown = JSON.parse(await readFile(workspace.at(places.madeDocument), 'utf8'));
+  const handler = await loadHandler(task.type);
+  const made: unknown = JSON.parse(await readFile(workspace.at(workspaceFiles.madeDocument), 'utf8'));
   const product = await handler.publish(context, made);
   reporter.phase('publishing');
   const objects = await uploadAll(product.files, context, media);
   const manifest = JSON.stringify(manifestOf(product, objects, context));
   await media.put(manifestKey, manifest, { contentType: 'application/json', signal });
-  context.log.info({ objects: objects.length, error: product.error?.code }, 'published');
+  context.log.info({ objects: objects.length, error: product.error?.code }, 'results published');
 }
 
 /**
- * What `process` left must be plain files and folders: it decoded untrusted bytes, and a link of its making would have
- * this step, which holds credentials and the key, publish what the link leads to.
+ * The output of `process` must be plain files and folders. That step decoded untrusted bytes; through a link that it
+ * made, this step, which has credentials and the key, would publish any file that it can read.
  */
 async function refuseLinks(workspace: Workspace): Promise<void> {
-  for (const place of [places.made, places.madeDocument]) {
-    const top = await lstat(workspace.at(place));
-    const below = top.isDirectory() ? await readdir(workspace.at(place), { recursive: true, withFileTypes: true }) : [];
+  for (const file of [workspaceFiles.made, workspaceFiles.madeDocument]) {
+    const top = await lstat(workspace.at(file));
+    const below = top.isDirectory() ? await readdir(workspace.at(file), { recursive: true, withFileTypes: true }) : [];
     if ([top, ...below].some((entry) => !entry.isFile() && !entry.isDirectory())) {
-      throw new Error('the workspace holds something that is neither a file nor a folder');
+      throw new Error('the workspace contains an entry that is neither a file nor a folder');
     }
   }
 }
@@ -68,7 +67,7 @@ function manifestOf(product: Product, objects: readonly ManifestObject[], { task
   };
 }
 
-/** Uploads in the order of the list, a few at once; the last, which names the others, alone and after them. */
+/** Uploads in the order of the list, a few at once; the last, which refers to the others, alone and after them. */
 async function uploadAll(
   files: readonly PublishedFile[],
   context: PublishContext,

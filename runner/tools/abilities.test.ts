@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canMapTones, lacking, parseAbilities, refuseLacking } from './abilities.ts';
+import { canMapTones, missingAbilities, parseAbilities, refuseMissingAbilities } from './abilities.ts';
 
 const filters = `Filters:
   T.. = Timeline support
@@ -20,15 +20,15 @@ describe('what an ffmpeg can do', () => {
   });
 
   it('is missed by name, tone mapping in the project’s own image alone', () => {
-    const lines = lacking(abilities, { isOwnImage: false });
+    const lines = missingAbilities(abilities, { isOwnImage: false });
     expect(lines).toEqual(expect.arrayContaining(['ffmpeg has no filter bwdif', 'ffmpeg has no encoder libwebp_anim']));
     expect(lines).not.toContain('ffmpeg has no filter scale');
-    expect(lacking(abilities, { isOwnImage: true })).toContain('ffmpeg has no filter zscale');
+    expect(missingAbilities(abilities, { isOwnImage: true })).toContain('ffmpeg has no filter zscale');
     expect(lines).not.toContain('ffmpeg has no filter zscale');
     expect(canMapTones(abilities)).toBe(false);
   });
 
   it('stops the work before it begins', () => {
-    expect(() => refuseLacking(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter apad, /);
+    expect(() => refuseMissingAbilities(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter apad, /);
   });
 });

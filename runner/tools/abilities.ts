@@ -1,13 +1,15 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Command } from '#platform/commands/command.ts';
+import type { StepContext } from '../context/step-context.ts';
+import { probeTimeoutMs, runTool } from './run-tool.ts';
 
-/** What a build of ffmpeg can do, by its own names. */
+/** Filters and encoders of a build of ffmpeg, by ffmpeg's names. */
 export interface Abilities {
   readonly filters: ReadonlySet<string>;
   readonly encoders: ReadonlySet<string>;
 }
 
-/** What the commands of this folder and of the handlers ask of ffmpeg, but for tone mapping. */
+/** Used by the commands of this folder and of the handlers, tone mapping aside. */
 const required = {
   filters: words(
     'aformat apad aresample atrim bwdif format fps metadata palettegen paletteuse pan scale setparams setsar sidedata split tpad',
@@ -15,16 +17,16 @@ const required = {
   encoders: words('aac gif libwebp_anim libx264 png'),
 };
 
-/** Without them, HDR is shown as it is, with a warning; the project's own image has them. */
+/** Without them, HDR is shown unmapped, with a warning; the project's own image has them. */
 const toneMapping = words('tonemap zscale');
 
-/** Two runs of ffmpeg: parsed by `parseAbilities`. */
+/** The two commands whose output `parseAbilities` reads. */
 export function abilityCommands(program: string): { readonly filters: Command; readonly encoders: Command } {
   const listing = (what: string) => ({ program, args: ['-hide_banner', what] });
   return { filters: listing('-filters'), encoders: listing('-encoders') };
 }
 
-/** Takes the second word of each line, such as ` TSC scale   V->V   Scale the input video size.` */
+/** Reads the second word of each line, such as ` TSC scale   V->V   Scale the input video size.` */
 export function parseAbilities(stdout: Readonly<Record<keyof Abilities, string>>): Abilities {
   return { filters: namesIn(stdout.filters), encoders: namesIn(stdout.encoders) };
 }
@@ -37,12 +39,13 @@ function words(text: string): string[] {
   return text.split(/\s+/);
 }
 
+/** Whether this ffmpeg can map HDR to SDR. */
 export function canMapTones({ filters }: Abilities): boolean {
   return toneMapping.every((name) => filters.has(name));
 }
 
-/** What is lacking, one line each; `isOwnImage`: tone mapping too. */
-export function lacking(abilities: Abilities, { isOwnImage }: { readonly isOwnImage: boolean }): string[] {
+/** What is missing, one line each; with `isOwnImage`, tone mapping is required too. */
+export function missingAbilities(abilities: Abilities, { isOwnImage }: { readonly isOwnImage: boolean }): string[] {
   const filters = [...required.filters, ...(isOwnImage ? toneMapping : [])];
   return [
     ...filters.filter((name) => !abilities.filters.has(name)).map((name) => `ffmpeg has no filter ${name}`),
@@ -50,13 +53,22 @@ export function lacking(abilities: Abilities, { isOwnImage }: { readonly isOwnIm
   ];
 }
 
+/** Asks the ffmpeg of this runner for its abilities. */
+export async function readAbilities(context: StepContext): Promise<Abilities> {
+  const { filters, encoders } = abilityCommands(context.program('ffmpeg'));
+  const failure = { code: 'internal', message: 'ffmpeg does not list its filters and encoders.' } as const;
+  const run = async (command: Command) =>
+    (await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context)).stdout;
+  return parseAbilities({ filters: await run(filters), encoders: await run(encoders) });
+}
+
 /**
- * An image or a laptop may bring an ffmpeg of its own: what it lacks is told by name before any work begins, and not by
- * a tool's log after an hour of decoding.
+ * Refuses an ffmpeg that lacks something before any work begins. A custom image or a laptop may bring its own ffmpeg;
+ * without this check the job would fail after an hour of decoding, with nothing but a tool's log.
  *
  * @throws KnownProblem `internal`
  */
-export function refuseLacking(abilities: Abilities): void {
-  const lines = lacking(abilities, { isOwnImage: false });
+export function refuseMissingAbilities(abilities: Abilities): void {
+  const lines = missingAbilities(abilities, { isOwnImage: false });
   if (lines.length > 0) throw new KnownProblem('internal', `This runner cannot work: ${lines.join(', ')}.`);
 }

@@ -1,18 +1,37 @@
-import { demuxers } from '../source/containers.ts';
+/**
+ * The demuxers that may read a source. Playlists (hls, concat, dash), image sequences and all others that open further
+ * files or addresses are left out, so a source cannot make a tool read anything but itself. The audio-only ones are
+ * there so that an audio file fails as `no_video_stream` and not as unsupported.
+ */
+const demuxers = [
+  'mov',
+  'matroska',
+  'mpegts',
+  'mpeg',
+  'avi',
+  'flv',
+  'asf',
+  'ogg',
+  'mxf',
+  'wav',
+  'mp3',
+  'flac',
+  'aac',
+] as const;
 
-/** More pixels than a frame of 8K DCI (8192 × 4320): no camera makes it, only a bomb. */
+/** Slightly more pixels than a frame of 8K DCI (8192 × 4320); a larger frame is a decompression bomb. */
 export const pixelsMax = 36_000_000;
 
-/** What stands before every `-i` of ffmpeg and ffprobe: no address, no playlist, nothing but the file itself. */
+/** Arguments before every `-i` of ffmpeg and ffprobe: they may open the file itself, and no address or playlist. */
 export const guardArgs = ['-protocol_whitelist', 'file', '-format_whitelist', demuxers.join(',')] as const;
 
 /** ffmpeg without a console; progress goes to stdout, one `key=value` a line. */
 export const quietArgs = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'warning', '-y'] as const;
 
-/** What writes fragmented MP4 as the packager wants it: with `empty_moov` the edit list would be lost. */
+/** Fragmented MP4 as the packager needs it; `empty_moov` would drop the edit list. */
 export const fragmentedMp4Args = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'] as const;
 
-/** Guarded arguments that open `source` as an input. */
+/** Guarded arguments that open `source` as an input, at `seekSec` seconds. */
 export function inputArgs(source: string, seekSec?: number): string[] {
   return [
     ...guardArgs,
@@ -24,7 +43,7 @@ export function inputArgs(source: string, seekSec?: number): string[] {
   ];
 }
 
-/** Reads the lines of `-progress`: calls `onSec` with the seconds that are written, and keeps the count of frames. */
+/** Reads the lines of `-progress`: calls `onSec` with the seconds that are written, and keeps the frame count. */
 export class ProgressReader {
   frames = 0;
   readonly #onSec: (sec: number) => void;

@@ -1,26 +1,26 @@
 import type { Command } from '#platform/commands/command.ts';
 import { guardArgs } from './ffmpeg.ts';
 
-/** Analysed before ffprobe gives up on a late stream. */
-const lookArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
+/** How much ffprobe reads in search of streams that begin late. */
+const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
 
-/** Everything that the headers of `source` say, as JSON. */
+/** Prints container and streams of `source`, as its headers describe them, as JSON. */
 export function describeCommand(program: string, source: string): Command {
   return {
     program,
-    args: ['-v', 'error', ...guardArgs, ...lookArgs, '-show_format', '-show_streams', '-of', 'json', '-i', source],
+    args: ['-v', 'error', ...guardArgs, ...analyseArgs, '-show_format', '-show_streams', '-of', 'json', '-i', source],
   };
 }
 
 interface PacketTimes {
   readonly streamIndex: number;
-  /** Where to begin, seconds from the start of the file. */
+  /** Seconds from the start of the file. */
   readonly fromSec: number;
   /** Null for all to the end. */
   readonly packetsMax: number | null;
 }
 
-/** Presentation and decoding time and duration of packets, a line each, without decoding. */
+/** Prints presentation time, decoding time and duration of packets, a line each, without decoding. */
 export function packetTimesCommand(
   program: string,
   source: string,
@@ -33,7 +33,7 @@ export function packetTimesCommand(
       '-v',
       'error',
       ...guardArgs,
-      ...lookArgs,
+      ...analyseArgs,
       '-select_streams',
       String(streamIndex),
       ...(interval === '%' ? [] : ['-read_intervals', interval]),
@@ -47,7 +47,7 @@ export function packetTimesCommand(
   };
 }
 
-/** One line of `packetTimesCommand`, in seconds; null when it has no time at all. */
+/** Reads one line of `packetTimesCommand`, in seconds; null when the packet has no time. */
 export function parsePacketTime(line: string): { timeSec: number; durationSec: number } | null {
   const fields = new Map(line.split('|').map((field) => field.split('=') as [string, string | undefined]));
   const number = (name: string) => Number.parseFloat(fields.get(name) ?? '');

@@ -1,43 +1,44 @@
 import type { Grid } from '#domain/media/grid.ts';
 import { framesSec } from '#domain/media/grid.ts';
+import { dashManifestPath, type TrackKind, trackPaths } from '#domain/media/revision-layout.ts';
 import type { ContentKey } from '#domain/playback/content-key.ts';
 import type { Command } from '#platform/commands/command.ts';
 
 /** Shaka Packager: fragmented MP4 in, CMAF with HLS and DASH out. */
 
 interface PackagedTrack {
-  readonly kind: 'video' | 'audio';
+  readonly kind: TrackKind;
   readonly id: string;
   readonly input: string;
-  /** RFC 5646; null where the source names none. */
+  /** RFC 5646; null where the source states none. */
   readonly language: string | null;
 }
 
 interface Packaging {
   readonly tracks: readonly PackagedTrack[];
-  /** The folder to write to. */
+  /** The folder to write to, relative to the workspace. */
   readonly output: string;
   readonly grid: Grid;
   readonly encryption: { readonly contentKey: ContentKey; readonly keyEndpoint: string } | null;
 }
 
-/** Where the packager puts its master playlist, which only its codec strings are read from. */
+/** The packager's own master playlist; only its codec strings are used. */
 export const packagerMaster = 'packager-master.m3u8';
 
 /**
- * The packager multiplies seconds by a track's timescale and cuts the fraction off; this much more keeps a length that
- * has no exact binary form from losing a tick, and is no tick by itself.
+ * The packager multiplies seconds by a track's timescale and drops the fraction. A length without an exact binary form
+ * could lose a tick that way; this addition prevents it and is smaller than a tick.
  */
-const beyondRoundingSec = 1e-7;
+const roundingMarginSec = 1e-7;
 
 /**
- * Packages the tracks as `<kind>/<id>/{init.mp4,seg_<n>.m4s,playlist.m3u8}`, segments and fragments on the grid.
+ * Packages the tracks in the layout of a revision, segments and fragments on the grid.
  *
- * A fragment is a GOP, since the I-frame playlist names the first key frame of each fragment. The key goes in as an
- * argument and never into a file (section 1); the command names it as a secret.
+ * A fragment is a GOP, since the I-frame playlist names the first key frame of each fragment. The key is an argument and
+ * never in a file; the command names it as a secret.
  */
 export function packageCommand(program: string, { tracks, output, grid, encryption }: Packaging): Command {
-  const seconds = (frames: number) => (framesSec(frames, grid.rate) + beyondRoundingSec).toFixed(8);
+  const seconds = (frames: number) => (framesSec(frames, grid.rate) + roundingMarginSec).toFixed(8);
   const key = encryption?.contentKey.key.toString('hex');
   return {
     program,
@@ -65,7 +66,7 @@ export function packageCommand(program: string, { tracks, output, grid, encrypti
       '--hls_master_playlist_output',
       `${output}/${packagerMaster}`,
       '--mpd_output',
-      `${output}/manifest.mpd`,
+      `${output}/${dashManifestPath}`,
       '--generate_static_live_mpd',
     ],
     ...(key === undefined ? {} : { secrets: [key] }),
@@ -73,14 +74,15 @@ export function packageCommand(program: string, { tracks, output, grid, encrypti
 }
 
 function descriptorOf({ kind, id, input, language }: PackagedTrack, output: string): string {
-  const folder = `${kind}/${id}`;
+  const { init, segmentTemplate, playlist, iframePlaylist } = trackPaths(kind, id);
   return [
     `in=${input}`,
     `stream=${kind}`,
-    `init_segment=${output}/${folder}/init.mp4`,
-    `segment_template=${output}/${folder}/seg_$Number$.m4s`,
-    `playlist_name=${folder}/playlist.m3u8`,
-    ...(kind === 'video' ? [`iframe_playlist_name=${folder}/iframes.m3u8`] : ['hls_group_id=audio', `hls_name=${id}`]),
+    `init_segment=${output}/${init}`,
+    `segment_template=${output}/${segmentTemplate}`,
+    `playlist_name=${playlist}`,
+    ...(iframePlaylist === null ? [] : [`iframe_playlist_name=${iframePlaylist}`]),
+    ...(kind === 'audio' ? ['hls_group_id=audio', `hls_name=${id}`] : []),
     ...(language === null ? [] : [`language=${language}`]),
   ].join(',');
 }

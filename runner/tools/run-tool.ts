@@ -2,31 +2,39 @@ import { statfs } from 'node:fs/promises';
 import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { type Command, showCommand } from '#platform/commands/command.ts';
 import { type CommandOutcome, runCommand } from '#platform/commands/run-command.ts';
-import type { StepContext } from '../context.ts';
+import type { StepContext } from '../context/step-context.ts';
+
+interface Failure {
+  readonly code: JobErrorCode;
+  readonly message: string;
+}
 
 interface ToolRun {
   readonly timeoutMs: number;
-  /** What a failure means that the system is not to blame for. */
-  readonly failure: { readonly code: JobErrorCode; readonly message: string };
-  /** Exit codes with a meaning of their own. */
-  readonly failureOfExit?: Readonly<Record<number, { readonly code: JobErrorCode; readonly message: string }>>;
-  /** A tool that says nothing for this long hangs. */
+  /** The problem to report when the tool fails by itself, and not for want of resources. */
+  readonly failure: Failure;
+  /** Exit codes that mean another problem. */
+  readonly failureOfExit?: Readonly<Record<number, Failure>>;
+  /** A tool without a line of output for this long hangs. */
   readonly silenceMsMax?: number;
   readonly onStdoutLine?: (line: string) => void;
   readonly onStderrLine?: (line: string) => void;
   readonly stdoutBytesMax?: number;
 }
 
-/** Less room than this after a failure: the failure was for want of room. */
+/** For a tool that reads headers or lists something, from a disk that may be slow. */
+export const probeTimeoutMs = 2 * 60_000;
+
+/** Less free space than this after a failure means that the tool ran out of disk. */
 const scratchBytesMin = 8 * 1024 * 1024;
-/** What the C library calls ENOSPC, EDQUOT and ENOMEM; a tool has no other way to tell. */
-const outOfResource = /No space left on device|Disk quota exceeded|Cannot allocate memory|std::bad_alloc/;
+/** The C library's messages for ENOSPC, EDQUOT and ENOMEM; most tools have no exit code for them. */
+const outOfResourceMessage = /No space left on device|Disk quota exceeded|Cannot allocate memory|std::bad_alloc/;
 /** ffmpeg 7 and later exit with the low byte of a negative errno: ENOSPC is 28, ENOMEM 12. */
 const outOfResourceExits: readonly (number | null)[] = [256 - 28, 256 - 12];
 
 /**
- * Runs a tool to its end and turns what can go wrong into known problems: `resource_exhausted` for want of memory or
- * disk (a SIGKILL that we did not send is the kernel's), `deadline_exceeded` for a tool that hangs, else `failure`.
+ * Runs a tool to its end and turns failures into known problems: `resource_exhausted` for want of memory or disk (a
+ * SIGKILL that the runner did not send comes from the kernel), `deadline_exceeded` for a tool that hangs, else `failure`.
  *
  * @throws KnownProblem, or the reason of the context's signal
  */
@@ -35,17 +43,17 @@ export async function runTool(
   run: ToolRun,
   { signal, log, workspace }: Pick<StepContext, 'signal' | 'log' | 'workspace'>,
 ): Promise<CommandOutcome> {
-  log.debug({ command: showCommand(command) }, 'tool starts');
+  log.debug({ command: showCommand(command) }, 'tool started');
   const silence = new SilenceGuard(run.silenceMsMax);
   const startedAt = Date.now();
   try {
     const outcome = await runCommand(command, {
       signal: AbortSignal.any([signal, silence.signal]),
-      // Names of files are relative to it: a folder's own name may hold what a tool reads as its syntax.
+      // File names are relative: the workspace's path may contain characters that a tool reads as syntax.
       cwd: workspace.root,
       timeoutMs: run.timeoutMs,
       onStdoutLine: (line) => {
-        silence.heard();
+        silence.restart();
         run.onStdoutLine?.(line);
       },
       onStderrLine: run.onStderrLine,
@@ -63,12 +71,12 @@ export async function runTool(
 async function problemOf(outcome: CommandOutcome, run: ToolRun, scratch: string): Promise<KnownProblem> {
   const { exitCode, signal, stderrTail: logTail, timedOut } = outcome;
   if (timedOut) return new KnownProblem('deadline_exceeded', 'A tool did not finish in time.', { logTail });
-  const isStarved =
+  const isOutOfResource =
     signal === 'SIGKILL' ||
     outOfResourceExits.includes(exitCode) ||
-    outOfResource.test(logTail) ||
+    outOfResourceMessage.test(logTail) ||
     (await isFull(scratch));
-  if (isStarved) return new KnownProblem('resource_exhausted', undefined, { logTail });
+  if (isOutOfResource) return new KnownProblem('resource_exhausted', undefined, { logTail });
   const failure = (exitCode === null ? undefined : run.failureOfExit?.[exitCode]) ?? run.failure;
   return new KnownProblem(failure.code, failure.message, { logTail });
 }
@@ -78,7 +86,7 @@ async function isFull(folder: string): Promise<boolean> {
   return bavail * bsize < scratchBytesMin;
 }
 
-/** Aborts when a tool has said nothing for too long. */
+/** Aborts when a tool has printed nothing for too long. */
 class SilenceGuard {
   readonly #controller = new AbortController();
   readonly #limitMs: number | undefined;
@@ -86,14 +94,14 @@ class SilenceGuard {
 
   constructor(limitMs: number | undefined) {
     this.#limitMs = limitMs;
-    this.heard();
+    this.restart();
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  heard(): void {
+  restart(): void {
     if (this.#limitMs === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

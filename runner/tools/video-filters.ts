@@ -1,28 +1,32 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
-import type { FieldOrder } from '../source/interlacing.ts';
-import type { ColorMatrix } from '../source/probe.ts';
 
-/** Filters that every picture taken from a video goes through, so that covers, previews and streams look alike. */
+/** Filters for every picture that is taken from a video, so that covers, previews and streams look alike. */
+
+/** The field of an interlaced frame that comes first: top or bottom. */
+export type FieldOrder = 'progressive' | 'tff' | 'bff';
+
+/** The matrix that brought RGB to the stream's YUV. */
+export type ColorMatrix = 'bt601' | 'bt709' | 'bt2020' | 'fcc' | 'smpte240m';
 
 interface Picture {
-  /** The kind of HDR that is mapped to SDR; null for SDR, and where this ffmpeg cannot. */
+  /** The kind of HDR to map to SDR; null for SDR, and where this ffmpeg cannot map it. */
   readonly toneMap: 'pq' | 'hlg' | null;
   readonly fieldOrder: FieldOrder;
   readonly matrix: ColorMatrix;
   readonly isFullRange: boolean;
 }
 
-/** Makes whole frames of fields, one for each two. */
+/** Deinterlaces: one frame for each two fields. */
 export function deinterlaceFilters({ fieldOrder }: Pick<Picture, 'fieldOrder'>): string[] {
   return fieldOrder === 'progressive' ? [] : [`bwdif=mode=send_frame:parity=${fieldOrder}:deint=all`];
 }
 
-/** Brightness, in cd/m², that becomes the white of SDR: of PQ, and of HLG on the screen that it is graded for. */
+/** The brightness, in cd/m², that becomes SDR white. */
 const nominalPeak = { pq: 203, hlg: 1000 } as const;
 
 /**
- * Brings HDR to SDR in BT.709, at `size`, since tone mapping costs by the pixel. SDR goes through untouched.
- * PQ states absolute brightness, HLG a share of the screen's, so they differ in what counts as white.
+ * Maps HDR to SDR in BT.709 at `size`, since tone mapping costs time for each pixel. SDR is left as it is.
+ * PQ states absolute brightness and HLG a share of the screen's, so they differ in which brightness is white.
  */
 export function toneMapFilters({ toneMap }: Pick<Picture, 'toneMap'>, size: FrameSize): string[] {
   if (toneMap === null) return [];
@@ -37,7 +41,7 @@ export function toneMapFilters({ toneMap }: Pick<Picture, 'toneMap'>, size: Fram
   ];
 }
 
-/** Scales to `size` with square pixels, as SDR in BT.709, limited range, 8-bit 4:2:0, and says so in the stream. */
+/** Scales to `size` with square pixels, as SDR in BT.709, limited range, 8-bit 4:2:0, and tags the stream so. */
 export function toStreamFilters(picture: Picture, size: FrameSize): string[] {
   return [
     scaleFilter(picture, size, 'out_color_matrix=bt709:out_range=limited'),
@@ -52,7 +56,7 @@ export function toStillFilters(picture: Picture, size: FrameSize): string[] {
   return [scaleFilter(picture, size, ''), 'setsar=1', 'format=rgb24'];
 }
 
-/** The matrix is always named: swscale takes what is not tagged for BT.601, also in high definition. */
+/** The matrix is always named: swscale assumes BT.601 for untagged sources, also in high definition. */
 function scaleFilter({ toneMap, matrix, isFullRange }: Picture, { width, height }: FrameSize, out: string): string {
   const isMapped = toneMap !== null;
   const options = [
@@ -65,7 +69,7 @@ function scaleFilter({ toneMap, matrix, isFullRange }: Picture, { width, height 
 }
 
 /**
- * Takes from the frames what they carry beside their pixels. Encoders would write it on: the brightness of a screen that
- * the picture is no longer made for, and captions that no playlist names.
+ * Removes side data from the frames. Encoders would copy it to the output: mastering brightness that no longer holds,
+ * and captions that no playlist names.
  */
 export const plainFramesFilter = 'sidedata=mode=delete';

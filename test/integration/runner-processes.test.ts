@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { findProgram } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
-import { workspaceIn } from '../../runner/context.ts';
+import { workspaceIn } from '../../runner/context/step-context.ts';
 import { runTool } from '../../runner/tools/run-tool.ts';
 import { sample } from '../../testing/media.ts';
 import {

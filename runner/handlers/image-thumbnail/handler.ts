@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { imageFormats } from '#domain/job-types/image-thumbnail.ts';
 import { imageKey } from '#domain/media/object-keys.ts';
-import { places } from '../../context.ts';
+import { workspaceFiles } from '../../context/step-context.ts';
 import { jobHandler } from '../job-handler.ts';
 import { makeThumbnails } from './make-thumbnails.ts';
 
@@ -40,7 +40,7 @@ export const imageThumbnail = jobHandler<'image:thumbnail', z.infer<typeof madeS
       error: null,
       files: outputs.map(({ key, variant, format }) => ({
         key,
-        path: workspace.at(`${places.made}/${variant}.${format}`),
+        path: workspace.at(`${workspaceFiles.made}/${variant}.${format}`),
       })),
     };
   },

@@ -1,17 +1,18 @@
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
 import type { ThumbnailOutput } from '#domain/job-types/image-thumbnail.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
-import { places, type StepContext } from '../../context.ts';
+import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import { imageKindOf } from '../../source/image-kinds.ts';
+import { readHead } from '../../source/probe.ts';
 import { encodeAs, imagePixelsMax, sharp } from '../../tools/images.ts';
 import { inCascade, planOutputs } from './plan.ts';
+
+const headBytes = 64;
 
 /** An image that was written. `size` in bytes. */
 export interface MadeImage extends FrameSize {
   readonly output: ThumbnailOutput;
-  readonly place: string;
   readonly size: number;
 }
 
@@ -22,14 +23,14 @@ interface Pixels {
 }
 
 /**
- * Writes every output: the source is decoded once, at the largest width that is asked for, upright and in sRGB, and
- * each further output is scaled from the one before.
+ * Writes every output. The source is decoded once, at the largest requested width, upright and in sRGB; each further
+ * output is scaled from the one before.
  *
  * @returns in the order of `outputs`
  * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`
  */
 export async function makeThumbnails(outputs: readonly ThumbnailOutput[], context: StepContext): Promise<MadeImage[]> {
-  const path = context.workspace.at(places.source);
+  const path = context.workspace.at(workspaceFiles.source);
   const upright = await measure(path);
   const planned = inCascade(planOutputs(upright, outputs));
   const largest = planned[0];
@@ -40,20 +41,20 @@ export async function makeThumbnails(outputs: readonly ThumbnailOutput[], contex
   for (const { output, width, height } of planned) {
     context.signal.throwIfAborted();
     pixels = await scale(pixels, { width, height });
-    const place = join(places.made, `${output.variant}.${output.format}`);
+    const file = join(workspaceFiles.made, `${output.variant}.${output.format}`);
     const image = sharp(pixels.data, { raw: pixels.info });
-    const { size } = await encodeAs(image, output.format).toFile(context.workspace.at(place));
-    made.push({ output, place, width, height, size });
+    const { size } = await encodeAs(image, output.format).toFile(context.workspace.at(file));
+    made.push({ output, width, height, size });
     context.reporter.progress(made.length / planned.length);
   }
   return outputs.flatMap((output) => made.filter((each) => each.output === output));
 }
 
 async function measure(path: string): Promise<FrameSize> {
-  const kind = imageKindOf(await readHead(path));
-  if (kind === null) throw new KnownProblem('unsupported_media', 'The source is no image of a kind that is supported.');
+  const kind = imageKindOf(await readHead(path, headBytes));
+  if (kind === null) throw new KnownProblem('unsupported_media', 'The source is not an image of a supported kind.');
   try {
-    // Only the header is read, so this cannot be a bomb's fuse.
+    // Only the header is read, so no limit is needed against decompression bombs.
     const { autoOrient, width, height } = await sharp(path, { limitInputPixels: false }).metadata();
     if (width * height > imagePixelsMax) {
       throw new KnownProblem('limit_exceeded', `The image has more than ${imagePixelsMax / 1e6} megapixels.`);
@@ -62,12 +63,6 @@ async function measure(path: string): Promise<FrameSize> {
   } catch (error) {
     throw decodeProblem(error);
   }
-}
-
-async function readHead(path: string): Promise<Buffer> {
-  await using file = await open(path);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0);
-  return buffer.subarray(0, bytesRead);
 }
 
 async function decode(path: string, { width, height }: FrameSize): Promise<Pixels> {
@@ -96,7 +91,7 @@ function asPixels({ data, info }: { data: Buffer; info: { width: number; height:
   return { data, info: { width, height, channels: channels as Pixels['info']['channels'] } };
 }
 
-/** The container was one of ours, so bytes that its loader refuses are damaged. */
+/** The kind is a supported one, so an image that its loader refuses is damaged. */
 function decodeProblem(error: unknown): unknown {
   if (error instanceof KnownProblem || !(error instanceof Error)) return error;
   return new KnownProblem('corrupt_input', 'The image is damaged and cannot be decoded.', { cause: error });

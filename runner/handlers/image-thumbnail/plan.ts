@@ -8,8 +8,7 @@ export interface PlannedOutput extends FrameSize {
 }
 
 /**
- * The size of each output: the width that was asked for, never more than the source has, and never more height than the
- * format can hold.
+ * The size of each output: the requested width, at most the source's, and at most what the format can store.
  *
  * @param source upright: after its EXIF orientation
  */

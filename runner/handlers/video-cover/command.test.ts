@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Source } from '../../source/examine.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { grabFrameCommand, parseFrameTimes } from './command.ts';
 import { chooseFrame } from './frame-choice.ts';
 
@@ -11,7 +11,7 @@ const video = {
   fieldOrder: 'tff',
   matrix: 'bt709',
   isFullRange: false,
-} as Source['video'];
+} as VideoSource['video'];
 const source = { path: 'source', video };
 const size = { width: 640, height: 360 };
 

@@ -1,12 +1,12 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
-import type { Source } from '../../source/examine.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
 
 interface Grab {
-  readonly source: Pick<Source, 'path' | 'video'>;
-  /** Frames before it are passed over; seconds from the start of the file. */
+  readonly source: Pick<VideoSource, 'path' | 'video'>;
+  /** Frames before it are skipped; seconds from the start of the file. */
   readonly fromSec: number;
   /** The first frame from there, or the last of the file. */
   readonly which: 'first' | 'last';
@@ -15,9 +15,9 @@ interface Grab {
 }
 
 /**
- * Writes one frame as PNG, and the time of each frame that it had in hand to stdout (`parseFrameTimes`).
+ * Writes one frame as PNG, and prints the time of each frame that it decoded to stdout (`parseFrameTimes`).
  *
- * `-ss` before `-i`: after it, everything from the start would be decoded.
+ * `-ss` before `-i` seeks; after it, everything from the start would be decoded.
  */
 export function grabFrameCommand(program: string, { source, fromSec, which, size, output }: Grab): Command {
   const { video } = source;
@@ -25,7 +25,7 @@ export function grabFrameCommand(program: string, { source, fromSec, which, size
     ...deinterlaceFilters(video),
     ...toneMapFilters(video, size),
     ...toStillFilters(video, size),
-    // The filter prints frames that have metadata alone, so they are given some.
+    // The second filter prints frames with metadata only, so the first adds some.
     'metadata=mode=add:key=grabbed:value=1',
     'metadata=mode=print:key=grabbed:file=-',
   ];
@@ -54,7 +54,7 @@ export function grabFrameCommand(program: string, { source, fromSec, which, size
   };
 }
 
-/** The times that `grabFrameCommand` printed, in seconds from where it began. */
+/** The times that `grabFrameCommand` printed, in seconds from its `fromSec`. */
 export function parseFrameTimes(stdout: string): number[] {
   return [...stdout.matchAll(/^frame:\d+\s+pts:\S+\s+pts_time:(-?[\d.]+)/gm)].map((match) => Number(match[1]));
 }

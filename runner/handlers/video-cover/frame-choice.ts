@@ -1,4 +1,4 @@
-/** How a frame looks, from its grey values (0–255). */
+/** Statistics of a frame's grey values (0–255). */
 export interface FrameLook {
   readonly timeSec: number;
   readonly mean: number;
@@ -9,19 +9,19 @@ export interface FrameLook {
 
 const meanMin = 16;
 const meanMax = 240;
-/** A frame that has hardly any contrast is a fade, a title's background or a test of patience. */
+/** A frame with less contrast is a fade or the background of a title. */
 const deviationMin = 8;
-/** A frame that has less of the sharpest's edges than this is blurred by movement or a dissolve. */
+/** A frame with less than this share of the sharpest frame's sharpness is blurred by motion or a dissolve. */
 const sharpnessShareMin = 0.5;
 
-/** Whether a frame shows something. */
+/** Whether a frame is neither black, white nor flat. */
 export function showsSomething({ mean, deviation }: FrameLook): boolean {
   return mean >= meanMin && mean <= meanMax && deviation >= deviationMin;
 }
 
 /**
- * The frame that represents a video: the first in the order of preference that shows something and is not blurred
- * beside the others; when none shows anything, the one with the most contrast.
+ * The frame that represents a video: the first in order of preference that shows something and is not blurred compared
+ * with the others; if no frame shows anything, the one with the most contrast.
  *
  * @param looks in the order of preference, at least one
  */

@@ -4,15 +4,17 @@ import type { Warning } from '#domain/job-types/shared-results.ts';
 import { firstStageError, fullOutcome } from '#domain/job-types/full-results.ts';
 import { type JobError, jobErrorSchema, toJobError } from '#domain/job-error.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
-import type { StepContext } from '../../context.ts';
-import { examineSource } from '../../source/examine.ts';
+import { coverPath, previewPath } from '#domain/media/revision-layout.ts';
+import type { StepContext } from '../../context/step-context.ts';
+import { examineVideo } from '../../source/examine-video.ts';
 import { jobHandler, type Product, type PublishContext, type PublishedFile } from '../job-handler.ts';
-import { coverMadeSchema, coverPlace, makeCover } from '../video-cover/make-cover.ts';
-import { makePreview, previewMadeSchema, previewPlace } from '../video-preview/make-preview.ts';
-import { encodedSchema, encodeStream } from '../video-transcode/encode.ts';
+import { coverFile, coverMadeSchema, makeCover } from '../video-cover/make-cover.ts';
+import { makePreview, previewFile, previewMadeSchema } from '../video-preview/make-preview.ts';
+import { encodeStream } from '../video-transcode/encode.ts';
+import { encodedSchema } from '../video-transcode/encoded.ts';
 import { packageStream } from '../video-transcode/package.ts';
 
-/** A stage that came to its end, or the error that ended it. */
+/** The output of a stage, or the error that ended it. */
 type Stage<T> = { readonly made: T; readonly error: null } | { readonly made: null; readonly error: JobError };
 
 function stageSchema<S extends z.ZodType>(made: S) {
@@ -26,10 +28,10 @@ const madeSchema = z.object({
 });
 type Made = z.infer<typeof madeSchema>;
 
-/** How much of the work each stage is, about. */
+/** The approximate share of the work of each stage. */
 const shares = { cover: 0.02, preview: 0.05 } as const;
 
-/** Runs one stage: what it throws becomes its error, and stops no other stage. Only being told to stop does. */
+/** Runs one stage. A failure becomes the stage's error and stops no other stage; an abort of the step stops all. */
 async function runStage<T>(context: StepContext, stage: string, work: () => Promise<T>): Promise<Stage<T>> {
   try {
     return { made: await work(), error: null };
@@ -40,13 +42,13 @@ async function runStage<T>(context: StepContext, stage: string, work: () => Prom
   }
 }
 
-/** `video:full`: cover, preview and transcode of one source, downloaded and looked at once. */
+/** `video:full`: cover, preview and transcode of one source, which is downloaded and examined once. */
 export const videoFull = jobHandler<'video:full', Made>({
   made: madeSchema,
   async process(context) {
     const { options } = context.task;
     const { reporter } = context;
-    const source = await examineSource(context);
+    const source = await examineVideo(context);
     reporter.phase('encoding');
     const cover = await runStage(context, 'cover', () => makeCover(source, options.cover, context));
     reporter.progress(shares.cover);
@@ -83,14 +85,14 @@ function productOf(
   const files: PublishedFile[] = [];
   const artifacts: JobResults<'video:full'>['artifacts'] = {};
   if (cover.made !== null) {
-    const key = videoKey(task.hash, task.rev, 'cover.jpg');
-    files.push({ key, path: workspace.at(coverPlace) });
+    const key = videoKey(task.hash, task.rev, coverPath);
+    files.push({ key, path: workspace.at(coverFile) });
     artifacts.cover = { key, format: 'jpg', size: cover.made.size };
   }
   if (preview.made !== null) {
     const { format, size } = preview.made;
-    const key = videoKey(task.hash, task.rev, `preview.${format}`);
-    files.push({ key, path: workspace.at(previewPlace(format)) });
+    const key = videoKey(task.hash, task.rev, previewPath(format));
+    files.push({ key, path: workspace.at(previewFile(format)) });
     artifacts.preview = { key, format, size };
   }
   return {
@@ -101,7 +103,7 @@ function productOf(
       warnings: warningsOf({ cover, preview, transcode: encoding }),
     },
     error: firstStageError(errors),
-    // The stream comes last, and its master at the very end.
+    // The stream comes last, with its master at its end.
     files: [...files, ...(transcode.made?.files ?? [])],
   };
 }

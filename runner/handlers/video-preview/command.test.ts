@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Source } from '../../source/examine.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { previewCommand } from './command.ts';
 import { previewSize, previewSpan } from './make-preview.ts';
 
@@ -11,7 +11,7 @@ const video = {
   fieldOrder: 'progressive',
   matrix: 'bt601',
   isFullRange: false,
-} as Source['video'];
+} as VideoSource['video'];
 const preview = {
   source: { path: 'source', video },
   startSec: 1.5,

@@ -1,14 +1,14 @@
 import type { JobOptions } from '#domain/job-types/index.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
-import type { Source } from '../../source/examine.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { guardArgs, pixelsMax, quietArgs } from '../../tools/ffmpeg.ts';
 import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
 
 type PreviewFormat = JobOptions<'video:preview'>['format'];
 
 interface Preview {
-  readonly source: Pick<Source, 'path' | 'video'>;
+  readonly source: Pick<VideoSource, 'path' | 'video'>;
   readonly startSec: number;
   readonly durationSec: number;
   readonly fps: number;
@@ -22,13 +22,13 @@ const encoderArgs = {
   gif: ['-c:v', 'gif', '-loop', '0', '-f', 'gif'],
 } as const satisfies Record<PreviewFormat, readonly string[]>;
 
-/** A palette made for these frames; WebP's encoder converts RGB by its own matrix, so it is given RGB. */
+/** GIF gets a palette of its own frames. WebP's encoder converts RGB by a matrix of its own, so its input is RGB. */
 const lastFilters = {
   webp: 'format=bgra',
   gif: 'split[colours][frames];[colours]palettegen=stats_mode=diff[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle',
 } as const satisfies Record<PreviewFormat, string>;
 
-/** Writes a short animation; the seek before `-i` decodes nothing in front of it. */
+/** Writes a short animation. `-ss` before `-i` seeks; after it, everything from the start would be decoded. */
 export function previewCommand(program: string, preview: Preview): Command {
   const { source, startSec, durationSec, fps, size, format, output } = preview;
   const filters = [

@@ -5,16 +5,17 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import { type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
 import { previewFormats } from '#domain/job-types/video-preview.ts';
+import { previewPath } from '#domain/media/revision-layout.ts';
 import { evenDown, evenNear, type FrameSize } from '#domain/media/frame-size.ts';
-import { places, type StepContext } from '../../context.ts';
-import type { Source } from '../../source/examine.ts';
+import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { sharp } from '../../tools/images.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { previewCommand } from './command.ts';
 
 type PreviewOptions = JobOptions<'video:preview'>;
 
-/** What `makePreview` leaves in the workspace at `previewPlace`. */
+/** The animation that `makePreview` writes to `previewFile`. */
 export const previewMadeSchema = z.object({
   format: z.enum(previewFormats),
   width: z.int().positive(),
@@ -26,19 +27,19 @@ export const previewMadeSchema = z.object({
 export type PreviewMade = z.infer<typeof previewMadeSchema>;
 
 /** The file of a preview in the workspace. */
-export function previewPlace(format: PreviewOptions['format']): string {
-  return join(places.made, `preview.${format}`);
+export function previewFile(format: PreviewOptions['format']): string {
+  return join(workspaceFiles.made, previewPath(format));
 }
 
 const previewTimeoutMs = 15 * 60_000;
 
-/** The size of a preview: the width that was asked for, made even, and never more than the source has. */
+/** The size of a preview: the requested width, made even, and at most the source's. */
 export function previewSize(source: FrameSize, width: number): FrameSize {
   const written = evenDown(Math.min(width, source.width));
   return { width: written, height: evenNear((written * source.height) / source.width) };
 }
 
-/** When a preview begins and how long it lasts: one that would pass the end begins earlier, as far as it can. */
+/** Start and length of a preview. One that would pass the end begins earlier. */
 export function previewSpan(
   endSec: number,
   options: Pick<PreviewOptions, 'start_sec' | 'duration'>,
@@ -50,9 +51,13 @@ export function previewSpan(
 /**
  * Makes a short silent animation.
  *
- * @throws KnownProblem `corrupt_input` when no frame can be decoded there
+ * @throws KnownProblem `corrupt_input` when no frame can be decoded
  */
-export async function makePreview(source: Source, options: PreviewOptions, context: StepContext): Promise<PreviewMade> {
+export async function makePreview(
+  source: VideoSource,
+  options: PreviewOptions,
+  context: StepContext,
+): Promise<PreviewMade> {
   const { format, fps, width } = options;
   const span = previewSpan(source.video.endSec, options);
   const warnings: Warning[] = [];
@@ -61,14 +66,14 @@ export async function makePreview(source: Source, options: PreviewOptions, conte
     warnings.push({ code: 'preview_start_moved', message });
   }
   const size = previewSize(source.video, width);
-  const output = previewPlace(format);
+  const output = previewFile(format);
   const command = previewCommand(context.program('ffmpeg'), { source, ...span, fps, size, format, output });
   const failure = { code: 'corrupt_input', message: 'The source is damaged: its preview cannot be decoded.' } as const;
   await runTool(command, { timeoutMs: previewTimeoutMs, failure }, context);
   const path = context.workspace.at(output);
   const { size: bytes } = await stat(path);
   if (bytes === 0) throw new KnownProblem(failure.code, failure.message);
-  // Counted in what was written: frames that are alike are one in a file.
+  // Counted in the file: the encoders merge equal frames.
   const { pages = 1 } = await sharp(path, { pages: -1 }).metadata();
   return { format, ...size, size: bytes, frames: pages, warnings };
 }

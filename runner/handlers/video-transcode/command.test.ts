@@ -3,13 +3,13 @@ import type { AudioPlan } from '#domain/media/audio-plan.ts';
 import { gridOf } from '#domain/media/grid.ts';
 import { planLadder } from '#domain/media/ladder.ts';
 import { encodingProfiles } from '#domain/media/profiles.ts';
-import type { Source } from '../../source/examine.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { encodeAudioCommand, encodeVideoCommand } from './command.ts';
 
 const words = (text: string) => text.split(' ');
 
 const profile = encodingProfiles.default;
-const video: Source['video'] = {
+const video: VideoSource['video'] = {
   streamIndex: 0,
   codec: 'h264',
   width: 960,
@@ -27,7 +27,7 @@ const video: Source['video'] = {
   rate: { num: 25, den: 1 },
   fieldOrder: 'progressive',
 };
-const audio: Source['audio'][number] = {
+const audio: VideoSource['audio'][number] = {
   streamIndex: 1,
   codec: 'aac',
   channels: 2,
@@ -58,7 +58,7 @@ const quiet = [
 const mp4 = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'];
 const noMetadata = ['-map_metadata', '-1', '-map_chapters', '-1'];
 
-function encode(more: Partial<Source['video']> = {}, heldFrames = 0) {
+function encode(more: Partial<VideoSource['video']> = {}, heldFrames = 0) {
   const source = { path: 'source', video: { ...video, ...more }, audio: [audio] };
   const rungs = planLadder(source.video, profile).map((track) => ({ track, path: `made/${track.id}.mp4` }));
   const grid = gridOf(source.video.rate, profile);

@@ -4,20 +4,20 @@ import type { Rung } from '#domain/media/ladder.ts';
 import type { EncodingProfile } from '#domain/media/profiles.ts';
 import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
-import type { Source } from '../../source/examine.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
 import { fragmentedMp4Args, inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { deinterlaceFilters, plainFramesFilter, toneMapFilters, toStreamFilters } from '../../tools/video-filters.ts';
 
-/** A rendition and the file that it is written to. */
+/** A rendition and its output file. */
 interface Output<T> {
   readonly track: T;
   readonly path: string;
 }
 
 interface VideoEncode {
-  readonly source: Pick<Source, 'path' | 'video' | 'audio'>;
+  readonly source: Pick<VideoSource, 'path' | 'video' | 'audio'>;
   readonly grid: Grid;
-  /** Frames that the last picture is held, for sound that goes on after it. */
+  /** How many frames the last picture is held while the sound goes on. */
   readonly heldFrames: number;
   /** From small to large. */
   readonly rungs: readonly Output<Rung>[];
@@ -31,10 +31,10 @@ const noMetadataArgs = ['-map_metadata', '-1', '-map_chapters', '-1'] as const;
 const errorArgs = ['-max_error_rate', '0.05'] as const;
 
 /**
- * One ffmpeg that decodes once and encodes every rung, each on the same grid (media.md, "Grid").
+ * One ffmpeg that decodes once and encodes every rung, each on the same grid (docs/media.md, "Grid").
  *
- * Frames get their constant rate from `fps`, from time 0 on: what begins later keeps its offset by repeating its first
- * frame. The audio streams are read along, so that time 0 is the same here and where the audio is encoded.
+ * `fps` gives a constant rate from time 0 on; a video that begins later keeps its offset by repeating its first frame.
+ * The audio streams are read too, so that time 0 is the same here and in the encode of the audio.
  */
 export function encodeVideoCommand(program: string, encode: VideoEncode): Command {
   const { source, rungs, profile } = encode;
@@ -76,7 +76,7 @@ function videoGraph({ source: { video }, grid, heldFrames, rungs }: VideoEncode)
   return [`[0:${video.streamIndex}]${common.join(',')}${split}`, ...branches].join(';');
 }
 
-/** Capped CRF: quality where it is cheap, the rung's bitrate where it is not. Every GOP is closed and equally long. */
+/** Capped CRF: constant quality below the rung's bitrate. Every GOP is closed and has the same length. */
 function x264Args({ bitrateMax }: Rung, { gopFrames }: Grid, { crf, preset }: EncodingProfile): string[] {
   const codec = ['-c:v', 'libx264', '-preset', preset, '-profile:v', 'high', '-pix_fmt', 'yuv420p'];
   const rate = ['-crf', String(crf), '-maxrate', String(bitrateMax), '-bufsize', String(2 * bitrateMax)];
@@ -84,21 +84,21 @@ function x264Args({ bitrateMax }: Rung, { gopFrames }: Grid, { crf, preset }: En
   return [...codec, ...rate, ...gop, '-fps_mode', 'passthrough', ...noMetadataArgs];
 }
 
-/** Streams that are read and thrown away. ffmpeg reckons a file's time 0 from the streams in use alone. */
+/** Streams that are read and discarded. ffmpeg takes a file's time 0 from the streams in use alone. */
 function readAlongArgs(streamIndexes: readonly number[]): string[] {
   if (streamIndexes.length === 0) return [];
   return [...streamIndexes.flatMap((index) => ['-map', `0:${index}`]), '-c', 'copy', '-f', 'null', '-'];
 }
 
 interface AudioEncode {
-  readonly source: Pick<Source, 'path' | 'video' | 'audio'>;
+  readonly source: Pick<VideoSource, 'path' | 'video' | 'audio'>;
   readonly tracks: readonly Output<AudioPlan>[];
-  /** Of every track, so that sound lasts as long as the picture. */
+  /** Of every track: as long as the video. */
   readonly samples: number;
   readonly profile: Pick<EncodingProfile, 'audio'>;
 }
 
-/** One ffmpeg that encodes every audio track, whole: AAC-LC, stereo. */
+/** One ffmpeg that encodes every audio track as AAC-LC, stereo. */
 export function encodeAudioCommand(program: string, { source, tracks, samples, profile }: AudioEncode): Command {
   const { bitrate, sampleRate, channels } = profile.audio;
   const codec = ['-c:a', 'aac', '-profile:a', 'aac_low', '-b:a', String(bitrate), '-ac', String(channels)];
@@ -125,8 +125,8 @@ export function encodeAudioCommand(program: string, { source, tracks, samples, p
 }
 
 /**
- * Sound from time 0 on, gaps in its timestamps filled, made as long as the picture. Channels that nobody named cannot
- * be mixed down; the first two are left and right.
+ * Sound from time 0 on, gaps in its timestamps filled with silence, as long as the video. Channels without a layout
+ * cannot be mixed down; the first two become left and right.
  */
 function audioFilters({ channels, channelLayout }: AudioPlan, samples: number, sampleRate: number): string {
   return [

@@ -1,13 +1,14 @@
-import { examineSource } from '../../source/examine.ts';
+import { examineVideo } from '../../source/examine-video.ts';
 import { jobHandler } from '../job-handler.ts';
-import { encodedSchema, encodeStream } from './encode.ts';
+import { encodeStream } from './encode.ts';
+import { type Encoded, encodedSchema } from './encoded.ts';
 import { packageStream } from './package.ts';
 
 /** `video:transcode`: a ladder of renditions and every audio track, packaged as CMAF. */
-export const videoTranscode = jobHandler<'video:transcode', ReturnType<typeof encodedSchema.parse>>({
+export const videoTranscode = jobHandler<'video:transcode', Encoded>({
   made: encodedSchema,
   async process(context) {
-    const source = await examineSource(context);
+    const source = await examineVideo(context);
     context.reporter.phase('encoding');
     const encoded = await encodeStream(source, context, (fraction) => context.reporter.progress(fraction));
     for (const warning of encoded.warnings) context.reporter.warn(warning);

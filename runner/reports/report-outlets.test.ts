@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { parseReport, type Report } from '#domain/runner/report.ts';
-import { leaveTerminationMessage, ReportPoster } from './report-outlets.ts';
+import { writeTerminationMessage, ReportPoster } from './report-outlets.ts';
 
 async function folder(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-outlets-'));
@@ -18,15 +18,15 @@ it('leaves why a step failed as a report that can be read, without its details w
   const path = join(await folder(), 'message');
   await writeFile(path, '');
   const error = { ...jobErrorOf('corrupt_input', 2), details: { log_tail: 'x'.repeat(100) } };
-  leaveTerminationMessage(path, { type: 'result', error });
+  writeTerminationMessage(path, { type: 'result', error });
   expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error });
-  leaveTerminationMessage(path, { type: 'result', error: { ...error, details: { log_tail: 'ä'.repeat(4096) } } });
+  writeTerminationMessage(path, { type: 'result', error: { ...error, details: { log_tail: 'ä'.repeat(4096) } } });
   expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: jobErrorOf('corrupt_input', 2) });
 });
 
 it('leaves nothing where no kubelet has made the file', async () => {
   const path = join(await folder(), 'none');
-  leaveTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1) });
+  writeTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1) });
   await expect(readFile(path)).rejects.toThrow('ENOENT');
 });
 

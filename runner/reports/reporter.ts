@@ -3,13 +3,13 @@ import type { JobError } from '#domain/job-error.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
 import type { Report } from '#domain/runner/report.ts';
 
-/** Tells the parent how the step is getting on. */
+/** Reports the progress of a step to the parent process. */
 export interface Reporter {
   phase(phase: JobPhase): void;
   /** `fraction` of the current phase, 0–1. */
   progress(fraction: number): void;
   warn(warning: Warning): void;
-  /** The last word of a step. */
+  /** The last report of a step. */
   result(error: JobError | null): void;
 }
 
@@ -17,24 +17,24 @@ const progressStep = 0.01;
 const progressEveryMs = 500;
 
 /**
- * Writes reports, each a line, through `write`. Progress goes out at most twice a second, when it has grown by a
- * percent; it never falls within a phase.
+ * Passes reports to `write`. Progress is reported at most twice a second and only when it grew by a percent; it never
+ * falls within a phase.
  */
 export function createReporter(write: (report: Report) => void, now: () => number = Date.now): Reporter {
   let phase: JobPhase = 'probing';
-  let fractionShown = 0;
-  let shownAt = 0;
+  let fractionReported = 0;
+  let reportedAt = 0;
   return {
     phase(next) {
       phase = next;
-      fractionShown = 0;
+      fractionReported = 0;
       write({ type: 'phase', phase });
     },
     progress(fraction) {
       const clamped = Math.min(1, Math.max(0, fraction));
-      if (!(clamped >= fractionShown + progressStep) || now() - shownAt < progressEveryMs) return;
-      fractionShown = clamped;
-      shownAt = now();
+      if (!(clamped >= fractionReported + progressStep) || now() - reportedAt < progressEveryMs) return;
+      fractionReported = clamped;
+      reportedAt = now();
       write({ type: 'progress', phase, fraction: clamped });
     },
     warn(warning) {

@@ -1,14 +1,14 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Report } from '#domain/runner/report.ts';
 
-// Where reports go beside standard output, when the runner is a pod: to the worker, by POST, and the last word of a step
-// that failed into the pod's own status, as its termination message.
+// Further destinations of reports when the runner is a pod: the worker, by POST, and for the error of a failed step the
+// pod's status, as its termination message.
 
-/** The kubelet cuts a message off here; half a report is none. */
+/** The kubelet truncates longer messages, and a truncated report cannot be parsed. */
 const messageBytesMax = 4096;
 
-/** Leaves why a step failed in `path`, which the kubelet mounted. */
-export function leaveTerminationMessage(path: string, report: Report): void {
+/** Writes the error of a failed step to `path`, which the kubelet mounted. */
+export function writeTerminationMessage(path: string, report: Report): void {
   if (report.type !== 'result' || report.error === null || !existsSync(path)) return;
   const { details: _details, ...error } = report.error;
   const whole = JSON.stringify(report);
@@ -17,7 +17,7 @@ export function leaveTerminationMessage(path: string, report: Report): void {
 
 const postTimeoutMs = 2_000;
 
-/** POSTs reports to a worker. They are advice: what does not arrive is lost, and only the newest waits its turn. */
+/** POSTs reports to a worker. A report that does not arrive is lost; while one is being sent, only the newest waits. */
 export class ReportPoster {
   readonly #url: string;
   readonly #token: string;
@@ -35,7 +35,7 @@ export class ReportPoster {
     this.#posting ??= this.#postAll();
   }
 
-  /** Resolves when nothing is under way any more; at most one report's time. */
+  /** Resolves when no request is in flight: within the time limit of one report. */
   async settled(): Promise<void> {
     this.#newest = null;
     await this.#posting;
@@ -51,13 +51,13 @@ export class ReportPoster {
   }
 
   async #postOne(report: Report): Promise<void> {
-    const answer = await fetch(this.#url, {
+    const response = await fetch(this.#url, {
       method: 'POST',
       headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
       body: JSON.stringify(report),
       redirect: 'error',
       signal: AbortSignal.timeout(postTimeoutMs),
     });
-    await answer.arrayBuffer();
+    await response.arrayBuffer();
   }
 }

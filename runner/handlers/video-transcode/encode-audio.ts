@@ -1,0 +1,79 @@
+import { isJobProblem } from '#domain/errors.ts';
+import type { Warning } from '#domain/job-types/shared-results.ts';
+import { type AudioPlan, planAudio } from '#domain/media/audio-plan.ts';
+import { audioSamplesFor } from '#domain/media/grid.ts';
+import type { StepContext } from '../../context/step-context.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
+import { ProgressReader } from '../../tools/ffmpeg.ts';
+import { runTool } from '../../tools/run-tool.ts';
+import { encodeAudioCommand } from './command.ts';
+import { encodedFile } from './encoded.ts';
+import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
+
+interface AudioWork {
+  readonly source: VideoSource;
+  /** Of the video, which every track gets. */
+  readonly durationSec: number;
+  readonly onFraction: (fraction: number) => void;
+}
+
+/** Encodes the audio tracks of the source. One that cannot be decoded is left out, with a warning. */
+export async function encodeAudio(
+  work: AudioWork,
+  context: StepContext,
+): Promise<{ tracks: AudioPlan[]; warnings: Warning[] }> {
+  const { audio } = work.source;
+  const { tracksMax } = context.profile.audio;
+  const planned = planAudio(audio, tracksMax);
+  const warnings: Warning[] = [];
+  if (audio.length > tracksMax) {
+    const message = `The source has ${audio.length} audio tracks; the first ${tracksMax} were taken.`;
+    warnings.push({ code: 'audio_tracks_dropped', message });
+  }
+  if (planned.length === 0 || (await tryEncode(planned, work, context))) return { tracks: planned, warnings };
+  // One track may have failed the others, so each is tried by itself.
+  const usable: number[] = [];
+  for (const track of planned) {
+    if (await tryEncode([track], work, context)) {
+      usable.push(track.streamIndex);
+    } else {
+      const message = `Audio stream ${track.streamIndex} cannot be decoded and was left out.`;
+      warnings.push({ code: 'audio_track_skipped', message });
+    }
+  }
+  // Planned again, so that one of the remaining tracks is the default. Ids may change, and file names with them.
+  const left = planAudio(
+    audio.filter(({ streamIndex }) => usable.includes(streamIndex)),
+    tracksMax,
+  );
+  if (left.length > 0) await encodeTracks(left, work, context);
+  return { tracks: left, warnings };
+}
+
+/** Encodes `tracks`; false when one of them cannot be decoded. */
+async function tryEncode(tracks: readonly AudioPlan[], work: AudioWork, context: StepContext): Promise<boolean> {
+  try {
+    await encodeTracks(tracks, work, context);
+    return true;
+  } catch (error) {
+    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
+    context.log.warn({ err: error, streams: tracks.map(({ streamIndex }) => streamIndex) }, 'audio cannot be decoded');
+    return false;
+  }
+}
+
+async function encodeTracks(
+  tracks: readonly AudioPlan[],
+  { source, durationSec, onFraction }: AudioWork,
+  context: StepContext,
+): Promise<void> {
+  const { profile } = context;
+  const samples = audioSamplesFor(durationSec, profile.audio.sampleRate);
+  const outputs = tracks.map((track) => ({ track, path: encodedFile('audio', track.id) }));
+  const progress = new ProgressReader((sec) => onFraction(sec / durationSec));
+  await runTool(
+    encodeAudioCommand(context.program('ffmpeg'), { source, tracks: outputs, samples, profile }),
+    { timeoutMs: encodeTimeoutMs(durationSec), silenceMsMax, failure: undecodable, onStdoutLine: progress.line },
+    context,
+  );
+}

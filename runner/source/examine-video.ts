@@ -1,0 +1,110 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { SourceFound, Warning } from '#domain/job-types/shared-results.ts';
+import { type FrameRatePlan, planFrameRate } from '#domain/media/frame-rate.ts';
+import { languageTag } from '#domain/media/languages.ts';
+import { type Rational, valueOf } from '#domain/media/rational.ts';
+import type { StepContext } from '../context/step-context.ts';
+import { canMapTones, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
+import type { FieldOrder } from '../tools/video-filters.ts';
+import type { ProbedAudio } from './audio-streams.ts';
+import { readFrameTimes } from './frame-times.ts';
+import { detectInterlacing } from './interlacing.ts';
+import { probeSource } from './probe.ts';
+import { type ProbedVideo, readVideoStream } from './video-stream.ts';
+
+/** A source with a video stream that has been examined; times in seconds from the start of the file. */
+export interface VideoSource {
+  /** As tools get it. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly container: string;
+  readonly video: ProbedVideo & {
+    readonly endSec: number;
+    readonly rate: Rational;
+    readonly fieldOrder: FieldOrder;
+    readonly toneMap: 'pq' | 'hlg' | null;
+  };
+  readonly audio: readonly ProbedAudio[];
+  readonly durationSec: number;
+  /** Whether a header states the end, so that a shorter stream is damaged. */
+  readonly isDurationStated: boolean;
+  readonly warnings: readonly Warning[];
+}
+
+const durationSecMax = 12 * 3600;
+
+/** Containers whose header states a length; the length of the others is estimated from the file. */
+const containersWithLength = ['mov', 'matroska', 'avi', 'asf', 'flv', 'mxf'];
+
+/**
+ * Examines the downloaded source of a video job: headers, times of frames, and a few decoded samples.
+ *
+ * @throws KnownProblem `unsupported_media`, `corrupt_input`, `no_video_stream`, `limit_exceeded`, …
+ */
+export async function examineVideo(context: StepContext): Promise<VideoSource> {
+  const [probed, abilities] = await Promise.all([probeSource(context), readAbilities(context)]);
+  refuseMissingAbilities(abilities);
+  const video = readVideoStream(probed);
+  refuseTooLong(probed.durationSec ?? 0);
+  const times = await readFrameTimes(video.streamIndex, video.endSec ?? probed.durationSec, context);
+  const plan = planFrameRate({ average: video.averageRate, runs: times.runs }, context.profile.frameRateMax);
+  const endSec = video.endSec ?? times.countedEndSec ?? probed.durationSec ?? 0;
+  const durationSec = Math.max(endSec, ...probed.audio.map((audio) => audio.endSec ?? 0));
+  refuseTooLong(durationSec);
+  const fieldOrder = await detectInterlacing(video, endSec, context);
+  const toneMap = (video.hdr === 'pq' || video.hdr === 'hlg') && canMapTones(abilities) ? video.hdr : null;
+  return {
+    path: probed.path,
+    sizeBytes: probed.sizeBytes,
+    container: probed.container,
+    video: { ...video, endSec, rate: plan.rate, fieldOrder, toneMap },
+    audio: probed.audio,
+    durationSec,
+    isDurationStated: containersWithLength.includes(probed.container) && times.countedEndSec === null,
+    warnings: [...probed.warnings, ...pictureWarnings(video, toneMap, plan)],
+  };
+}
+
+function refuseTooLong(durationSec: number): void {
+  if (durationSec > durationSecMax) {
+    throw new KnownProblem('limit_exceeded', `The source is longer than ${durationSecMax / 3600} hours.`);
+  }
+}
+
+function pictureWarnings({ hdr }: ProbedVideo, toneMap: 'pq' | 'hlg' | null, plan: FrameRatePlan): Warning[] {
+  const warnings: Warning[] = [];
+  if (toneMap === null && hdr !== 'none') {
+    const message = 'The source is HDR, and this ffmpeg has no zscale to map it to SDR; its colours are off.';
+    warnings.push({ code: 'hdr_not_mapped', message });
+  }
+  if (plan.isVariable) {
+    const message = `The frame rate varies; the stream has a constant ${valueOf(plan.rate).toFixed(3)} frames a second.`;
+    warnings.push({ code: 'variable_frame_rate', message });
+  }
+  return warnings;
+}
+
+/** The part of the results that describes the source. */
+export function sourceFound({ container, sizeBytes, durationSec, video, audio }: VideoSource): SourceFound {
+  return {
+    container,
+    size: sizeBytes,
+    duration_sec: Number(durationSec.toFixed(3)),
+    video: {
+      codec: video.codec,
+      width: video.width,
+      height: video.height,
+      frame_rate: Number(valueOf(video.rate).toFixed(3)),
+      rotation: video.rotation,
+      hdr: video.hdr,
+      pixel_format: video.pixelFormat,
+      interlaced: video.fieldOrder !== 'progressive',
+    },
+    audio: audio.map(({ codec, channels, sampleRate, language }) => ({
+      codec,
+      channels,
+      sample_rate: sampleRate,
+      language: languageTag(language) ?? 'und',
+    })),
+  };
+}

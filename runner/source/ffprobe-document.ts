@@ -1,0 +1,71 @@
+import { z } from 'zod';
+
+const text = z.string().optional();
+const integer = z.int().optional().catch(undefined);
+
+const streamSchema = z.object({
+  index: z.int(),
+  codec_type: text,
+  codec_name: text,
+  width: integer,
+  height: integer,
+  sample_aspect_ratio: text,
+  pix_fmt: text,
+  field_order: text,
+  color_range: text,
+  color_space: text,
+  color_transfer: text,
+  avg_frame_rate: text,
+  r_frame_rate: text,
+  start_time: text,
+  duration: text,
+  channels: integer,
+  channel_layout: text,
+  sample_rate: text,
+  disposition: z.record(z.string(), z.number()).default({}),
+  tags: z.record(z.string(), z.string()).default({}),
+  side_data_list: z.array(z.looseObject({ side_data_type: text })).default([]),
+});
+
+const documentSchema = z.object({
+  streams: z.array(streamSchema).default([]),
+  format: z.object({ format_name: z.string(), start_time: text, duration: text }),
+});
+
+/** One stream as ffprobe describes it. */
+export type FfprobeStream = z.infer<typeof streamSchema>;
+
+/** The output of `describeCommand`. */
+export type FfprobeDocument = z.infer<typeof documentSchema>;
+
+/** Reads ffprobe's JSON. @throws ZodError, SyntaxError */
+export function parseFfprobe(json: string): FfprobeDocument {
+  return documentSchema.parse(JSON.parse(json));
+}
+
+/** A time in seconds; null where ffprobe prints none. */
+export function secondsOf(written: string | undefined): number | null {
+  const value = Number(written ?? Number.NaN);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** A length in seconds; null where ffprobe prints none, or zero, which stands for an unknown length. */
+export function lengthOf(written: string | undefined): number | null {
+  const value = secondsOf(written);
+  return value !== null && value > 0 ? value : null;
+}
+
+/** Start and end of a stream in seconds from the start of the file; the end is null when no header states it. */
+export function spanOf(stream: FfprobeStream, fileStartSec: number): { startSec: number; endSec: number | null } {
+  const startSec = Math.max(0, (secondsOf(stream.start_time) ?? fileStartSec) - fileStartSec);
+  const durationSec = lengthOf(stream.duration);
+  if (durationSec !== null) return { startSec, endSec: startSec + durationSec };
+  // Matroska has a tag in place of the duration; it states the end and not the length.
+  const endSec = clockSec(stream.tags['DURATION'] ?? stream.tags['DURATION-eng']);
+  return { startSec, endSec: endSec === null ? null : Math.max(0, endSec - Math.max(0, fileStartSec)) };
+}
+
+function clockSec(written: string | undefined): number | null {
+  const [, hours, minutes, sec] = /^(\d+):(\d\d):(\d\d(?:\.\d+)?)/.exec(written ?? '') ?? [];
+  return sec === undefined ? null : Number(hours) * 3600 + Number(minutes) * 60 + Number(sec);
+}

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { parseFfprobe } from './ffprobe-document.ts';
+import { readStreams } from './streams.ts';
+
+const video = {
+  index: 0,
+  codec_type: 'video',
+  codec_name: 'h264',
+  width: 1920,
+  height: 1080,
+  pix_fmt: 'yuv420p',
+  avg_frame_rate: '25/1',
+  start_time: '0.000000',
+  duration: '10.000000',
+  disposition: { default: 1 },
+};
+const audio = {
+  index: 1,
+  codec_type: 'audio',
+  codec_name: 'aac',
+  channels: 2,
+  channel_layout: 'stereo',
+  sample_rate: '48000',
+  start_time: '0.000000',
+  duration: '10.010000',
+  disposition: { default: 1 },
+  tags: { language: 'eng', handler_name: 'SoundHandler' },
+};
+const format = { format_name: 'mov,mp4,m4a,3gp,3g2,mj2', start_time: '0.000000', duration: '10.010000' };
+
+const read = (streams: object[], more: object = {}) =>
+  readStreams(parseFfprobe(JSON.stringify({ streams, format: { ...format, ...more } })));
+
+describe('the streams of a source', () => {
+  it('a source is read with its container, length, video stream and audio streams', () => {
+    expect(read([video, audio])).toEqual({
+      container: 'mov',
+      startSec: 0,
+      durationSec: 10.01,
+      video: expect.objectContaining({ index: 0, codec_name: 'h264' }),
+      audio: [
+        {
+          streamIndex: 1,
+          codec: 'aac',
+          channels: 2,
+          sampleRate: 48_000,
+          channelLayout: 'stereo',
+          language: 'eng',
+          title: undefined,
+          isDefault: true,
+          role: null,
+          endSec: 10.01,
+        },
+      ],
+      warnings: [],
+    });
+  });
+
+  it('a source without video is read with its audio streams', () => {
+    const { video: none, audio: tracks } = read([audio]);
+    expect([none, tracks.map(({ codec }) => codec)]).toEqual([null, ['aac']]);
+  });
+
+  it('times of audio streams are counted from the start of the file', () => {
+    const {
+      startSec,
+      audio: [track],
+    } = read([video, { ...audio, start_time: '5.0' }], { start_time: '5.0' });
+    expect([startSec, track?.endSec]).toEqual([5, 10.01]);
+  });
+
+  it('the video stream is the one that is marked as default, and never an attached picture', () => {
+    const cover = { ...video, index: 0, codec_name: 'mjpeg', disposition: { attached_pic: 1, default: 1 } };
+    const other = { ...video, index: 1, disposition: { default: 0 } };
+    expect(read([cover, other, { ...video, index: 2 }]).video?.index).toBe(2);
+    expect(read([cover, audio]).video).toBeNull();
+  });
+
+  it('a source with more than 64 streams exceeds a limit', () => {
+    const streams = Array.from({ length: 65 }, (_, index) => ({ ...audio, index }));
+    expect(() => read([video, ...streams])).toThrow(expect.objectContaining({ code: 'limit_exceeded' }));
+  });
+
+  it('audio streams that cannot be decoded and subtitles are left out with a warning', () => {
+    const { audio: tracks, warnings } = read([
+      video,
+      { ...audio, codec_name: 'none' },
+      { index: 2, codec_type: 'subtitle' },
+    ]);
+    expect(tracks).toEqual([]);
+    expect(warnings.map(({ code }) => code)).toEqual(['audio_track_skipped', 'subtitles_left_out']);
+  });
+
+  it('an audio stream has the role of its disposition, and the title or handler name that someone gave it', () => {
+    const { audio: tracks } = read([
+      video,
+      { ...audio, tags: { title: 'Director' }, disposition: { comment: 1 } },
+      {
+        ...audio,
+        disposition: { visual_impaired: 1 },
+        tags: { handler_name: 'Für Blinde' },
+        channel_layout: undefined,
+        channels: 4,
+      },
+    ]);
+    expect(tracks.map(({ role, title, channelLayout }) => [role, title, channelLayout])).toEqual([
+      ['commentary', 'Director', 'stereo'],
+      ['description', 'Für Blinde', null],
+    ]);
+  });
+});

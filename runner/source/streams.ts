@@ -1,0 +1,52 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { Warning } from '#domain/job-types/shared-results.ts';
+import { type ProbedAudio, readAudioStreams } from './audio-streams.ts';
+import { type FfprobeDocument, type FfprobeStream, lengthOf, secondsOf } from './ffprobe-document.ts';
+
+/** What the headers of a source state, whatever streams it has. */
+export interface ProbedStreams {
+  readonly container: string;
+  /** When the file begins, in seconds of its own timestamps. */
+  readonly startSec: number;
+  /** Of the whole file, in seconds; null when no header states it. */
+  readonly durationSec: number | null;
+  /** The stream to show, as ffprobe describes it; null in an audio-only source. See `readVideoStream`. */
+  readonly video: FfprobeStream | null;
+  readonly audio: readonly ProbedAudio[];
+  readonly warnings: readonly Warning[];
+}
+
+const streamsMax = 64;
+
+/**
+ * Reads the streams of a source. The video stream is the first that the file marks as default, else the first; attached
+ * pictures do not count.
+ *
+ * @throws KnownProblem `limit_exceeded`
+ */
+export function readStreams({ format, streams }: FfprobeDocument): ProbedStreams {
+  if (streams.length > streamsMax) {
+    throw new KnownProblem('limit_exceeded', `The source has more than ${streamsMax} streams.`);
+  }
+  const moving = streams.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
+  const startSec = secondsOf(format.start_time) ?? 0;
+  const { audio, warnings } = readAudioStreams(streams, startSec);
+  return {
+    container: format.format_name.split(',')[0] ?? '',
+    startSec,
+    durationSec: lengthOf(format.duration),
+    video: moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null,
+    audio,
+    warnings: [...warnings, ...subtitleWarnings(streams)],
+  };
+}
+
+function isAttachedPicture({ disposition }: FfprobeStream): boolean {
+  return disposition['attached_pic'] === 1 || disposition['timed_thumbnails'] === 1;
+}
+
+function subtitleWarnings(streams: readonly FfprobeStream[]): Warning[] {
+  const count = streams.filter(({ codec_type: type }) => type === 'subtitle').length;
+  if (count === 0) return [];
+  return [{ code: 'subtitles_left_out', message: `The source has ${count} subtitle tracks, which were left out.` }];
+}

@@ -1,0 +1,110 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { SourceFound } from '#domain/job-types/shared-results.ts';
+import { displaySizeOf, type FrameSize } from '#domain/media/frame-size.ts';
+import { type Rational, rational } from '#domain/media/rational.ts';
+import { pixelsMax } from '../tools/ffmpeg.ts';
+import type { ColorMatrix } from '../tools/video-filters.ts';
+import { type FfprobeStream, spanOf } from './ffprobe-document.ts';
+import type { ProbedStreams } from './streams.ts';
+
+type Hdr = SourceFound['video']['hdr'];
+
+/** The video stream of a source as its headers describe it; its size is the one that is shown. */
+export interface ProbedVideo extends FrameSize {
+  readonly streamIndex: number;
+  readonly codec: string;
+  readonly averageRate: Rational | null;
+  /** Degrees clockwise. */
+  readonly rotation: number;
+  readonly hdr: Hdr;
+  readonly pixelFormat: string;
+  readonly isFlaggedInterlaced: boolean;
+  readonly isFullRange: boolean;
+  readonly matrix: ColorMatrix;
+  /** From the start of the file, in seconds; the end is null when no header states it. */
+  readonly startSec: number;
+  readonly endSec: number | null;
+}
+
+const sideMax = 16_384;
+
+/**
+ * Reads the video stream of a source that must have one.
+ *
+ * @throws KnownProblem `no_video_stream`, `unsupported_media`, `corrupt_input`, `limit_exceeded`
+ */
+export function readVideoStream({ video: stream, startSec }: ProbedStreams): ProbedVideo {
+  if (stream === null) throw new KnownProblem('no_video_stream');
+  const { width = 0, height = 0, codec_name: codec } = stream;
+  if (codec === undefined || codec === 'none' || codec === 'unknown') {
+    throw new KnownProblem('unsupported_media', 'The codec of the video stream is not supported.');
+  }
+  if (width < 1 || height < 1) throw new KnownProblem('corrupt_input', 'The size of the picture could not be read.');
+  if (width * height > pixelsMax || Math.max(width, height) > sideMax) {
+    throw new KnownProblem('limit_exceeded', `The picture is larger than ${pixelsMax} pixels or ${sideMax} on a side.`);
+  }
+  const hdr = hdrOf(stream);
+  if (hdr === 'dolby_vision') {
+    throw new KnownProblem(
+      'unsupported_media',
+      'Dolby Vision profile 5 is not supported: it has no SDR or HDR10 base.',
+    );
+  }
+  const rotation = rotationOf(stream);
+  const size = displaySizeOf({ width, height, sampleAspect: aspectOf(stream), rotation });
+  return {
+    streamIndex: stream.index,
+    codec,
+    ...size,
+    averageRate: rateOf(stream.avg_frame_rate) ?? rateOf(stream.r_frame_rate),
+    rotation,
+    hdr,
+    pixelFormat: stream.pix_fmt ?? 'unknown',
+    isFlaggedInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
+    isFullRange: stream.color_range === 'pc' || (stream.pix_fmt ?? '').startsWith('yuvj'),
+    matrix: matrixOf(stream, Math.min(size.width, size.height)),
+    ...spanOf(stream, startSec),
+  };
+}
+
+/** Degrees clockwise, from the display matrix (counterclockwise there) or, in old files, a tag. */
+function rotationOf({ side_data_list: sideData, tags }: FfprobeStream): number {
+  const matrix = sideData.find(({ side_data_type: type }) => type === 'Display Matrix');
+  const counterclockwise = Number(matrix?.['rotation'] ?? Number.NaN);
+  const clockwise = Number.isFinite(counterclockwise) ? -counterclockwise : Number(tags['rotate'] ?? 0);
+  if (!Number.isFinite(clockwise)) return 0;
+  return (((Math.round(clockwise / 90) * 90) % 360) + 360) % 360;
+}
+
+function hdrOf({ color_transfer: transfer, side_data_list: sideData }: FfprobeStream): Hdr {
+  const dolby = sideData.find(({ side_data_type: type }) => type === 'DOVI configuration record');
+  // Profile 5 has no base layer that an ordinary decoder shows in its colours; the others have PQ, HLG or SDR.
+  if (dolby !== undefined && dolby['dv_profile'] === 5) return 'dolby_vision';
+  if (transfer === 'smpte2084') return 'pq';
+  return transfer === 'arib-std-b67' ? 'hlg' : 'none';
+}
+
+const matrixNames: Readonly<Record<string, ColorMatrix>> = {
+  bt709: 'bt709',
+  smpte170m: 'bt601',
+  bt470bg: 'bt601',
+  bt2020nc: 'bt2020',
+  bt2020c: 'bt2020',
+  fcc: 'fcc',
+  smpte240m: 'smpte240m',
+};
+
+/** An untagged picture of standard definition is BT.601 and a larger one BT.709, as in players. */
+function matrixOf({ color_space: tagged }: FfprobeStream, shortSide: number): ColorMatrix {
+  return matrixNames[tagged ?? ''] ?? (shortSide <= 576 ? 'bt601' : 'bt709');
+}
+
+function aspectOf({ sample_aspect_ratio: ratio }: FfprobeStream): number {
+  const [num = 0, den = 0] = (ratio ?? '').split(':').map(Number);
+  return num > 0 && den > 0 ? num / den : 1;
+}
+
+function rateOf(written: string | undefined): Rational | null {
+  const [num = 0, den = 0] = (written ?? '').split('/').map(Number);
+  return num > 0 && den > 0 ? rational(num, den) : null;
+}
