@@ -19,7 +19,7 @@ const defaults = (...marks: boolean[]) =>
   ).map((plan) => plan.isDefault);
 
 describe('the audio tracks of a stream', () => {
-  it('keep the order of the source, named and identified by language', () => {
+  it('audio tracks keep the order of the source and are named by language', () => {
     const plans = planAudio(
       [
         { ...stream, language: 'eng' },
@@ -51,22 +51,22 @@ describe('the audio tracks of a stream', () => {
     ]);
   });
 
-  it('have the default that the source marks, else the first', () => {
+  it('the default audio track is the one that the source marks, else the first', () => {
     expect(defaults(false, true, true)).toEqual([false, true, false]);
     expect(defaults(false, false)).toEqual([true, false]);
   });
 
-  it('without a language are "und" in their id and have none', () => {
+  it('an audio track without a language has "und" in its id and a null language', () => {
     expect(planAudio([stream], 8)[0]).toMatchObject({ id: 'audio_und_aac_2ch', language: null, name: 'Audio' });
   });
 
-  it('that would have one id or one name get a number', () => {
+  it('audio tracks with the same id or name get a number', () => {
     const plans = planAudio([stream, stream, { ...stream, title: 'Audio 2' }], 8);
     expect(plans.map(({ id }) => id)).toEqual(['audio_und_aac_2ch', 'audio_und_aac_2ch_2', 'audio_und_aac_2ch_3']);
     expect(new Set(plans.map(({ name }) => name)).size).toBe(3);
   });
 
-  it('are eight at most', () => {
+  it('at most eight audio tracks are planned', () => {
     expect(
       planAudio(
         Array.from({ length: 11 }, () => stream),
@@ -75,12 +75,12 @@ describe('the audio tracks of a stream', () => {
     ).toHaveLength(8);
   });
 
-  it('take their title as name, without what a playlist cannot quote', () => {
+  it('an audio track is named by its title, without characters that a playlist cannot quote', () => {
     const title = 'Director"s\r\n#EXT-X-EVIL\u2028cut';
     expect(planAudio([{ ...stream, title }], 8)[0]?.name).toBe('Director s #EXT-X-EVIL cut');
   });
 
-  it('say what they are for', () => {
+  it('an audio track has the role of its source', () => {
     expect(planAudio([stream, { ...stream, role: 'commentary' }], 8).map(({ role }) => role)).toEqual([
       'main',
       'commentary',
@@ -104,11 +104,11 @@ describe('a language tag', () => {
     ['english!', null],
     ['a"b', null],
     [undefined, null],
-  ])('of %j is %j', (named, tag) => {
+  ])('the language tag of %j is %j', (named, tag) => {
     expect(languageTag(named)).toBe(tag);
   });
 
-  it('has a name in English', () => {
+  it('a language tag has a name in English', () => {
     expect(languageName('de')).toBe('German');
     expect(languageName('qaa')).toBe('qaa');
   });

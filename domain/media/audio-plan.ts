@@ -20,19 +20,19 @@ export interface AudioPlan {
   readonly streamIndex: number;
   readonly channels: number;
   readonly channelLayout: string | null;
-  /** RFC 5646; null where the source names none. */
+  /** RFC 5646; null where the source states none. */
   readonly language: string | null;
   readonly name: string;
   readonly role: string;
   readonly isDefault: boolean;
 }
 
-/** What may stand in a quoted string of a playlist, and how much of it a menu has room for. */
+/** As much of a name as fits into a player's menu. */
 const nameCharactersMax = 60;
 
 /**
- * The audio tracks of a source in its order, at most `tracksMax` (media.md, "Audio"). The default is the one that the
- * source marks so, else the first.
+ * The audio tracks of a source in its order, at most `tracksMax` (docs/media.md, "Audio"). The default is the one that
+ * the source marks, else the first.
  */
 export function planAudio(sources: readonly AudioSource[], tracksMax: number): AudioPlan[] {
   const taken = sources.slice(0, tracksMax);
@@ -56,7 +56,7 @@ export function planAudio(sources: readonly AudioSource[], tracksMax: number): A
 }
 
 function nameOf(title: string | undefined, language: string | null): string {
-  // A quoted string of a playlist holds no quote and no line break, and has no way to escape them.
+  // Quoted strings of a playlist cannot contain quotes or line breaks, and have no escapes (RFC 8216, section 4.2).
   const clean = (title ?? '')
     .replace(/[\p{Cc}"\u2028\u2029]+/gu, ' ')
     .trim()

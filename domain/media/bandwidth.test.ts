@@ -3,28 +3,28 @@ import { bandwidthOf, isUneven } from './bandwidth.ts';
 import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from './media-playlist.ts';
 
 describe('measured bandwidth', () => {
-  it('is bytes over time, rounded up', () => {
+  it('the average bandwidth is bytes over time, rounded up', () => {
     expect(bandwidthOf([{ sizeBytes: 1000, durationSec: 3 }], 6)).toEqual({ average: 2667, peak: 2667 });
   });
 
-  it('has its peak over half a target duration or more (RFC 8216, section 4.3.4.2)', () => {
+  it('the peak bandwidth is measured over at least half a target duration (RFC 8216, section 4.3.4.2)', () => {
     const segments = [
       { sizeBytes: 750_000, durationSec: 6 },
       { sizeBytes: 1_500_000, durationSec: 6 },
-      // Short and costly: alone it is no peak.
+      // Too short to be a peak by itself.
       { sizeBytes: 500_000, durationSec: 1 },
     ];
     expect(bandwidthOf(segments, 6)).toEqual({ average: 1_692_308, peak: 2_285_715 });
   });
 
-  it('is never a peak below the average, nor a division by zero', () => {
+  it('the peak bandwidth is never below the average, and an empty playlist has a bandwidth of 0', () => {
     expect(bandwidthOf([{ sizeBytes: 10_000, durationSec: 0.2 }], 6)).toEqual({ average: 400_000, peak: 400_000 });
     expect(bandwidthOf([], 6)).toEqual({ average: 0, peak: 0 });
   });
 });
 
 describe('a media playlist', () => {
-  it('is read for its target, and for each segment its length and its part of a file', () => {
+  it('a media playlist is read with its target duration and the length and byte range of each segment', () => {
     const text = [
       '#EXTM3U',
       '#EXT-X-TARGETDURATION:7',
@@ -56,18 +56,18 @@ const playlist = (...durations: number[]) => ({
 });
 
 describe('the target duration', () => {
-  it('is the nearest whole second of the longest segment of any track', () => {
+  it('the shared target duration is the longest segment of any track to the nearest second', () => {
     expect(sharedTargetDuration([playlist(6, 6, 0.6), playlist(6.016, 6.016, 0.5)])).toBe(6);
     expect(sharedTargetDuration([playlist(6.006), playlist(6.6)])).toBe(7);
     expect(sharedTargetDuration([playlist(0.04)])).toBe(1);
   });
 
-  it('is written over what the packager wrote', () => {
+  it('the target duration of a playlist is replaced', () => {
     const text = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXTINF:6.016,\nseg_1.m4s\n';
     expect(withTargetDuration(text, 6)).toBe('#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6.016,\nseg_1.m4s\n');
   });
 });
 
-it('is uneven when the peak is over twice the average', () => {
+it('a bandwidth is uneven when its peak is over twice its average', () => {
   expect([199, 200, 201].map((peak) => isUneven({ average: 100, peak }))).toEqual([false, false, true]);
 });

@@ -1,4 +1,4 @@
-/** A segment as written: bytes, and the seconds that its playlist states. */
+/** A segment as written: its bytes, and its length in the playlist. */
 export interface MeasuredSegment {
   readonly sizeBytes: number;
   readonly durationSec: number;
@@ -11,7 +11,7 @@ export interface Bandwidth {
 }
 
 /**
- * What a rendition really costs. The peak is RFC 8216's "peak segment bit rate" (section 4.3.4.2): the largest bit rate
+ * The measured bandwidth of a rendition. The peak is RFC 8216's "peak segment bit rate" (section 4.3.4.2): the largest bit rate
  * of any run of neighbouring segments that lasts between 0.5 and 1.5 times the target duration.
  */
 export function bandwidthOf(segments: readonly MeasuredSegment[], targetDurationSec: number): Bandwidth {
@@ -28,10 +28,10 @@ export function bandwidthOf(segments: readonly MeasuredSegment[], targetDuration
   return { average, peak: Math.max(peak, average) };
 }
 
-/** What Apple's authoring specification allows the peak of a stream on demand to be of its average (media.md, "Ladder"). */
+/** Apple's HLS Authoring Specification: the peak of a stream on demand is at most twice its average. */
 const peakRatioMax = 2;
 
-/** Whether the peak lies so far over the average that a player, which chooses by one of them, may choose badly. */
+/** Whether the peak is so far over the average that a player, which chooses by one of them, may choose badly. */
 export function isUneven({ average, peak }: Bandwidth): boolean {
   return peak > peakRatioMax * average;
 }

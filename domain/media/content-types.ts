@@ -1,4 +1,4 @@
-/** What `/stream` serves, by extension (section 4; the types are in decisions.md, "content types"). */
+/** The objects that `/stream` serves, by extension (docs/contract.md). */
 const streamed: Readonly<Record<string, string>> = {
   m3u8: 'application/vnd.apple.mpegurl',
   m4s: 'video/iso.segment',
@@ -7,7 +7,8 @@ const streamed: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 };
 
-const storedBeside: Readonly<Record<string, string>> = {
+/** Further types of stored objects. */
+const storedOnly: Readonly<Record<string, string>> = {
   png: 'image/png',
   avif: 'image/avif',
   gif: 'image/gif',
@@ -20,7 +21,7 @@ function extensionOf(key: string): string {
   return /\.([a-z0-9]+)$/.exec(key)?.[1] ?? '';
 }
 
-/** The content type of a delivered object by its key; null for what `/stream` does not serve. */
+/** The content type of a delivered object by its key; null for an object that `/stream` does not serve. */
 export function streamContentType(key: string): string | null {
   const extension = extensionOf(key);
   if (extension === 'mp4' && /(?:^|\/)audio\//.test(key)) return 'audio/mp4';
@@ -29,5 +30,5 @@ export function streamContentType(key: string): string | null {
 
 /** The content type that an object is stored with. */
 export function storedContentType(key: string): string {
-  return streamContentType(key) ?? storedBeside[extensionOf(key)] ?? 'application/octet-stream';
+  return streamContentType(key) ?? storedOnly[extensionOf(key)] ?? 'application/octet-stream';
 }

@@ -1,6 +1,6 @@
 import { type Rational, rational, valueOf } from './rational.ts';
 
-/** Rates that players and screens know (media.md, "Odd sources"). */
+/** Common rates (docs/media.md, "Odd sources"). */
 const standardRates: readonly Rational[] = [
   { num: 24_000, den: 1001 },
   { num: 24, den: 1 },
@@ -12,16 +12,16 @@ const standardRates: readonly Rational[] = [
   { num: 60, den: 1 },
 ];
 
-/** A rate this near to a standard one is that one, written with fewer digits. */
+/** A rate within this share of a standard rate is the standard rate, written with fewer digits. */
 const nearnessMax = 0.000_4;
-/** Below it a GOP of two seconds would hold hardly a frame, so frames are repeated. */
+/** Below this rate a GOP of two seconds has hardly any frames, so frames are repeated. */
 const frameRateMin = 10;
-/** Containers round timestamps, Matroska to a millisecond: two roundings and a little. */
+/** Containers round timestamps, Matroska to a millisecond: two roundings and a small margin. */
 const roundingSec = 0.002_1;
 const steadyShare = 0.98;
 
 interface RateEvidence {
-  /** Frames over duration as the container has it; null when unknown. */
+  /** Frames over duration as the container states it; null when unknown. */
   readonly average: Rational | null;
   /** Presentation times in seconds of runs of neighbouring frames, in any order within a run. */
   readonly runs: readonly (readonly number[])[];
@@ -34,7 +34,7 @@ export interface FrameRatePlan {
 
 /**
  * The constant rate that a source is encoded at: its own when it is steady, the nearest standard rate when it is not;
- * halved until it is at most `frameRateMax`, and repeated frames where it is under 10.
+ * halved until it is at most `frameRateMax`, multiplied where it is under 10.
  */
 export function planFrameRate(evidence: RateEvidence, frameRateMax: number): FrameRatePlan {
   const gaps = evidence.runs.flatMap(gapsOf);
@@ -72,7 +72,7 @@ function nearestStandard(framesPerSec: number): Rational {
   return standardRates.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best));
 }
 
-/** The standard rate that `rate` stands for, or its double or fourfold (fast cameras); else `rate` to a thousandth. */
+/** The standard rate that `rate` approximates, or its double or fourfold (fast cameras); else `rate` to a thousandth. */
 function tidy(rate: Rational): Rational {
   const known = [1, 2, 4].flatMap((multiple) => standardRates.map(({ num, den }) => rational(num * multiple, den)));
   const off = (standard: Rational) => Math.abs(valueOf(rate) / valueOf(standard) - 1);

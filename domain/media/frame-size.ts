@@ -4,15 +4,15 @@ export interface FrameSize {
   readonly height: number;
 }
 
-/** A pixel that is further from square than this is a mistake of the file, not an intention. */
+/** A pixel aspect further from square than this is an error of the file. */
 const aspectMax = 10;
 
-/** `value` down to an even number, at least 2: 4:2:0 has half as many samples of colour. */
+/** `value` rounded down to an even number, at least 2: 4:2:0 has half as many colour samples. */
 export function evenDown(value: number): number {
   return Math.max(2, Math.floor(value / 2) * 2);
 }
 
-/** `value` to the nearest even number, at least 2. */
+/** `value` rounded to the nearest even number, at least 2. */
 export function evenNear(value: number): number {
   return Math.max(2, Math.round(value / 2) * 2);
 }
@@ -24,7 +24,7 @@ interface CodedPicture extends FrameSize {
   readonly rotation: number;
 }
 
-/** The size at which a coded picture is shown. The side that the pixels squeeze grows, so that no detail is lost. */
+/** The size at which a coded picture is shown. The shorter pixel side grows, so that no detail is lost. */
 export function displaySizeOf({ width, height, sampleAspect, rotation }: CodedPicture): FrameSize {
   const isSane = sampleAspect > 1 / aspectMax && sampleAspect < aspectMax;
   const aspect = isSane ? sampleAspect : 1;

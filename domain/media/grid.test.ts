@@ -12,26 +12,26 @@ describe('the grid', () => {
     [{ num: 60, den: 1 }, 120, 360, 6],
     [{ num: 25, den: 2 }, 25, 75, 6],
     [{ num: 1, den: 10 }, 1, 3, 30],
-  ])('%o has GOPs of %i frames and segments of %i', (rate, gopFrames, segmentFrames, segmentSec) => {
-    const grid = gridOf(rate, profile);
-    expect(grid).toEqual({ rate, gopFrames, segmentFrames });
-    expect(framesSec(segmentFrames, rate)).toBeCloseTo(segmentSec, 9);
-  });
+  ])(
+    'a grid at %o frames a second has GOPs of %i frames and segments of %i',
+    (rate, gopFrames, segmentFrames, segmentSec) => {
+      const grid = gridOf(rate, profile);
+      expect(grid).toEqual({ rate, gopFrames, segmentFrames });
+      expect(framesSec(segmentFrames, rate)).toBeCloseTo(segmentSec, 9);
+    },
+  );
 
-  it('counts whole frames to the nearest', () => {
+  it('a length is converted to the nearest number of frames', () => {
     expect(framesIn(10.01, { num: 30_000, den: 1001 })).toBe(300);
     expect(framesIn(6.53, { num: 25, den: 1 })).toBe(163);
   });
 
-  it.each([6, 12, 12.012, 13.5135, 0.04, 3600])(
-    'makes sound for %d s of video last as long, to a frame of AAC',
-    (sec) => {
-      const samples = audioSamplesFor(sec, 48_000);
-      // The encoder puts a priming frame in front; the last frame must begin before the video ends.
-      const lastFrameBegins = samples / 48_000;
-      expect(lastFrameBegins).toBeLessThan(Math.max(sec, 0.0214));
-      expect(sec - samples / 48_000).toBeLessThan(1024 / 48_000 + 1e-9);
-      expect(samples % 1024).toBe(0);
-    },
-  );
+  it.each([6, 12, 12.012, 13.5135, 0.04, 3600])('audio for %d s of video has that length, to a frame of AAC', (sec) => {
+    const samples = audioSamplesFor(sec, 48_000);
+    // The encoder adds a priming frame at the start; the last frame must begin before the video ends.
+    const lastFrameBegins = samples / 48_000;
+    expect(lastFrameBegins).toBeLessThan(Math.max(sec, 0.0214));
+    expect(sec - samples / 48_000).toBeLessThan(1024 / 48_000 + 1e-9);
+    expect(samples % 1024).toBe(0);
+  });
 });

@@ -2,8 +2,8 @@ import type { EncodingProfile } from './profiles.ts';
 import type { Rational } from './rational.ts';
 
 /**
- * The grid (media.md, "Grid"): where every rung has an IDR and every segment begins. It counts in frames, so that all
- * rungs, and chunks of one rung, meet exactly.
+ * The grid (docs/media.md, "Grid"): where every rung has an IDR and every segment begins. It counts frames, so that all
+ * rungs agree exactly.
  */
 export interface Grid {
   readonly rate: Rational;
@@ -17,12 +17,12 @@ export function gridOf(rate: Rational, profile: Pick<EncodingProfile, 'gopSec' |
   return { rate, gopFrames, segmentFrames: gopFrames * profile.gopsPerSegment };
 }
 
-/** How long `frames` frames are shown, in seconds. */
+/** The length of `frames` frames in seconds. */
 export function framesSec(frames: number, { num, den }: Rational): number {
   return (frames * den) / num;
 }
 
-/** How many whole frames `durationSec` holds, to the nearest. */
+/** The number of frames in `durationSec`, to the nearest. */
 export function framesIn(durationSec: number, { num, den }: Rational): number {
   return Math.round((durationSec * num) / den);
 }
@@ -31,9 +31,9 @@ export function framesIn(durationSec: number, { num, den }: Rational): number {
 const aacFrameSamples = 1024;
 
 /**
- * How many samples of audio go with `durationSec` of video. Segments are cut by decoding time, which the encoder's
- * priming frame leads; one frame too many would open another segment when the video ends on the grid. So the last
- * frame to be decoded begins before the video ends, and the sound ends at most one frame (21 ms) before the picture.
+ * The number of audio samples for `durationSec` of video. Segments are cut by decoding time, in which the encoder's
+ * priming frame comes first; one frame too many would open another segment where the video ends on the grid. So the
+ * last frame to be decoded begins before the video ends, and the sound ends at most one frame (21 ms) before the video.
  */
 export function audioSamplesFor(durationSec: number, sampleRate: number): number {
   const framesDecoded = Math.ceil((durationSec * sampleRate) / aacFrameSamples - 1e-6);

@@ -37,25 +37,25 @@ describe('the ladder', () => {
       1920,
       ['r640_h264 360', 'r960_h264 540', 'r1280_h264 720', 'r1920_h264 1080'],
     ],
-    ['exactly 20 % over its neighbour is no rung of its own', 768, 432, ['r360_h264 640']],
-    ['480 lies over 20 % from 360', 854, 480, ['r360_h264 640', 'r480_h264 854']],
-    ['600 lies near 540', 800, 600, ['r360_h264 480', 'r540_h264 720']],
+    ['exactly 20 % above the rung below has no rung of its own', 768, 432, ['r360_h264 640']],
+    ['480 is over 20 % larger than 360 and has its own rung', 854, 480, ['r360_h264 640', 'r480_h264 854']],
+    ['600 is close to 540 and has no rung of its own', 800, 600, ['r360_h264 480', 'r540_h264 720']],
     [
-      '1000 lies far over 720 and under 1080',
+      '1000 is far from 720 and below 1080 and has its own rung',
       1778,
       1000,
       ['r360_h264 640', 'r540_h264 960', 'r720_h264 1280', 'r1000_h264 1778'],
     ],
-    ['smaller than the ladder: its own size', 320, 180, ['r180_h264 320']],
-    ['an odd size goes down to even', 321, 181, ['r180_h264 320']],
-    ['a tiny one is not scaled', 34, 18, ['r18_h264 34']],
-    ['one pixel becomes two, since colour needs them', 1, 1, ['r2_h264 2']],
-    ['a very wide one is held to a side that decoders take', 16_000, 1000, ['r256_h264 4096']],
+    ['a source smaller than the ladder has one rung of its own size', 320, 180, ['r180_h264 320']],
+    ['an odd size is rounded down to even', 321, 181, ['r180_h264 320']],
+    ['a tiny source is not scaled', 34, 18, ['r18_h264 34']],
+    ['one pixel becomes two, as 4:2:0 requires', 1, 1, ['r2_h264 2']],
+    ['a very wide source is limited to a side that decoders accept', 16_000, 1000, ['r256_h264 4096']],
   ])('%s', (_, width, height, expected) => {
     expect(sizes(width, height).map((rung) => rung.join(' '))).toEqual(expected);
   });
 
-  it('never enlarges, is even, grows from rung to rung, and is never empty', () => {
+  it('a ladder never enlarges, has even sizes, grows from rung to rung and is never empty', () => {
     const side = integer({ min: 2, max: 8000 });
     assert(
       property(side, side, (width, height) => {
@@ -72,12 +72,12 @@ describe('the ladder', () => {
     );
   });
 
-  it('gives a rung between two others a cap between theirs', () => {
+  it('a rung between two others has a cap between theirs', () => {
     expect(planLadder({ width: 854, height: 480 }, profile)[1]?.bitrateMax).toBe(1_576_667);
     expect(planLadder({ width: 320, height: 180 }, profile)[0]?.bitrateMax).toBe(258_094);
   });
 
-  it('drops a rung that costs over 70 % of the next one kept above it, and never the largest', () => {
+  it('a rung that costs over 70 % of the next one kept above it is dropped, and the largest is always kept', () => {
     expect(kept(100, 200, 400)).toEqual([100, 200, 400]);
     expect(kept(100, 281, 400)).toEqual([100, 400]);
     expect(kept(280, 400)).toEqual([280, 400]);
@@ -85,7 +85,7 @@ describe('the ladder', () => {
     expect(kept(300, 390, 400)).toEqual([400]);
   });
 
-  it('lists the 2.0 Mb/s rung first, or the nearest below it', () => {
+  it('the rung of 2.0 Mb/s is listed first, or the nearest below it', () => {
     expect(order(730_000, 2_000_000, 4_500_000, 7_800_000)).toEqual([2_000_000, 730_000, 4_500_000, 7_800_000]);
     expect(order(730_000, 4_500_000)).toEqual([730_000, 4_500_000]);
     expect(order(4_500_000)).toEqual([4_500_000]);
@@ -95,13 +95,13 @@ describe('the ladder', () => {
 describe('the size at which a picture is shown', () => {
   const coded = { width: 720, height: 576, sampleAspect: 1, rotation: 0 };
   it.each([
-    ['square pixels stay', coded, 720, 576],
+    ['a picture with square pixels keeps its size', coded, 720, 576],
     ['wide pixels widen the picture', { ...coded, sampleAspect: 64 / 45 }, 1024, 576],
-    ['narrow pixels heighten it', { ...coded, sampleAspect: 1 / 2 }, 720, 1152],
+    ['narrow pixels make it higher', { ...coded, sampleAspect: 1 / 2 }, 720, 1152],
     ['a quarter turn swaps the sides', { ...coded, rotation: 90 }, 576, 720],
-    ['half a turn does not', { ...coded, rotation: 180 }, 720, 576],
-    ['a turn comes after the aspect', { ...coded, sampleAspect: 64 / 45, rotation: 270 }, 576, 1024],
-    ['an absurd aspect is not believed', { ...coded, sampleAspect: 1000 }, 720, 576],
+    ['half a turn keeps the sides', { ...coded, rotation: 180 }, 720, 576],
+    ['rotation is applied after the pixel aspect', { ...coded, sampleAspect: 64 / 45, rotation: 270 }, 576, 1024],
+    ['an absurd pixel aspect is ignored', { ...coded, sampleAspect: 1000 }, 720, 576],
   ])('%s', (_, picture, width, height) => {
     expect(displaySizeOf(picture)).toEqual({ width, height });
   });

@@ -10,17 +10,17 @@ export interface Rung extends FrameSize {
 
 /** A short side below this gets one rung, unscaled. */
 const tinyShortSide = 64;
-/** Many decoders refuse a picture that is wider or higher. */
+/** Many decoders refuse a larger picture. */
 const longSideMax = 4096;
-/** How far the source must lie above its neighbour to get a rung of its own. */
+/** How much larger than the rung below the source must be to get a rung of its own. */
 const ownRungRatio = 1.2;
 const bitrateMin = 150_000;
-/** A rung that costs more than this share of the one above it offers nobody anything. */
+/** A rung that costs more than this share of the one above it is of no use to a player. */
 const closeRungRatio = 0.7;
 
 /**
- * The rungs for a source (media.md, "Ladder"), from small to large: the profile's, by the short side, as far as they do
- * not enlarge; and one at the source's own size when that lies over 20 % from its neighbour. There is always one.
+ * The rungs for a source (docs/media.md, "Ladder"), from small to large: those of the profile that do not enlarge it, by
+ * the short side; and one at its own size when that is over 20 % larger than the rung below. There is always one.
  *
  * @param source as shown: after rotation and with square pixels
  */
@@ -52,7 +52,7 @@ function ownSize(source: FrameSize): FrameSize {
   return { width: evenDown(source.width), height: evenDown(source.height) };
 }
 
-/** The cap between two rungs of the table, on the line through them; below the first, as the number of pixels falls. */
+/** The cap of a size between two rungs, interpolated; below the first rung, scaled by the number of pixels. */
 function bitrateFor(shortSide: number, profile: EncodingProfile): number {
   const above = profile.rungs.find((rung) => rung.shortSide >= shortSide);
   const below = profile.rungs.findLast((rung) => rung.shortSide <= shortSide);
@@ -64,8 +64,8 @@ function bitrateFor(shortSide: number, profile: EncodingProfile): number {
 }
 
 /**
- * The rungs that are worth keeping once their real averages are known: one that costs over 70 % of the next above it
- * is dropped. The largest always stays.
+ * The rungs to keep once their averages are measured: one that costs over 70 % of the next above it is dropped. The
+ * largest is always kept.
  *
  * @param rungs from small to large; `averageBitrate` in bits a second
  */

@@ -1,12 +1,12 @@
-/** A URI that stands for itself: absolute, or already rooted. */
-const standsAlone = /^(?:[a-z][a-z0-9+.-]*:|\/)/i;
+/** A URI with a scheme, or a path from the root. */
+const absolute = /^(?:[a-z][a-z0-9+.-]*:|\/)/i;
 
 /**
  * The top master playlist of a revision: the revision's own master with every relative URI (lines and `URI="…"`
- * attributes) led into the folder `rev`.
+ * attributes) prefixed with the folder `rev`.
  */
 export function topMasterOf(revisionMaster: string, rev: string): string {
-  const into = (uri: string) => (standsAlone.test(uri) ? uri : `${rev}/${uri}`);
+  const into = (uri: string) => (absolute.test(uri) ? uri : `${rev}/${uri}`);
   return revisionMaster
     .split('\n')
     .map((line) => {
@@ -17,7 +17,7 @@ export function topMasterOf(revisionMaster: string, rev: string): string {
     .join('\n');
 }
 
-/** The revision that a top master playlist points into; null when it names none. */
+/** The revision that a top master playlist refers to; null when there is none. */
 export function revisionOfMaster(topMaster: string): string | null {
   const found = topMaster.split('\n').find((line) => line !== '' && !line.startsWith('#'));
   return found === undefined ? null : (/^([0-9a-f]{16})\//.exec(found)?.[1] ?? null);

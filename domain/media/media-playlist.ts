@@ -2,7 +2,7 @@
 export interface PlaylistSegment {
   readonly uri: string;
   readonly durationSec: number;
-  /** Bytes of `uri` that the entry takes, where it is a part of it (`EXT-X-BYTERANGE`). */
+  /** The number of bytes, where the entry is a part of `uri` (`EXT-X-BYTERANGE`). */
   readonly rangeBytes?: number;
 }
 
@@ -11,7 +11,7 @@ export interface MediaPlaylist {
   readonly segments: readonly PlaylistSegment[];
 }
 
-/** Reads what is measured of a media playlist (RFC 8216, section 4.3): its target and its segments. */
+/** Reads the target duration and the segments of a media playlist (RFC 8216, section 4.3). */
 export function parseMediaPlaylist(text: string): MediaPlaylist {
   const segments: PlaylistSegment[] = [];
   let targetDurationSec = 0;
@@ -30,8 +30,8 @@ export function parseMediaPlaylist(text: string): MediaPlaylist {
 }
 
 /**
- * The playlist with another target duration. The packager rounds each track's longest segment up, so sound would have a
- * longer target than its picture; RFC 8216 (section 4.3.3.1) asks for the nearest whole second of the longest segment.
+ * The playlist with another target duration. The packager rounds each track's longest segment up, so audio would have a
+ * longer target than video; RFC 8216 (section 4.3.3.1) requires the nearest whole second of the longest segment.
  */
 export function withTargetDuration(text: string, targetDurationSec: number): string {
   return text.replace(/^#EXT-X-TARGETDURATION:\d+/m, `#EXT-X-TARGETDURATION:${targetDurationSec}`);

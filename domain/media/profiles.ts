@@ -1,19 +1,19 @@
-/** One step of the ladder: how large, and how many bits a second at most. */
+/** One rung of the ladder. */
 interface ProfileRung {
   /** Pixels of the shorter side. */
   readonly shortSide: number;
-  /** Bits a second. */
+  /** Bits a second, at most. */
   readonly bitrateMax: number;
 }
 
-/** How streams are encoded (media.md, "Ladder", "Grid" and "Audio"). */
+/** How streams are encoded (docs/media.md, "Ladder", "Grid" and "Audio"). */
 export interface EncodingProfile {
   /** From small to large. */
   readonly rungs: readonly ProfileRung[];
-  /** The rung that a player is offered first, by its `bitrateMax`. */
+  /** The `bitrateMax` of the rung that is listed first. */
   readonly firstBitrate: number;
   readonly crf: number;
-  /** x264's preset: what speed costs in quality. */
+  /** x264's preset: a faster one costs quality. */
   readonly preset: X264Preset;
   readonly frameRateMax: number;
   readonly gopSec: number;
@@ -40,7 +40,7 @@ export const x264Presets = [
 ] as const;
 export type X264Preset = (typeof x264Presets)[number];
 
-/** The profiles by the name that a task carries. */
+/** The profiles by the name in the task. */
 export const encodingProfiles = {
   default: {
     rungs: [

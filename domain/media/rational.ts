@@ -1,4 +1,4 @@
-/** An exact ratio of two positive integers, for frame rates: 30000/1001 has no decimal form that adds up. */
+/** An exact ratio of two positive integers, for frame rates: 30000/1001 has no exact decimal form. */
 export interface Rational {
   readonly num: number;
   readonly den: number;

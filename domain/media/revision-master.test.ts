@@ -19,7 +19,7 @@ const english = {
   bandwidth: { average: 128_000, peak: 130_000 },
 };
 
-it('writes the variants in the order given, with what video and the largest audio cost together', () => {
+it('a master lists the variants in the given order, with the bandwidth of video plus the largest audio', () => {
   const unnamed = {
     ...english,
     id: 'audio_und_aac_2ch',
@@ -54,7 +54,7 @@ video/r360_h264/playlist.m3u8
 `);
 });
 
-it('lists the default audio first, and the others as they come', () => {
+it('a master lists the default audio first and the others in their order', () => {
   const audio = ['en', 'de', 'fr'].map((language) => ({
     ...english,
     id: `audio_${language}_aac_2ch`,
@@ -70,13 +70,13 @@ it('lists the default audio first, and the others as they come', () => {
   ]);
 });
 
-it('names no audio group when there is no audio', () => {
+it('a master without audio has no audio group', () => {
   const master = revisionMaster({ video: [video], audio: [], rate: { num: 25, den: 1 } });
   expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a/);
   expect(master).toContain('BANDWIDTH=2000000,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f",');
 });
 
-it("reads the codec strings out of the packager's master", () => {
+it("codec strings are read from the packager's master", () => {
   const written = `#EXTM3U
 #EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1.42c01f,mp4a.40.2",RESOLUTION=1280x720,AUDIO="audio"
 video/r720_h264/playlist.m3u8

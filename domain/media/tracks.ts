@@ -1,14 +1,14 @@
-/** Track ids (section 2, "Transcode results"). */
+/** Track ids (docs/media.md, "Ladder" and "Audio"). */
 
-/** `r<height>_<codec>`; the height as really written, in pixels. */
+/** `r<height>_<codec>`; the height as written, in pixels. */
 export function videoTrackId(height: number, codec = 'h264'): string {
   return `r${height}_${codec}`;
 }
 
 /**
- * `audio_<language>_<codec>_<channels>ch` for each track, in order; an id that is there already gets `_2`, `_3`, ….
+ * `audio_<language>_<codec>_<channels>ch` for each track, in order; an id that is taken gets `_2`, `_3`, ….
  *
- * @param tracks `language` is an RFC 5646 tag, `und` where the source names none
+ * @param tracks `language` is an RFC 5646 tag, `und` where the source states none
  */
 export function audioTrackIds(tracks: readonly { language: string; codec: string; channels: number }[]): string[] {
   const seen = new Map<string, number>();

@@ -14,7 +14,7 @@ async function folder(): Promise<string> {
   return dir;
 }
 
-it('leaves why a step failed as a report that can be read, without its details where they are too long', async () => {
+it('the termination message is a parsable report of the error, without its details where they are too long', async () => {
   const path = join(await folder(), 'message');
   await writeFile(path, '');
   const error = { ...jobErrorOf('corrupt_input', 2), details: { log_tail: 'x'.repeat(100) } };
@@ -24,13 +24,13 @@ it('leaves why a step failed as a report that can be read, without its details w
   expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: jobErrorOf('corrupt_input', 2) });
 });
 
-it('leaves nothing where no kubelet has made the file', async () => {
+it('no termination message is written where the kubelet has not made the file', async () => {
   const path = join(await folder(), 'none');
   writeTerminationMessage(path, { type: 'result', error: jobErrorOf('internal', 1) });
   await expect(readFile(path)).rejects.toThrow('ENOENT');
 });
 
-it('posts the first report and the newest, with its token, one at a time', async () => {
+it('the first and the newest report are posted with the token, one at a time', async () => {
   const taken: { token: string | undefined; report: Report | null }[] = [];
   const server = createServer((request, response) => {
     let body = '';
@@ -51,7 +51,7 @@ it('posts the first report and the newest, with its token, one at a time', async
   expect(taken[0]?.token).toBe('Bearer secret');
 });
 
-it('loses what nobody takes, without a word', async () => {
+it('a report that cannot be posted is dropped without an error', async () => {
   const poster = new ReportPoster({ url: 'http://127.0.0.1:9/', token: 'secret' });
   poster.post({ type: 'phase', phase: 'encoding' });
   await poster.settled();

@@ -13,7 +13,7 @@ function reporterAt(times: { ms: number }) {
   };
 }
 
-it('reports progress twice a second at most, by a percent at least, and never backwards', () => {
+it('progress is reported at most twice a second, in steps of at least a percent, and never falls', () => {
   const clock = { ms: 1000 };
   const { reports, reporter } = reporterAt(clock);
   reporter.phase('encoding');
@@ -37,7 +37,7 @@ it('reports progress twice a second at most, by a percent at least, and never ba
   ]);
 });
 
-it('begins each phase at nothing, and writes what the parent can read', () => {
+it('progress starts at 0 in each phase, and every report can be parsed by the parent', () => {
   const { reports, reporter } = reporterAt({ ms: 5000 });
   reporter.phase('encoding');
   reporter.progress(0.9);

@@ -10,7 +10,7 @@ const packets = (size: number, offset = 0) => {
   return head;
 };
 
-describe('the container that first bytes announce', () => {
+describe('the container of the first bytes', () => {
   it.each([
     ['mov', bytes([0, 0, 0, 24], 'ftypmp42')],
     ['mov', bytes([0, 0, 0, 8], 'wide')],
@@ -26,12 +26,12 @@ describe('the container that first bytes announce', () => {
     [null, bytes('<?xml version="1.0"?><MPD>')],
     [null, bytes([0xff, 0xd8, 0xff, 0xe0])],
     [null, Buffer.alloc(0)],
-  ])('%s', (container, head) => {
+  ])('the container %s is recognised by its first bytes', (container, head) => {
     expect(containerOf(head)).toBe(container);
   });
 });
 
-describe('the kind of image that first bytes announce', () => {
+describe('the kind of image of the first bytes', () => {
   it.each([
     ['jpeg', bytes([0xff, 0xd8, 0xff, 0xe1])],
     ['png', bytes([0x89], 'PNG\r\n', [0x1a], '\n')],
@@ -42,7 +42,7 @@ describe('the kind of image that first bytes announce', () => {
     [null, bytes('<svg xmlns="http://www.w3.org/2000/svg">')],
     [null, bytes('%PDF-1.7')],
     [null, Buffer.alloc(0)],
-  ])('%s', (kind, head) => {
+  ])('the image kind %s is recognised by its first bytes', (kind, head) => {
     expect(imageKindOf(head)).toBe(kind);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fieldOrderOf, idetCommand, parseIdet } from './interlacing.ts';
 
 describe('interlacing', () => {
-  it('is looked for in a few frames of a guarded source', () => {
+  it('interlacing is searched in a few frames of a guarded source', () => {
     expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5 })).toEqual({
       program: 'ffmpeg',
       args: [
@@ -35,7 +35,7 @@ describe('interlacing', () => {
     });
   });
 
-  it('is counted by the last frame that was looked at', () => {
+  it('the idet counts are those of the last frame', () => {
     const stdout = [
       'frame:0 pts:0 pts_time:0',
       'lavfi.idet.multiple.tff=1.00',
@@ -56,13 +56,13 @@ describe('interlacing', () => {
     ['whole frames', [{ tff: 0, bff: 0, progressive: 61 }], false, 'progressive'],
     ['whole frames with the flag of fields', [{ tff: 0, bff: 0, progressive: 61 }], true, 'progressive'],
     [
-      'a drawing whose edges look like fields of both orders',
+      'a drawing with edges that look like fields of both orders',
       [{ tff: 41, bff: 11, progressive: 9 }],
       false,
       'progressive',
     ],
     [
-      'places that disagree',
+      'samples that disagree',
       [
         { tff: 61, bff: 0, progressive: 0 },
         { tff: 0, bff: 61, progressive: 0 },
@@ -73,9 +73,9 @@ describe('interlacing', () => {
     ['a drawing with the flag of fields', [{ tff: 36, bff: 49, progressive: 5 }], true, 'progressive'],
     ['hardly any movement, and no flag', [{ tff: 40, bff: 0, progressive: 20 }], false, 'progressive'],
     ['hardly any movement, and a flag', [{ tff: 40, bff: 0, progressive: 20 }], true, 'tff'],
-    ['nothing that moves', [{ tff: 0, bff: 0, progressive: 0 }], true, 'progressive'],
-    ['nothing that could be decoded', [], true, 'progressive'],
-  ] as const)('%s: %o, flagged %s, is %s', (_, counts, isFlagged, order) => {
+    ['no movement', [{ tff: 0, bff: 0, progressive: 0 }], true, 'progressive'],
+    ['no decodable sample', [], true, 'progressive'],
+  ] as const)('%s (%o, flagged %s) is %s', (_, counts, isFlagged, order) => {
     expect(fieldOrderOf(counts, isFlagged)).toBe(order);
   });
 });

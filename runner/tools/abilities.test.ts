@@ -14,12 +14,12 @@ const encoders = ` V....D libx264              libx264 H.264 / AVC / MPEG-4 AVC 
 describe('what an ffmpeg can do', () => {
   const abilities = parseAbilities({ filters, encoders });
 
-  it('is read from its own lists', () => {
+  it('the abilities of an ffmpeg are read from its lists', () => {
     expect([...abilities.filters]).toEqual(expect.arrayContaining(['aformat', 'scale']));
     expect([...abilities.encoders]).toEqual(expect.arrayContaining(['libx264', 'aac']));
   });
 
-  it('is missed by name, tone mapping in the project’s own image alone', () => {
+  it('missing abilities are named, tone mapping only in the project’s own image', () => {
     const lines = missingAbilities(abilities, { isOwnImage: false });
     expect(lines).toEqual(expect.arrayContaining(['ffmpeg has no filter bwdif', 'ffmpeg has no encoder libwebp_anim']));
     expect(lines).not.toContain('ffmpeg has no filter scale');
@@ -28,7 +28,7 @@ describe('what an ffmpeg can do', () => {
     expect(canMapTones(abilities)).toBe(false);
   });
 
-  it('stops the work before it begins', () => {
+  it('an ffmpeg that lacks something is refused before the work begins', () => {
     expect(() => refuseMissingAbilities(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter apad, /);
   });
 });

@@ -11,7 +11,7 @@ const look = [
 ];
 
 describe('the commands that look at a source', () => {
-  it('read its headers through the guard', () => {
+  it('the describe command reads headers through the guard', () => {
     expect(describeCommand('ffprobe', 'source')).toEqual({
       program: 'ffprobe',
       args: [...look, '-show_format', '-show_streams', '-of', 'json', '-i', 'source'],
@@ -22,7 +22,7 @@ describe('the commands that look at a source', () => {
     ['from the start', { fromSec: 0, packetsMax: 240 }, ['-read_intervals', '%+#240']],
     ['from the middle', { fromSec: 45.5, packetsMax: 240 }, ['-read_intervals', '+45.500%+#240']],
     ['all of them', { fromSec: 0, packetsMax: null }, []],
-  ])('read times of packets %s', (_, interval, expected) => {
+  ])('the packet command reads times %s', (_, interval, expected) => {
     expect(packetTimesCommand('ffprobe', 'source', { streamIndex: 1, ...interval }).args).toEqual([
       ...look,
       '-select_streams',
@@ -38,13 +38,13 @@ describe('the commands that look at a source', () => {
     ['pts_time=-0.02|dts_time=N/A|duration_time=0.02|', { timeSec: -0.02, durationSec: 0.02 }],
     ['pts_time=N/A|dts_time=N/A|duration_time=0.04', null],
     ['', null],
-  ])('understand %j', (line, time) => {
+  ])('the packet line %j is parsed', (line, time) => {
     expect(parsePacketTime(line)).toEqual(time);
   });
 });
 
 describe('progress', () => {
-  it('is read from the lines that ffmpeg writes, and what is no number is passed over', () => {
+  it('progress is read from the lines that ffmpeg prints, and values that are no number are ignored', () => {
     const seconds: number[] = [];
     const progress = new ProgressReader((sec) => seconds.push(sec));
     const lines = [

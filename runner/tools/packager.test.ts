@@ -20,14 +20,14 @@ const outputs = [
 ];
 
 describe('the command that packages', () => {
-  it('writes the specified layout on the grid', () => {
+  it('the package command writes the layout of a revision on the grid', () => {
     expect(packageCommand('packager', { tracks, output: 'packaged', grid, encryption: null })).toEqual({
       program: 'packager',
       args: [...descriptors, ...lengths, ...outputs],
     });
   });
 
-  it('encrypts with cbcs from the first segment on, and shows its key to nobody', () => {
+  it('the package command encrypts with cbcs from the first segment on and masks its key where it is shown', () => {
     const key = Buffer.from('ffeeddccbbaa99887766554433221100', 'hex');
     const contentKey = { kid: '00112233445566778899aabbccddeeff', key };
     const encryption = { contentKey, keyEndpoint: 'https://media.example/api/key/h1' };

@@ -16,7 +16,7 @@ const source = { path: 'source', video };
 const size = { width: 640, height: 360 };
 
 describe('the command that takes a frame', () => {
-  it('seeks before it opens, and prints the time of what it took', () => {
+  it('the command for a frame seeks before the input and prints the time of the frame', () => {
     const command = grabFrameCommand('ffmpeg', {
       source,
       fromSec: 2.961,
@@ -37,13 +37,13 @@ describe('the command that takes a frame', () => {
     });
   });
 
-  it('goes on to the end for the last frame', () => {
+  it('the command for the last frame decodes to the end', () => {
     const command = grabFrameCommand('ffmpeg', { source, fromSec: 0, which: 'last', size, output: 'x.png' });
     expect(command.args).not.toContain('-frames:v');
     expect(command.args).not.toContain('-ss');
   });
 
-  it('has its times read', () => {
+  it('the printed frame times are parsed', () => {
     const stdout =
       'frame:0    pts:115     pts_time:0.00898438\ngrabbed=1\nframe:1    pts:627     pts_time:0.0489844\ngrabbed=1\n';
     expect(parseFrameTimes(stdout)).toEqual([0.008_984_38, 0.048_984_4]);
@@ -54,9 +54,9 @@ describe('the command that takes a frame', () => {
 describe('a representative frame', () => {
   const good = { timeSec: 1, mean: 120, deviation: 50, sharpness: 10 };
   it.each([
-    ['is the one most wanted when all are alike', [good, { ...good, timeSec: 2 }], 1],
+    ['the most preferred frame is chosen among equals', [good, { ...good, timeSec: 2 }], 1],
     [
-      'is not black',
+      'a black frame is not chosen',
       [
         { ...good, mean: 3 },
         { ...good, timeSec: 2 },
@@ -64,7 +64,7 @@ describe('a representative frame', () => {
       2,
     ],
     [
-      'is not white',
+      'a white frame is not chosen',
       [
         { ...good, mean: 250 },
         { ...good, timeSec: 2 },
@@ -72,7 +72,7 @@ describe('a representative frame', () => {
       2,
     ],
     [
-      'is not flat',
+      'a flat frame is not chosen',
       [
         { ...good, deviation: 2 },
         { ...good, timeSec: 2 },
@@ -80,7 +80,7 @@ describe('a representative frame', () => {
       2,
     ],
     [
-      'is not blurred beside the others',
+      'a frame more blurred than the others is not chosen',
       [
         { ...good, sharpness: 4 },
         { ...good, timeSec: 2 },
@@ -88,7 +88,7 @@ describe('a representative frame', () => {
       2,
     ],
     [
-      'may be soft when all are',
+      'a soft frame is chosen when all are soft',
       [
         { ...good, sharpness: 1.5 },
         { ...good, timeSec: 2, sharpness: 2 },
@@ -96,7 +96,7 @@ describe('a representative frame', () => {
       1,
     ],
     [
-      'has the most contrast when nothing shows anything',
+      'the frame with the most contrast is chosen when all are black',
       [
         { ...good, mean: 2, deviation: 1 },
         { ...good, timeSec: 2, mean: 5, deviation: 4 },

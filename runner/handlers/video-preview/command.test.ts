@@ -29,7 +29,7 @@ const scaled =
 const limits = ['-map', '[out]', '-frames:v', '30', '-fps_mode', 'passthrough'];
 
 describe('the command that makes a preview', () => {
-  it('writes WebP', () => {
+  it('the preview command writes WebP', () => {
     expect(previewCommand('ffmpeg', { ...preview, format: 'webp', output: 'made/preview.webp' })).toEqual({
       program: 'ffmpeg',
       args: [
@@ -43,7 +43,7 @@ describe('the command that makes a preview', () => {
     });
   });
 
-  it('writes GIF with a palette of its own', () => {
+  it('the preview command writes GIF with its own palette', () => {
     expect(previewCommand('ffmpeg', { ...preview, format: 'gif', output: 'made/preview.gif' })).toEqual({
       program: 'ffmpeg',
       args: [
@@ -64,15 +64,15 @@ describe('a preview', () => {
     [{ width: 1920, height: 1080 }, 481, { width: 480, height: 270 }],
     [{ width: 1080, height: 1920 }, 480, { width: 480, height: 854 }],
     [{ width: 321, height: 181 }, 480, { width: 320, height: 180 }],
-  ])('of %o at width %i is %o', (source, width, size) => {
+  ])('a preview of %o with a width of %i is %o', (source, width, size) => {
     expect(previewSize(source, width)).toEqual(size);
   });
 
   it.each([
-    ['begins where it was asked to', 60, { start_sec: 10, duration: 3 }, 10],
-    ['moves back when it would pass the end', 60, { start_sec: 58, duration: 3 }, 57],
-    ['moves back from past the end', 60, { start_sec: 500, duration: 3 }, 57],
-    ['begins at the start of what is shorter than itself', 2, { start_sec: 1, duration: 3 }, 0],
+    ['a preview begins at the requested time', 60, { start_sec: 10, duration: 3 }, 10],
+    ['a preview that would pass the end begins earlier', 60, { start_sec: 58, duration: 3 }, 57],
+    ['a preview from past the end begins before the end', 60, { start_sec: 500, duration: 3 }, 57],
+    ['a preview of a shorter video begins at its start', 2, { start_sec: 1, duration: 3 }, 0],
   ])('%s', (_, endSec, options, startSec) => {
     expect(previewSpan(endSec, options).startSec).toBe(startSec);
   });

@@ -80,7 +80,7 @@ const toStream = (size: string) =>
   'setsar=1,format=yuv420p,setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited';
 
 describe('the command that encodes video', () => {
-  it('decodes once and writes every rung on one grid', () => {
+  it('the video command decodes once and writes every rung on one grid', () => {
     expect(encode()).toEqual({
       program: 'ffmpeg',
       args: [
@@ -101,19 +101,19 @@ describe('the command that encodes video', () => {
     });
   });
 
-  it('makes frames of fields before it sets the rate', () => {
+  it('interlaced video is deinterlaced before the rate is set', () => {
     expect(graphOf(encode({ fieldOrder: 'bff' }))).toMatch(
       /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,sidedata=mode=delete,split=2/,
     );
   });
 
-  it('holds the last picture while sound goes on', () => {
+  it('the last picture is held while the sound goes on', () => {
     expect(graphOf(encode({}, 75))).toContain(
       'fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,sidedata=mode=delete,split=2',
     );
   });
 
-  it('maps HDR to SDR once, at the size of the largest rung, and PQ unlike HLG', () => {
+  it('HDR is mapped to SDR once, at the size of the largest rung, PQ and HLG by their own transfer', () => {
     const rest =
       ',format=gbrpf32le,zscale=p=709,tonemap=tonemap=hable:desat=0,zscale=t=709:m=709:p=709:r=limited,format=yuv420p,sidedata=mode=delete,split=2';
     const linear = (transfer: string, peak: number) =>
@@ -125,7 +125,7 @@ describe('the command that encodes video', () => {
     );
   });
 
-  it('brings full range to limited, and names a rate that has no decimal form', () => {
+  it('full range becomes limited, and a rate without a decimal form is written as a ratio', () => {
     expect(graphOf(encode({ isFullRange: true }))).toContain('in_color_matrix=bt601:in_range=full:out_color_matrix');
     expect(graphOf(encode({ rate: { num: 30_000, den: 1001 } }))).toContain('fps=fps=30000/1001:');
   });
@@ -144,7 +144,7 @@ describe('the command that encodes audio', () => {
   };
   const source = { path: 'source', video, audio: [audio] };
 
-  it('makes every track as long as the picture, from time 0 on', () => {
+  it('the audio command makes every track as long as the video, from time 0 on', () => {
     const tracks = [{ track: plan, path: 'made/audio/audio_en_aac_2ch.mp4' }];
     expect(encodeAudioCommand('ffmpeg', { source, tracks, samples: 479_232, profile })).toEqual({
       program: 'ffmpeg',
@@ -162,7 +162,7 @@ describe('the command that encodes audio', () => {
     });
   });
 
-  it('takes the first two of channels that nobody named', () => {
+  it('the first two channels are taken where the layout is unknown', () => {
     const tracks = [{ track: { ...plan, channels: 6, channelLayout: null }, path: 'a.mp4' }];
     const { args } = encodeAudioCommand('ffmpeg', { source, tracks, samples: 1024, profile });
     expect(args[args.indexOf('-af') + 1]).toMatch(/^pan=stereo\|c0=c0\|c1=c1,aresample=/);
