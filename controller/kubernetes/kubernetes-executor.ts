@@ -1,7 +1,7 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
-import { LeaderElector } from '#platform/kubernetes/lease.ts';
+import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { LeaderController } from './leader-controller.ts';
 import { leaseOwner } from './reconcile/settle.ts';

@@ -1,12 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '#domain/jobs/job.ts';
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { EventRecorder } from '#platform/kubernetes/events.ts';
-import type { LeaderTerm } from '#platform/kubernetes/lease.ts';
+import type { LeaderTerm } from '#platform/kubernetes/leader-elector.ts';
 import type { MediaJob, RunnerPool } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
-import { type Again, WorkQueue } from '#platform/kubernetes/work-queue.ts';
+import { type Requeue, WorkQueue } from '#platform/kubernetes/work-queue.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
+import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
 import { collectGarbage } from '#platform/lifecycle/collect-garbage.ts';
 import type { ClaimedJobs } from './slots/claimed-jobs.ts';
 import { attemptJobName, labels } from './manifests/names.ts';
@@ -22,13 +23,14 @@ import { Resync } from './resync.ts';
 import { observe } from './reconcile/observe.ts';
 import { OwnWrites } from './cache/own-writes.ts';
 import { plan } from './reconcile/plan.ts';
-import { StatusRateLimiter } from './reconcile/status-rate-limiter.ts';
 import { endOfJob, hasEnded, jobIdOf, type JobSnapshot, restOfEnded } from './snapshots.ts';
 import { leaseOwner } from './reconcile/settle.ts';
 import { PoolWaiters } from './slots/pool-waiters.ts';
 
 /** MediaJobs that are looked at at once; each look is one read of Postgres and a few writes at most. */
 const looksAtOnce = 16;
+/** Status writes that only report progress, of all MediaJobs together. */
+const statusRate = { perSecond: 5, burst: 25 };
 /** How often Postgres is asked which jobs are held: what was cancelled is stopped within this and a pod's five seconds. */
 const sweepEveryMs = 1_000;
 
@@ -84,7 +86,7 @@ export class LeaderController implements CacheListener {
       held,
       working: this.#working,
       now: () => d.clock().getTime(),
-      pace: new StatusRateLimiter(),
+      pace: new TokenBucket(statusRate),
       onStatusWritten: (mediaJob) => this.#ownWrites.written(mediaJob, this.#context.now()),
       onTrouble: (pool, trouble) => this.#troubles.note(pool, trouble),
       claimNow: (job, mediaJob) => this.#claimNow(job, mediaJob),
@@ -258,7 +260,7 @@ export class LeaderController implements CacheListener {
   }
 
   /** Read, observe, plan, apply; then again, if the plan says so. */
-  async #reconcile(key: string): Promise<Again> {
+  async #reconcile(key: string): Promise<Requeue> {
     const gone = this.#gone.get(key);
     if (gone !== undefined) {
       await onMediaJobDeleted(gone, { d: this.#d, client: this.#client, caches: this.#caches, held: this.#held });
@@ -273,7 +275,7 @@ export class LeaderController implements CacheListener {
       d: this.#d,
       caches: this.#caches,
       working: this.#working,
-      mayTellProgress: this.#context.pace.mayTell(now),
+      mayTellProgress: this.#context.pace.hasToken(now),
       sinceWrittenMs: this.#ownWrites.sinceMs(key, now),
       now,
     });
@@ -299,8 +301,4 @@ export class LeaderController implements CacheListener {
       return false;
     }
   }
-}
-
-async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
-  await sleep(delayMs, undefined, { signal }).catch(() => undefined);
 }

@@ -6,14 +6,14 @@ import type { KubeList, KubeObject, ObjectRef, Resource, WatchEvent } from './ob
 /** The name under which the API server records which fields are ours (managedFields). */
 export const fieldManager = 'reelwright-controller';
 
-/** Which objects to list or watch. Without a namespace, those of all. */
+/** Which objects to list or watch; without a namespace, those of all namespaces. */
 export interface Selection {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
 }
 
-/** A part of an object that is read and written on its own. */
+/** A part of an object with an address of its own. */
 export type Subresource = 'status' | 'scale';
 
 interface Cancellable {
@@ -21,9 +21,9 @@ interface Cancellable {
 }
 
 /**
- * A client of the Kubernetes API: one call is one request over kept-alive connections, with no retry of its own except
- * after a 401 (see `Connection`). Every method throws `KubeError` when it is refused or not answered, and the reason of
- * `signal` when that is aborted.
+ * A client of the Kubernetes API: one call is one request over kept-alive connections, without retries except after a 401
+ * (see `Connection`). Every method throws `KubeError` when the request is refused or not answered, and the reason of
+ * `signal` when that aborts.
  */
 export class KubeClient {
   readonly #connection: Connection;
@@ -35,8 +35,8 @@ export class KubeClient {
   }
 
   /**
-   * The same client over the same connections, that calls `guard` at the last moment before each write and lets what it
-   * throws through: a leader that was paused finds out there that it leads no more.
+   * The same client over the same connections, which calls `guard` right before each write and throws what that throws:
+   * a leader that was paused finds out there that it is no longer the leader.
    */
   guardedBy(guard: () => void): KubeClient {
     return new KubeClient(this.#connection, { guard });
@@ -44,27 +44,27 @@ export class KubeClient {
 
   /** One object. Throws `NotFound`. */
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: Cancellable = {}): Promise<T> {
-    return this.#read(`get ${told(resource, ref)}`, pathOf(resource, ref), {}, options.signal) as Promise<T>;
+    return this.#read(`get ${describe(resource, ref)}`, pathOf(resource, ref), {}, options.signal) as Promise<T>;
   }
 
   /**
-   * A page of at most `limit` objects, or all of them. `continue` is the mark from the page before; it throws `Expired`
-   * once the server has forgotten that snapshot (some five minutes).
+   * A page of at most `limit` objects, or all of them. `continue` is the token of the page before; the call throws
+   * `Expired` once the server has dropped that snapshot (after about five minutes).
    */
   async list<T extends KubeObject>(
     resource: Resource<T>,
     { namespace, signal, ...query }: Selection & Cancellable & { limit?: number; continue?: string } = {},
   ): Promise<KubeList<T>> {
-    const what = `list ${told(resource, { namespace })}`;
+    const what = `list ${describe(resource, { namespace })}`;
     return (await this.#read(what, pathOf(resource, { namespace }), query, signal)) as KubeList<T>;
   }
 
-  /** Makes an object of the namespace in its metadata. Throws `AlreadyExists`, `Invalid`. */
+  /** Creates an object in the namespace of its metadata. Throws `AlreadyExists`, `Invalid`. */
   create<T extends KubeObject>(resource: Resource<T>, object: T, options: Cancellable = {}): Promise<T> {
     const { namespace, name } = object.metadata ?? {};
     if (resource.isNamespaced && namespace === undefined) throw new TypeError(`${resource.kind} needs a namespace`);
     const value = { apiVersion: resource.apiVersion, kind: resource.kind, ...object };
-    return this.#write(`create ${told(resource, { namespace, name })}`, {
+    return this.#write(`create ${describe(resource, { namespace, name })}`, {
       method: 'POST',
       path: pathOf(resource, { namespace }) + queryOf({ fieldManager }),
       body: { type: 'application/json', value },
@@ -73,8 +73,8 @@ export class KubeClient {
   }
 
   /**
-   * A JSON merge patch (RFC 7386). With a `resourceVersion` in its metadata it is applied to that very version only,
-   * else it throws `Conflict`.
+   * A JSON merge patch (RFC 7386). With a `resourceVersion` in its metadata it is applied to that version only, else it
+   * throws `Conflict`.
    */
   mergePatch<T extends KubeObject>(
     resource: Resource<T>,
@@ -82,7 +82,7 @@ export class KubeClient {
     patch: object,
     options: Cancellable & { subresource?: Subresource } = {},
   ): Promise<T> {
-    return this.#write(`patch ${told(resource, ref, options.subresource)}`, {
+    return this.#write(`patch ${describe(resource, ref, options.subresource)}`, {
       method: 'PATCH',
       path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager }),
       body: { type: 'application/merge-patch+json', value: patch },
@@ -91,8 +91,9 @@ export class KubeClient {
   }
 
   /**
-   * Server-side apply: the object becomes so, and the fields in it become ours; fields that we applied before and left
-   * out now go. Others' fields are taken over unless `isForced` is false; it throws `Conflict` then.
+   * Server-side apply: sets the fields of `object` and makes this client their owner; fields that it applied before and
+   * leaves out now are removed. Fields of other owners are taken over unless `isForced` is false; then it throws
+   * `Conflict`.
    */
   apply<T extends KubeObject>(
     resource: Resource<T>,
@@ -102,7 +103,7 @@ export class KubeClient {
     const { namespace, name } = object.metadata ?? {};
     if (name === undefined) throw new TypeError(`an applied ${resource.kind} needs a name`);
     const ref = { namespace, name };
-    return this.#write(`apply ${told(resource, ref, options.subresource)}`, {
+    return this.#write(`apply ${describe(resource, ref, options.subresource)}`, {
       method: 'PATCH',
       path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager, force: options.isForced ?? true }),
       body: {
@@ -113,14 +114,14 @@ export class KubeClient {
     }) as Promise<T>;
   }
 
-  /** Sets the replicas of anything that has a scale subresource. */
+  /** Sets the replicas of an object that has a scale subresource. */
   async scale(resource: Resource<KubeObject>, ref: ObjectRef, replicas: number, options: Cancellable = {}) {
     await this.mergePatch(resource, ref, { spec: { replicas } }, { ...options, subresource: 'scale' });
   }
 
   /**
-   * Removes an object; what belongs to it goes in the background unless told otherwise. With a `uid`, only the object
-   * that bears it: throws `Conflict` when another took its name, and `NotFound` when there is none.
+   * Deletes an object; its dependents are deleted in the background unless `propagation` differs. With a `uid`, only the
+   * object with that UID. Throws `Conflict` when another object has its name, and `NotFound` when there is none.
    */
   async delete(
     resource: Resource<KubeObject>,
@@ -132,7 +133,7 @@ export class KubeClient {
     } = {},
   ): Promise<void> {
     const { propagation = 'Background', uid, gracePeriodSeconds, signal } = options;
-    await this.#write(`delete ${told(resource, ref)}`, {
+    await this.#write(`delete ${describe(resource, ref)}`, {
       method: 'DELETE',
       path: pathOf(resource, ref),
       body: {
@@ -149,14 +150,14 @@ export class KubeClient {
 
   /**
    * The changes since `resourceVersion`, until the server ends them after `timeoutSeconds`, with bookmarks. Throws when
-   * the watch is refused, when it breaks (`Unreachable`), and on an ERROR event; `isExpired` tells a 410 in either form.
-   * A silent connection is not noticed here: the caller keeps the time and aborts.
+   * the watch is refused, when it breaks (`Unreachable`), and on an ERROR event; `isExpired` recognizes a 410 in either
+   * form. A silent connection is not detected here: the caller measures the time and aborts.
    */
   async *watch<T extends KubeObject>(
     resource: Resource<T>,
     { namespace, signal, ...query }: Selection & Cancellable & { resourceVersion: string; timeoutSeconds: number },
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const what = `watch ${told(resource, { namespace })}`;
+    const what = `watch ${describe(resource, { namespace })}`;
     const stream = await this.#connection.open({
       method: 'GET',
       path: pathOf(resource, { namespace }) + queryOf({ watch: true, allowWatchBookmarks: true, ...query }),
@@ -173,13 +174,14 @@ export class KubeClient {
           yield eventOf<T>(what, line);
         }
       }
-      if (rest.trim() !== '') throw new KubeError(`${what}: cut off`, { status: 0, reason: 'Unreachable' });
+      if (rest.trim() !== '')
+        throw new KubeError(`${what}: the connection broke`, { status: 0, reason: 'Unreachable' });
     } finally {
       stream.close();
     }
   }
 
-  /** Closes every connection, also those of clients that came of `guardedBy`. */
+  /** Closes every connection, also those of clients made by `guardedBy`. */
   close(): Promise<void> {
     return this.#connection.close();
   }
@@ -219,7 +221,7 @@ function queryOf(query: Query): string {
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
 }
 
-function told(
+function describe(
   resource: Resource<KubeObject>,
   { namespace, name }: { namespace?: string | undefined; name?: string | undefined },
   subresource?: string,

@@ -1,9 +1,9 @@
 /**
- * The clock that the parts of this folder wait by. It is monotonic: it never jumps when the wall clock is set, and it
- * goes on while this process is stopped, so that a leader that was paused sees how long it was away.
+ * The clock of this folder. It is monotonic: it does not jump when the wall clock is set, and it runs while this process
+ * is stopped, so that a leader that was paused finds out for how long.
  */
 export interface Clock {
-  /** Milliseconds since some fixed moment; only differences mean anything. */
+  /** Milliseconds since an arbitrary moment; only differences have a meaning. */
   nowMs(): number;
   /** Runs `run` once, `delayMs` from now at the earliest; the returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;
@@ -18,7 +18,7 @@ export const monotonicClock: Clock = {
   },
 };
 
-/** Resolves after `delayMs`, or as soon as `signal` is aborted: the caller looks at the signal afterwards. */
+/** Resolves after `delayMs`, or as soon as `signal` aborts: the caller checks the signal afterwards. */
 export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

@@ -3,43 +3,43 @@ import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Access, Credentials, TlsMaterial } from './credentials.ts';
 import { KubeError, type KubeStatus } from './errors.ts';
 
-/** How the connection behaves; all of it has defaults that suit an API server in the same cluster. */
+/** The settings of a connection; the defaults suit an API server in the same cluster. */
 export interface ConnectionOptions {
-  /** How long one request may take, answer and all, in milliseconds. A watch must open within it. */
+  /** The time limit of one request with its answer, in milliseconds. A watch must open within it. */
   timeoutMs?: number;
-  /** The most sockets at once. A watch holds one for as long as it runs. */
+  /** The most sockets at once. A watch holds one while it runs. */
   connectionsMax?: number;
-  /** How the API server's audit log and metrics know this client. */
+  /** The name of this client in the API server's audit log and metrics. */
   userAgent?: string;
 }
 
-/** One request; `path` has its query already. */
+/** One request; `path` includes the query. */
 export interface KubeRequest {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   /** Sent as JSON of this content type. */
   body?: { type: string; value: unknown };
   signal?: AbortSignal | undefined;
-  /** Called the moment before the request leaves; what it throws is thrown, and nothing is sent. */
+  /** Called right before the request is sent; when it throws, nothing is sent and the error is thrown. */
   guard?: (() => void) | undefined;
   /** The request in words, for errors: `create jobs media/mj-1`. */
   what: string;
 }
 
-/** A stream that has opened; `close` gives its socket back or up. */
+/** An open stream; `close` frees its socket. */
 export interface OpenStream {
   chunks: AsyncIterable<string>;
   close(): void;
 }
 
-// Credentials are asked for again after this long. What stands behind them (a token file, an exec plugin) keeps its own
-// count of when they expire; this only spares asking for each request.
+// How long credentials are cached. Their source (a token file, an exec plugin) tracks when they expire; this cache only
+// avoids a call for each request.
 const accessTtlMs = 10_000;
 
-// kube-apiserver closes a connection after 90 s of idleness, and load balancers commonly after 60 s: ours goes first.
+// kube-apiserver closes an idle connection after 90 s, and load balancers commonly after 60 s: this side closes first.
 const idleSocketMs = 45_000;
 
-/** Kept-alive connections to one API server, with credentials that are renewed as they change. */
+/** Kept-alive connections to one API server, with credentials that are renewed when they change. */
 export class Connection {
   readonly #credentials: Credentials;
   readonly #origin: string;
@@ -96,7 +96,7 @@ export class Connection {
   async #send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const answer = await this.#sendOnce(request, signal, false);
     if (answer.statusCode !== 401) return answer;
-    // A token may have been revoked or replaced before its time: one more try, with credentials read anew.
+    // A token may have been revoked or replaced early: one more try, with credentials read again.
     await answer.body.dump();
     return this.#sendOnce(request, signal, true);
   }
@@ -135,7 +135,7 @@ export class Connection {
     }
   }
 
-  // A certificate that changed needs new connections; the old ones end with the requests and watches they carry.
+  // A changed certificate needs new connections; the old ones close with their last request or watch.
   #dispatcherFor(tls: TlsMaterial): Dispatcher {
     const fingerprint = fingerprintOf(tls);
     if (this.#pool?.fingerprint === fingerprint) return this.#pool.dispatcher;
@@ -147,8 +147,8 @@ export class Connection {
 
   #newDispatcher(tls: TlsMaterial): Dispatcher {
     const { proxy } = this.#credentials;
-    // HTTP/1.1 on purpose: giving up a silent watch then closes its socket, where in HTTP/2 the dead connection would
-    // go on to serve everything else.
+    // HTTP/1.1 on purpose: aborting a silent watch then closes its socket, while in HTTP/2 the dead connection would
+    // still carry all other requests.
     const shape = { allowH2: false, pipelining: 1, keepAliveTimeout: idleSocketMs, connections: this.#connectionsMax };
     const connect = { timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 };
     if (proxy !== undefined) return new ProxyAgent({ uri: proxy, requestTls: { ...tls, ...connect }, ...shape });
@@ -156,7 +156,7 @@ export class Connection {
   }
 }
 
-/** The caller's signal and the time limit of one request, as one signal, with the difference told in the error. */
+/** The caller's signal and the time limit of one request as one signal; the error says which of them aborted. */
 class Limits implements Disposable {
   readonly #controller = new AbortController();
   readonly #signal: AbortSignal | undefined;
@@ -180,7 +180,7 @@ class Limits implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Takes the time limit away; the caller's signal goes on. */
+  /** Removes the time limit; the caller's signal stays. */
   lift(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -191,13 +191,13 @@ class Limits implements Disposable {
     this.#signal?.removeEventListener('abort', this.#abort);
   }
 
-  /** Ends what runs under these limits. */
-  cut(): void {
+  /** Aborts the request of these limits. */
+  abort(): void {
     this[Symbol.dispose]();
     this.#controller.abort();
   }
 
-  /** What to throw for an error that came up under these limits. */
+  /** The error to throw for an error that occurred under these limits. */
   explain(what: string, error: unknown): unknown {
     if (error instanceof KubeError) return error;
     if (this.#signal?.aborted) return this.#signal.reason;
@@ -211,7 +211,7 @@ class Limits implements Disposable {
   }
 }
 
-// Errors of sockets, TLS and undici bear a code; what a guard throws, or a fault of our own, is passed on as it is.
+// Errors of sockets, TLS and undici have a code; the error of a guard, or a bug, is thrown as it is.
 function isNetworkFault(error: unknown): error is Error & { code: string } {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }
@@ -221,7 +221,7 @@ function refusal(what: string, status: number, headers: Record<string, unknown>,
   try {
     body = JSON.parse(text) as KubeStatus;
   } catch {
-    // Not an API server's Status: something in between answered.
+    // Not a Status of the API server: a proxy answered.
     body = { message: text.slice(0, 200) };
   }
   const retryAfter = headers['retry-after'];
@@ -237,9 +237,9 @@ async function* explained(chunks: AsyncIterable<string>, limits: Limits, what: s
 }
 
 function closeStream(body: Dispatcher.ResponseData['body'], limits: Limits): void {
-  // Destroying a body makes it report that it was; nobody waits for that report any more.
+  // A destroyed body emits an error, which has no reader any more.
   body.on('error', () => {});
-  limits.cut();
+  limits.abort();
   body.destroy();
 }
 

@@ -3,7 +3,7 @@ import type { RequestOptions } from 'node:https';
 import { delimiter, join } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 
-/** What TLS needs to trust the API server and to be known by it. */
+/** The TLS settings by which client and API server trust each other. */
 export interface TlsMaterial {
   ca?: string | Buffer;
   cert?: string | Buffer;
@@ -12,25 +12,25 @@ export interface TlsMaterial {
   rejectUnauthorized?: boolean;
 }
 
-/** How to be let in at this moment: headers for each request, and TLS for each connection. */
+/** The current credentials: headers for each request, and TLS settings for each connection. */
 export interface Access {
   headers: Record<string, string>;
   tls: TlsMaterial;
 }
 
-/** Where an API server is and how one is let in; tokens and certificates may change while the process runs. */
+/** The address of an API server and its credentials; tokens and certificates may change while the process runs. */
 export interface Credentials {
   /** The server's URL; it may have a path, as behind Rancher. */
   readonly server: string;
-  /** The proxy to reach it by, when there is one (http or https). */
+  /** The proxy in front of it, if any (http or https). */
   readonly proxy?: string;
-  /** Reads files and asks helpers as needed. `isRefused` says that what was given last got a 401: keep nothing of it. */
+  /** Reads files and calls helpers as needed. `isRefused`: the last result got a 401, so nothing of it may be reused. */
   access(isRefused: boolean): Promise<Access>;
 }
 
 /**
- * What client-node's configuration says: certificates, tokens, token files, exec plugins and auth providers.
- * Throws when its current context names no cluster, or asks for a SOCKS proxy, which this client does not speak.
+ * From client-node's configuration: certificates, tokens, token files, exec plugins and auth providers. Throws when its
+ * current context names no cluster, or names a SOCKS proxy, which this client does not support.
  */
 export function kubeConfigCredentials(config: KubeConfig): Credentials {
   const cluster = config.getCurrentCluster();
@@ -51,7 +51,7 @@ export function kubeConfigCredentials(config: KubeConfig): Credentials {
 
 /** From kubeconfig files: a path, or several as in KUBECONFIG; the current context is the one of the first. */
 export async function kubeConfigFileCredentials(paths: string): Promise<Credentials> {
-  // Loaded only here: it costs 85 MB and more than a second (measured), and a pod's service account does without it.
+  // Loaded only here: it takes 85 MB and more than a second (measured), and a pod's service account does not need it.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const [first, ...others] = paths.split(delimiter).filter((path) => path !== '');
   if (first === undefined) throw new Error('no kubeconfig file was named');
@@ -67,7 +67,7 @@ export async function kubeConfigFileCredentials(paths: string): Promise<Credenti
 
 /**
  * A pod's own service account. `host` and `port` are KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT; `folder` is
- * where the kubelet mounts `token` and `ca.crt`, which it renews: both are read again each time they are asked for.
+ * where the kubelet mounts and renews `token` and `ca.crt`: both are read again for each call.
  */
 export function serviceAccountCredentials({
   host,
@@ -90,8 +90,8 @@ export function serviceAccountCredentials({
   };
 }
 
-// An exec plugin's token and a token file's content are kept inside client-node's authenticators, which cannot be told
-// to forget: a new configuration of the same content has new ones.
+// client-node's authenticators cache an exec plugin's token and a token file's content, and have no way to drop them: a
+// new configuration with the same content has new ones.
 function withoutCaches(config: KubeConfig): KubeConfig {
   const Config = config.constructor as new () => KubeConfig;
   const fresh = new Config();

@@ -1,6 +1,6 @@
 /**
- * Why a request failed, in one word. Most are the API server's own (`reason` of its Status, see the API conventions of
- * Kubernetes); two are ours: `Unreachable` (no answer came) and `Deadline` (it came too late).
+ * Why a request failed, in one word. Most come from the API server (`reason` of its Status, see the API conventions of
+ * Kubernetes); two are ours: `Unreachable` (no answer) and `Deadline` (no answer in time).
  */
 export type KubeReason =
   | 'AlreadyExists'
@@ -29,7 +29,7 @@ export interface KubeErrorCause {
   message?: string;
 }
 
-/** The body of every refusal of an API server, and of the ERROR event of a watch. */
+/** The body of an API server's refusal, and of the ERROR event of a watch. */
 export interface KubeStatus {
   kind?: string;
   code?: number;
@@ -38,15 +38,15 @@ export interface KubeStatus {
   details?: { causes?: KubeErrorCause[]; retryAfterSeconds?: number };
 }
 
-/** A request that the API server refused, or that it did not answer. An abort by the caller is never one of these. */
+/** A request that the API server refused or did not answer. An abort by the caller is another error. */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** The HTTP status, or 0 when no answer came. */
+  /** The HTTP status, or 0 without an answer. */
   readonly status: number;
   readonly reason: KubeReason;
-  /** How long the server asks to wait before the next try (its `Retry-After`), in milliseconds. */
+  /** The delay that the server asks for (its `Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The fields that were refused, when the server named them. */
+  /** The refused fields, when the server named them. */
   readonly causes: readonly KubeErrorCause[];
 
   constructor(
@@ -72,7 +72,7 @@ export class KubeError extends Error {
    */
   static ofStatus(what: string, status: number, body: KubeStatus | undefined, retryAfter?: string): KubeError {
     const seconds = Number(retryAfter ?? body?.details?.retryAfterSeconds);
-    return new KubeError(`${what}: ${status} ${body?.message ?? 'no reason was given'}`, {
+    return new KubeError(`${what}: ${status} ${body?.message ?? 'without a reason'}`, {
       status,
       reason: knownReason(body?.reason) ?? reasonByStatus[status] ?? 'Unknown',
       retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined,
@@ -86,12 +86,12 @@ export function hasReason(error: unknown, ...reasons: KubeReason[]): error is Ku
   return error instanceof KubeError && reasons.includes(error.reason);
 }
 
-/** Whether a watch or a list cannot go on from where it was, and a list from the start is needed. */
+/** Whether a watch or a list cannot continue and everything must be listed again. */
 export function isExpired(error: unknown): boolean {
   return error instanceof KubeError && (error.status === 410 || hasReason(error, 'Expired', 'Gone'));
 }
 
-// The API server gives a reason nearly always; what stands before it (a proxy, a load balancer) gives a number alone.
+// The API server nearly always gives a reason; a proxy or load balancer in front of it gives a status alone.
 const reasonByStatus: Partial<Record<number, KubeReason>> = {
   400: 'BadRequest',
   401: 'Unauthorized',

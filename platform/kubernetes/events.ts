@@ -1,43 +1,44 @@
 import { randomBytes } from 'node:crypto';
 import type { Component } from '../lifecycle/component.ts';
-import { backoffMs } from './backoff.ts';
+import { backoffMs } from '../lifecycle/backoff.ts';
+import { TokenBucket, type TokenRate } from '../lifecycle/token-bucket.ts';
 import { fieldManager, type KubeClient } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
 import { hasReason, KubeError } from './errors.ts';
 import type { Log } from './log.ts';
 import { events, type KubeObject } from './objects.ts';
 
-/** What happened to an object, for `kubectl describe` and `kubectl events`. */
+/** An event of an object, as `kubectl describe` and `kubectl events` show it. */
 export interface EventInput {
   /** The object it is about, with apiVersion, kind and metadata. */
   regarding: KubeObject;
   type: 'Normal' | 'Warning';
-  /** Why, in one UpperCamelCase word that does not change from one time to the next. */
+  /** Why, in one UpperCamelCase word that is the same each time. */
   reason: string;
-  /** What was being done, in one UpperCamelCase word. */
+  /** The action that was taken or failed, in one UpperCamelCase word. */
   action: string;
   /** For people; cut to 1 kB. */
   note: string;
 }
 
-/** How a recorder behaves; times in milliseconds. */
+/** The settings of a recorder; times in milliseconds. */
 export interface EventRecorderOptions {
   client: KubeClient;
-  /** This process among those of our name: its pod, at most 128 characters. */
+  /** The name of this process: its pod, at most 128 characters. */
   instance: string;
   log: Log;
-  /** The same happening within this time of the last is counted, not written anew (6 min). */
+  /** The same event within this time of the last is counted, not written again (6 min). */
   seriesMs?: number;
-  /** How often the count of a series is written at most (60 s). */
+  /** The shortest time between two writes of a series' count (60 s). */
   countEveryMs?: number;
-  /** How many writes; what goes beyond is dropped (1 a second, after a burst of 50). */
-  rate?: { perSecond: number; burst: number };
+  /** The rate of writes; events beyond it are dropped (1 a second, after a burst of 50). */
+  rate?: TokenRate;
   clock?: Clock;
 }
 
 interface Series {
   readonly namespace: string;
-  readonly happening: EventInput;
+  readonly event: EventInput;
   name: string;
   count: number;
   lastMs: number;
@@ -45,15 +46,15 @@ interface Series {
   cancelCount: (() => void) | undefined;
 }
 
-// Bounds what is remembered: a series that is forgotten only begins anew.
+// Bounds the memory: a series that is forgotten only begins again.
 const seriesMax = 2000;
 
 const triesMax = 3;
 
 /**
- * Writes events of `events.k8s.io/v1`. The first of a kind is written at once; the same again (regarding, type, reason
- * and action alike, whatever the note) is counted in its series. An event is advice: recording never throws, waits for
- * nothing, and gives up after three tries.
+ * Writes events of `events.k8s.io/v1`. The first one is written at once; a repetition (same regarding, type, reason and
+ * action, whatever the note) is counted in its series. An event is advice: recording never throws, never waits, and
+ * gives up after three tries.
  */
 export class EventRecorder implements Component {
   readonly name = 'event recorder';
@@ -61,7 +62,7 @@ export class EventRecorder implements Component {
   readonly #series = new Map<string, Series>();
   readonly #giveUp = new AbortController();
   #writes: Promise<void> = Promise.resolve();
-  #paidMs = -Infinity;
+  readonly #rate: TokenBucket;
   #dropped = 0;
   #hasStopped = false;
 
@@ -73,16 +74,17 @@ export class EventRecorder implements Component {
       clock: monotonicClock,
       ...options,
     };
+    this.#rate = new TokenBucket(this.#options.rate);
   }
 
-  /** How many happenings were not written, because there were too many or the API server did not take them. */
+  /** How many events were not written: beyond the rate, or refused by the API server. */
   get dropped(): number {
     return this.#dropped;
   }
 
   async start(): Promise<void> {}
 
-  /** Writes what was counted and waits for it, at most until `signal`. Nothing is recorded afterwards. */
+  /** Writes the pending counts, at most until `signal` aborts. Later events are not recorded. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#hasStopped = true;
     const giveUp = () => this.#giveUp.abort(signal.reason);
@@ -93,14 +95,14 @@ export class EventRecorder implements Component {
     signal.removeEventListener('abort', giveUp);
   }
 
-  /** Takes note of a happening. */
-  record(happening: EventInput): void {
+  /** Records an event. */
+  record(event: EventInput): void {
     if (this.#hasStopped) return;
     const { clock, seriesMs, countEveryMs } = this.#options;
-    const key = keyOf(happening);
+    const key = keyOf(event);
     const series = this.#series.get(key);
     if (!series || clock.nowMs() - series.lastMs >= seriesMs) {
-      this.#begin(key, happening);
+      this.#begin(key, event);
       return;
     }
     series.count += 1;
@@ -109,14 +111,14 @@ export class EventRecorder implements Component {
     series.cancelCount ??= clock.after(countEveryMs, () => this.#writeCount(series));
   }
 
-  #begin(key: string, happening: EventInput): void {
+  #begin(key: string, event: EventInput): void {
     this.#series.get(key)?.cancelCount?.();
     this.#series.delete(key);
     if (!this.#mayWrite()) return;
     const series: Series = {
-      namespace: happening.regarding.metadata?.namespace ?? 'default',
-      happening,
-      name: nameFor(happening.regarding),
+      namespace: event.regarding.metadata?.namespace ?? 'default',
+      event,
+      name: nameFor(event.regarding),
       count: 1,
       lastMs: this.#options.clock.nowMs(),
       lastObserved: microTime(),
@@ -138,15 +140,15 @@ export class EventRecorder implements Component {
         await this.#options.client.mergePatch(events, { namespace, name }, patch, { signal: this.#giveUp.signal });
       } catch (error) {
         if (!hasReason(error, 'NotFound')) throw error;
-        // The API server forgets events after an hour; a series may last longer.
-        series.name = nameFor(series.happening.regarding);
+        // The API server deletes events after an hour; a series may last longer.
+        series.name = nameFor(series.event.regarding);
         await this.#create(series);
       }
     });
   }
 
-  async #create({ namespace, name, happening, count, lastObserved }: Series): Promise<void> {
-    const { regarding, type, reason, action, note } = happening;
+  async #create({ namespace, name, event, count, lastObserved }: Series): Promise<void> {
+    const { regarding, type, reason, action, note } = event;
     const { apiVersion, kind, metadata } = regarding;
     await this.#options.client.create(
       events,
@@ -165,50 +167,44 @@ export class EventRecorder implements Component {
         type,
         reason,
         action,
-        note: cut(note),
+        note: truncated(note),
         ...(count > 1 ? { series: { count, lastObservedTime: lastObserved } } : {}),
       },
       { signal: this.#giveUp.signal },
     );
   }
 
-  // One write after another: events of one object stay in order, and never many connections are taken for them.
+  // One write after another: events of one object stay in order, and take one connection.
   #enqueue(write: () => Promise<void>): void {
-    this.#writes = this.#writes.then(() => this.#tryHard(write));
+    this.#writes = this.#writes.then(() => this.#writeWithRetries(write));
   }
 
-  async #tryHard(write: () => Promise<void>): Promise<void> {
+  async #writeWithRetries(write: () => Promise<void>): Promise<void> {
     const { clock, log } = this.#options;
     for (let tries = 1; !this.#giveUp.signal.aborted; tries += 1) {
       try {
         await write();
         return;
       } catch (error) {
-        const isWorthIt =
+        const isRetryable =
           error instanceof KubeError && (error.status === 0 || error.status === 429 || error.status >= 500);
-        if (!isWorthIt || tries === triesMax) {
-          if (!this.#giveUp.signal.aborted) log.warn({ err: error }, 'an event was not written');
+        if (!isRetryable || tries === triesMax) {
+          if (!this.#giveUp.signal.aborted) log.warn({ err: error }, 'event could not be written');
           break;
         }
-        const askedMs = error.retryAfterMs ?? 0;
-        await sleep(clock, Math.max(askedMs, backoffMs(tries, { baseMs: 200, maxMs: 2000 })), this.#giveUp.signal);
+        const retryAfterMs = error.retryAfterMs ?? 0;
+        await sleep(clock, Math.max(retryAfterMs, backoffMs(tries, { baseMs: 200, maxMs: 2000 })), this.#giveUp.signal);
       }
     }
     this.#dropped += 1;
   }
 
-  // A leaky bucket, as in the work queue; here what goes beyond is not delayed but left out.
   #mayWrite(): boolean {
-    const { clock, rate } = this.#options;
-    const shareMs = 1000 / rate.perSecond;
-    const nowMs = clock.nowMs();
-    const paidMs = Math.max(this.#paidMs, nowMs) + shareMs;
-    if (paidMs - nowMs > rate.burst * shareMs) {
-      this.#dropped += 1;
-      return false;
-    }
-    this.#paidMs = paidMs;
-    return true;
+    const nowMs = this.#options.clock.nowMs();
+    const isAllowed = this.#rate.hasToken(nowMs);
+    if (isAllowed) this.#rate.take(nowMs);
+    else this.#dropped += 1;
+    return isAllowed;
   }
 
   #forgetOldest(): void {
@@ -224,7 +220,7 @@ function keyOf({ regarding: { kind, metadata }, type, reason, action }: EventInp
   return JSON.stringify([kind, metadata?.namespace, metadata?.name, metadata?.uid, type, reason, action]);
 }
 
-// An event's name must be unique and is read by nobody; it begins with that of its object, as everywhere.
+// The name of an event must be unique; by convention it begins with the name of its object.
 function nameFor({ metadata }: KubeObject): string {
   return `${(metadata?.name ?? 'cluster').slice(0, 230)}.${randomBytes(8).toString('hex')}`;
 }
@@ -234,7 +230,7 @@ function microTime(): string {
 }
 
 // The API server refuses a note of more than 1024 bytes.
-function cut(note: string): string {
+function truncated(note: string): string {
   if (Buffer.byteLength(note) <= 1024) return note;
   const bytes = Buffer.from(note).subarray(0, 1021);
   return `${bytes.toString('utf8').replace(/\uFFFD+$/, '')}…`;

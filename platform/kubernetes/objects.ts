@@ -3,7 +3,7 @@ import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.
 import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { V1Job, V1Lease, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
 
-/** What every object of Kubernetes carries, as it is on the wire: times are RFC 3339 strings. */
+/** The metadata of every Kubernetes object as it is on the wire: times are RFC 3339 strings. */
 export interface ObjectMeta {
   name?: string;
   generateName?: string;
@@ -19,7 +19,7 @@ export interface ObjectMeta {
   ownerReferences?: OwnerReference[];
 }
 
-/** An object that this one goes with: the garbage collector removes it when the owner is gone. */
+/** The owner of an object: the garbage collector deletes the object after its owner. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -36,18 +36,18 @@ export interface KubeObject {
   metadata?: ObjectMeta;
 }
 
-/** A page of a list; `metadata.continue` is there when more follow. */
+/** A page of a list; it has `metadata.continue` when more follow. */
 export interface KubeList<T> {
   metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number };
   items: T[];
 }
 
-/** One event of a watch. Errors are thrown instead, and a bookmark carries nothing but a resource version. */
+/** One event of a watch. Errors are thrown instead; a bookmark has only a resource version. */
 export type WatchEvent<T> =
   | { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T }
   | { type: 'BOOKMARK'; object: { metadata: { resourceVersion: string } } };
 
-/** A kind of object and where the API server keeps it. */
+/** A kind of object and its address at the API server. */
 export interface Resource<T extends KubeObject> {
   /** `v1` or `<group>/<version>`. */
   readonly apiVersion: string;
@@ -55,7 +55,7 @@ export interface Resource<T extends KubeObject> {
   /** The name in paths, plural and lower case. */
   readonly plural: string;
   readonly isNamespaced: boolean;
-  /** Only for the type checker: what the objects look like. */
+  /** For the type checker alone: the type of the objects. */
   readonly example?: T;
 }
 
@@ -113,7 +113,7 @@ export interface MediaJob extends KubeObject {
   status?: MediaJobStatus;
 }
 
-/** Where runner pods go, and how many jobs are at work there at once. */
+/** Where runner pods are placed, and how many jobs run there at once. */
 export interface RunnerPool extends KubeObject {
   spec: RunnerPoolSpec;
   status?: RunnerPoolStatus;

@@ -1,4 +1,4 @@
-import { type Backoff, backoffMs } from './backoff.ts';
+import { type Backoff, backoffMs } from '../lifecycle/backoff.ts';
 import type { KubeClient, Selection } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
 import { isExpired, KubeError } from './errors.ts';
@@ -7,38 +7,38 @@ import type { Log } from './log.ts';
 import type { KubeObject, Resource } from './objects.ts';
 import { type StoreHandlers, Store } from './store.ts';
 
-// A copy of what the API server holds of one kind, kept up to date by one loop:
+// A copy of the API server's objects of one kind, kept up to date by one loop:
 //
 //   list ──▶ watch ──▶ watch ──▶ … ──▶ list (every `relistEveryMs`)
-//     ▲         │ ended by the server, reset, silent or refused: watch again from the last version seen
+//     ▲         │ ended by the server, reset, silent or refused: watch again from the last known version
 //     └─────────┘ 410, as an HTTP status or as an ERROR event: the versions since are lost, list again
 //
-// The list is the truth and a watch only a hint of it: whatever a watch missed, the next list puts right. Nothing ends
-// the loop but `stop()`; each fault is logged and waited out, longer each time, and at least as long as a Retry-After.
+// The list is the truth and a watch only a hint: the next list corrects whatever a watch missed. Only `stop()` ends the
+// loop; each error is logged and followed by a growing delay, never shorter than a Retry-After.
 
-/** How a reflector behaves; times in milliseconds. */
+/** The settings of a reflector; times in milliseconds. */
 export interface ReflectorOptions<T extends KubeObject, S extends KubeObject> extends Selection {
   client: KubeClient;
   resource: Resource<T>;
-  /** What to keep of an object; it must keep name, namespace, uid and resourceVersion. Pure. */
+  /** Reduces an object to the kept fields; name, namespace, uid and resourceVersion must stay. Pure. */
   trim: (object: T) => S;
-  /** Told of every change of the copy, in order. One that throws is logged, and the rest goes on. */
+  /** Called for every change of the copy, in order. An error of a handler is logged. */
   handlers?: StoreHandlers<S>;
   log: Log;
   /** Objects a page of a list (500). */
   pageSize?: number;
-  /** How long the server lets a watch run (5 min, and up to as much again by chance). */
+  /** How long a watch runs: this, and a random share of it again (5 min). */
   watchTimeoutMs?: number;
-  /** After this long without a word the connection counts as dead (90 s; bookmarks come about every minute). */
+  /** After this long without an event the connection counts as dead (90 s; bookmarks come about every minute). */
   silenceMs?: number;
-  /** How often everything is listed again, whatever the watch said (10 min, ±10 %). */
+  /** How often everything is listed again (10 min, ±10 %). */
   relistEveryMs?: number;
   backoff?: Backoff;
   clock?: Clock;
   random?: () => number;
 }
 
-// A watch that ends before this, with nothing said, was no watch: going on at once would be a busy loop.
+// A watch that ends before this without an event counts as failed: opening it again at once would be a busy loop.
 const shortWatchMs = 1000;
 
 /** Lists and watches one kind of object, from `start()` to `stop()`. */
@@ -67,9 +67,9 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
       ...options,
     };
     this.#store = new Store(options.handlers ?? {}, (error, event, key) => {
-      options.log.error({ err: error, event, key, kind: options.resource.kind }, 'a handler of a reflector threw');
+      options.log.error({ err: error, event, key, kind: options.resource.kind }, 'reflector handler failed');
     });
-    // A stop before the first list refuses this promise also where nobody waits for it.
+    // A stop before the first list rejects this promise, also when no caller waits for it.
     this.#synced.promise.catch(() => {});
   }
 
@@ -88,19 +88,19 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
     return this.#synced.promise;
   }
 
-  /** The object of this name as last seen. */
+  /** The object of this name in the copy. */
   get(namespace: string | undefined, name: string): S | undefined {
     return this.#store.get(namespace, name);
   }
 
-  /** All objects as last seen; iterate, do not keep. */
+  /** All objects of the copy; iterate, do not keep. */
   values(): IterableIterator<S> {
     return this.#store.values();
   }
 
   /**
-   * Begins; it does not wait for the first list, so that a process starts also while the API server is away. Twice, or
-   * after `stop()`, is a mistake of the caller and throws.
+   * Begins without waiting for the first list, so that a process starts also while the API server is away. A second call,
+   * or one after `stop()`, is a mistake of the caller and throws.
    */
   async start(): Promise<void> {
     if (this.#loop) throw new Error(`the ${this.name} was started before`);
@@ -108,7 +108,7 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
     this.#loop = this.#run(this.#stopping.signal);
   }
 
-  /** Ends the loop and its request; the copy stays as it was. Resolves when nothing of it is left. */
+  /** Ends the loop and its request; the copy stays as it is. Resolves when the loop has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error(`the ${this.name} was stopped`));
     this.#synced.reject(this.#stopping.signal.reason);
@@ -140,8 +140,8 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
     this.#synced.resolve();
   }
 
-  // Pages of one snapshot. When the server forgets that snapshot between two pages, one list without pages ends it:
-  // starting over in pages could expire again and again on a slow link.
+  // Pages of one snapshot. When that snapshot expires between two pages, one list without pages replaces it: pages could
+  // expire again and again on a slow link.
   async #listAll(signal: AbortSignal): Promise<{ items: S[]; resourceVersion: string }> {
     const { client, resource, pageSize, trim } = this.#options;
     const selection = { ...this.#selection(), signal };
@@ -172,34 +172,35 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
       timeoutSeconds: Math.ceil(timeoutMs / 1000),
       signal: watchdog.signal,
     });
-    let hasSpoken = false;
+    let hasEvents = false;
     for await (const event of events) {
-      watchdog.heard();
-      hasSpoken = true;
+      watchdog.reset();
+      hasEvents = true;
       this.#failures = 0;
       const version = event.object.metadata?.resourceVersion;
       if (event.type === 'DELETED') this.#store.delete(trim(event.object));
       else if (event.type !== 'BOOKMARK') this.#store.put(trim(event.object));
       if (version !== undefined) this.#resourceVersion = version;
     }
-    if (!hasSpoken && clock.nowMs() - startedMs < shortWatchMs) {
+    if (!hasEvents && clock.nowMs() - startedMs < shortWatchMs) {
       throw new KubeError(`watch ${resource.plural}: ended at once`, { status: 0, reason: 'Unreachable' });
     }
     this.#failures = 0;
   }
 
-  // How long to wait after a fault; zero for the first 410, after which a list is the cure.
+  // The delay after an error; zero for the first 410, which a new list cures.
   #delayAfter(error: unknown): number {
     const { backoff, random, log, resource } = this.#options;
     this.#failures += 1;
-    const isLost = isExpired(error);
-    if (isLost) this.#resourceVersion = undefined;
+    const hasExpired = isExpired(error);
+    if (hasExpired) this.#resourceVersion = undefined;
     const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    // Spread what a Retry-After would bring back all at once.
-    const askedMs = retryAfterMs * (1 + 0.2 * random());
-    const delayMs = isLost && this.#failures === 1 ? 0 : Math.max(askedMs, backoffMs(this.#failures, backoff, random));
-    const fields = { err: error, kind: resource.kind, failures: this.#failures, delayMs: Math.round(delayMs) };
-    log.warn(fields, isLost ? 'a watch is too old and everything is listed again' : 'a list or watch failed');
+    // Spread, or every client would come back at the same moment.
+    const spreadMs = retryAfterMs * (1 + 0.2 * random());
+    const delayMs =
+      hasExpired && this.#failures === 1 ? 0 : Math.max(spreadMs, backoffMs(this.#failures, backoff, random));
+    const fields = { err: error, kind: resource.kind, failures: this.#failures, retry_in_ms: Math.round(delayMs) };
+    log.warn(fields, hasExpired ? 'watch expired' : 'list or watch failed');
     return delayMs;
   }
 
@@ -209,14 +210,14 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
   }
 }
 
-/** Breaks a watch off when nothing is heard for `silenceMs`: a connection can die without either side being told. */
+/** Aborts a watch that is silent for `silenceMs`: a connection can die without either side noticing. */
 class Watchdog implements Disposable {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal;
   readonly #clock: Clock;
   readonly #silenceMs: number;
   readonly #name: string;
-  #heardMs: number;
+  #lastEventMs: number;
   #cancel: () => void;
   readonly #abort = () => this.#controller.abort(this.#outer.reason);
 
@@ -225,8 +226,8 @@ class Watchdog implements Disposable {
     this.#clock = clock;
     this.#silenceMs = silenceMs;
     this.#outer = outer;
-    this.#heardMs = clock.nowMs();
-    this.#cancel = clock.after(silenceMs, () => this.#look());
+    this.#lastEventMs = clock.nowMs();
+    this.#cancel = clock.after(silenceMs, () => this.#check());
     if (outer.aborted) this.#abort();
     else outer.addEventListener('abort', this.#abort, { once: true });
   }
@@ -235,8 +236,8 @@ class Watchdog implements Disposable {
     return this.#controller.signal;
   }
 
-  heard(): void {
-    this.#heardMs = this.#clock.nowMs();
+  reset(): void {
+    this.#lastEventMs = this.#clock.nowMs();
   }
 
   [Symbol.dispose](): void {
@@ -244,19 +245,19 @@ class Watchdog implements Disposable {
     this.#outer.removeEventListener('abort', this.#abort);
   }
 
-  // One timer for the whole watch instead of one an event: it looks, and waits for what is left.
-  #look(): void {
-    const leftMs = this.#heardMs + this.#silenceMs - this.#clock.nowMs();
+  // One timer for the whole watch instead of one for each event: it checks, and waits for the rest.
+  #check(): void {
+    const leftMs = this.#lastEventMs + this.#silenceMs - this.#clock.nowMs();
     if (leftMs > 0) {
-      this.#cancel = this.#clock.after(leftMs, () => this.#look());
+      this.#cancel = this.#clock.after(leftMs, () => this.#check());
       return;
     }
-    const message = `${this.#name}: nothing was heard for ${this.#silenceMs} ms`;
+    const message = `${this.#name}: no event for ${this.#silenceMs} ms`;
     this.#controller.abort(new KubeError(message, { status: 0, reason: 'Deadline' }));
   }
 }
 
 function versionOf(metadata: { resourceVersion?: string }): string {
-  if (!metadata.resourceVersion) throw new Error('a list came without a resource version');
+  if (!metadata.resourceVersion) throw new Error('the list has no resource version');
   return metadata.resourceVersion;
 }

@@ -1,6 +1,6 @@
 import type { KubeObject } from './objects.ts';
 
-/** Who is told of the changes of a store. */
+/** Called for the changes of a store. */
 export interface StoreHandlers<S> {
   added?: (object: S) => void;
   updated?: (object: S, before: S) => void;
@@ -18,7 +18,7 @@ function keyFor(namespace: string | undefined, name: string): string {
 
 /**
  * The objects of one kind by name. One name may pass from an object to another (deleted and created again, perhaps
- * across a gap in which nobody watched): a different UID is told as the end of the old and the beginning of the new.
+ * across a gap between two watches): a different UID is reported as a deletion and an addition.
  */
 export class Store<S extends KubeObject> {
   readonly #objects = new Map<string, S>();
@@ -45,26 +45,26 @@ export class Store<S extends KubeObject> {
     return this.#objects.values();
   }
 
-  /** Takes an object as it is now. One that is known in this very version is told to nobody. */
+  /** Stores an object. One that is known in the same version is not reported. */
   put(object: S): void {
     const key = keyOf(object);
     const before = this.#objects.get(key);
     if (before && !isSame(before, object)) this.#remove(key, before);
     this.#objects.set(key, object);
-    if (!before || !isSame(before, object)) this.#tell('added', key, object);
+    if (!before || !isSame(before, object)) this.#report('added', key, object);
     else if (before.metadata?.resourceVersion !== object.metadata?.resourceVersion) {
-      this.#tell('updated', key, object, before);
+      this.#report('updated', key, object, before);
     }
   }
 
-  /** Takes the end of an object. That of one whose name another bears by now is old news. */
+  /** Removes an object, unless another one has taken its name. */
   delete(object: S): void {
     const key = keyOf(object);
     const before = this.#objects.get(key);
     if (before && isSame(before, object)) this.#remove(key, object);
   }
 
-  /** Takes the whole truth: what is not in it is gone. */
+  /** Replaces the contents: an object that is not among `objects` is removed. */
   replace(objects: readonly S[]): void {
     const present = new Set(objects.map(keyOf));
     for (const [key, object] of this.#objects) if (!present.has(key)) this.#remove(key, object);
@@ -73,13 +73,13 @@ export class Store<S extends KubeObject> {
 
   #remove(key: string, object: S): void {
     this.#objects.delete(key);
-    this.#tell('deleted', key, object);
+    this.#report('deleted', key, object);
   }
 
-  #tell(event: 'added' | 'updated' | 'deleted', key: string, object: S, before: S = object): void {
+  #report(event: 'added' | 'updated' | 'deleted', key: string, object: S, before: S = object): void {
     try {
       const result: unknown = this.#handlers[event]?.(object, before);
-      // A handler may be async without its type saying so; its rejection must not end the process.
+      // A handler may be async although its type is not; its rejection must not end the process.
       if (result instanceof Promise) result.catch((error: unknown) => this.#onThrow(error, event, key));
     } catch (error) {
       this.#onThrow(error, event, key);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
 import { KubeError } from './errors.ts';
-import { type Again, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+import { type Requeue, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
 /** A clock that stands until it is moved. */
 class HandClock implements Clock {
@@ -43,7 +43,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 interface Run {
   key: string;
   atMs: number;
-  end: (result?: Again | Error) => Promise<unknown>;
+  end: (result?: Requeue | Error) => Promise<unknown>;
 }
 
 let clock: HandClock;
@@ -61,7 +61,7 @@ function queueOf(options: Partial<WorkQueueOptions> = {}): WorkQueue {
     concurrency: 2,
     handle: (key) =>
       new Promise((resolve, reject) => {
-        const end = (result?: Again | Error) => {
+        const end = (result?: Requeue | Error) => {
           if (result instanceof Error) reject(result);
           else resolve(result);
           return settled();

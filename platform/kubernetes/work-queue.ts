@@ -1,34 +1,35 @@
-import { type Backoff, backoffMs } from './backoff.ts';
+import { type Backoff, backoffMs } from '../lifecycle/backoff.ts';
+import { TokenBucket, type TokenRate } from '../lifecycle/token-bucket.ts';
 import { type Clock, monotonicClock } from './clock.ts';
 import { KubeError } from './errors.ts';
 import type { Log } from './log.ts';
 
-// A queue of keys to look at, as controllers have them. A key is in one of these states, or in none:
+// The queue of a controller: keys of objects to reconcile. A key is in one of these states, or in none:
 //
 //   delayed ──time──▶ queued ──free worker──▶ running ──▶ (forgotten)
 //      ▲                 ▲                      │  │
 //      │                 └── added meanwhile ───┘  │
-//      └── after what the handler asks, or after a backoff when it threw
+//      └── after the delay that the handler asks for, or after a backoff when it threw
 //
-// A key is queued once however often it is added, and never runs twice at once: what happens while it runs makes it run
-// once more afterwards. Nothing of it is kept but failures in a row; a crash loses the queue, and the first list of the
+// A key is queued once however often it is added, and never runs twice at once: an addition while it runs makes it run
+// once more afterwards. Only its number of failures in a row is kept; a crash loses the queue, and the first list of the
 // reflectors fills it again.
 
-/** What a handler asks for: nothing, or to look again after a while (in milliseconds). */
-export type Again = { afterMs: number } | undefined | void;
+/** The answer of a handler: done, or to be called again after a delay (in milliseconds). */
+export type Requeue = { afterMs: number } | undefined | void;
 
-/** How a work queue behaves. */
+/** The settings of a work queue. */
 export interface WorkQueueOptions {
   name: string;
-  /** Looks at one key. When it throws, it is called again after a backoff, and never before a server's Retry-After. */
-  handle: (key: string) => Promise<Again>;
+  /** Handles one key. When it throws, it is called again after a backoff, and never before a server's Retry-After. */
+  handle: (key: string) => Promise<Requeue>;
   /** How many keys run at once. */
   concurrency: number;
   log: Log;
-  /** The waits of one key after failures in a row (50 ms, doubled, to 5 min). */
+  /** The delays of one key after failures in a row (50 ms, doubled, to 5 min). */
   backoff?: Backoff;
-  /** How many retries of all keys together (10 a second, after a burst of 100): many keys may fail for one cause. */
-  retryRate?: { perSecond: number; burst: number };
+  /** The rate of retries of all keys together (10 a second, after a burst of 100): many keys may fail for one cause. */
+  retryRate?: TokenRate;
   clock?: Clock;
   random?: () => number;
 }
@@ -44,8 +45,7 @@ export class WorkQueue {
   readonly #delayed = new Map<string, { dueMs: number; cancel: () => void }>();
   readonly #failures = new Map<string, number>();
   readonly #drained = Promise.withResolvers<void>();
-  /** When the budget of retries would be whole again (the virtual time of a leaky bucket). */
-  #retriesPaidMs = 0;
+  readonly #retries: TokenBucket;
   #state: 'new' | 'started' | 'stopping' = 'new';
 
   constructor(options: WorkQueueOptions) {
@@ -57,6 +57,7 @@ export class WorkQueue {
       random: Math.random,
       ...options,
     };
+    this.#retries = new TokenBucket(this.#options.retryRate);
   }
 
   /** How many keys wait for a free worker; with `delayed`, a measure of how far behind the controller is. */
@@ -64,7 +65,7 @@ export class WorkQueue {
     return { queued: this.#queued.size, delayed: this.#delayed.size, running: this.#running.size };
   }
 
-  /** Wants a key looked at as soon as may be, also when it was to wait. After `stop()` this does nothing. */
+  /** Queues a key now, also one that was delayed. After `stop()` this does nothing. */
   add(key: string): void {
     if (this.#state === 'stopping') return;
     this.#undelay(key);
@@ -73,7 +74,7 @@ export class WorkQueue {
     this.#work();
   }
 
-  /** Wants a key looked at after a while; of several such wishes, and of `add`, the earliest counts. */
+  /** Queues a key after a delay; of several calls, and of `add`, the earliest counts. */
   addAfter(key: string, delayMs: number): void {
     if (this.#state === 'stopping' || this.#queued.has(key) || this.#addedMeanwhile.has(key)) return;
     const { clock } = this.#options;
@@ -92,8 +93,8 @@ export class WorkQueue {
   }
 
   /**
-   * Takes no key any more and forgets those that wait for a time. Keys that wait for a worker still run, unless they
-   * are to be dropped, as when a lease is lost. Resolves when the last worker has ended.
+   * Takes no more keys and drops the delayed ones. Queued keys still run, unless `queued` is `drop`, as after the loss of
+   * a lease. Resolves when the last worker has ended.
    */
   async stop({ queued = 'run' }: { queued?: 'run' | 'drop' } = {}): Promise<void> {
     const hadStarted = this.#state !== 'new';
@@ -119,37 +120,29 @@ export class WorkQueue {
   }
 
   async #run(key: string): Promise<void> {
-    let again: Again;
+    let requeue: Requeue;
     try {
-      again = await this.#options.handle(key);
+      requeue = await this.#options.handle(key);
       this.#failures.delete(key);
     } catch (error) {
-      again = { afterMs: this.#retryMs(key, error) };
+      requeue = { afterMs: this.#retryMs(key, error) };
     }
     this.#running.delete(key);
     if (this.#addedMeanwhile.delete(key)) this.#queued.add(key);
-    else if (again) this.addAfter(key, again.afterMs);
+    else if (requeue) this.addAfter(key, requeue.afterMs);
     this.#work();
     this.#settle();
   }
 
   #retryMs(key: string, error: unknown): number {
-    const { backoff, random, log, name } = this.#options;
+    const { backoff, clock, random, log, name } = this.#options;
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
-    const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    const afterMs = Math.max(backoffMs(failures, backoff, random), askedMs, this.#retryBudgetMs());
-    log.warn({ err: error, queue: name, key, failures, afterMs: Math.round(afterMs) }, 'a key failed and is retried');
+    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    const rateMs = this.#retries.take(clock.nowMs());
+    const afterMs = Math.max(backoffMs(failures, backoff, random), retryAfterMs, rateMs);
+    log.warn({ err: error, queue: name, key, failures, retry_in_ms: Math.round(afterMs) }, 'reconcile failed');
     return afterMs;
-  }
-
-  // Each retry pushes the bucket's time on by its share; what goes beyond the burst is what must be waited.
-  #retryBudgetMs(): number {
-    const { clock, retryRate } = this.#options;
-    const shareMs = 1000 / retryRate.perSecond;
-    const nowMs = clock.nowMs();
-    this.#retriesPaidMs = Math.max(this.#retriesPaidMs, nowMs) + shareMs;
-    return Math.max(0, this.#retriesPaidMs - nowMs - retryRate.burst * shareMs);
   }
 
   #undelay(key: string): void {

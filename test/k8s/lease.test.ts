@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { type LeaderElectorOptions, type LeaderTerm, LeaderElector, NotLeader } from '#platform/kubernetes/lease.ts';
+import {
+  type LeaderElectorOptions,
+  type LeaderTerm,
+  LeaderElector,
+  NotLeader,
+} from '#platform/kubernetes/leader-elector.ts';
 import { leases } from '#platform/kubernetes/objects.ts';
 import { adminCredentials, clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
 import { configMaps } from '../../testing/k8s/kinds.ts';

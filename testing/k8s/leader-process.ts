@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { kubeConfigFileCredentials } from '#platform/kubernetes/credentials.ts';
-import { LeaderElector, NotLeader } from '#platform/kubernetes/lease.ts';
+import { LeaderElector, NotLeader } from '#platform/kubernetes/leader-elector.ts';
 import { configMaps } from './kinds.ts';
 
 // A process of its own that writes into a ConfigMap all the time while it leads, so that a test can pause it for real.

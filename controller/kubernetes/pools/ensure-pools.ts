@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { runnerPools } from '#platform/kubernetes/objects.ts';
+import { backoffMs, pause } from '#platform/lifecycle/backoff.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
 interface PoolsToEnsure {
@@ -13,7 +13,7 @@ interface PoolsToEnsure {
   readonly signal: AbortSignal;
 }
 
-const retryMs = { first: 1_000, max: 30_000 };
+const retryBackoff = { baseMs: 1_000, maxMs: 30_000 };
 
 /**
  * Makes the RunnerPools that the settings name, and keeps all of them but the concurrency as the settings say: that is
@@ -24,14 +24,15 @@ const retryMs = { first: 1_000, max: 30_000 };
  * goes, and the concurrency never does.
  */
 export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Promise<void> {
-  for (let pauseMs = retryMs.first; !signal.aborted; pauseMs = Math.min(retryMs.max, pauseMs * 2)) {
+  for (let failures = 1; !signal.aborted; failures += 1) {
     try {
       await makePools(rest);
       return;
     } catch (error) {
       if (signal.aborted) return;
-      log.warn({ err: error }, 'the RunnerPools could not be made; trying again');
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      const delayMs = backoffMs(failures, retryBackoff);
+      log.warn({ err: error, retry_in_ms: Math.round(delayMs) }, 'RunnerPools could not be written');
+      await pause(delayMs, signal);
     }
   }
 }

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import type { RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { type RunnerPool, runnerPools } from '#platform/kubernetes/objects.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
 import type { QueueDepth } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { labels } from '../manifests/names.ts';
@@ -27,9 +27,9 @@ const errorLengthMax = 1_000;
 export async function poolStatusLoop(o: PoolStatusOptions): Promise<void> {
   while (!o.signal.aborted) {
     await writeChanged(o).catch((error: unknown) => {
-      if (!o.signal.aborted) o.log.warn({ err: error }, 'the status of the pools could not be written');
+      if (!o.signal.aborted) o.log.warn({ err: error }, 'RunnerPool status could not be written');
     });
-    await sleep(everyMs, undefined, { signal: o.signal }).catch(() => undefined);
+    await pause(everyMs, o.signal);
   }
 }
 

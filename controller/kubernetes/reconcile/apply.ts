@@ -16,6 +16,7 @@ import {
   type Resource,
   secrets,
 } from '#platform/kubernetes/objects.ts';
+import type { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
 import type { ClaimedJobs } from '../slots/claimed-jobs.ts';
 import { jobManifest } from '../manifests/job-manifest.ts';
 import { attemptJobName, keySecretName, labels } from '../manifests/names.ts';
@@ -24,7 +25,6 @@ import { needsContentKey } from '#jobs/runner-task.ts';
 import { adopt } from '#jobs/adopt.ts';
 import type { MediaJobDependencies } from '../dependencies.ts';
 import type { Action, Observed } from './plan.ts';
-import type { StatusRateLimiter } from './status-rate-limiter.ts';
 import { activeStatus, refusedStatus } from './status.ts';
 import { failJob, settleAttempt } from './settle.ts';
 import { type PodProblem, podProblemOf } from './pod-problem.ts';
@@ -37,7 +37,7 @@ export interface ApplyContext {
   readonly held: ClaimedJobs;
   readonly working: RunningJobs;
   readonly now: () => number;
-  readonly pace: StatusRateLimiter;
+  readonly pace: TokenBucket;
   /** Called after each write of a status, with the object that came of it. */
   readonly onStatusWritten: (mediaJob: MediaJob) => void;
   /** What last kept a job of a pool from running; null: nothing does. */
@@ -57,7 +57,7 @@ export async function applyAction(action: Action, o: Observed, c: ApplyContext):
   const { mediaJob, row } = o;
   if (action.do === 'adopt') return applyAdopt(mediaJob, c);
   if (action.do === 'writeStatus') {
-    if (action.isProgress === true) c.pace.told(c.now());
+    if (action.isProgress === true) c.pace.take(c.now());
     return writeStatus(mediaJob, action.status, c);
   }
   if (action.do === 'remove') return remove(mediaJobs, mediaJob, c.client);
