@@ -3,6 +3,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { JobDependencies } from './dependencies.ts';
+import { dequeue } from './enqueue.ts';
 
 type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'clock' | 'randomUuid' | 'log'>;
 
@@ -10,39 +11,31 @@ type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'clock' | 'ra
 const triesMax = 10;
 
 /**
- * Cancels a job that is not over, whether it waits or runs. The row is the order: whoever runs the attempt learns of it
- * when it renews its lease, or from its MediaJob, and stops. Cancelling a cancelled job changes nothing.
+ * Cancels a job that is not final, queued or running. The row is the order: whoever runs the attempt learns of it when
+ * it renews its lease, or from its MediaJob, and stops. Cancelling a cancelled job changes nothing.
  *
  * @throws KnownProblem `not_found`; `conflict` for a job that completed or failed
  */
-export async function cancelJob(d: CancelDependencies, jobId: string): Promise<Job> {
+export async function cancelJob(dependencies: CancelDependencies, jobId: string): Promise<Job> {
+  const { jobs, clock, randomUuid } = dependencies;
   for (let tries = 0; tries < triesMax; tries++) {
-    const job = await d.jobs.find(jobId);
+    const job = await jobs.find(jobId);
     if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
     if (job.status === 'cancelled') return job;
     if (isFinal(job.status)) throw new KnownProblem('conflict', `The job has ${job.status} already.`);
     // Null: its attempt changed or it ended since it was read, so it is read again.
-    const cancelled = await d.jobs.finish({
+    const cancelled = await jobs.finish({
       jobId: job.id,
       attempt: job.attempt,
       status: 'cancelled',
       results: null,
       error: jobErrorOf('cancelled', job.attempt),
-      eventId: d.randomUuid(),
-      now: d.clock(),
+      eventId: randomUuid(),
+      now: clock(),
     });
     if (cancelled === null) continue;
-    await removeTicket(d, job);
+    await dequeue(dependencies, job);
     return cancelled;
   }
   throw new KnownProblem('conflict', 'The job changes too fast to be cancelled; try again.');
-}
-
-/** Only tidiness: whoever takes the ticket of a job that is over lets it go. */
-async function removeTicket({ queue, log }: CancelDependencies, job: Job): Promise<void> {
-  try {
-    await queue.remove({ jobId: job.id, attempt: job.attempt, queue: job.queue });
-  } catch (error) {
-    log.warn({ err: error, job_id: job.id }, 'the ticket of a cancelled job stays in its queue');
-  }
 }

@@ -1,8 +1,7 @@
 import { text } from 'node:stream/consumers';
-import type { JobResults } from '#domain/job-types/index.ts';
+import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { progressWhenCompleted } from '#domain/jobs/progress.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { topMasterOf } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
@@ -66,7 +65,7 @@ export async function completeAttempt(
   );
 }
 
-/** How far back an attempt looks; more than this many workers do not vanish between a manifest and its recording. */
+/** How many attempts back are looked at; more workers than this do not end between a manifest and its recording. */
 const attemptsBackMax = 3;
 
 /**
@@ -93,17 +92,17 @@ interface End {
 /** The transaction that ends a job: status, results or error, and the webhook event. */
 export async function recordEnd(
   { job, attempt, results, error }: End,
-  d: Pick<CompletionDependencies, 'jobs' | 'clock' | 'randomUuid'>,
-): Promise<Completion> {
-  const recorded = await d.jobs.finish({
+  { jobs, clock, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'clock' | 'randomUuid'>,
+): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
+  const recorded = await jobs.finish({
     jobId: job.id,
     attempt,
     status: error === null ? 'completed' : error.code === 'cancelled' ? 'cancelled' : 'failed',
     results,
     error,
-    ...(error === null ? { progress: progressWhenCompleted(job.type) } : {}),
-    eventId: d.randomUuid(),
-    now: d.clock(),
+    ...(error === null ? { progress: jobTypes[job.type].completedProgress } : {}),
+    eventId: randomUuid(),
+    now: clock(),
   });
   return recorded === null ? { outcome: 'not_current' } : { outcome: 'recorded', job: recorded };
 }

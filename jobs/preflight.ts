@@ -11,7 +11,7 @@ export interface Preflight {
 }
 
 /**
- * Looks at a video's source before its job is accepted (section 4, "Video source preflight"): it must be there, its
+ * Looks at a video's source before its job is accepted (docs/contract.md, section 4): it must be there, its
  * measured size must not exceed `MAX_FILE_SIZE`, and that size chooses the queue.
  *
  * @throws KnownProblem `source_missing`, `source_too_large`

@@ -4,36 +4,40 @@ import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
 import type { JobDependencies } from './dependencies.ts';
+import { enqueue } from './enqueue.ts';
 import { type Preflight, preflight } from './preflight.ts';
-import { addTicket } from './submit.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
   not_failed: new KnownProblem('not_retryable', 'Only a failed job can be retried.'),
-  retry_exists: new KnownProblem('conflict', 'A retry of this job is there already.'),
+  retry_exists: new KnownProblem('conflict', 'A retry of this job exists already.'),
 };
 
 type RetryDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid' | 'log'>;
 
 /**
- * Makes the jobs that retry a failed one, but for those that are there already: an equal job that is alive or completed
+ * Makes the jobs that retry a failed one, but for those that are there already: an equal job that is live or completed
  * is part of the answer instead. The store holds the failed row's lock while it looks and inserts, so of two equal
  * requests one makes the jobs and the other is refused. A ticket that cannot be added is the sweeper's: the same request
  * again would be refused, so it must not be asked for.
  *
  * @throws KnownProblem `not_found`, `not_retryable`, `conflict`
  */
-export async function retryJob(d: RetryDependencies, jobId: string, trace: TraceContext | null): Promise<Job[]> {
-  const failed = await d.jobs.find(jobId);
+export async function retryJob(
+  dependencies: RetryDependencies,
+  jobId: string,
+  trace: TraceContext | null,
+): Promise<Job[]> {
+  const failed = await dependencies.jobs.find(jobId);
   if (failed === null) throw reasons.not_found;
   // The store decides this under the row's lock; here it only spares the look at the source.
   if (failed.status !== 'failed') throw reasons.not_failed;
-  const source = await preflightAgain(d, failed);
-  const outcome = await d.jobs.createRetries({
+  const source = await preflightAgain(dependencies, failed);
+  const outcome = await dependencies.jobs.createRetries({
     jobId,
     newJobs: (job) =>
       retriesOf(job).map(({ type, options }) => ({
-        id: d.randomUuid(),
+        id: dependencies.randomUuid(),
         type,
         hash: job.hash,
         source: job.source,
@@ -48,8 +52,8 @@ export async function retryJob(d: RetryDependencies, jobId: string, trace: Trace
   if (outcome.outcome === 'not_allowed') throw new KnownProblem('not_retryable', outcome.reason);
   if (outcome.outcome !== 'created') throw reasons[outcome.outcome];
   for (const job of outcome.jobs.filter(({ status }) => status === 'queued')) {
-    await addTicket(d, job).catch((error: unknown) =>
-      d.log.warn({ err: error, job_id: job.id }, 'a retry is recorded; the sweeper adds its ticket'),
+    await enqueue(dependencies, job).catch((error: unknown) =>
+      dependencies.log.warn({ err: error, job_id: job.id }, 'ticket not added, the sweeper adds it'),
     );
   }
   return outcome.jobs;
@@ -57,11 +61,11 @@ export async function retryJob(d: RetryDependencies, jobId: string, trace: Trace
 
 /**
  * The source may have been put there anew since the job failed (`source_changed` is retryable for that), so it is
- * measured again. A source that no longer passes makes a retry impossible: 409, the one refusal that section 7 knows.
+ * measured again. A source that no longer passes makes a retry impossible: 409.
  */
-async function preflightAgain(d: RetryDependencies, failed: Job): Promise<Preflight> {
+async function preflightAgain(dependencies: RetryDependencies, failed: Job): Promise<Preflight> {
   try {
-    return await preflight(d, failed);
+    return await preflight(dependencies, failed);
   } catch (error) {
     if (!(error instanceof KnownProblem) || !['source_missing', 'source_too_large'].includes(error.code)) throw error;
     throw new KnownProblem('not_retryable', error.message, { cause: error });

@@ -3,9 +3,9 @@ import { mediaPrefix, revisionOf } from '#domain/media/object-keys.ts';
 import type { Task } from '#domain/runner/task.ts';
 
 /**
- * The task document of the attempt that `job` is at: all that a runner is told, and no secret in it.
+ * The task document of the attempt that `job` is at: all that a runner knows of its job; it holds no secret.
  *
- * @param trace the span that the runner continues; the submission's own unless told
+ * @param trace the span that the runner continues; by default that of the submission
  */
 export function runnerTaskOf(job: Job, trace: TraceContext | null = job.trace): Task {
   return {
@@ -21,11 +21,4 @@ export function runnerTaskOf(job: Job, trace: TraceContext | null = job.trace): 
     rev: revisionOf(job.id, job.attempt),
     trace,
   } as Task;
-}
-
-/** Whether the attempt packages an encrypted stream, and so needs the content key of its media. */
-export function needsContentKey(job: Pick<Job, 'type' | 'options'>): boolean {
-  const options = job.options as { encrypt?: boolean; transcode?: { encrypt?: boolean } };
-  if (job.type === 'video:transcode') return options.encrypt === true;
-  return job.type === 'video:full' && options.transcode?.encrypt === true;
 }

@@ -4,6 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { JobDependencies } from './dependencies.ts';
+import { enqueue } from './enqueue.ts';
 import { type Preflight, preflight } from './preflight.ts';
 
 type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid'> & {
@@ -20,39 +21,39 @@ type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'source' | 'c
  * submissions that have already been answered with it.
  */
 export async function submitJob(
-  d: SubmitDependencies,
+  dependencies: SubmitDependencies,
   submission: Submission,
   trace: TraceContext | null,
 ): Promise<{ job: Job; isNew: boolean }> {
   const key = idempotencyKey(submission);
-  const found = await preflightOrEqual(d, submission, key);
-  const outcome = 'job' in found ? found : await insert(d, submission, { key, trace, found });
-  if (outcome.job.status === 'queued') await addTicket(d, outcome.job);
+  const found = await preflightOrEqual(dependencies, submission, key);
+  const outcome = 'job' in found ? found : await insert(dependencies, submission, { key, trace, found });
+  if (outcome.job.status === 'queued') await enqueueOrExplain(dependencies, outcome.job);
   return outcome;
 }
 
-/** An equal job answers also when its source has gone since (section 3: the condition is the request alone). */
+/** An equal job answers also when its source no longer exists: the request alone decides (docs/contract.md, section 3). */
 async function preflightOrEqual(
-  d: SubmitDependencies,
+  dependencies: SubmitDependencies,
   submission: Submission,
   key: string,
 ): Promise<Preflight | { job: Job; isNew: false }> {
   try {
-    return await preflight(d, submission);
+    return await preflight(dependencies, submission);
   } catch (error) {
-    const job = await d.queries.findLive(key);
+    const job = await dependencies.queries.findLive(key);
     if (job === null) throw error;
     return { job, isNew: false };
   }
 }
 
 function insert(
-  d: SubmitDependencies,
+  dependencies: SubmitDependencies,
   { type, hash, source, options, callbackUrl }: Submission,
   { key, trace, found }: { key: string; trace: TraceContext | null; found: Preflight },
 ): Promise<{ job: Job; isNew: boolean }> {
-  return d.jobs.insertOrFind({
-    id: d.randomUuid(),
+  return dependencies.jobs.insertOrFind({
+    id: dependencies.randomUuid(),
     type,
     hash,
     source,
@@ -65,11 +66,10 @@ function insert(
   });
 }
 
-/** Puts a queued job's ticket into its queue. @throws KnownProblem `internal_error` when the queue refuses */
-export async function addTicket({ queue }: Pick<JobDependencies, 'queue'>, job: Job): Promise<void> {
-  const trace = job.trace === null ? {} : { trace: job.trace };
+/** @throws KnownProblem `internal_error` when the queue refuses */
+async function enqueueOrExplain(dependencies: Pick<JobDependencies, 'queue'>, job: Job): Promise<void> {
   try {
-    await queue.add({ jobId: job.id, attempt: job.attempt, queue: job.queue, ...trace });
+    await enqueue(dependencies, job);
   } catch (cause) {
     const detail = 'The job is recorded but could not be queued yet. It will be; the same request again is safe.';
     throw new KnownProblem('internal_error', detail, { cause });

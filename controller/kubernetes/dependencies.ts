@@ -15,8 +15,7 @@ export interface MediaJobDependencies extends Omit<SettleDependencies, 'jobs' | 
   readonly queue: TicketQueue;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly source: AdoptDependencies['source'];
-  readonly maxFileSizeBytes: number;
-  readonly largeVideoThresholdBytes: number;
+  readonly config: AdoptDependencies['config'];
   readonly webhookCidrs: AdoptDependencies['webhookCidrs'];
   readonly runnerNamespace: string;
   /** How often everything is listed again; ten minutes unless told. */

@@ -1,33 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJobProblem } from '#domain/errors.ts';
-import { type AttemptEnd, verdictOf } from '#domain/jobs/attempts.ts';
-import { fullResultsOfSourceFailure } from '#domain/job-types/full-results.ts';
-import { type JobError, jobErrorOf, toJobError } from '#domain/job-error.ts';
+import type { AttemptEnd } from '#domain/jobs/attempts.ts';
+import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
+import { completeByEarlierAttempt } from '#jobs/complete-attempt.ts';
 import {
-  completeAttempt,
-  completeByEarlierAttempt,
-  type Completion,
-  type CompletionDependencies,
-  recordEnd,
-} from '#jobs/complete-attempt.ts';
+  type AttemptResult,
+  concludeAttempt,
+  type ConclusionDependencies,
+  countAttempt,
+  enqueueNextAttempt,
+  resultOf,
+} from '#jobs/conclude-attempt.ts';
 import { keepLease, type StopReason } from './lease.ts';
 import { type AttemptToRun, runSteps, type StepDependencies } from './run-steps.ts';
 
-export interface AttemptDependencies extends StepDependencies, CompletionDependencies {
+export interface AttemptDependencies extends StepDependencies, ConclusionDependencies {
   readonly jobs: JobStore;
-  readonly queue: TicketQueue;
-  readonly metrics: Metrics;
-  /** 0 ≤ random < 1. */
-  readonly random: () => number;
-  /** How often an attempt may fail by itself before the job does. */
-  readonly attemptsMax: number;
 }
 
 interface AttemptInput {
@@ -57,30 +50,29 @@ export async function runAttempt({ job, workspace, lease, stop }: AttemptInput, 
     signal: renewing.signal,
   });
   const startedAt = performance.now();
-  let result = 'bug';
+  let result: AttemptResult = 'bug';
   try {
     const earlier = await earlierCompletion(job, d);
     if (earlier !== null) {
-      result = settledAs(earlier);
+      result = earlier;
       return;
     }
     result = await withSpan('attempt', spanOf(job), async (span) => {
       const end = await endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, d);
-      const settled = await withSpan('completion', {}, () => settle({ job, end, stop: stop.signal }, d)).catch(
+      const concluded = await withSpan('completion', {}, () => conclude({ job, end, stop: stop.signal }, d)).catch(
         (error: unknown) => {
-          log.error({ err: error }, 'the end of an attempt could not be recorded');
-          return settle({ job, end: endByError(error, job.attempt), stop: stop.signal }, d);
+          log.error({ err: error }, 'attempt end not recorded');
+          return conclude({ job, end: endByError(error, job.attempt), stop: stop.signal }, d);
         },
       );
-      span.setAttributes({ 'job.result': settled });
-      return settled;
+      span.setAttributes({ 'job.result': concluded });
+      return concluded;
     });
   } finally {
     renewing.abort();
     await renewed;
-    d.metrics.workerTasks.inc({ type: job.type, result });
-    d.metrics.workerTaskDuration.observe({ type: job.type, result }, (performance.now() - startedAt) / 1000);
-    log.info({ result }, 'an attempt ended');
+    countAttempt(d.metrics, { type: job.type, result, seconds: (performance.now() - startedAt) / 1000 });
+    log.info({ result }, 'attempt ended');
   }
 }
 
@@ -95,7 +87,7 @@ async function endOfSteps(attempt: AttemptToRun, d: AttemptDependencies): Promis
     return await runSteps(attempt, d);
   } catch (error) {
     if (attempt.signal.aborted) return { kind: 'disrupted' };
-    d.log.error({ err: error, job_id: attempt.job.id }, 'a step could not be run');
+    d.log.error({ err: error, job_id: attempt.job.id }, 'step not started');
     return { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('internal', attempt.job.attempt) };
   }
 }
@@ -112,60 +104,25 @@ interface EndedAttempt {
   readonly stop: AbortSignal;
 }
 
-/** What the attempt came to, as `svc_worker_tasks_total` names it. */
-type Settled = 'completed' | 'failed' | 'retried' | 'disrupted' | 'lost' | 'cancelled';
-
-async function settle({ job, end, stop }: EndedAttempt, d: AttemptDependencies): Promise<Settled> {
+async function conclude({ job, end, stop }: EndedAttempt, dependencies: AttemptDependencies): Promise<AttemptResult> {
   const reason = stop.reason as StopReason | undefined;
   if (stop.aborted && reason !== 'stopping') return reason === 'cancelled' ? 'cancelled' : 'lost';
-  const verdict = verdictOf({ job, end, attemptsMax: d.attemptsMax, random: d.random() });
-  if (verdict.next === 'again') return tryAgain({ job, stop, ...verdict }, d);
-  const completion = await untilAnswered(
-    () =>
-      verdict.next === 'complete'
-        ? completeAttempt({ job, attempt: job.attempt }, d)
-        : recordEnd(failedEnd(job, verdict.error), d),
-    { log: d.log, stop },
-  );
-  if (completion === null) return 'disrupted';
-  if (completion.outcome !== 'not_whole') return settledAs(completion);
-  d.log.error({ job_id: job.id, attempt: job.attempt, reason: completion.reason }, 'what an attempt left is not whole');
-  const error = jobErrorOf('storage_error', job.attempt);
-  return settle({ job, end: { kind: 'failed', exitCode: exitCodes.transient, error }, stop }, d);
+  const { log } = dependencies;
+  const conclusion = await untilAnswered(() => concludeAttempt({ job, end }, dependencies), { log, stop });
+  if (conclusion === null) return 'disrupted';
+  if (conclusion.kind === 'again') await enqueueNextAttempt(conclusion, dependencies);
+  return resultOf(conclusion);
 }
 
-function settledAs(completion: Exclude<Completion, { outcome: 'not_whole' }>): Settled {
-  if (completion.outcome === 'not_current') return 'lost';
-  return completion.job.status === 'completed' ? 'completed' : 'failed';
-}
-
-/** A bucket that cannot be asked now is no reason not to do the work. */
-async function earlierCompletion(job: Job, d: AttemptDependencies) {
-  const completion = await completeByEarlierAttempt(job, d).catch((error: unknown) => {
-    d.log.warn({ err: error, job_id: job.id }, 'an earlier attempt could not be looked for');
+/** A bucket that cannot be reached now is no reason not to do the work. */
+async function earlierCompletion(job: Job, dependencies: AttemptDependencies): Promise<AttemptResult | null> {
+  const completion = await completeByEarlierAttempt(job, dependencies).catch((error: unknown) => {
+    dependencies.log.warn({ err: error, job_id: job.id }, 'earlier attempt check failed');
     return null;
   });
-  return completion?.outcome === 'not_whole' ? null : completion;
-}
-
-/** The end of a job that left no manifest; a full workflow's results say what became of each stage. */
-function failedEnd(job: Job, error: JobError) {
-  const results = job.type === 'video:full' ? fullResultsOfSourceFailure(error) : null;
-  return { job, attempt: job.attempt, results, error };
-}
-
-async function tryAgain(
-  { job, countsAsFailure, delayMs, stop }: { job: Job; countsAsFailure: boolean; delayMs: number; stop: AbortSignal },
-  d: AttemptDependencies,
-): Promise<Settled> {
-  const giveUp = () => d.jobs.nextAttempt({ jobId: job.id, attempt: job.attempt, countsAsFailure, delayMs });
-  const ticket = await untilAnswered(giveUp, { log: d.log, stop });
-  if (ticket === null) return stop.aborted ? 'disrupted' : 'lost';
-  // A ticket that the queue does not take now is added by the sweeper.
-  await d.queue
-    .add(ticket, { delayMs })
-    .catch((error: unknown) => d.log.warn({ err: error, job_id: job.id }, 'the next ticket could not be added'));
-  return countsAsFailure ? 'retried' : 'disrupted';
+  if (completion === null || completion.outcome === 'not_whole') return null;
+  if (completion.outcome === 'not_current') return 'lost';
+  return completion.job.status === 'completed' ? 'completed' : 'failed';
 }
 
 const answerPauseMs = { first: 500, max: 10_000 };
@@ -191,7 +148,7 @@ async function untilAnswered<T>(
       return await work();
     } catch (error) {
       if (isBug(error) || (isJobProblem(error) && performance.now() > givesUpAt)) throw error;
-      log.warn({ err: error }, 'the end of an attempt could not be recorded yet');
+      log.warn({ err: error }, 'attempt end not recorded yet, trying again');
       if (stop.aborted) return null;
       await sleep(pauseMs, undefined, { signal: stop }).catch(() => undefined);
       pauseMs = Math.min(answerPauseMs.max, pauseMs * 2);

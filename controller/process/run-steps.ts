@@ -3,19 +3,18 @@ import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
-import { jobTypes } from '#domain/job-types/index.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
 import { parseReport } from '#domain/runner/report.ts';
-import { type Step, steps } from '#domain/runner/steps.ts';
+import { runnerVariables } from '#domain/runner/steps.ts';
 import { redact } from '#domain/redact.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { needsContentKey, runnerTaskOf } from '#jobs/runner-task.ts';
-import { stepEnvironment } from './step-environment.ts';
+import { runnerTaskOf } from '#jobs/runner-task.ts';
+import { accessOf, type StepAccess, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
 
 export interface StepDependencies {
   readonly jobs: Pick<JobStore, 'report'>;
@@ -45,8 +44,7 @@ export interface AttemptToRun {
 
 /** Runs the steps of an attempt one after another, up to the first that fails. */
 export async function runSteps(attempt: AttemptToRun, d: StepDependencies): Promise<AttemptEnd> {
-  const stepsOfJob: readonly (Step | 'all')[] = jobTypes[attempt.job.type].runsInOneStep ? ['all'] : steps;
-  for (const step of stepsOfJob) {
+  for (const step of stepsOf(attempt.job.type)) {
     const end = await runStep(step, attempt, d);
     if (end.kind !== 'done') return end;
   }
@@ -54,25 +52,31 @@ export async function runSteps(attempt: AttemptToRun, d: StepDependencies): Prom
 }
 
 async function runStep(
-  step: Step | 'all',
+  step: StepName,
   { job, trace, workspace, signal }: AttemptToRun,
   d: StepDependencies,
 ): Promise<AttemptEnd> {
   const reports = reportReader(job, d);
+  const access = accessOf(step, job);
   const ended = await runCommand(
     { program: d.runner.program, args: [d.runner.script, step] },
     {
       signal,
       timeoutMs: d.stepTimeoutMs,
       cwd: workspace,
-      env: stepEnvironment({
-        step,
-        task: runnerTaskOf(job, trace),
-        workspace,
-        base: d.base,
-        storage: d.storage,
-        content: await contentOf(step, job, d),
-      }),
+      env: {
+        ...stepVariables({
+          access,
+          task: runnerTaskOf(job, trace),
+          workspace,
+          base: d.base,
+          storage: d.storage,
+          keyEndpoint: keyEndpoint(d.baseUrl, job.hash),
+        }),
+        ...(await contentKeyVariable(access, job, d)),
+        // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
+        RUNNER_PARENT: 'stdin',
+      },
       stdin: neverEnding(),
       onStdoutLine: reports.read,
       onStderrLine: (line) => showLogLine(line, { job, step, log: d.log }),
@@ -95,10 +99,15 @@ async function runStep(
   return { kind: 'failed', exitCode: ended.exitCode, error: reports.error() };
 }
 
-/** The content key for `publish` of an encrypted stream; its row is committed before packaging starts. */
-async function contentOf(step: Step | 'all', job: Job, d: StepDependencies) {
-  if (step !== 'publish' || !needsContentKey(job)) return null;
-  return { key: await d.contentKeys.findOrCreate(job.hash), keyEndpoint: keyEndpoint(d.baseUrl, job.hash) };
+/** The content key, for a step that may have it; its row is committed before packaging starts. */
+async function contentKeyVariable(
+  { hasContentKey }: StepAccess,
+  job: Job,
+  { contentKeys }: StepDependencies,
+): Promise<Record<string, string>> {
+  if (!hasContentKey) return {};
+  const { kid, key } = await contentKeys.findOrCreate(job.hash);
+  return { [runnerVariables.contentKey]: `${kid}:${key.toString('hex')}` };
 }
 
 /** A standard input that stays open as long as this process lives. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jobType } from './job-type.ts';
 import { objectKeySchema, warningsSchema } from './shared-results.ts';
 
 export const imageFormats = ['webp', 'jpg', 'png', 'avif'] as const;
@@ -31,7 +32,7 @@ export const imageThumbnailOptions = z.strictObject({
 });
 
 /** `key` is the first output; `size` in bytes, `width` and `height` in pixels as written. */
-export const imageThumbnailResults = z.object({
+const imageThumbnailResults = z.object({
   key: objectKeySchema,
   outputs: z
     .array(
@@ -46,4 +47,12 @@ export const imageThumbnailResults = z.object({
     )
     .min(1),
   warnings: warningsSchema.optional(),
+});
+
+/** Derives image variants from an image. An image is decoded in memory, so its file is bounded. */
+export const imageThumbnail = jobType({
+  options: imageThumbnailOptions,
+  results: imageThumbnailResults,
+  sourceBytesMax: 512 * 1024 * 1024,
+  runsInOneStep: true,
 });

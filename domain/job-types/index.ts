@@ -1,47 +1,31 @@
 import type { z } from 'zod';
-import { imageThumbnailOptions, imageThumbnailResults } from './image-thumbnail.ts';
-import { videoCoverOptions, videoCoverResults } from './video-cover.ts';
-import { videoFullOptions, videoFullResults } from './video-full.ts';
-import { videoPreviewOptions, videoPreviewResults } from './video-preview.ts';
-import { videoTranscodeOptions, videoTranscodeResults } from './video-transcode.ts';
+import { imageThumbnail } from './image-thumbnail.ts';
+import type { JobTypeRow } from './job-type.ts';
+import { videoCover } from './video-cover.ts';
+import { videoFull } from './video-full.ts';
+import { videoPreview } from './video-preview.ts';
+import { videoTranscode } from './video-transcode.ts';
 
-interface JobTypeRow {
-  /** Strict: an unknown field anywhere is refused. Parsing fills in the defaults. */
-  readonly options: z.ZodType;
-  readonly results: z.ZodType;
-  /** Whether the source is looked at before acceptance (section 4, "Video source preflight"). */
-  readonly hasPreflight: boolean;
-  /** Whether decoding is sharp's under an allow-list, so that all steps may run in one container (design.md). */
-  readonly runsInOneStep: boolean;
-}
-
-/** The job types (section 1). A new one is a row here, and a handler in `runner/handlers`. */
+/**
+ * The job types. A new one is a row here, a file with its options, results and other columns, and a folder of its name
+ * in `runner/handlers`. Nothing else lists them.
+ */
 export const jobTypes = {
-  'image:thumbnail': {
-    options: imageThumbnailOptions,
-    results: imageThumbnailResults,
-    hasPreflight: false,
-    runsInOneStep: true,
-  },
-  'video:cover': { options: videoCoverOptions, results: videoCoverResults, hasPreflight: false, runsInOneStep: false },
-  'video:preview': {
-    options: videoPreviewOptions,
-    results: videoPreviewResults,
-    hasPreflight: false,
-    runsInOneStep: false,
-  },
-  'video:transcode': {
-    options: videoTranscodeOptions,
-    results: videoTranscodeResults,
-    hasPreflight: true,
-    runsInOneStep: false,
-  },
-  'video:full': { options: videoFullOptions, results: videoFullResults, hasPreflight: true, runsInOneStep: false },
+  'image:thumbnail': imageThumbnail,
+  'video:cover': videoCover,
+  'video:preview': videoPreview,
+  'video:transcode': videoTranscode,
+  'video:full': videoFull,
 } as const satisfies Record<string, JobTypeRow>;
 
 export type JobType = keyof typeof jobTypes;
 export type JobOptions<T extends JobType = JobType> = z.output<(typeof jobTypes)[T]['options']>;
 export type JobResults<T extends JobType = JobType> = z.output<(typeof jobTypes)[T]['results']>;
 
-/** The names of the job types, in the order of section 1. */
+/** The names of the job types, in the order of the table. */
 export const jobTypeNames = Object.keys(jobTypes) as [JobType, ...JobType[]];
+
+/** The row of a type, for code that treats all types alike. */
+export function jobTypeRow(type: JobType): JobTypeRow {
+  return jobTypes[type];
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jobType } from './job-type.ts';
 import { objectKeySchema, warningsSchema } from './shared-results.ts';
 
 /** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (decisions.md). */
@@ -7,7 +8,7 @@ export const videoCoverOptions = z.strictObject({
 });
 
 /** `timestamp_sec` is the time of the frame that was taken, in seconds. */
-export const videoCoverResults = z.object({
+const videoCoverResults = z.object({
   key: objectKeySchema,
   format: z.literal('jpg'),
   size: z.int().positive(),
@@ -16,3 +17,6 @@ export const videoCoverResults = z.object({
   timestamp_sec: z.number().nonnegative(),
   warnings: warningsSchema.optional(),
 });
+
+/** Derives a cover image from a video. */
+export const videoCover = jobType({ options: videoCoverOptions, results: videoCoverResults });

@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { retryPlanSchema } from './retry-plan.ts';
+import type { JobError } from '../job-error.ts';
+import { KnownProblem } from '../errors.ts';
+import { jobType } from './job-type.ts';
+import { jobTypeOfStage, planRetry, retryPlanSchema } from './retry-plan.ts';
 import { objectKeySchema, warningsSchema } from './shared-results.ts';
 import { videoCoverOptions } from './video-cover.ts';
 import { previewFormats, videoPreviewOptions } from './video-preview.ts';
 import { videoTranscodeOptions, videoTranscodeResults } from './video-transcode.ts';
 
 /** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (section 2). */
-export const videoFullOptions = z.strictObject({
+const videoFullOptions = z.strictObject({
   cover: videoCoverOptions.prefault({}),
   preview: videoPreviewOptions.prefault({}),
   transcode: videoTranscodeOptions.prefault({}),
@@ -47,3 +50,54 @@ export const videoFullResults = videoTranscodeResults.partial().extend({
   warnings: warningsSchema,
 });
 export type VideoFullResults = z.infer<typeof videoFullResults>;
+
+/** What became of the stages of a `video:full` job; null for one that is ready. */
+export type StageErrors = Readonly<Record<FullStage, JobError | null>>;
+
+/** `error` is the code. */
+function stageResult(error: JobError | null): StageResult {
+  return error === null ? { status: 'ready' } : { status: 'failed', error: error.code, retryable: error.retryable };
+}
+
+/** The stages and the retry plan of a job whose source could be read. */
+export function fullOutcome(errors: StageErrors): Pick<VideoFullResults, 'stages' | 'retry_plan'> {
+  const stages = {
+    source: stageResult(null),
+    cover: stageResult(errors.cover),
+    preview: stageResult(errors.preview),
+    transcode: stageResult(errors.transcode),
+  };
+  return { stages, retry_plan: planRetry(stages) };
+}
+
+/** The error of the whole job: that of the first stage that failed, which it names. */
+export function firstStageError(errors: StageErrors): JobError | null {
+  const stage = fullStages.find((each) => errors[each] !== null);
+  const error = stage === undefined ? null : errors[stage];
+  return stage === undefined || error === null ? null : { ...error, stage };
+}
+
+/**
+ * The results of a `video:full` job that ended before any stage could begin: a fault of the source itself fails all
+ * stages. Also for an attempt that was lost as a whole, where a retryable error allows every stage.
+ */
+export function fullResultsOfSourceFailure(error: JobError): VideoFullResults {
+  const failed = stageResult(error);
+  const stages = { source: failed, cover: failed, preview: failed, transcode: failed };
+  return { stages, artifacts: {}, retry_plan: planRetry(stages), warnings: [] };
+}
+
+/** Makes cover, preview and stream of a video in one job. A retry makes again only the failed stages worth it. */
+export const videoFull = jobType({
+  options: videoFullOptions,
+  results: videoFullResults,
+  hasPreflight: true,
+  needsContentKey: ({ transcode }) => transcode.encrypt,
+  resultsWithoutManifest: fullResultsOfSourceFailure,
+  retries: (options, results) => {
+    if (results === null) return null;
+    const { retry_plan: plan } = results;
+    if (!plan.allowed) throw new KnownProblem('not_retryable', plan.reason);
+    return plan.stages.map((stage) => ({ type: jobTypeOfStage[stage], options: options[stage] }));
+  },
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jobType } from './job-type.ts';
 import { objectKeySchema, warningsSchema } from './shared-results.ts';
 
 export const previewFormats = ['webp', 'gif'] as const;
@@ -18,7 +19,7 @@ export const videoPreviewOptions = z
     message: `duration × fps must be at most ${framesMax}`,
   });
 
-export const videoPreviewResults = z.object({
+const videoPreviewResults = z.object({
   key: objectKeySchema,
   format: z.enum(previewFormats),
   size: z.int().positive(),
@@ -27,3 +28,6 @@ export const videoPreviewResults = z.object({
   frames: z.int().positive(),
   warnings: warningsSchema.optional(),
 });
+
+/** Derives a short animated preview from a video. */
+export const videoPreview = jobType({ options: videoPreviewOptions, results: videoPreviewResults });

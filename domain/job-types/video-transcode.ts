@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jobType } from './job-type.ts';
 import { objectKeySchema, sourceFoundSchema, warningsSchema } from './shared-results.ts';
 
 export const videoTranscodeOptions = z.strictObject({
@@ -50,3 +51,12 @@ export const videoTranscodeResults = z.object({
   warnings: warningsSchema,
 });
 export type VideoTranscodeResults = z.infer<typeof videoTranscodeResults>;
+
+/** Produces an HLS stream (CMAF) from a video, optionally encrypted. */
+export const videoTranscode = jobType({
+  options: videoTranscodeOptions,
+  results: videoTranscodeResults,
+  hasPreflight: true,
+  completedProgress: 95,
+  needsContentKey: ({ encrypt }) => encrypt,
+});

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { progressOf, progressWhenCompleted } from './progress.ts';
+import { jobTypeNames, jobTypes } from '../job-types/index.ts';
+import { progressOf } from './progress.ts';
 import { jobPhases } from './status.ts';
 
 describe('the progress of a job', () => {
@@ -36,9 +37,8 @@ describe('the progress of a job', () => {
     expect(found >= 5 && found <= 80).toBe(true);
   });
 
-  it('of a completed video:transcode shows 95, as the specification shows it, and 100 for every other type', () => {
-    expect(progressWhenCompleted('video:transcode')).toBe(95);
-    expect(progressWhenCompleted('image:thumbnail')).toBe(100);
-    expect(progressWhenCompleted('video:full')).toBe(100);
+  it('of a completed video:transcode is 95, and 100 of every other completed type', () => {
+    for (const type of jobTypeNames)
+      expect(jobTypes[type].completedProgress).toBe(type === 'video:transcode' ? 95 : 100);
   });
 });

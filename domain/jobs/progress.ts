@@ -1,4 +1,3 @@
-import type { JobType } from '../job-types/index.ts';
 import type { JobPhase } from './status.ts';
 
 /** The share of the whole that lies before each phase, in percent. */
@@ -24,9 +23,4 @@ export function progressOf(phase: JobPhase, fraction: number): number {
   const end = starts.find((value) => value > start) ?? endOfLastPhase;
   const done = Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : 0;
   return Math.floor(start + (end - start) * done);
-}
-
-/** The progress of a completed job: a `video:transcode` shows 95 (section 2), every other type 100. */
-export function progressWhenCompleted(type: JobType): number {
-  return type === 'video:transcode' ? 95 : 100;
 }

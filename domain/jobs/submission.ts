@@ -49,22 +49,13 @@ const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_
 /** The body of `POST /api/jobs`, but for what the type decides about `options`. */
 const bodySchema = z.strictObject({ type: z.enum(jobTypeNames), options: z.unknown().optional(), ...sharedFields });
 
-function bodySchemaOf<T extends JobType>(type: T) {
-  return z.strictObject({
-    type: z.literal(type),
-    ...sharedFields,
-    options: jobTypes[type].options.optional(),
-  });
-}
-
-/** The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` says more of what is wrong. */
-export const submissionBodySchema = z.discriminatedUnion('type', [
-  bodySchemaOf('image:thumbnail'),
-  bodySchemaOf('video:cover'),
-  bodySchemaOf('video:preview'),
-  bodySchemaOf('video:transcode'),
-  bodySchemaOf('video:full'),
-]);
+/** The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` reports faults in more detail. */
+export const submissionBodySchema = z.discriminatedUnion(
+  'type',
+  jobTypeNames.map((type) =>
+    z.strictObject({ type: z.literal(type), ...sharedFields, options: jobTypes[type].options.optional() }),
+  ) as unknown as [z.ZodObject<{ type: z.ZodLiteral<JobType> }>],
+);
 
 /** A valid submission; `options` has its defaults filled in. */
 export interface Submission<T extends JobType = JobType> {

@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { imageThumbnailOptions } from '../job-types/image-thumbnail.ts';
-import { type JobType, jobTypeNames } from '../job-types/index.ts';
-import { videoCoverOptions } from '../job-types/video-cover.ts';
-import type { videoFullOptions } from '../job-types/video-full.ts';
+import { type JobType, jobTypeNames, jobTypes } from '../job-types/index.ts';
 import { videoPreviewOptions } from '../job-types/video-preview.ts';
-import { videoTranscodeOptions } from '../job-types/video-transcode.ts';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobPhases } from '../jobs/status.ts';
 import {
@@ -43,11 +40,7 @@ export const mediaJobConditionTypes = ['Complete', 'Failed', 'Suspended', 'Progr
 export type MediaJobConditionType = (typeof mediaJobConditionTypes)[number];
 
 /** `options` as they may be given: those of one type, all optional. */
-export type MediaJobOptions = z.input<typeof imageThumbnailOptions> &
-  z.input<typeof videoCoverOptions> &
-  z.input<typeof videoPreviewOptions> &
-  z.input<typeof videoTranscodeOptions> &
-  z.input<typeof videoFullOptions>;
+export type MediaJobOptions = Readonly<Record<string, unknown>>;
 
 /** `spec`: a submission, and how it is to be run. */
 export interface MediaJobSpec {
@@ -68,10 +61,6 @@ export interface MediaJobSpec {
 /** `status`. Names within `results` and `error` are those of `GET /api/jobs/{id}`. */
 export type MediaJobStatus = z.infer<typeof statusSchema>;
 
-const coverOptions = withoutDefaults(videoCoverOptions);
-const transcodeOptions = withoutDefaults(videoTranscodeOptions);
-const previewOptions = withoutDefaults(videoPreviewOptions);
-
 // The defaults of `duration` and `fps` stand in for what is left out.
 const framesRule: CelRule = {
   rule:
@@ -81,24 +70,13 @@ const framesRule: CelRule = {
   fieldPath: '.duration',
 };
 
-const optionFields = {
-  ...withoutDefaults(imageThumbnailOptions).shape,
+const optionFields: Readonly<Record<string, z.ZodType>> = {
+  ...Object.assign({}, ...jobTypeNames.map((type) => withoutDefaults(jobTypes[type].options).shape)),
   outputs: bare(imageThumbnailOptions.shape.outputs).meta(listMap('variant')).optional(),
-  ...coverOptions.shape,
-  ...previewOptions.shape,
-  ...transcodeOptions.shape,
-  cover: coverOptions.optional(),
-  preview: previewOptions.meta(celRules(framesRule)).optional(),
-  transcode: transcodeOptions.optional(),
+  preview: withoutDefaults(videoPreviewOptions).meta(celRules(framesRule)).optional(),
 };
 
-const optionsOfType: Record<JobType, readonly string[]> = {
-  'image:thumbnail': Object.keys(imageThumbnailOptions.shape),
-  'video:cover': Object.keys(videoCoverOptions.shape),
-  'video:preview': Object.keys(videoPreviewOptions.shape),
-  'video:transcode': Object.keys(videoTranscodeOptions.shape),
-  'video:full': ['cover', 'preview', 'transcode'],
-};
+const optionsOfType = Object.fromEntries(jobTypeNames.map((type) => [type, Object.keys(jobTypes[type].options.shape)]));
 
 // One rule an option: it belongs to one type.
 const belongingRules = Object.entries(optionsOfType).flatMap(([type, names]) =>
@@ -264,7 +242,9 @@ function bare(schema: z.core.$ZodType): z.ZodType {
 
 // The same fields with the same bounds, each of which may be left out, and none of which is filled in.
 function withoutDefaults(options: z.ZodObject): z.ZodObject {
-  return z.strictObject(
-    Object.fromEntries(Object.entries(options.shape).map(([name, field]) => [name, bare(field).optional()])),
-  );
+  const fields = Object.entries(options.shape).map(([name, field]) => {
+    const inner = bare(field);
+    return [name, (inner instanceof z.ZodObject ? withoutDefaults(inner) : inner).optional()];
+  });
+  return z.strictObject(Object.fromEntries(fields));
 }

@@ -1,6 +1,6 @@
 /**
  * The steps of an attempt, in order. `process` decodes untrusted bytes, so it gets no credential and no content key;
- * the content key goes to `publish` alone, which packages what `process` made (design.md, "Runner").
+ * the content key goes to `publish` alone, which packages what `process` made.
  */
 export const steps = ['fetch', 'process', 'publish'] as const;
 export type Step = (typeof steps)[number];
@@ -23,10 +23,3 @@ export const runnerVariables = {
   /** A file of the kubelet's that a step leaves the reason of its failure in; optional. */
   terminationLog: 'RUNNER_TERMINATION_LOG',
 } as const;
-
-/** The storage settings each step gets: names beginning with these. */
-export const storageOfStep = {
-  fetch: ['SOURCE_'],
-  process: [],
-  publish: ['MEDIA_'],
-} as const satisfies Record<Step, readonly string[]>;

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { progressWhenCompleted } from '#domain/jobs/progress.ts';
+import { jobTypes } from '#domain/job-types/index.ts';
 import { statusesBefore } from '#domain/jobs/status.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
 import type { Database } from './database.ts';
@@ -62,7 +62,7 @@ export function finishJob(database: Database, final: FinalState): Promise<Job | 
     const { rows: before } = await client.query<JobRow>(lock, guard);
     if (before[0] === undefined) return null;
     await final.beforeCommit?.(await lockedJobOf(client, jobOfRow(before[0])));
-    const ownProgress = final.status === 'completed' ? progressWhenCompleted(before[0].type) : 0;
+    const ownProgress = final.status === 'completed' ? jobTypes[before[0].type].completedProgress : 0;
     const { rows } = await client.query<JobRow>(end, [
       final.jobId,
       final.status,

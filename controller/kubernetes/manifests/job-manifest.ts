@@ -1,11 +1,11 @@
-import { jobTypes } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
-import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
+import { runnerVariables } from '#domain/runner/steps.ts';
 import type { MediaJob, jobs } from '#platform/kubernetes/objects.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
-import { needsContentKey, runnerTaskOf } from '#jobs/runner-task.ts';
+import { runnerTaskOf } from '#jobs/runner-task.ts';
+import { accessOf, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
 import { attemptJobName, keySecretName, labels, mediaJobAnnotation } from './names.ts';
 
 /** A batch/v1 Job as it is on the wire. */
@@ -97,8 +97,7 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
 function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: number): PodSpec {
   const { job, pool } = input;
   const { nodeSelector, tolerations, scratch, priorityClassName, runtimeClassName } = pool.spec;
-  const stepsOfJob: readonly (Step | 'all')[] = jobTypes[job.type].runsInOneStep ? ['all'] : steps;
-  const containers = stepsOfJob.map((step) => container(step, input, template));
+  const containers = stepsOf(job.type).map((step) => container(step, input, template));
   const sizeLimit = scratch?.sizeLimit === undefined ? {} : { sizeLimit: String(scratch.sizeLimit) };
   return {
     restartPolicy: 'Never',
@@ -129,12 +128,12 @@ function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: 
   };
 }
 
-function container(step: Step | 'all', input: JobInput, { image, ...template }: JobTemplate): Container {
+function container(step: StepName, input: JobInput, template: JobTemplate): Container {
   const { resources } = input.pool.spec;
   return {
     name: step,
-    image: image.name,
-    imagePullPolicy: image.pullPolicy,
+    image: template.image.name,
+    imagePullPolicy: template.image.pullPolicy,
     args: [step],
     env: environment(step, input, template),
     ...(resources === undefined ? {} : { resources: resources as NonNullable<Container['resources']> }),
@@ -152,36 +151,22 @@ function container(step: Step | 'all', input: JobInput, { image, ...template }: 
   };
 }
 
-/** The same environment as the process executor gives each step, with secrets by reference. */
-function environment(
-  step: Step | 'all',
-  { job, report, keyEndpoint }: JobInput,
-  { base, storage, credentials }: Omit<JobTemplate, 'image'>,
-): Variable[] {
-  const readsSource = step === 'fetch' || step === 'all';
-  const writesMedia = step === 'publish' || step === 'all';
+/** The environment of a step, with secrets by reference. */
+function environment(step: StepName, { job, report, keyEndpoint }: JobInput, template: JobTemplate): Variable[] {
+  const { base, storage, credentials } = template;
+  const access = accessOf(step, job);
   return [
     ...plain({
-      ...base,
-      HOME: workspace,
-      TMPDIR: workspace,
-      LANG: 'C.UTF-8',
-      [runnerVariables.task]: JSON.stringify(runnerTaskOf(job)),
-      [runnerVariables.workspace]: workspace,
+      ...stepVariables({ access, task: runnerTaskOf(job), workspace, base, storage, keyEndpoint }),
       [runnerVariables.terminationLog]: terminationLog,
       ...(report === null
         ? {}
         : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),
-      ...(readsSource ? storage.source : {}),
-      ...(writesMedia ? storage.media : {}),
     }),
-    ...(readsSource ? credentialVariables('SOURCE', credentials.source) : []),
-    ...(writesMedia ? credentialVariables('MEDIA', credentials.media) : []),
-    ...(step === 'publish' && needsContentKey(job)
-      ? [
-          fromSecret(runnerVariables.contentKey, keySecretName(job), runnerVariables.contentKey),
-          { name: runnerVariables.keyEndpoint, value: keyEndpoint },
-        ]
+    ...(access.readsSource ? credentialVariables('SOURCE', credentials.source) : []),
+    ...(access.writesMedia ? credentialVariables('MEDIA', credentials.media) : []),
+    ...(access.hasContentKey
+      ? [fromSecret(runnerVariables.contentKey, keySecretName(job), runnerVariables.contentKey)]
       : []),
   ];
 }

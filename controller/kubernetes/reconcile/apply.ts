@@ -21,8 +21,9 @@ import type { ClaimedJobs } from '../slots/claimed-jobs.ts';
 import { jobManifest } from '../manifests/job-manifest.ts';
 import { attemptJobName, keySecretName, labels } from '../manifests/names.ts';
 import type { RunningJobs } from '../slots/running-jobs.ts';
-import { needsContentKey } from '#jobs/runner-task.ts';
+import { needsContentKey } from '#jobs/step-access.ts';
 import { adopt } from '#jobs/adopt.ts';
+import { enqueue } from '#jobs/enqueue.ts';
 import type { MediaJobDependencies } from '../dependencies.ts';
 import type { Action, Observed } from './plan.ts';
 import { activeStatus, refusedStatus } from './status.ts';
@@ -95,9 +96,9 @@ async function applyAdopt(mediaJob: MediaJob, c: ApplyContext): Promise<boolean>
   // Its id is what this MediaJob shows from now on.
   const { job } = adopted;
   if (job.id !== mediaJob.metadata?.uid) return writeStatus(mediaJob, { jobId: job.id }, c);
-  // The leader itself is who would take the ticket.
+  // The leader reads this queue anyway, so it claims directly.
   if (job.status !== 'queued' || (await c.claimNow(job, mediaJob))) return false;
-  await c.d.queue.add({ jobId: job.id, attempt: job.attempt, queue: job.queue });
+  await enqueue(c.d, job);
   return false;
 }
 

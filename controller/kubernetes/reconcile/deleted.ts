@@ -1,6 +1,7 @@
-import { jobErrorOf } from '#domain/job-error.ts';
+import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
+import { cancelJob } from '#jobs/cancel.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { jobs, type KubeObject, type MediaJob, type Resource } from '#platform/kubernetes/objects.ts';
@@ -29,15 +30,10 @@ export async function onMediaJobDeleted(gone: MediaJob, c: GoneContext): Promise
   const row = await d.jobs.find(jobIdOf(gone));
   const isOwn = isOfRow(gone) || row?.id === gone.metadata?.uid;
   if (row === null || !isOwn || isFinal(row.status) || !(await isNamespaceThere(gone, c))) return;
-  d.log.info({ job_id: row.id }, 'a MediaJob was deleted, which cancels its job');
-  await d.jobs.finish({
-    jobId: row.id,
-    attempt: row.attempt,
-    status: 'cancelled',
-    results: null,
-    error: jobErrorOf('cancelled', row.attempt),
-    eventId: d.randomUuid(),
-    now: d.clock(),
+  d.log.info({ job_id: row.id }, 'MediaJob deleted, cancelling its job');
+  // It may have ended meanwhile: then there is nothing to cancel.
+  await cancelJob(d, row.id).catch((error: unknown) => {
+    if (!(error instanceof KnownProblem && error.code === 'conflict')) throw error;
   });
   c.held.remove(row.id);
   await deleteJobs(row, c);

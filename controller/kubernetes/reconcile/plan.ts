@@ -5,7 +5,7 @@ import { isFinal, type JobPhase } from '#domain/jobs/status.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeObject, MediaJob } from '#platform/kubernetes/objects.ts';
-import { needsContentKey } from '#jobs/runner-task.ts';
+import { needsContentKey } from '#jobs/step-access.ts';
 import { endOfAttempt } from './attempt-end.ts';
 import { endOfJob, hasEnded, isOfRow, isPodOver, type JobSnapshot, type PodSnapshot } from '../snapshots.ts';
 import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './status.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
-import { firstStageError, fullOutcome } from '#domain/job-types/full-results.ts';
+import { firstStageError, fullOutcome } from '#domain/job-types/video-full.ts';
 import { type JobError, jobErrorSchema, toJobError } from '#domain/job-error.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import { coverPath, previewPath } from '#domain/media/revision-layout.ts';

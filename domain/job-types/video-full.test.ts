@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { videoFullResults } from './video-full.ts';
-import { firstStageError, fullOutcome, fullResultsOfSourceFailure } from './full-results.ts';
+import { firstStageError, fullOutcome, fullResultsOfSourceFailure, videoFullResults } from './video-full.ts';
 import { jobErrorOf } from '../job-error.ts';
 
 describe('the outcome of a video:full job', () => {

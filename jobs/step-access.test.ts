@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
 import { parseTask } from '#domain/runner/task.ts';
-import { needsContentKey, runnerTaskOf } from '#jobs/runner-task.ts';
-import { stepEnvironment } from './step-environment.ts';
+import { runnerTaskOf } from './runner-task.ts';
+import { accessOf, needsContentKey, type StepName, stepsOf, stepVariables } from './step-access.ts';
 
 const job: Job = {
   id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
@@ -28,38 +28,42 @@ const job: Job = {
   updatedAt: new Date(0),
 };
 
-const kid = '11'.repeat(16);
-const contentKey = '22'.repeat(16);
-
-function environmentOf(step: 'fetch' | 'process' | 'publish' | 'all') {
-  return stepEnvironment({
-    step,
+function variablesOf(step: StepName) {
+  return stepVariables({
+    access: accessOf(step, job),
     task: runnerTaskOf(job),
     workspace: '/scratch/w',
     base: { PATH: '/usr/bin', FFMPEG_PATH: '/opt/ffmpeg', LOG_LEVEL: 'info' },
     storage: { source: { SOURCE_BUCKET: 'in' }, media: { MEDIA_BUCKET: 'out', MEDIA_S3_SECRET_ACCESS_KEY: 'm' } },
-    content: { key: { kid, key: Buffer.from(contentKey, 'hex') }, keyEndpoint: 'https://media.example/api/key/clip-1' },
+    keyEndpoint: 'https://media.example/api/key/clip-1',
   });
 }
 
-const everyStep = 'FFMPEG_PATH HOME LANG LOG_LEVEL PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(' ');
+const everyStep =
+  'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE FFMPEG_PATH HOME LANG LOG_LEVEL PATH RUNNER_TASK RUNNER_WORKSPACE TMPDIR';
 
 describe("a step's environment", () => {
   it.each([
     ['fetch', ['SOURCE_BUCKET']],
     ['process', []],
-    ['publish', ['CONTENT_KEY', 'KEY_ENDPOINT', 'MEDIA_BUCKET', 'MEDIA_S3_SECRET_ACCESS_KEY']],
+    ['publish', ['KEY_ENDPOINT', 'MEDIA_BUCKET', 'MEDIA_S3_SECRET_ACCESS_KEY']],
     ['all', ['MEDIA_BUCKET', 'MEDIA_S3_SECRET_ACCESS_KEY', 'SOURCE_BUCKET']],
   ] as const)('of %s holds what that step needs and nothing else', (step, own) => {
-    expect(Object.keys(environmentOf(step)).toSorted()).toEqual([...everyStep, ...own].toSorted());
+    expect(Object.keys(variablesOf(step)).toSorted()).toEqual([...everyStep.split(' '), ...own].toSorted());
   });
 
-  it('holds the content key as kid and key in hex', () => {
-    expect(environmentOf('publish')['CONTENT_KEY']).toBe(`${kid}:${contentKey}`);
+  it('names no file of the workspace as settings of a user or of the AWS SDK', () => {
+    const { HOME, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = variablesOf('publish');
+    for (const path of [HOME, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE]) expect(path).not.toContain('/scratch/w');
+  });
+
+  it('gives the content key to the publish step alone', () => {
+    const withKey = [...stepsOf('video:transcode'), 'all' as const].filter((step) => accessOf(step, job).hasContentKey);
+    expect(withKey).toEqual(['publish']);
   });
 
   it('holds a task that the runner can read, without the caller’s webhook address', () => {
-    const task = environmentOf('process')['RUNNER_TASK'] ?? '';
+    const task = variablesOf('process')['RUNNER_TASK'] ?? '';
     expect(parseTask(task)).toMatchObject({
       attempt: 2,
       hash: 'clip-1',

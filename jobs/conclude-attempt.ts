@@ -1,0 +1,117 @@
+import { exitCodes } from '#domain/exit-codes.ts';
+import { type JobError, jobErrorOf } from '#domain/job-error.ts';
+import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
+import { type AttemptEnd, verdictOf } from '#domain/jobs/attempts.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { completeAttempt, type Completion, type CompletionDependencies, recordEnd } from './complete-attempt.ts';
+
+export interface ConclusionDependencies extends CompletionDependencies {
+  readonly jobs: Pick<JobStore, 'finish' | 'nextAttempt'>;
+  readonly queue: Pick<TicketQueue, 'add'>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** 0 ≤ random < 1. */
+  readonly random: () => number;
+  /** `JOB_ATTEMPTS`: how often an attempt may fail by itself before the job does. */
+  readonly attemptsMax: number;
+}
+
+/** What the end of an attempt means for its job. */
+export type Conclusion =
+  /** The job is final. */
+  | { readonly kind: 'ended'; readonly job: Job }
+  /** The job is final already, or at another attempt: nothing was written. */
+  | { readonly kind: 'not_current' }
+  /** Nobody holds the next attempt yet; `ticket` asks for it. */
+  | { readonly kind: 'again'; readonly ticket: Ticket; readonly countsAsFailure: boolean; readonly delayMs: number };
+
+interface EndedAttempt {
+  readonly job: Job;
+  readonly end: AttemptEnd;
+  /** Whether an interrupted attempt may have written its result manifest before. */
+  readonly mayHaveCompleted?: boolean;
+}
+
+/**
+ * Does what follows from the end of an attempt: completes or fails the job, or makes the next attempt the current one.
+ * Every part of it can be repeated: completion is, and the transitions are guarded by the attempt.
+ *
+ * @throws KnownProblem `storage_error`, or an error of the database: try again
+ */
+export async function concludeAttempt(
+  { job, end, mayHaveCompleted = false }: EndedAttempt,
+  dependencies: ConclusionDependencies,
+): Promise<Conclusion> {
+  const { jobs, log, attemptsMax, random } = dependencies;
+  const ids = { job_id: job.id, attempt: job.attempt };
+  // The manifest is the result of record: an attempt that was interrupted may have come to its end before.
+  if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
+    const completion = await completeAttempt({ job, attempt: job.attempt }, dependencies);
+    if (completion.outcome !== 'not_whole') return conclusionOf(completion);
+    if (end.kind === 'done') {
+      log.error({ ...ids, reason: completion.reason }, 'attempt output incomplete');
+      const failed = { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('storage_error', job.attempt) };
+      return concludeAttempt({ job, end: failed as AttemptEnd }, dependencies);
+    }
+  }
+  const verdict = verdictOf({ job, end, attemptsMax, random: random() });
+  if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
+  if (verdict.next === 'fail') return conclusionOf(await failJob({ job, error: verdict.error }, dependencies));
+  const { countsAsFailure, delayMs } = verdict;
+  const ticket = await jobs.nextAttempt({ jobId: job.id, attempt: job.attempt, countsAsFailure, delayMs });
+  if (ticket === null) return { kind: 'not_current' };
+  log.info({ ...ids, counts_as_failure: countsAsFailure, delay_ms: delayMs }, 'attempt ended, another follows');
+  return { kind: 'again', ticket, countsAsFailure, delayMs };
+}
+
+/** Ends a job that left no result manifest; its type says what its results are then. */
+export function failJob(
+  { job, error }: { readonly job: Job; readonly error: JobError },
+  dependencies: Pick<CompletionDependencies, 'jobs' | 'clock' | 'randomUuid'>,
+): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
+  const results = jobTypeRow(job.type).resultsWithoutManifest(error) as JobResults | null;
+  return recordEnd({ job, attempt: job.attempt, results, error }, dependencies);
+}
+
+/** Adds the ticket of a next attempt. One that the queue does not take now is added by the sweeper. */
+export async function enqueueNextAttempt(
+  { ticket, delayMs }: { readonly ticket: Ticket; readonly delayMs: number },
+  { queue, log }: Pick<ConclusionDependencies, 'queue' | 'log'>,
+): Promise<void> {
+  await queue
+    .add(ticket, { delayMs })
+    .catch((error: unknown) => log.warn({ err: error, job_id: ticket.jobId }, 'ticket not added, the sweeper adds it'));
+}
+
+/** What an attempt came to, as the label `result` of `svc_worker_tasks_total` names it. */
+export type AttemptResult = 'completed' | 'failed' | 'retried' | 'disrupted' | 'lost' | 'cancelled' | 'bug';
+
+/** The result of an attempt that was concluded. */
+export function resultOf(conclusion: Conclusion): AttemptResult {
+  if (conclusion.kind === 'not_current') return 'lost';
+  if (conclusion.kind === 'again') return conclusion.countsAsFailure ? 'retried' : 'disrupted';
+  return conclusion.job.status === 'completed' ? 'completed' : 'failed';
+}
+
+/** Counts an attempt and the time it took, in seconds; null: it never began. */
+export function countAttempt(
+  metrics: Metrics,
+  {
+    type,
+    result,
+    seconds,
+  }: { readonly type: Job['type']; readonly result: AttemptResult; readonly seconds: number | null },
+): void {
+  metrics.workerTasks.inc({ type, result });
+  // The two times may be of two clocks, so the difference may be negative.
+  if (seconds !== null) metrics.workerTaskDuration.observe({ type, result }, Math.max(0, seconds));
+}
+
+function conclusionOf(completion: Exclude<Completion, { outcome: 'not_whole' }>): Conclusion {
+  return completion.outcome === 'recorded' ? { kind: 'ended', job: completion.job } : { kind: 'not_current' };
+}

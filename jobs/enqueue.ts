@@ -1,0 +1,22 @@
+import type { Job } from '#domain/jobs/job.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { JobDependencies } from './dependencies.ts';
+
+/** The ticket of the attempt that a job is at. */
+function ticketOf({ id, attempt, queue, trace }: Job): Ticket {
+  return { jobId: id, attempt, queue, ...(trace === null ? {} : { trace }) };
+}
+
+/** Puts a job's ticket into its queue; a ticket that is there already stays one, by its id. @throws the queue's error */
+export async function enqueue({ queue }: Pick<JobDependencies, 'queue'>, job: Job): Promise<void> {
+  await queue.add(ticketOf(job));
+}
+
+/** Takes a job's ticket out of its queue. Only tidiness: whoever takes the ticket of a final job drops it. */
+export async function dequeue({ queue, log }: Pick<JobDependencies, 'queue' | 'log'>, job: Job): Promise<void> {
+  try {
+    await queue.remove(ticketOf(job));
+  } catch (error) {
+    log.warn({ err: error, job_id: job.id }, 'ticket removal failed');
+  }
+}
