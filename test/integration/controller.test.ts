@@ -49,7 +49,10 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     await rig.finished(await rig.submit('env'));
     delete process.env['PLANTED_CANARY'];
     const begun = (await rig.notes()).filter(({ what }) => what === 'begin');
-    const all = 'HOME LANG LOG_LEVEL PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(' ');
+    const all =
+      'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE HOME LANG LOG_LEVEL PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(
+        ' ',
+      );
     const named = Object.fromEntries(begun.map(({ step, names }) => [step, names]));
     expect(named).toEqual({
       fetch: [...all, 'SOURCE_BUCKET'].toSorted(),
