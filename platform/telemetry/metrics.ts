@@ -14,7 +14,7 @@ const taskBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800,
 
 /**
  * The metrics of one process (section 4, "Metric families"): the ten families with the prefix `svc_`, taken literally
- * (docs/decisions/0001-metric-prefix.md), and those of the process itself. `main.ts` makes one and passes it down.
+ * (docs/decisions/0001), and those of the process itself. `main.ts` makes one and passes it down.
  *
  * `route` is a route's pattern, never a path; `status` the answer's code.
  */
