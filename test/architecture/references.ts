@@ -43,7 +43,7 @@ export function proseOf({ path, text }: TextFile): string {
 
 /** Prose with its line ends and comment marks made spaces, and without URLs, so that references stand in one line. */
 function inOneLine(prose: string): string {
-  return prose.replaceAll(/\n\s*(?:\/\/|\*|#)?\s*/g, ' ').replaceAll(/\b\w+:\/\/[^\s)'"`>]+/g, ' ');
+  return `\n${prose}`.replaceAll(/\n\s*(?:\/\/|\*|#)?\s*/g, ' ').replaceAll(/\b\w+:\/\/[^\s)'"`>]+/g, ' ');
 }
 
 export class References {
@@ -76,7 +76,7 @@ export class References {
         .map(([all]) => all),
       ...[...line.matchAll(sectionPattern)]
         .filter(({ index, 0: all }) => !isCited(line.slice(0, index), line.slice(index + all.length)))
-        .map(({ index, 0: all }) => `${line.slice(Math.max(0, index - 30), index)}${all}`),
+        .map(({ index, 0: all }) => `${line.slice(Math.max(0, index - 30), index)}${all}`.trim()),
       ...(mayPointOutside(file.path) ? [] : outsidePatterns.flatMap((pattern) => line.match(pattern) ?? [])),
     ];
     return [...new Set(dead)].map((reference): DeadReference => `${file.path}: ${reference}`);
@@ -114,5 +114,5 @@ function foldersOf(path: string): string[] {
 }
 
 function isCited(before: string, after: string): boolean {
-  return citedStandard.test(before) || /^ of docs\/contract\.md/.test(after);
+  return citedStandard.test(before) || after.startsWith(' of docs/contract.md');
 }
