@@ -170,7 +170,7 @@ async function openControllerComponents(whole: Whole, open: Open): Promise<reado
     ...whole,
     ...kubernetes,
     webhookEvents: new WebhookEventStore(database),
-    leftovers: new CleanupStore(database),
+    cleanup: new CleanupStore(database),
     random: () => Math.random(),
     runner: {
       program: process.execPath,

@@ -5,12 +5,12 @@ import { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
 import { JobWatcher } from './job-watcher.ts';
-import { addCallbackRoutes } from './routes/callbacks.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
+import { addWebhookRoutes } from './routes/webhooks.ts';
 
-/** Adds the routes of the surface `api`: jobs, their events and callbacks, and the documents. */
+/** Adds the routes of the surface `api`: jobs, their events and webhooks, and the documents. */
 export function addApiRoutes(
   app: FastifyInstance,
   dependencies: ApiDependencies,
@@ -21,6 +21,6 @@ export function addApiRoutes(
   const guards = apiGuards({ ...dependencies, limiter });
   addJobRoutes(app, { ...dependencies, guards, queries });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
-  addCallbackRoutes(app, { ...dependencies, guards, callbacks: new CallbackStore(database) });
+  addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   addDocsRoutes(app, { routes: documentedRoutes });
 }

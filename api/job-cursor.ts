@@ -5,7 +5,7 @@ import type { JobCursor } from '#platform/postgres/job-queries.ts';
 
 const cursorSchema = z.tuple([z.int().min(0).max(8.64e15), z.uuid()]);
 
-/** The cursor of the page after `job`. Opaque to callers: what is in it may change. */
+/** The cursor of the page after `job`. Opaque to callers: its content may change. */
 export function writeCursor({ createdAt, id }: Pick<Job, 'createdAt' | 'id'>): string {
   return Buffer.from(JSON.stringify([createdAt.getTime(), id])).toString('base64url');
 }

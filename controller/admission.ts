@@ -15,26 +15,27 @@ export interface AdmissionDependencies {
   readonly log: Logger;
 }
 
-/** What `run` could not begin waits this long; the executor's own trouble (a full disk, an API server away) passes. */
+/** The delay before a job that `run` could not start is tried again (a full disk, an API server that is away). */
 const handOverRetryMs = 5_000;
-const troublePauseMs = { first: 200, max: 5_000 };
+const errorPauseMs = { first: 200, max: 5_000 };
 
 /**
  * Admission of one queue: tickets become running work.
  *
  * One ticket at a time, and only while the executor has a free slot, so that a ticket never waits in a worker that
- * cannot serve it. A ticket is short: claim the row, hand the job over, let the ticket go. A crash before the claim
- * leaves a ticket that comes back; a crash after it leaves a lease that lapses. An error leaves the ticket where it is.
+ * cannot serve it. Each ticket is held briefly: claim the row, start the attempt, delete the ticket. A crash before the
+ * claim leaves a ticket that the queue delivers again; a crash after it leaves a lease that lapses. After an error the
+ * ticket stays in the queue.
  */
-export function admissionComponent(queueName: QueueName, d: AdmissionDependencies): Component {
+export function admissionComponent(queueName: QueueName, dependencies: AdmissionDependencies): Component {
   const name = `admission of ${queueName}`;
   const stopping = new AbortController();
   let ended = Promise.resolve();
   return {
     name,
     start() {
-      const log = d.log.child({ component: name });
-      ended = admitUntil(queueName, { ...d, log }, stopping.signal);
+      const log = dependencies.log.child({ component: name });
+      ended = admitUntil(queueName, { ...dependencies, log }, stopping.signal);
       return Promise.resolve();
     },
     async stop() {
@@ -44,26 +45,31 @@ export function admissionComponent(queueName: QueueName, d: AdmissionDependencie
   };
 }
 
-async function admitUntil(queueName: QueueName, d: AdmissionDependencies, signal: AbortSignal): Promise<void> {
-  const reader = d.queue.reader(queueName);
-  let pauseMs = troublePauseMs.first;
+async function admitUntil(
+  queueName: QueueName,
+  dependencies: AdmissionDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { queue, executor, log } = dependencies;
+  const reader = queue.reader(queueName);
+  let pauseMs = errorPauseMs.first;
   while (!signal.aborted) {
     try {
-      await d.executor.whenFree(queueName, signal);
+      await executor.whenFree(queueName, signal);
       const taken = await reader.next(signal);
       if (taken === null) continue;
       const { ticket } = taken;
-      await withSpan('admission', spanOf(ticket), () => admit(ticket, d));
+      await withSpan('admission', spanOf(ticket), () => admit(ticket, dependencies));
       await taken.done();
-      pauseMs = troublePauseMs.first;
+      pauseMs = errorPauseMs.first;
     } catch (error) {
       if (signal.aborted) break;
-      d.log.error({ err: error, queue: queueName }, 'a ticket could not be admitted; it comes back');
+      log.error({ err: error, queue: queueName }, 'ticket admission failed');
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-      pauseMs = Math.min(troublePauseMs.max, pauseMs * 2);
+      pauseMs = Math.min(errorPauseMs.max, pauseMs * 2);
     }
   }
-  await reader.close().catch((error: unknown) => d.log.warn({ err: error }, 'the ticket reader did not close'));
+  await reader.close().catch((error: unknown) => log.warn({ err: error }, 'ticket reader close failed'));
 }
 
 /** The admission in the trace of the request that made the job. */
@@ -72,20 +78,20 @@ function spanOf({ jobId, attempt, queue, trace }: Ticket): SpanSettings {
   return { parent: trace, kind: 'consumer', attributes };
 }
 
-/** Claims the ticket's attempt and hands it over. Nothing to claim is no error: the attempt is over, or another's. */
-async function admit(ticket: Ticket, d: AdmissionDependencies): Promise<void> {
+/** Claims the ticket's attempt and starts it. A ticket of an attempt that ended or is claimed already is dropped. */
+async function admit(ticket: Ticket, { jobs, queue, executor, log }: AdmissionDependencies): Promise<void> {
   const { jobId, attempt } = ticket;
-  const { owner, durationMs: leaseMs } = d.executor.lease;
-  const job = await d.jobs.claim({ jobId, attempt, owner, leaseMs });
+  const { owner, durationMs: leaseMs } = executor.lease;
+  const job = await jobs.claim({ jobId, attempt, owner, leaseMs });
   if (job === null) {
-    d.log.debug({ job_id: jobId, attempt }, 'nothing to admit: the attempt is over or somebody else has it');
+    log.debug({ job_id: jobId, attempt }, 'ticket dropped: attempt ended or claimed');
     return;
   }
   try {
-    await d.executor.run(job);
+    await executor.run(job);
   } catch (error) {
-    d.log.error({ err: error, job_id: jobId, attempt }, 'the executor could not take the job; it is tried again');
-    const next = await d.jobs.nextAttempt({ jobId, attempt, countsAsFailure: false, delayMs: handOverRetryMs });
-    if (next !== null) await d.queue.add(next, { delayMs: handOverRetryMs });
+    log.error({ err: error, job_id: jobId, attempt, retry_in_ms: handOverRetryMs }, 'attempt could not be started');
+    const next = await jobs.nextAttempt({ jobId, attempt, countsAsFailure: false, delayMs: handOverRetryMs });
+    if (next !== null) await queue.add(next, { delayMs: handOverRetryMs });
   }
 }

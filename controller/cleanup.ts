@@ -2,19 +2,19 @@ import { text } from 'node:stream/consumers';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, workRoot } from '#domain/media/object-keys.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
-import type { Leftover, CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import type { CleanupStore, Leftover } from '#platform/postgres/cleanup-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { periodicComponent } from './periodic-component.ts';
 import { revisionRoots } from '#jobs/revision-roots.ts';
 
-export interface LeftoverDependencies {
-  readonly leftovers: CleanupStore;
+export interface CleanupDependencies {
+  readonly cleanup: CleanupStore;
   readonly media: ObjectStore;
   readonly log: Logger;
   readonly clock: () => Date;
   readonly everyMs: number;
-  /** A job is tidied up this long after its end, when nobody can be writing for it any more. */
+  /** A job is cleaned up this long after its end, when no worker can still be writing for it. */
   readonly graceMs: number;
 }
 
@@ -23,36 +23,37 @@ const jobsAtOnce = 100;
 /**
  * Removes what final jobs left in the media bucket: their working objects, and revisions that never became public.
  *
- * Nothing is looked for in the bucket: the rows say which attempts there were, and each has one revision. A revision
- * stays when the job's results or the top master playlist name it, and also when its attempt had written a result
- * manifest: then it was whole, and may have been public for a moment, so that a player may still have its playlist. A
- * crash in between leaves the job for the next round.
+ * The rows name the attempts, and each attempt has one revision, so the bucket is not searched. A revision is kept when
+ * the job's results or the top master playlist name it. It is also kept when its attempt wrote a result manifest: such a
+ * revision was complete and may have been public for a moment, so a player may still have its playlist. After a crash
+ * the next round handles the job again.
  */
-export function cleanupComponent(d: LeftoverDependencies): Component {
+export function cleanupComponent(dependencies: CleanupDependencies): Component {
+  const { cleanup, clock, everyMs, graceMs, log } = dependencies;
   const work = async (signal: AbortSignal) => {
-    const endedBefore = new Date(d.clock().getTime() - d.graceMs);
-    for (const leftover of await d.leftovers.unswept({ endedBefore, limit: jobsAtOnce })) {
+    const endedBefore = new Date(clock().getTime() - graceMs);
+    for (const job of await cleanup.unswept({ endedBefore, limit: jobsAtOnce })) {
       if (signal.aborted) return;
-      await tidyUp(leftover, d);
+      await cleanUp(job, dependencies);
     }
   };
-  return periodicComponent({ name: 'removal of leftovers', everyMs: d.everyMs, log: d.log, work });
+  return periodicComponent({ name: 'cleanup', everyMs, log, work });
 }
 
-async function tidyUp(leftover: Leftover, { leftovers, media, log, clock }: LeftoverDependencies): Promise<void> {
-  const { jobId, hash } = leftover;
+async function cleanUp(job: Leftover, { cleanup, media, log, clock }: CleanupDependencies): Promise<void> {
+  const { jobId, hash } = job;
   let removed = 0;
-  for (const rev of await unpublishedRevisions(leftover, media))
+  for (const rev of await unpublishedRevisions(job, media))
     for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
-  // Last, since the manifests in it say which revisions were whole.
+  // Last: the manifests among them say which revisions were complete.
   removed += await removeUnder(media, `${workRoot(jobId)}/`);
-  await leftovers.markSwept(jobId, clock());
-  log.debug({ job_id: jobId, objects: removed }, 'what a job left was removed');
+  await cleanup.markSwept(jobId, clock());
+  log.debug({ job_id: jobId, objects: removed }, 'job cleaned up');
 }
 
-async function unpublishedRevisions(leftover: Leftover, media: ObjectStore): Promise<string[]> {
-  const { jobId, hash, attempt: lastAttempt } = leftover;
-  const named = JSON.stringify(leftover.results);
+async function unpublishedRevisions(job: Leftover, media: ObjectStore): Promise<string[]> {
+  const { jobId, hash, attempt: lastAttempt } = job;
+  const named = JSON.stringify(job.results);
   const unpublished: string[] = [];
   for (let attempt = 1; attempt <= lastAttempt; attempt++) {
     const rev = revisionOf(jobId, attempt);
@@ -70,10 +71,10 @@ async function currentRevision(hash: string, media: ObjectStore): Promise<string
   return master === null ? null : revisionOfMaster(await text(master.body));
 }
 
-/** As many keys as S3 deletes in one request. */
+/** The most keys that S3 deletes in one request. */
 const keysAtOnce = 1000;
 
-/** Removes every object whose key begins with `prefix`; how many there were. */
+/** Removes every object whose key begins with `prefix`; returns their number. */
 async function removeUnder(store: ObjectStore, prefix: string): Promise<number> {
   let keys: string[] = [];
   let removed = 0;

@@ -10,7 +10,7 @@ import type { Executor } from './executor.ts';
 import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
 import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
 import { ProcessExecutor } from './process/process-executor.ts';
-import { removeLeftWorkspaces } from './process/workspaces.ts';
+import { removeAbandonedWorkspaces } from './process/workspaces.ts';
 import { cleanupComponent } from './cleanup.ts';
 import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './queue-gauges.ts';
@@ -18,10 +18,11 @@ import { reportHandler } from './reports.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
-/** What the worker consists of, in the order of its start: nothing is admitted before the executor is there. */
-export function controllerComponents(d: ControllerDependencies): Component[] {
-  const { config, jobs, queue, metrics, log, clock } = d;
-  const { executor, component } = config.executor === 'kubernetes' ? kubernetesExecutorOf(d) : processExecutorOf(d);
+/** The worker's components in the order of their start: the executor starts before anything is admitted. */
+export function controllerComponents(dependencies: ControllerDependencies): Component[] {
+  const { config, jobs, queue, webhookEvents, metrics, log, clock, random } = dependencies;
+  const { executor, component } =
+    config.executor === 'kubernetes' ? kubernetesExecutorOf(dependencies) : processExecutorOf(dependencies);
   const reports =
     config.kubernetes === null ? {} : { reports: reportHandler({ jobs, webhookSecret: config.webhookSecret }) };
   return [
@@ -37,15 +38,15 @@ export function controllerComponents(d: ControllerDependencies): Component[] {
       ticketAgeMs: config.ticketAgeMs,
     }),
     webhookSenderComponent({
-      events: d.webhookEvents,
+      events: webhookEvents,
       secret: config.webhookSecret,
       allowedCidrs: config.webhook.allowedCidrs,
       backoffMs: config.webhook.backoffMs,
       log,
       clock,
-      random: d.random,
+      random,
     }),
-    cleanupComponent({ ...d, everyMs: leftoversEveryMs, graceMs: leftoverGraceMs }),
+    cleanupComponent({ ...dependencies, everyMs: cleanupEveryMs, graceMs: cleanupGraceMs }),
     queueGaugesComponent({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0
       ? [workerListenerComponent({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]
@@ -54,18 +55,18 @@ export function controllerComponents(d: ControllerDependencies): Component[] {
 }
 
 const gaugesEveryMs = 5_000;
-const leftoversEveryMs = 10 * 60_000;
-/** Far longer than a worker that lost a job can go on writing for it. */
-const leftoverGraceMs = 60 * 60_000;
+const cleanupEveryMs = 10 * 60_000;
+/** Far longer than a worker that lost a job can still be writing for it. */
+const cleanupGraceMs = 60 * 60_000;
 
 /** An executor, and the component that starts and stops it. */
-interface ExecutorAndPart {
+interface ExecutorWithComponent {
   readonly executor: Executor;
   readonly component: Component;
 }
 
-function kubernetesExecutorOf(d: ControllerDependencies): ExecutorAndPart {
-  const executor = new KubernetesExecutor(kubernetesDependencies(d));
+function kubernetesExecutorOf(dependencies: ControllerDependencies): ExecutorWithComponent {
+  const executor = new KubernetesExecutor(kubernetesDependencies(dependencies));
   const component: Component = {
     name: 'executor kubernetes',
     start: () => executor.start(),
@@ -74,19 +75,19 @@ function kubernetesExecutorOf(d: ControllerDependencies): ExecutorAndPart {
   return { executor, component };
 }
 
-function processExecutorOf(d: ControllerDependencies): ExecutorAndPart {
-  const { config } = d;
+function processExecutorOf(dependencies: ControllerDependencies): ExecutorWithComponent {
+  const { config, runner, randomUuid } = dependencies;
   const executor = new ProcessExecutor(
     {
       concurrency: { default: config.workerConcurrency, 'video:large': config.largeWorkerConcurrency },
       leaseMs: config.leaseMs,
       workDir: config.workDir,
-      randomUuid: d.randomUuid,
+      randomUuid,
     },
     {
-      ...d,
+      ...dependencies,
       base: {
-        ...d.runner.variables,
+        ...runner.variables,
         ...toolVariables(config.toolPaths),
         LOG_LEVEL: config.logLevel,
         ...(config.otlpEndpoint === null ? {} : { [runnerVariables.otlpEndpoint]: config.otlpEndpoint }),
@@ -100,7 +101,7 @@ function processExecutorOf(d: ControllerDependencies): ExecutorAndPart {
       attemptsMax: config.jobAttempts,
     },
   );
-  return { executor, component: executorComponent(executor, d) };
+  return { executor, component: processExecutorComponent(executor, dependencies) };
 }
 
 function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Record<string, string> {
@@ -111,12 +112,12 @@ function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Reco
   };
 }
 
-function executorComponent(executor: Executor, { config, log }: ControllerDependencies): Component {
+function processExecutorComponent(executor: Executor, { config, log }: ControllerDependencies): Component {
   return {
     name: `executor ${executor.name}`,
     start: async () => {
       await mkdir(config.workDir, { recursive: true });
-      await removeLeftWorkspaces(config.workDir, log);
+      await removeAbandonedWorkspaces(config.workDir, log);
     },
     stop: (signal) => executor.stop(signal),
   };

@@ -9,14 +9,14 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
-/** What a worker is made of. */
+/** The dependencies of a worker. */
 export interface ControllerDependencies {
   readonly config: Config;
   readonly jobs: JobStore;
   readonly contentKeys: ContentKeyStore;
   readonly queue: TicketQueue;
   readonly webhookEvents: WebhookEventStore;
-  readonly leftovers: CleanupStore;
+  readonly cleanup: CleanupStore;
   readonly media: ObjectStore;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -24,22 +24,22 @@ export interface ControllerDependencies {
   readonly randomUuid: () => string;
   /** 0 ≤ random < 1. */
   readonly random: () => number;
-  /** With the `kubernetes` executor: how its parts are reached. */
+  /** With the `kubernetes` executor: its clients. */
   readonly kubernetes?: KubernetesInput;
-  /** What the process executor starts: Node, and the runner's main file. */
+  /** The process executor starts Node with the runner's main file. */
   readonly runner: {
     readonly program: string;
     readonly script: string;
-    /** Beside what the configuration says: `PATH`, on which tools are found, and the like. */
+    /** Added to the variables from the configuration: `PATH`, on which tools are found, and the like. */
     readonly variables: Readonly<Record<string, string>>;
   };
 }
 
-/** What only the `kubernetes` executor needs. */
+/** Needed by the `kubernetes` executor alone. */
 interface KubernetesInput {
   readonly client: KubeClient;
-  /** For measuring what comes by kubectl. */
+  /** Measures the sources of MediaJobs applied with kubectl. */
   readonly source: ObjectStore;
-  /** How often everything is listed again; ten minutes unless told. */
+  /** The pause between two full lists; default ten minutes. */
   readonly relistEveryMs?: number;
 }

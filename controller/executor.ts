@@ -2,20 +2,20 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 
 /**
- * The port that both executors stand behind: `process` runs the runner as child processes of this worker,
- * `kubernetes` as pods. Admission claims a job in the executor's name and hands it over; from then on the executor
- * alone moves it to its end.
+ * The interface of both executors: `process` runs the runner as child processes of this worker, `kubernetes` as pods.
+ * Admission claims a job under the executor's `lease` and calls `run`; from then on the executor alone moves the job to
+ * its end.
  */
 export interface Executor {
   readonly name: 'kubernetes' | 'process';
-  /** In whose name admission claims a job, and for how long a claim holds; `Infinity`: until it is given up. */
+  /** The owner under which admission claims a job, and how long a claim holds; `Infinity`: until it is released. */
   readonly lease: { readonly owner: string; readonly durationMs: number };
-  /** How many more jobs of `queue` may be handed over now; never negative. */
+  /** How many more jobs of `queue` may be started now; never negative. */
   freeSlots(queue: QueueName): number;
   /** Waits until `freeSlots` is above 0; rejects with the signal's reason once it aborts. */
   whenFree(queue: QueueName, signal: AbortSignal): Promise<void>;
-  /** Makes sure that the work of a claimed job exists, and returns at once. Called again for the same attempt, it changes nothing. */
+  /** Starts the attempt of a claimed job and returns at once. A second call for the same attempt changes nothing. */
   run(job: Job): Promise<void>;
-  /** Gives up what runs, as a disruption, so that the next worker takes it. `signal` aborts at the deadline. */
+  /** Stops the running attempts as disruptions, so that another worker takes them. `signal` aborts at the deadline. */
   stop(signal: AbortSignal): Promise<void>;
 }

@@ -6,11 +6,11 @@ interface Repetition {
   readonly name: string;
   readonly everyMs: number;
   readonly log: Logger;
-  /** Done at the start and then every `everyMs` after it ended; a failure is logged, and the next time is as any other. */
+  /** Called at the start, and again `everyMs` after each call has ended, also after a failure, which is logged. */
   readonly work: (signal: AbortSignal) => Promise<void>;
 }
 
-/** A component that does its work over and over, never twice at once. */
+/** A component that repeats its work, never twice at once. */
 export function periodicComponent({ name, everyMs, log, work }: Repetition): Component {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -18,7 +18,7 @@ export function periodicComponent({ name, everyMs, log, work }: Repetition): Com
   const repeat = async () => {
     while (!signal.aborted) {
       await work(signal).catch((error: unknown) => {
-        if (!signal.aborted) log.error({ err: error, component: name }, 'periodic task failed');
+        if (!signal.aborted) log.error({ err: error, component: name, retry_in_ms: everyMs }, 'periodic task failed');
       });
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }

@@ -15,8 +15,8 @@ interface GaugeDependencies {
 }
 
 /**
- * Keeps `svc_queue_tasks` up to date, and counts the times it could not (section 4, "Metric families"). `active` is the
- * jobs at work, by the database: a ticket is let go as soon as its work exists.
+ * Refreshes `svc_queue_tasks` and counts failed refreshes (C4.64, C4.65). `active` counts the claimed jobs in the
+ * database, since a ticket is deleted as soon as its attempt has started.
  */
 export function queueGaugesComponent({ queue, jobs, metrics, log, everyMs }: GaugeDependencies): Component {
   const refresh = async () => {
@@ -29,7 +29,7 @@ export function queueGaugesComponent({ queue, jobs, metrics, log, everyMs }: Gau
       }
     } catch (error) {
       metrics.queueSyncFailures.inc({});
-      log.warn({ err: error }, 'the depth of the queues could not be read');
+      log.warn({ err: error }, 'queue depth refresh failed');
     }
   };
   return periodicComponent({ name: 'queue gauges', everyMs, log, work: refresh });

@@ -4,16 +4,16 @@ import { progressOf } from '#domain/jobs/progress.ts';
 import { parseReport } from '#domain/runner/report.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 
-// Runner pods POST their reports here: `POST /reports/<job id>/<attempt>`, one report as JSON. Progress is advice, so
-// that losing all of it loses nothing, and a token is good for telling it of one attempt alone.
+// Runner pods send `POST /reports/<job id>/<attempt>`, one report as JSON. Progress is advisory: no state depends on it.
+// A token is valid for one attempt.
 
-/** The attempt that reports are about. */
+/** The attempt that a report describes. */
 interface Attempt {
   readonly jobId: string;
   readonly attempt: number;
 }
 
-/** The secret that signs report tokens: derived, so that every worker has it and none is to be configured. */
+/** The secret that signs report tokens: derived, so that every worker has the same one without another setting. */
 export function reportSecretOf(webhookSecret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', webhookSecret, '', 'reports/v1', 32));
 }
@@ -33,17 +33,17 @@ export type ReportHandler = (request: IncomingMessage, response: ServerResponse)
 
 const reportBytesMax = 16 * 1024;
 
-/** What answers `/reports/…`: 204 for a report, whether it was news or not. */
+/** Answers `/reports/…`: 204 for a valid report, whether it changed the job or not. */
 export function reportHandler({ jobs, webhookSecret }: ReportDependencies): ReportHandler {
   const secret = reportSecretOf(webhookSecret);
   return async (request, response) => {
-    const status = await take(request, { jobs, secret });
+    const status = await receive(request, { jobs, secret });
     response.writeHead(status, { 'cache-control': 'no-store' }).end();
   };
 }
 
-/** The HTTP status that a report is answered with. */
-async function take(
+/** Records the report; returns the HTTP status of the answer. */
+async function receive(
   request: IncomingMessage,
   { jobs, secret }: { jobs: Pick<JobStore, 'report'>; secret: Buffer },
 ): Promise<number> {
@@ -63,11 +63,11 @@ async function take(
 
 function isToken(header: string | undefined, token: string): boolean {
   const given = Buffer.from(header ?? '');
-  const wanted = Buffer.from(`Bearer ${token}`);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+  const expected = Buffer.from(`Bearer ${token}`);
+  return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** The body; null when it is too long. */
+/** The body; null when it is longer than `reportBytesMax`. */
 async function bodyOf(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

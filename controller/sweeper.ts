@@ -10,54 +10,53 @@ export interface SweeperDependencies {
   readonly queue: Pick<TicketQueue, 'add'>;
   readonly log: Logger;
   readonly clock: () => Date;
-  /** How often it looks. */
+  /** The pause between two rounds. */
   readonly everyMs: number;
   /** How long a lease holds. */
   readonly leaseMs: number;
-  /** A waiting job's ticket that was added longer ago than this is added again; the queue ignores those it has. */
+  /** A waiting job's ticket that is older than this is added again; the queue ignores tickets that it has. */
   readonly ticketAgeMs: number;
 }
 
 const ticketsAtOnce = 500;
 
 /**
- * Once the database answers again, workers get this long to renew the leases that lapsed while it was away: their work
- * went on meanwhile, and is worth more than a quick start of the next attempt.
+ * Once the database answers again, workers have this long to renew the leases that lapsed during the outage: their work
+ * went on meanwhile and is worth more than a quick start of the next attempt.
  */
-const settleMsMax = 5_000;
+const renewalGraceMsMax = 5_000;
 
 /**
- * The sweeper brings back what a crash or a wiped queue has left behind: leases that lapsed become the next attempt of
- * their job, and jobs that wait without a ticket get one. Any number of sweepers may run; what one sees, the others
- * pass over. A crash of the sweeper leaves less swept, and the next round goes on.
+ * The sweeper repairs what a crash or a wiped queue leaves behind: a lapsed lease becomes the next attempt of its job,
+ * and a waiting job without a ticket gets one. Any number of sweepers may run: each row is handled by one of them. The
+ * next round repeats what a crash of the sweeper left undone.
  */
-export function sweeperComponent(d: SweeperDependencies): Component {
+export function sweeperComponent(dependencies: SweeperDependencies): Component {
+  const { jobs, log, everyMs, leaseMs, ticketAgeMs } = dependencies;
   let answersSince: number | null = null;
   const work = async (signal: AbortSignal) => {
     try {
-      await addAll(await d.jobs.withoutTicket({ olderThanMs: d.ticketAgeMs, limit: ticketsAtOnce }), d);
+      await addAll(await jobs.withoutTicket({ olderThanMs: ticketAgeMs, limit: ticketsAtOnce }), dependencies);
       answersSince ??= performance.now();
-      const isSettled = performance.now() - answersSince >= Math.min(settleMsMax, d.leaseMs);
-      if (isSettled && !signal.aborted) await releaseLapsed(d);
+      const isGraceOver = performance.now() - answersSince >= Math.min(renewalGraceMsMax, leaseMs);
+      if (isGraceOver && !signal.aborted) await releaseLapsed(dependencies);
     } catch (error) {
       answersSince = null;
       throw error;
     }
   };
-  return periodicComponent({ name: 'sweeper', everyMs: d.everyMs, log: d.log, work });
+  return periodicComponent({ name: 'sweeper', everyMs, log, work });
 }
 
-async function releaseLapsed(d: SweeperDependencies): Promise<void> {
-  const lapsed = await d.jobs.releaseLapsed(d.clock());
-  for (const { jobId, attempt } of lapsed)
-    d.log.warn({ job_id: jobId, attempt }, 'a worker has vanished; the next attempt of its job may begin');
-  await addAll(lapsed, d);
+async function releaseLapsed(dependencies: SweeperDependencies): Promise<void> {
+  const lapsed = await dependencies.jobs.releaseLapsed(dependencies.clock());
+  for (const { jobId, attempt } of lapsed) dependencies.log.warn({ job_id: jobId, attempt }, 'lapsed lease released');
+  await addAll(lapsed, dependencies);
 }
 
-/** A ticket that cannot be added now is without one in a later round, too. */
-async function addAll(tickets: readonly Ticket[], d: SweeperDependencies): Promise<void> {
-  const added = await Promise.allSettled(tickets.map((ticket) => d.queue.add(ticket)));
+/** A job whose ticket cannot be added is found again in a later round. */
+async function addAll(tickets: readonly Ticket[], { queue, log }: SweeperDependencies): Promise<void> {
+  const added = await Promise.allSettled(tickets.map((ticket) => queue.add(ticket)));
   const failed = added.filter((result) => result.status === 'rejected');
-  if (failed.length > 0)
-    d.log.warn({ err: failed[0]?.reason as unknown, count: failed.length }, 'tickets could not be added');
+  if (failed.length > 0) log.warn({ err: failed[0]?.reason as unknown, count: failed.length }, 'ticket add failed');
 }

@@ -9,13 +9,13 @@ interface ListenerOptions {
   /** `WORKER_METRICS_PORT`, not 0. */
   readonly port: number;
   readonly metrics: Pick<Metrics, 'registry'>;
-  /** With the `kubernetes` executor: takes the reports of runner pods, under `/reports/`. */
+  /** With the `kubernetes` executor: handles the reports of runner pods, under `/reports/`. */
   readonly reports?: ReportHandler;
 }
 
 /**
- * The worker's own small listener: `/healthz` and `/metrics`, and nothing else (section 4, "System"). It tells of this
- * process alone, so that a worker is not restarted because a database is away.
+ * The worker's own small listener: `/healthz` and `/metrics` (C4.59). It reports on this process alone, so that a
+ * worker is not restarted because a database is away.
  */
 export function workerListenerComponent({ host, port, metrics, reports }: ListenerOptions): Component {
   const server = createServer((request, response) => {

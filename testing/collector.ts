@@ -16,7 +16,7 @@ interface Export {
   readonly resourceSpans: { readonly scopeSpans: { readonly spans: Span[] }[] }[];
 }
 
-/** An OTLP/HTTP collector on loopback, which is the receiver of webhooks as well: what it was sent, in order. */
+/** An OTLP/HTTP collector on loopback that also receives webhooks; it keeps what it received, in order. */
 export async function startCollector() {
   const spans: Span[] = [];
   const webhooks: IncomingHttpHeaders[] = [];

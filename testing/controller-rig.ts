@@ -43,11 +43,9 @@ export type Rig = Awaited<ReturnType<typeof openRig>>;
 
 const scriptedRunner = join(import.meta.dirname, '../test/fixtures/scripted-runner.ts');
 
-/** Everything that workers share. `variables` are added to each worker's environment. */
+/** Everything that the workers share. `variables` are added to each worker's environment. */
 export async function openRig(variables: Record<string, string> = {}) {
-  const dir = await mkdtemp(join(tmpdir(), 'reelwright-rig-'));
-  const [source, media, work] = ['source', 'media', 'work'].map((name) => join(dir, name)) as [string, string, string];
-  for (const folder of [source, media, work]) await mkdir(folder);
+  const { dir, source, media, work } = await makeFolders('reelwright-rig-');
   const notesFile = join(dir, 'notes');
   const testDatabase = await migratedDatabase();
   const config = configOf({
@@ -72,7 +70,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     queue,
     media: mediaStore,
     webhookEvents: new WebhookEventStore(database),
-    leftovers: new CleanupStore(database),
+    cleanup: new CleanupStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
@@ -84,8 +82,8 @@ export async function openRig(variables: Record<string, string> = {}) {
   const startWorker = (overrides: Partial<Config> = {}) => {
     const stopping = new AbortController();
     const metrics = new Metrics();
-    const parts = controllerComponents({ ...shared, metrics, config: { ...config, ...overrides } });
-    const ended = runComponents(parts, { log, stopTimeoutMs: 10_000, signal: stopping.signal });
+    const components = controllerComponents({ ...shared, metrics, config: { ...config, ...overrides } });
+    const ended = runComponents(components, { log, stopTimeoutMs: 10_000, signal: stopping.signal });
     ended.catch(() => undefined);
     const worker = {
       metrics,
@@ -106,7 +104,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     return { ...newJobOf({ ...request, options }), ...more };
   };
 
-  /** A machine under load may keep the queue from answering in its two seconds; adding a ticket twice changes nothing. */
+  /** On a machine under load the queue may not answer within its two seconds; adding a ticket twice changes nothing. */
   const addTicket = async (ticket: Ticket, triesLeft = 4): Promise<void> => {
     try {
       await queue.add(ticket);
@@ -116,11 +114,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     }
   };
 
-  const find = async (id: string): Promise<Job> => {
-    const job = await jobs.find(id);
-    if (job === null) throw new Error(`no job ${id}`);
-    return job;
-  };
+  const { find, finished } = readerOf(jobs);
 
   return {
     config,
@@ -130,24 +124,19 @@ export async function openRig(variables: Record<string, string> = {}) {
     queue,
     media: mediaStore,
     webhookEvents: shared.webhookEvents,
-    leftovers: shared.leftovers,
+    cleanup: shared.cleanup,
     log,
     startWorker,
     find,
-    /** Inserts a job, and adds its ticket unless told. */
+    /** Inserts a job and, unless `ticket` is false, adds its ticket. */
     async submit(what: string, more: Partial<NewJob> & { type?: JobType; ticket?: boolean } = {}): Promise<string> {
       const { ticket = true, ...rest } = more;
       const { job } = await jobs.insertOrFind(newJob(what, rest));
       if (ticket) await addTicket({ jobId: job.id, attempt: 1, queue: job.queue });
       return job.id;
     },
-    finished: (id: string, timeoutMs = 30_000) =>
-      until(
-        () => find(id),
-        (job) => isFinal(job.status),
-        timeoutMs,
-      ),
-    /** What the scripted runner noted, in order. */
+    finished,
+    /** The scripted runner's notes, in order. */
     async notes(): Promise<Note[]> {
       const text = await readFile(notesFile, 'utf8').catch(() => '');
       return text
@@ -159,10 +148,10 @@ export async function openRig(variables: Record<string, string> = {}) {
     async close(): Promise<void> {
       await Promise.all([...workers].map((worker) => worker.stop()));
       await queue.close();
-      // A queue that was closed by force has connections that end a moment later; dropping the database would cut them.
-      const left = `select 1 from pg_stat_activity where datname = current_database() and application_name = 'reelwright-queue'`;
+      // The connections of a queue that was closed by force end a moment later; dropping the database would cut them.
+      const open = `select 1 from pg_stat_activity where datname = current_database() and application_name = 'reelwright-queue'`;
       await until(
-        async () => (await database.pool.query(left)).rowCount,
+        async () => (await database.pool.query(open)).rowCount,
         (count) => count === 0,
       );
       await mediaStore.close();
@@ -173,7 +162,31 @@ export async function openRig(variables: Record<string, string> = {}) {
   };
 }
 
-/** A worker's configuration out of an environment that has all that a worker needs. */
+/** The folders of a test: the two buckets and the workspaces. */
+export async function makeFolders(prefix: string) {
+  const dir = await mkdtemp(join(tmpdir(), prefix));
+  const folders = { source: join(dir, 'source'), media: join(dir, 'media'), work: join(dir, 'work') };
+  for (const folder of Object.values(folders)) await mkdir(folder);
+  return { dir, ...folders };
+}
+
+/** Reads jobs that must exist, at once or once they are final. */
+export function readerOf(jobs: Pick<JobStore, 'find'>) {
+  const find = async (id: string): Promise<Job> => {
+    const job = await jobs.find(id);
+    if (job === null) throw new Error(`no job ${id}`);
+    return job;
+  };
+  const finished = (id: string, timeoutMs = 60_000) =>
+    until(
+      () => find(id),
+      ({ status }) => isFinal(status),
+      timeoutMs,
+    );
+  return { find, finished };
+}
+
+/** A worker's configuration from an environment that has every variable that a worker needs. */
 export function configOf(variables: Record<string, string>): Config {
   const loaded = loadConfig(
     {
@@ -193,13 +206,18 @@ export function configOf(variables: Record<string, string>): Config {
   return loaded.config as Config;
 }
 
-/** Asks until `isIt`; the answer then. @throws Error after `timeoutMs` */
-export async function until<T>(ask: () => Promise<T> | T, isIt: (value: T) => boolean, timeoutMs = 15_000): Promise<T> {
+/** Reads a value until `isExpected` holds, and returns it. @throws Error after `timeoutMs` */
+export async function until<T>(
+  read: () => Promise<T> | T,
+  isExpected: (value: T) => boolean,
+  timeoutMs = 15_000,
+): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
-    const value = await ask();
-    if (isIt(value)) return value;
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms; the last was ${JSON.stringify(value)}`);
+    const value = await read();
+    if (isExpected(value)) return value;
+    if (Date.now() > deadline)
+      throw new Error(`not within ${timeoutMs} ms; the last value was ${JSON.stringify(value)}`);
     await sleep(25);
   }
 }

@@ -1,30 +1,26 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { isFinal } from '#domain/jobs/status.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { newJobOf } from './new-job.ts';
-import { until } from './controller-rig.ts';
+import { makeFolders, readerOf, until } from './controller-rig.ts';
 import { migratedDatabase } from './databases.ts';
 import { type Program, secrets, startProgram } from './programs.ts';
 import { startProxy } from './proxy.ts';
 import { startRedis } from './servers.ts';
 
 // The program as several processes, on a database, a Redis and folders of the test's own, each server behind a proxy.
-// What the test itself asks goes to the servers directly.
+// The test's own requests go to the servers directly.
 
 export type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
 export async function openFleet() {
-  const dir = await mkdtemp(join(tmpdir(), 'reelwright-fleet-'));
-  const [source, media, work] = ['source', 'media', 'work'].map((name) => join(dir, name)) as [string, string, string];
-  for (const folder of [source, media, work]) await mkdir(folder);
+  const { dir, source, media, work } = await makeFolders('reelwright-fleet-');
   const testDatabase = await migratedDatabase();
   const redisServer = await startRedis();
   const [databaseProxy, redisProxy] = [await startProxy(testDatabase.url), await startProxy(redisServer.url)];
@@ -34,8 +30,8 @@ export async function openFleet() {
   const queue = openRedisTicketQueue({ url: redisServer.url, log });
   const base = {
     ...secrets,
-    DATABASE_URL: databaseProxy.before(testDatabase.url),
-    REDIS_URL: redisProxy.before(redisServer.url),
+    DATABASE_URL: databaseProxy.url,
+    REDIS_URL: redisProxy.url,
     SOURCE_BUCKET: `file:${source}`,
     MEDIA_BUCKET: `file:${media}`,
     WORK_DIR: work,
@@ -45,11 +41,7 @@ export async function openFleet() {
     X264_PRESET: 'ultrafast',
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
   };
-  const find = async (id: string): Promise<Job> => {
-    const job = await jobs.find(id);
-    if (job === null) throw new Error(`no job ${id}`);
-    return job;
-  };
+  const { find, finished } = readerOf(jobs);
 
   return {
     database,
@@ -77,12 +69,7 @@ export async function openFleet() {
       await queue.add({ jobId: job.id, attempt: 1, queue: 'default' });
       return job.id;
     },
-    finished: (id: string, timeoutMs = 60_000) =>
-      until(
-        () => find(id),
-        ({ status }) => isFinal(status),
-        timeoutMs,
-      ),
+    finished,
     reached: (id: string, phase: Job['phase']) =>
       until(
         () => find(id),

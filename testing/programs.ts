@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from './controller-rig.ts';
+import { freePort } from './free-port.ts';
 
 // The program itself, `main.ts`, as processes of its own.
 
@@ -21,12 +21,12 @@ export interface Program {
   readonly pid: number;
   /** `http://127.0.0.1:PORT` of the listener that the mode has. */
   readonly url: string;
-  /** What it wrote to standard error. */
+  /** Its standard error so far. */
   readonly output: () => string;
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
-  /** Everything that it has started, its children's children too. */
+  /** The ids of all processes below it. */
   readonly descendants: () => Promise<number[]>;
 }
 
@@ -75,7 +75,7 @@ export async function startProgram({ args = [], env, viaNpm = false, waits = tru
     url,
     ended,
     output: () => output,
-    // To the whole group, as a terminal does: npm's shell ends at SIGTERM without a word to the program.
+    // To the whole group, as a terminal does: npm's shell ends at SIGTERM without passing the signal on.
     signal: (signal) => void process.kill(viaNpm ? -pid : pid, signal),
     descendants: () => descendantsOf(pid),
   };
@@ -90,7 +90,7 @@ export async function startProgram({ args = [], env, viaNpm = false, waits = tru
   return program;
 }
 
-/** Ends every program that a test has left, with all that it started. */
+/** Ends every program that a test has left running, with all processes below it. */
 export async function endPrograms(): Promise<void> {
   for (const child of started) {
     if (child.pid === undefined) continue;
@@ -101,15 +101,6 @@ export async function endPrograms(): Promise<void> {
   }
 }
 
-/** A port of the loopback address that nobody listened on a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
-
 async function answers(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
@@ -118,7 +109,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** The ids of the processes below `pid`, by the parents that /proc names. */
+/** The ids of the processes below `pid`, from the parents in /proc. */
 async function descendantsOf(pid: number): Promise<number[]> {
   const children = new Map<number, number[]>();
   for (const name of await readdir('/proc')) {

@@ -3,24 +3,33 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 // A TCP proxy before a real server, for what networks do: answers that never come, connections that are cut.
 
-/** `open`: all passes. `silent`: nothing passes and nobody is told. `swallow`: requests pass, answers do not. `cut`: refused. */
+/**
+ * `open`: everything passes. `silent`: nothing passes, connections stay. `swallow`: requests pass, answers do not.
+ * `cut`: connections are destroyed and new ones are refused.
+ */
 export type ProxyState = 'open' | 'silent' | 'swallow' | 'cut';
 
 export interface Proxy {
-  readonly port: number;
-  /** `url` with the proxy in the place of the server. */
-  before(url: string): string;
+  /** The URL of the server with the proxy's address. */
+  readonly url: string;
   /** Bytes held back by `silent` and `swallow` pass once it is `open` again. */
-  set(state: ProxyState): void;
+  set(state: ProxyState): Promise<void>;
+  /** Later connections go to another server, which may have come back at another address. */
+  moveTo(serverUrl: string): void;
   close(): Promise<void>;
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
 }
 
 /** Starts a proxy before a server on this machine. */
 export async function startProxy(serverUrl: string): Promise<Proxy> {
-  const target = new URL(serverUrl);
+  let target = new URL(serverUrl);
   let state: ProxyState = 'open';
-  const pairs = new Set<{ client: Socket; server: Socket }>();
-  const flow = ({ client, server }: { client: Socket; server: Socket }) => {
+  const pairs = new Set<Pair>();
+  const flow = ({ client, server }: Pair) => {
     if (state === 'cut') {
       client.destroy();
       server.destroy();
@@ -31,46 +40,49 @@ export async function startProxy(serverUrl: string): Promise<Proxy> {
     if (state === 'open') server.resume();
     else server.pause();
   };
-  // Half open: when one side has said all, the other has yet to take it.
-  const proxy = createServer({ allowHalfOpen: true }, (client) => {
+  // Half open: when one side has ended, the other still takes what came before.
+  const listener = createServer({ allowHalfOpen: true }, (client) => {
     const server = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true });
     const pair = { client, server };
     pairs.add(pair);
-    client.on('data', (chunk: Buffer) => server.write(chunk));
-    server.on('data', (chunk: Buffer) => client.write(chunk));
-    for (const [socket, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      socket.on('error', () => undefined);
-      socket.on('end', () => other.end());
-      socket.on('close', () => {
-        if (!socket.readableEnded) other.destroy();
-        // The other may still be taking what came before, and must be found when all are cut.
-        if (other.destroyed) pairs.delete(pair);
-      });
-    }
+    forward(client, server, () => pairs.delete(pair));
+    forward(server, client, () => pairs.delete(pair));
     flow(pair);
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const { port } = proxy.address() as AddressInfo;
-  return {
-    port,
-    before(url) {
-      const through = new URL(url);
-      through.hostname = '127.0.0.1';
-      through.port = String(port);
-      return through.href;
-    },
-    set(next) {
-      state = next;
-      for (const pair of pairs) flow(pair);
-    },
-    async close() {
-      state = 'cut';
-      for (const pair of pairs) flow(pair);
-      await new Promise((resolve) => proxy.close(resolve));
-    },
+  const listen = async (port: number) => {
+    listener.listen(port, '127.0.0.1');
+    await once(listener, 'listening');
   };
+  await listen(0);
+  const { port } = listener.address() as AddressInfo;
+  const url = new URL(serverUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String(port);
+  const set = async (next: ProxyState) => {
+    state = next;
+    const closed = state === 'cut' && listener.listening ? once(listener, 'close') : null;
+    if (closed !== null) listener.close();
+    for (const pair of pairs) flow(pair);
+    await closed;
+    if (state !== 'cut' && !listener.listening) await listen(port);
+  };
+  return {
+    url: url.href,
+    set,
+    moveTo: (movedTo) => {
+      target = new URL(movedTo);
+    },
+    close: () => set('cut'),
+  };
+}
+
+/** Passes on what comes from `from`; calls `onClosed` once both sockets are closed. */
+function forward(from: Socket, to: Socket, onClosed: () => void): void {
+  from.on('data', (chunk: Buffer) => to.write(chunk));
+  from.on('error', () => undefined);
+  from.on('end', () => to.end());
+  from.on('close', () => {
+    if (!from.readableEnded) to.destroy();
+    if (to.destroyed) onClosed();
+  });
 }

@@ -1,17 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { startEmbeddedPostgres } from '#platform/embedded-postgres/embedded.ts';
+import { freePort } from './free-port.ts';
 
 // Real servers for tests: each on a free port of this machine, with a temporary folder, without durability,
-// and gone when the test process is gone. A server whose program is not on this machine throws MissingServer.
+// and ended with the test process. A server whose program is not on this machine throws MissingServer.
 
-/** The program of a server is not on this machine; `make needs` says how to get it. */
+/** The program of a server is not on this machine; `make needs` prints how to install it. */
 export class MissingServer extends Error {
   override name = 'MissingServer';
 }
@@ -38,7 +38,7 @@ export interface PostgresServer {
   stop: () => Promise<void>;
 }
 
-/** Starts a Redis (or Valkey) that keeps nothing and evicts nothing, as BullMQ wants it. */
+/** Starts a Redis (or Valkey) without persistence and eviction, as BullMQ requires. */
 export async function startRedis(): Promise<RedisServer> {
   const program = findProgram('redis-server') ?? findProgram('valkey-server');
   if (!program) throw new MissingServer('no redis-server or valkey-server on PATH');
@@ -82,7 +82,7 @@ export async function startS3(): Promise<S3Server> {
 /** Starts the embedded PostgreSQL, a real server, on a new data folder, with durability off. */
 export async function startPostgres(): Promise<PostgresServer> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-postgres-'));
-  // As root the server runs under a user of its own, who must be able to pass through this folder.
+  // As root the server runs under a user of its own, which must be able to enter this folder.
   await chmod(dir, 0o755);
   const guard = startGuard(dir);
   const server = await startEmbeddedPostgres({ dir: join(dir, 'data') });
@@ -123,25 +123,12 @@ export function findProgram(name: string): string | null {
   return null;
 }
 
-/** A TCP port of the loopback address that nobody listened on a moment ago. */
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', resolve);
-  });
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('a TCP listener has an address and a port');
-  return address.port;
-}
-
 interface ServerCommand {
   program: string;
   args: string[];
   /** Removed when the server stops. */
   dir: string;
-  /** Asked every 50 ms with all that the server has written so far. */
+  /** Called every 50 ms with the server's output so far. */
   isReady: (output: string) => boolean | Promise<boolean>;
 }
 
@@ -170,8 +157,8 @@ async function startServer({ program, args, dir, isReady }: ServerCommand): Prom
 }
 
 /**
- * A test process may be killed without a word. Its end of the guard's standard input closes then, and the guard cleans
- * up. The embedded PostgreSQL has a guard of its own for its process.
+ * When a test process is killed, its end of the guard's standard input closes, and the guard ends the server and removes
+ * its folder. The embedded PostgreSQL has a guard of its own for its process.
  */
 function startGuard(dir: string, server?: ChildProcess): ChildProcess {
   const script = 'cat >/dev/null; [ -z "$2" ] || kill -9 "$2" 2>/dev/null; sleep 1; rm -rf "$1"';

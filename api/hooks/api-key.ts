@@ -3,10 +3,10 @@ import type { FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 
 /**
- * Lets a request pass whose `X-API-Key` is one of `apiKeys` (section 5; several for rotation). Every key is compared,
- * by digest and in constant time, so that neither the answer nor its time tells which part of a key was right.
+ * Checks that `X-API-Key` is one of `apiKeys` (C5.1; several for rotation). Every key is compared, by digest and in
+ * constant time, so that neither the answer nor its time reveals which part of a key was right (C5.2).
  *
- * @returns the digest of the key that was given, which names its rate limit's bucket
+ * @returns the digest of the given key, which names the bucket of its rate limit
  * @throws KnownProblem `unauthorized`, the same for a missing and a wrong key
  */
 export function checkApiKey(request: FastifyRequest, apiKeys: readonly string[]): string {

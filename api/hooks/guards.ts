@@ -1,15 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { checkApiKey } from './api-key.ts';
-import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** What stands before the handlers of job routes, run before the body is read. */
+/** The checks before the handlers of job routes; they run before the body is read. */
 export interface Guards {
-  /** Wants a valid `X-API-Key`. */
+  /** Requires a valid `X-API-Key`. */
   readonly authenticated: Guard;
-  /** … and spends of that key's quota: requests that fail validation count, a failed authentication does not. */
+  /** The same, and counts the request against the key's limit (C8.6). */
   readonly limited: Guard;
 }
 

@@ -4,37 +4,38 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { faultsOf, parseSubmission } from '#domain/jobs/submission.ts';
-import type { JobQueries } from '#platform/postgres/job-queries.ts';
-import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import { cancelJob } from '#jobs/cancel.ts';
-import type { ApiDependencies } from '../dependencies.ts';
-import type { Guards } from '../hooks/guards.ts';
-import { traceOf } from '#platform/http/tracing.ts';
-import { matchesEtag } from '#platform/http/request-headers.ts';
-import { readCursor, writeCursor } from '../job-cursor.ts';
 import { retryJob } from '#jobs/retry.ts';
 import { submitJob } from '#jobs/submit.ts';
+import { matchesEtag } from '#platform/http/request-headers.ts';
+import { traceOf } from '#platform/http/tracing.ts';
+import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
+import type { JobQueries } from '#platform/postgres/job-queries.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Guards } from '../hooks/guards.ts';
+import { readCursor, writeCursor } from '../job-cursor.ts';
 import { jobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
 import * as docs from './jobs.doc.ts';
 
-// Job management (section 4). Every route wants `X-API-Key`; those that make jobs are limited for each key.
+// Job management (C4.1–C4.13). Every route requires `X-API-Key`; those that make jobs are limited for each key.
 
-/** When to ask again for a job that is under way, in seconds: a hint, since jobs take seconds to hours. */
+/** `Retry-After` of an active job in seconds: a hint, since jobs take seconds to hours. */
 const pollAfterSec = 2;
 
 type JobRequest = FastifyRequest<{ Params: { id: string } }>;
-type JobDependencies = ApiDependencies & { readonly queries: JobQueries; readonly guards: Guards };
+type JobRouteDependencies = ApiDependencies & { readonly queries: JobQueries; readonly guards: Guards };
 
-export function addJobRoutes(app: FastifyInstance, d: JobDependencies): void {
-  const { authenticated, limited } = d.guards;
+export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDependencies): void {
+  const { config, queries } = dependencies;
+  const { authenticated, limited } = dependencies.guards;
 
   app.post('/api/jobs', { onRequest: limited, config: { doc: docs.submit } }, async (request, reply) => {
     const { submission, faults } = parseSubmission(request.body, (url) =>
-      isKnownToBeAllowed(url, d.config.webhook.allowedCidrs),
+      isKnownToBeAllowed(url, config.webhook.allowedCidrs),
     );
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
-    const outcome = await submitJob(d, submission, traceOf(request));
+    const outcome = await submitJob(dependencies, submission, traceOf(request));
     return reply
       .code(outcome.isNew ? 202 : 200)
       .header('location', `/api/jobs/${outcome.job.id}`)
@@ -46,8 +47,8 @@ export function addJobRoutes(app: FastifyInstance, d: JobDependencies): void {
     if (!query.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(query.error) });
     const { cursor, limit, ...filter } = query.data;
     const after = cursor === undefined ? null : readCursor(cursor);
-    // One more than is shown tells whether there is another page.
-    const jobs = await d.queries.list(filter, { after, limit: limit + 1 });
+    // One more than is shown: it exists when there is another page.
+    const jobs = await queries.list(filter, { after, limit: limit + 1 });
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
     const shown = jobs.slice(0, limit).map(jobToWire);
     return { jobs: shown, next_cursor: last === undefined ? null : writeCursor(last) };
@@ -56,7 +57,7 @@ export function addJobRoutes(app: FastifyInstance, d: JobDependencies): void {
   app.get(
     '/api/jobs/:id',
     { onRequest: authenticated, config: { doc: docs.find } },
-    async (request: JobRequest, reply) => answerJob(request, reply, await findJob(d, request.params.id)),
+    async (request: JobRequest, reply) => answerJob(request, reply, await findJob(dependencies, request.params.id)),
   );
 
   app.post(
@@ -64,7 +65,7 @@ export function addJobRoutes(app: FastifyInstance, d: JobDependencies): void {
     { onRequest: limited, config: { doc: docs.retry } },
     async (request: JobRequest, reply) => {
       refuseFields(request);
-      const jobs = await retryJob(d, request.params.id, traceOf(request));
+      const jobs = await retryJob(dependencies, request.params.id, traceOf(request));
       return reply.code(202).send(retryToWire(request.params.id, jobs));
     },
   );
@@ -74,25 +75,25 @@ export function addJobRoutes(app: FastifyInstance, d: JobDependencies): void {
     { onRequest: authenticated, config: { doc: docs.cancel } },
     async (request: JobRequest) => {
       refuseFields(request);
-      return jobToWire(await cancelJob(d, request.params.id));
+      return jobToWire(await cancelJob(dependencies, request.params.id));
     },
   );
 }
 
-/** @throws KnownProblem `not_found`, also for an id that is none */
+/** @throws KnownProblem `not_found`, also for a malformed id (C7.10) */
 export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<Job> {
   const job = await jobs.find(id);
   if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
   return job;
 }
 
-/** "No request body" (section 4): an empty one, or an object without fields, since some clients must send one. */
+/** Accepts an empty body or an object without fields, which some clients must send (C4.9). */
 export function refuseFields(request: FastifyRequest): void {
   const body = bodySchemas.NoFields.optional().safeParse(request.body);
   if (!body.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(body.error) });
 }
 
-/** A job with its ETag, so that polling costs no body while nothing has changed. */
+/** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C4.7). */
 function answerJob(request: FastifyRequest, reply: FastifyReply, job: Job): FastifyReply {
   const body = JSON.stringify(jobToWire(job));
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;

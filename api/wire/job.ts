@@ -2,7 +2,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
 import type { Wire } from './schemas.ts';
 
-/** The Job of section 2, with `phase` and `attempt` beside its fields (decisions.md). */
+/** The Job (C2.19). */
 export function jobToWire(job: Job): Wire<'Job'> {
   return {
     job_id: job.id,
@@ -21,7 +21,7 @@ export function jobToWire(job: Job): Wire<'Job'> {
   };
 }
 
-/** Section 2, "Create-job response bodies": what a submission is answered. */
+/** The answer to a submission (C2.53–C2.55). */
 export function submissionToWire({
   job,
   isNew,
@@ -34,7 +34,7 @@ export function submissionToWire({
   return { hash: job.hash, status: job.status, results: job.results };
 }
 
-/** Section 2, "Retry response body". */
+/** The answer to a retry (C2.56). */
 export function retryToWire(sourceJobId: string, jobs: readonly Job[]): Wire<'Retry'> {
   return {
     source_job_id: sourceJobId,
@@ -48,15 +48,15 @@ export function retryToWire(sourceJobId: string, jobs: readonly Job[]): Wire<'Re
   };
 }
 
-/** The webhook of a job and its attempts (decisions.md, "beyond the specification"). */
-export function callbacksToWire(job: Job, callback: Callback | null): Wire<'Callbacks'> {
+/** The webhook of a job and its attempts (C4.16). */
+export function webhookToWire(job: Job, webhook: Callback | null): Wire<'Callbacks'> {
   return {
     job_id: job.id,
     callback_url: job.callbackUrl,
-    callback_status: callback?.status ?? job.callbackStatus,
-    event_id: callback?.eventId ?? null,
-    next_attempt_at: callback?.nextAttemptAt?.toISOString() ?? null,
-    attempts: (callback?.attempts ?? []).map((attempt) => ({
+    callback_status: webhook?.status ?? job.callbackStatus,
+    event_id: webhook?.eventId ?? null,
+    next_attempt_at: webhook?.nextAttemptAt?.toISOString() ?? null,
+    attempts: (webhook?.attempts ?? []).map((attempt) => ({
       attempt: attempt.attempt,
       started_at: attempt.startedAt.toISOString(),
       duration_ms: attempt.durationMs,

@@ -5,8 +5,7 @@ import { jobErrorSchema } from '#domain/job-error.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 
-// What goes over the wire, in snake_case (section 2): the shapes of answers, from which both the types of what is sent
-// and the OpenAPI document come.
+// The shapes of answers, in snake_case. The types of the answers and the OpenAPI document derive from them.
 
 const requestErrorCodes = Object.keys(requestErrors) as [RequestErrorCode, ...RequestErrorCode[]];
 const time = z.iso.datetime();

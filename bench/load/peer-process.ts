@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../testing/programs.ts';
+import { freePort } from '../../testing/free-port.ts';
 
 export interface PeerProcess {
   readonly url: string;

@@ -3,13 +3,13 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
-/** Why a running attempt is stopped from outside. */
+/** Why a running attempt is stopped. */
 export type StopReason =
-  /** Another worker has the job; nothing of this attempt counts any more. */
+  /** Another worker has the job; this attempt records nothing more. */
   | 'lost'
-  /** The caller cancelled the job; its row is final already. */
+  /** The caller cancelled the job; its row is already final. */
   | 'cancelled'
-  /** This worker ends; the job is given up for another one. */
+  /** This worker is stopping; the job is released for another one. */
   | 'stopping';
 
 interface LeaseInput {
@@ -19,23 +19,23 @@ interface LeaseInput {
   readonly leaseMs: number;
   readonly log: Logger;
   readonly onLoss: (reason: 'lost' | 'cancelled') => void;
-  /** Ends the renewing. */
+  /** Ends the renewals. */
   readonly signal: AbortSignal;
 }
 
-/** A cancelled job's processes must be gone within five seconds: half a one to notice, three to end, the rest to spare. */
-const lookEveryMsMax = 500;
-/** A connection that has hung for so long is given up for another. */
+/** A cancelled job's processes end within 5 s: 0.5 s to notice, 3 s to end, the rest to spare. */
+const renewEveryMsMax = 500;
+/** A connection that has hung for this long is abandoned for another. */
 const answerMsMax = 2_000;
 
 /**
- * Renews a job's lease until `signal` aborts or the lease is gone.
+ * Renews a job's lease until `signal` aborts or the lease is lost.
  *
- * A database that cannot be reached is no loss: it cannot give the job to another worker either. The work goes on, and
- * the first answer decides; should another worker have the job by then, both wrote under revisions of their own.
+ * While the database cannot be reached the work goes on, since no other worker can get the job either. The first answer
+ * decides. If another worker has the job by then, each has written under its own revision.
  */
 export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal }: LeaseInput): Promise<void> {
-  const everyMs = Math.min(lookEveryMsMax, leaseMs / 3);
+  const everyMs = Math.min(renewEveryMsMax, leaseMs / 3);
   while (!signal.aborted) {
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
@@ -46,15 +46,12 @@ export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal
       onLoss(state);
       return;
     } catch (error) {
-      log.warn(
-        { err: error, job_id: job.id, attempt: job.attempt },
-        'the lease could not be renewed; the work goes on',
-      );
+      log.warn({ err: error, job_id: job.id, attempt: job.attempt }, 'lease renewal failed');
     }
   }
 }
 
-/** A connection that hangs must not hold up the next try, which may get a better one. */
+/** A connection that hangs must not delay the next renewal, which may get a better one. */
 async function withinMs<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   const timer = new AbortController();
   const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {

@@ -10,13 +10,13 @@ import type { StopReason } from './lease.ts';
 import { workspacePrefix } from './workspaces.ts';
 
 export interface ProcessExecutorOptions {
-  /** Jobs of each queue at work at once in this process. */
+  /** How many jobs of each queue run at once in this process. */
   readonly concurrency: Readonly<Record<QueueName, number>>;
   /** How long a claim holds without being renewed. */
   readonly leaseMs: number;
-  /** Where each attempt gets a folder of its own. */
+  /** The folder in which each attempt gets a workspace. */
   readonly workDir: string;
-  /** Makes this process's name as the owner of leases unique. */
+  /** Makes this process's name as a lease owner unique. */
   readonly randomUuid: () => string;
 }
 
@@ -29,20 +29,20 @@ interface Running {
 /**
  * Runs the runner as child processes of this worker, under a lease in Postgres.
  *
- * A crash of this process ends its children (their standard input closes) and leaves leases that lapse and folders
+ * A crash of this process ends its children (their standard input closes) and leaves leases that lapse and workspaces
  * that the next worker on this machine removes.
  */
 export class ProcessExecutor implements Executor {
   readonly name = 'process';
   readonly lease: { readonly owner: string; readonly durationMs: number };
   readonly #options: ProcessExecutorOptions;
-  readonly #attempt: AttemptDependencies;
+  readonly #dependencies: AttemptDependencies;
   readonly #running = new Map<string, Running>();
   readonly #freed = new EventEmitter().setMaxListeners(0);
 
-  constructor(options: ProcessExecutorOptions, attempt: AttemptDependencies) {
+  constructor(options: ProcessExecutorOptions, dependencies: AttemptDependencies) {
     this.#options = options;
-    this.#attempt = attempt;
+    this.#dependencies = dependencies;
     this.lease = { owner: `${hostname()}:${process.pid}:${options.randomUuid()}`, durationMs: options.leaseMs };
   }
 
@@ -61,10 +61,11 @@ export class ProcessExecutor implements Executor {
     if (this.#running.has(key)) return;
     const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix(process.pid)));
     const stop = new AbortController();
-    const ended = runAttempt({ job, workspace, lease: this.lease, stop }, this.#attempt)
-      .catch((error: unknown) => this.#attempt.log.error({ err: error, job_id: job.id }, 'an attempt ended by a bug'))
+    const { log } = this.#dependencies;
+    const ended = runAttempt({ job, workspace, lease: this.lease, stop }, this.#dependencies)
+      .catch((error: unknown) => log.error({ err: error, job_id: job.id, attempt: job.attempt }, 'attempt crashed'))
       .then(() => rm(workspace, { recursive: true, force: true, maxRetries: 3 }))
-      .catch((error: unknown) => this.#attempt.log.warn({ err: error, workspace }, 'a workspace could not be removed'))
+      .catch((error: unknown) => log.warn({ err: error, workspace }, 'workspace removal failed'))
       .finally(() => {
         this.#running.delete(key);
         this.#freed.emit('freed');

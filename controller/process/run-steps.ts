@@ -22,14 +22,14 @@ export interface StepDependencies {
   readonly log: Logger;
   /** Node and the runner's main file. */
   readonly runner: { readonly program: string; readonly script: string };
-  /** What every step's environment holds. */
+  /** Variables that every step's environment holds. */
   readonly base: Readonly<Record<string, string>>;
   readonly storage: {
     readonly source: Readonly<Record<string, string>>;
     readonly media: Readonly<Record<string, string>>;
   };
   readonly baseUrl: string;
-  /** A step that takes longer than this is stopped, and the attempt has failed. */
+  /** A step that takes longer than this is stopped, and its attempt fails. */
   readonly stepTimeoutMs: number;
 }
 
@@ -38,14 +38,14 @@ export interface AttemptToRun {
   /** The span that the steps continue. */
   readonly trace: TraceContext;
   readonly workspace: string;
-  /** Aborts when the attempt is to stop; what its processes came to is of no interest then. */
+  /** Aborts when the attempt is to stop; the exit codes of its processes do not count then. */
   readonly signal: AbortSignal;
 }
 
 /** Runs the steps of an attempt one after another, up to the first that fails. */
-export async function runSteps(attempt: AttemptToRun, d: StepDependencies): Promise<AttemptEnd> {
+export async function runSteps(attempt: AttemptToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
   for (const step of stepsOf(attempt.job.type)) {
-    const end = await runStep(step, attempt, d);
+    const end = await runStep(step, attempt, dependencies);
     if (end.kind !== 'done') return end;
   }
   return { kind: 'done' };
@@ -54,32 +54,33 @@ export async function runSteps(attempt: AttemptToRun, d: StepDependencies): Prom
 async function runStep(
   step: StepName,
   { job, trace, workspace, signal }: AttemptToRun,
-  d: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<AttemptEnd> {
-  const reports = reportReader(job, d);
+  const { runner, base, storage, baseUrl, stepTimeoutMs, log } = dependencies;
+  const reports = reportReader(job, dependencies);
   const access = accessOf(step, job);
   const ended = await runCommand(
-    { program: d.runner.program, args: [d.runner.script, step] },
+    { program: runner.program, args: [runner.script, step] },
     {
       signal,
-      timeoutMs: d.stepTimeoutMs,
+      timeoutMs: stepTimeoutMs,
       cwd: workspace,
       env: {
         ...stepVariables({
           access,
           task: runnerTaskOf(job, trace),
           workspace,
-          base: d.base,
-          storage: d.storage,
-          keyEndpoint: keyEndpoint(d.baseUrl, job.hash),
+          base,
+          storage,
+          keyEndpoint: keyEndpoint(baseUrl, job.hash),
         }),
-        ...(await contentKeyVariable(access, job, d)),
+        ...(await contentKeyVariable(access, job, dependencies)),
         // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
         RUNNER_PARENT: 'stdin',
       },
       stdin: neverEnding(),
       onStdoutLine: reports.read,
-      onStderrLine: (line) => showLogLine(line, { job, step, log: d.log }),
+      onStderrLine: (line) => showLogLine(line, { job, step, log }),
       stdoutBytesMax: 0,
     },
   );
@@ -90,13 +91,11 @@ async function runStep(
     return { kind: 'failed', exitCode: exitCodes.transient, error: { ...error, stage: step } };
   }
   if (ended.exitCode === exitCodes.done) return { kind: 'done' };
-  // Stopped, and not by us: the machine is shutting down, and tells its processes one by one.
+  // Stopped, but not by this worker: the machine is shutting down and signals its processes one by one.
   if (ended.exitCode === exitCodes.stopped || ended.signal === 'SIGTERM') return { kind: 'disrupted' };
-  d.log.warn(
-    { job_id: job.id, attempt: job.attempt, step, exit_code: ended.exitCode, signal: ended.signal },
-    'a step failed',
-  );
-  return { kind: 'failed', exitCode: ended.exitCode, error: reports.error() };
+  const { exitCode } = ended;
+  log.warn({ job_id: job.id, attempt: job.attempt, step, exit_code: exitCode, signal: ended.signal }, 'step failed');
+  return { kind: 'failed', exitCode, error: reports.error() };
 }
 
 /** The content key, for a step that may have it; its row is committed before packaging starts. */
@@ -115,8 +114,8 @@ function neverEnding(): Readable {
   return new Readable({ read() {} });
 }
 
-/** Reads a step's reports: its last word, and its progress, which is advice and written at its own pace. */
-function reportReader(job: Job, d: StepDependencies) {
+/** Reads a step's reports: its error, and its progress, of which the newest is written as fast as the database takes it. */
+function reportReader(job: Job, { jobs, log }: StepDependencies) {
   let error: JobError | null = null;
   let newest: { phase: Parameters<typeof progressOf>[0]; progress: number } | null = null;
   let writing: Promise<void> | null = null;
@@ -124,19 +123,19 @@ function reportReader(job: Job, d: StepDependencies) {
     while (newest !== null) {
       const { phase, progress } = newest;
       newest = null;
-      await d.jobs.report({ jobId: job.id, attempt: job.attempt, phase, progress });
+      await jobs.report({ jobId: job.id, attempt: job.attempt, phase, progress });
     }
   };
   return {
     read: (line: string) => {
       const report = parseReport(line);
       if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
-      if (report?.type === 'warning') d.log.info({ job_id: job.id, warning: report.warning }, 'the runner warns');
+      if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
       if (report?.type !== 'phase' && report?.type !== 'progress') return;
       const fraction = report.type === 'phase' ? 0 : report.fraction;
       newest = { phase: report.phase, progress: progressOf(report.phase, fraction) };
       writing ??= write()
-        .catch((cause: unknown) => d.log.warn({ err: cause, job_id: job.id }, 'progress could not be recorded'))
+        .catch((cause: unknown) => log.warn({ err: cause, job_id: job.id }, 'progress write failed'))
         .finally(() => (writing = null));
     },
     error: () => error,
@@ -144,18 +143,18 @@ function reportReader(job: Job, d: StepDependencies) {
   };
 }
 
-/** The runner's log lines are JSON, and keep their form; anything else on its standard error is a crash. */
+/** The runner's log lines are JSON; any other line on its standard error comes from a crash. */
 function showLogLine(line: string, { job, step, log }: { job: Job; step: string; log: Logger }): void {
   if (line.trim() === '') return;
-  const told = log.child({ job_id: job.id, attempt: job.attempt, step });
+  const stepLog = log.child({ job_id: job.id, attempt: job.attempt, step });
   const entry = jsonObjectOf(line);
-  if (entry === null) return told.warn({ line: redact(line) }, 'the runner wrote');
+  if (entry === null) return stepLog.warn({ line: redact(line) }, 'runner output');
   const { level, msg, time: _time, name: _name, ...fields } = entry;
   const text = typeof msg === 'string' ? msg : '';
-  if (level === 'error' || level === 'fatal') told.error(fields, text);
-  else if (level === 'warn') told.warn(fields, text);
-  else if (level === 'info') told.info(fields, text);
-  else told.debug(fields, text);
+  if (level === 'error' || level === 'fatal') stepLog.error(fields, text);
+  else if (level === 'warn') stepLog.warn(fields, text);
+  else if (level === 'info') stepLog.info(fields, text);
+  else stepLog.debug(fields, text);
 }
 
 function jsonObjectOf(line: string): Record<string, unknown> | null {

@@ -22,31 +22,31 @@ export interface WebhookDependencies {
   readonly random: () => number;
 }
 
-/** Of one attempt, DNS, TLS and the answer together (section 6, "Timeout"). */
+/** The most that one attempt takes, DNS, TLS and the answer included (C6.6). */
 const attemptTimeoutMs = 10_000;
-const lookEveryMs = 500;
-/** Receivers that hang hold up the others only when so many do at once. */
-const atOnce = 32;
-/** An event that a sender took and never recorded is another's after this: twice what an attempt takes. */
+const pollEveryMs = 500;
+/** Receivers that hang delay others only when this many do so at once. */
+const requestsMax = 32;
+/** After this time another sender takes an event that was not recorded: twice the time of an attempt. */
 const holdMs = 20_000;
 
 /**
- * The webhook sender works from the events table alone: the event was written in the transaction of the job's final
- * state. It takes what is due, sends the stored bytes, and records the attempt together with what follows. A crash
- * between sending and recording sends the same event again, under the same `webhook-id`; none is lost.
+ * The webhook sender works from the events table alone: an event is written in the transaction of the job's final
+ * state. The sender takes due events, sends the stored bytes, and records each attempt together with the next one's
+ * time. A crash between sending and recording sends the same event again, under the same `webhook-id`; none is lost.
  */
-export function webhookSenderComponent(d: WebhookDependencies): Component {
+export function webhookSenderComponent(dependencies: WebhookDependencies): Component {
+  const { events, clock, log } = dependencies;
   const stopping = new AbortController();
-  const giveUp = new AbortController();
+  const deadline = new AbortController();
   const underWay = new Set<Promise<void>>();
   let ended = Promise.resolve();
   const takeDue = async () => {
-    const due = await d.events.due(d.clock(), atOnce - underWay.size, holdMs);
+    const due = await events.due(clock(), requestsMax - underWay.size, holdMs);
     for (const event of due) {
-      const delivery = deliver(event, d, giveUp.signal)
+      const delivery = deliver(event, dependencies, deadline.signal)
         .catch((error: unknown) => {
-          if (!giveUp.signal.aborted)
-            d.log.error({ err: error, event_id: event.id }, 'a webhook attempt was not recorded; it is made again');
+          if (!deadline.signal.aborted) log.error({ err: error, event_id: event.id }, 'webhook attempt not recorded');
         })
         .finally(() => underWay.delete(delivery));
       underWay.add(delivery);
@@ -54,9 +54,9 @@ export function webhookSenderComponent(d: WebhookDependencies): Component {
   };
   const run = async () => {
     while (!stopping.signal.aborted) {
-      if (underWay.size < atOnce)
-        await takeDue().catch((error: unknown) => d.log.warn({ err: error }, 'due webhooks could not be read'));
-      await sleep(lookEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (underWay.size < requestsMax)
+        await takeDue().catch((error: unknown) => log.warn({ err: error }, 'due webhooks query failed'));
+      await sleep(pollEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
   return {
@@ -67,29 +67,29 @@ export function webhookSenderComponent(d: WebhookDependencies): Component {
     },
     async stop(signal) {
       stopping.abort();
-      signal.addEventListener('abort', () => giveUp.abort(), { once: true });
+      signal.addEventListener('abort', () => deadline.abort(), { once: true });
       await ended;
       await Promise.all(underWay);
     },
   };
 }
 
-/** One attempt, and what follows from it. */
-async function deliver(event: DueWebhookEvent, d: WebhookDependencies, signal: AbortSignal): Promise<void> {
-  const startedAt = d.clock();
+/** Makes one attempt and records it with the time of the next. */
+async function deliver(event: DueWebhookEvent, dependencies: WebhookDependencies, signal: AbortSignal): Promise<void> {
+  const { events, clock, backoffMs, random, log } = dependencies;
+  const startedAt = clock();
   const started = performance.now();
-  const answer = await send(event, startedAt, { d, signal });
-  const { statusCode, retryAfter, error } = answer;
+  const { statusCode, retryAfter, error } = await send(event, startedAt, { dependencies, signal });
   const next = afterDelivery({
     attempt: event.attempt,
     statusCode,
     retryAfter,
-    now: d.clock(),
-    backoffMs: d.backoffMs,
-    random: d.random(),
+    now: clock(),
+    backoffMs,
+    random: random(),
   });
   const durationMs = performance.now() - started;
-  await d.events.recordAttempt({
+  await events.recordAttempt({
     eventId: event.id,
     attempt: event.attempt,
     startedAt,
@@ -98,13 +98,13 @@ async function deliver(event: DueWebhookEvent, d: WebhookDependencies, signal: A
     error: next === 'sent' ? null : error,
     next,
   });
-  const told = { job_id: event.jobId, event_id: event.id, attempt: event.attempt, status_code: statusCode };
-  if (next === 'sent') d.log.info(told, 'a webhook was delivered');
-  else d.log.warn({ ...told, error, gave_up: next === 'failed' }, 'a webhook attempt failed');
+  const fields = { job_id: event.jobId, event_id: event.id, attempt: event.attempt, status_code: statusCode };
+  if (next === 'sent') log.info(fields, 'webhook delivered');
+  else log.warn({ ...fields, error, is_last: next === 'failed' }, 'webhook attempt failed');
 }
 
-/** What an attempt met: an answer, or why there was none. */
-interface Met {
+/** The receiver's answer, or why there was none. */
+interface DeliveryResult {
   readonly statusCode: number | null;
   readonly retryAfter: string | null;
   readonly error: string;
@@ -113,8 +113,9 @@ interface Met {
 async function send(
   event: DueWebhookEvent,
   startedAt: Date,
-  { d, signal }: { d: WebhookDependencies; signal: AbortSignal },
-): Promise<Met> {
+  { dependencies, signal }: { dependencies: WebhookDependencies; signal: AbortSignal },
+): Promise<DeliveryResult> {
+  const { secret, allowedCidrs } = dependencies;
   const timestampSec = Math.floor(startedAt.getTime() / 1000);
   const attributes = { 'job.id': event.jobId, 'webhook.attempt': event.attempt };
   try {
@@ -126,14 +127,14 @@ async function send(
           url: event.url,
           headers: {
             'content-type': 'application/json',
-            ...webhookSignatureHeaders({ body: event.body, eventId: event.id, timestampSec }, d.secret),
+            ...webhookSignatureHeaders({ body: event.body, eventId: event.id, timestampSec }, secret),
             traceparent: trace.traceparent,
             ...(trace.tracestate === undefined ? {} : { tracestate: trace.tracestate }),
             'x-trace-id': traceIdOf(trace),
           },
           body: event.body,
           timeoutMs: attemptTimeoutMs,
-          allowedCidrs: d.allowedCidrs,
+          allowedCidrs,
           signal,
         }),
     );

@@ -27,8 +27,8 @@ const sql = {
     order by created_at desc, id desc limit $6`,
   changed: `
     select ${jobColumns} from jobs
-    join unnest($1::uuid[], $2::timestamptz[]) as watched (watched_id, seen) on id = watched_id
-    where updated_at > seen`,
+    join unnest($1::uuid[], $2::timestamptz[]) as watched (watched_id, since) on id = watched_id
+    where updated_at > since`,
 } as const;
 
 /** What the API reads of jobs beyond a job by its id. */
@@ -57,9 +57,9 @@ export class JobQueries {
     return rows.map(jobOfRow);
   }
 
-  /** Those of the watched jobs that have changed since `seen`, the `updatedAt` that was seen last. */
-  async changed(watched: readonly { readonly id: string; readonly seen: Date }[]): Promise<Job[]> {
-    const parameters = [watched.map(({ id }) => id), watched.map(({ seen }) => seen)];
+  /** Those of the watched jobs that have changed since `since`, the `updatedAt` that the caller knows. */
+  async changed(watched: readonly { readonly id: string; readonly since: Date }[]): Promise<Job[]> {
+    const parameters = [watched.map(({ id }) => id), watched.map(({ since }) => since)];
     const { rows } = await this.#database.pool.query<JobRow>(sql.changed, parameters);
     return rows.map(jobOfRow);
   }

@@ -12,7 +12,7 @@ import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
 import { putClip, putPicture } from './support/clips.ts';
 import { apply, helm, kubectlJson, kubectlWith } from './support/kubectl.ts';
 import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
-import { freePort } from './support/port-forward.ts';
+import { freePort } from '../../testing/free-port.ts';
 import { chart, release } from './support/release.ts';
 import {
   cancel,

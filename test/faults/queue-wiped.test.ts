@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 import { type RedisServer, startRedis } from '../../testing/servers.ts';
 
-describe.skipIf(!inject('postgres') || !inject('redis'))('a queue that is wiped while it is worked on', () => {
+describe.skipIf(!inject('postgres') || !inject('redis'))('a wiped queue', () => {
   let redis: RedisServer;
   let rig: Rig;
   beforeEach(async () => {
-    // A server of its own: FLUSHALL takes everything from everybody.
+    // A server of its own: FLUSHALL removes the data of every test that shares it.
     redis = await startRedis();
     rig = await openRig({ REDIS_URL: redis.url, LEASE_DURATION: '15s', TICKET_AGE: '1s', SWEEP_INTERVAL: '500ms' });
   });
@@ -16,7 +16,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a queue that is wiped 
     await redis.stop();
   });
 
-  it('C1.9: of 100 jobs all complete, and none runs twice', { timeout: 240_000 }, async () => {
+  it('C1.9: after the queue is wiped all of 100 jobs complete, and none runs twice', { timeout: 240_000 }, async () => {
     rig.startWorker({ workerConcurrency: 3 });
     rig.startWorker({ workerConcurrency: 3 });
     const ids = await Promise.all(Array.from({ length: 100 }, () => rig.submit('ok', { type: 'image:thumbnail' })));

@@ -20,7 +20,7 @@ async function kill(program: Program): Promise<void> {
 
 // A real process is killed at each gap between two stores: the row, the ticket, the answer, the webhook.
 
-describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is killed', () => {
+describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () => {
   let samples: string;
   let fleet: Fleet;
   const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
@@ -49,9 +49,9 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
   const rows = async (hash = 'red-1') =>
     (await fleet.database.pool.query<{ id: string }>('select id from jobs where hash = $1', [hash])).rows;
 
-  it('between the commit of a submission and its ticket loses nothing: the sweeper adds the ticket', async () => {
+  it('a server killed between the commit of a submission and its ticket loses nothing: the sweeper adds the ticket', async () => {
     const server = await fleet.start('server');
-    fleet.redisProxy.set('silent');
+    await fleet.redisProxy.set('silent');
     const answer = submit(server).catch(() => 'no answer');
     const [row] = await until(
       () => rows(),
@@ -59,17 +59,17 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
     );
     await kill(server);
     expect(await answer).toBe('no answer');
-    fleet.redisProxy.set('open');
+    await fleet.redisProxy.set('open');
     expect((await fleet.queue.depth()).default).toMatchObject({ pending: 0, active: 0 });
     await fleet.start('worker');
     expect(await fleet.finished(row?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('between the ticket and the answer makes no second job: the caller asks again and gets the same one', async () => {
+  it('a server killed between the ticket and the answer makes no second job: the same request finds the one job', async () => {
     const first = await fleet.start('server');
     // Its connection to the queue is there from now on.
     expect((await submit(first, 'red-0')).status).toBe(202);
-    fleet.redisProxy.set('swallow');
+    await fleet.redisProxy.set('swallow');
     const answer = submit(first).catch(() => 'no answer');
     await until(
       () => fleet.queue.depth(),
@@ -77,7 +77,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
     );
     await kill(first);
     expect(await answer).toBe('no answer');
-    fleet.redisProxy.set('open');
+    await fleet.redisProxy.set('open');
     const second = await fleet.start('server');
     const again = await submit(second);
     const [row, ...others] = await rows();
@@ -114,7 +114,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
       receiver.close();
     });
 
-    it('between the final state and its webhook loses none: the next worker sends it', async () => {
+    it('a worker killed between the final state and its webhook loses no webhook: the next worker sends it', async () => {
       const worker = await fleet.start('worker');
       const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
       await until(
@@ -131,7 +131,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a process that is kill
       expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ job_id: id, status: 'completed' });
     });
 
-    it('C6.12: between sending a webhook and recording it sends the same bytes again under the same id', async () => {
+    it('C6.12: after a worker is killed between sending and recording a webhook, the same bytes are sent again under the same id', async () => {
       isSilent = true;
       const worker = await fleet.start('worker');
       const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });

@@ -39,7 +39,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     return { worker, id, below };
   }
 
-  it('is killed: its processes end by themselves, and the next worker takes the job up and completes it', async () => {
+  it('the processes of a killed worker end by themselves, and the next worker completes the job', async () => {
     const { worker, id, below } = await encodingWorker();
     worker.signal('SIGKILL');
     expect(await worker.ended).toBe('SIGKILL');
@@ -57,12 +57,12 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await next.ended).toBe(0);
   });
 
-  it('is told to stop: it gives the job up at once, leaves nothing, and the next worker completes it', async () => {
+  it('a worker that gets SIGTERM releases its job at once and leaves nothing, and the next worker completes the job', async () => {
     const { worker, id, below } = await encodingWorker();
-    const toldAt = Date.now();
+    const signalledAt = Date.now();
     worker.signal('SIGTERM');
     expect(await worker.ended).toBe(0);
-    expect(Date.now() - toldAt).toBeLessThan(8_000);
+    expect(Date.now() - signalledAt).toBeLessThan(8_000);
     expect(below.filter(isAlive)).toEqual([]);
     expect(await fleet.workspaces()).toEqual([]);
     expect(await fleet.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
@@ -70,7 +70,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
-  it('is frozen for longer than its lease: another completes the job, and it stops its work once it wakes', async () => {
+  it('a worker frozen for longer than its lease stops its work when it resumes, and another worker completes the job', async () => {
     const { worker, id, below } = await encodingWorker();
     worker.signal('SIGSTOP');
     await fleet.start('worker');
@@ -85,7 +85,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.find(id)).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
-  it('is at a job that its caller cancels: the processes are gone within five seconds', async () => {
+  it('the processes of a job cancelled through the API end within five seconds', async () => {
     const server = await fleet.start('server');
     const { worker, id, below } = await encodingWorker();
     const cancelledAt = Date.now();
@@ -102,39 +102,39 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
   });
 
-  it('loses the database for longer than its lease: the work goes on, and is recorded when it is back', async () => {
+  it('a worker without a database for longer than its lease works on and records the result once it is back', async () => {
     const worker = await fleet.start('worker', { X264_PRESET: 'medium' });
     const id = await fleet.submit('video:transcode', 'clip.mp4');
     await fleet.reached(id, 'encoding');
-    fleet.databaseProxy.set('cut');
+    await fleet.databaseProxy.set('cut');
     await sleep(6_000);
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
-    fleet.databaseProxy.set('open');
+    await fleet.databaseProxy.set('open');
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   });
 
-  it('loses the database that its queue is in as well: it lives, and takes the next job when it is back', async () => {
+  it('a worker without the database that also holds its queue lives on and takes the next job once it is back', async () => {
     const worker = await fleet.start('worker', { REDIS_URL: 'embedded:' });
     // These tickets are in the Redis of the others: the sweeper adds them to the queue in the database.
     expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
-    fleet.databaseProxy.set('cut');
+    await fleet.databaseProxy.set('cut');
     await sleep(4_000);
-    fleet.databaseProxy.set('open');
+    await fleet.databaseProxy.set('open');
     expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
     expect(worker.output()).not.toContain('nobody caught');
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
   });
 
-  it('loses the queue: the work is completed meanwhile, and what was submitted runs when it is back', async () => {
+  it('a worker without its queue completes its work, and jobs submitted meanwhile run once it is back', async () => {
     const worker = await fleet.start('worker');
     const first = await fleet.submit('video:transcode', 'clip.mp4');
     await fleet.reached(first, 'encoding');
-    fleet.redisProxy.set('cut');
+    await fleet.redisProxy.set('cut');
     expect(await fleet.finished(first)).toMatchObject({ status: 'completed', attempt: 1 });
     const second = await fleet.submit('video:cover', 'clip.mp4');
     await sleep(2_000);
     expect(await fleet.find(second)).toMatchObject({ status: 'queued' });
-    fleet.redisProxy.set('open');
+    await fleet.redisProxy.set('open');
     expect(await fleet.finished(second)).toMatchObject({ status: 'completed' });
     expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
-import { type CuttableProxy, cuttableProxy } from './cuttable-proxy.ts';
+import { type Proxy, startProxy } from '../../testing/proxy.ts';
 
 // What the API does while Redis or PostgreSQL is away, and after.
 
@@ -26,27 +26,27 @@ async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
 
 describe.skipIf(!inject('redis'))('while Redis is away', () => {
   let api: ApiUnderTest;
-  let proxy: CuttableProxy;
+  let proxy: Proxy;
   beforeAll(async () => {
     api = await startApi(
       { apiRateLimitPerMinute: 50 },
       {},
-      { redis: async (url) => (proxy = await cuttableProxy(url)).url },
+      { redis: async (url) => (proxy = await startProxy(url)).url },
     );
     await withMovie(api);
   });
   afterAll(async () => {
-    await proxy.mend();
+    await proxy.set('open');
     await api.close();
     await proxy.close();
   });
 
-  it.each(['cut', 'hang'] as const)(
-    'C4.36, C4.41, C7.5: (%s) submissions answer 500 soon, and everything else goes on',
+  it.each(['cut', 'silent'] as const)(
+    'C4.36, C4.41, C7.5: while Redis is %s, submissions answer 500 soon and everything else goes on',
     async (how) => {
       const before = (await api.submit(thumbnail())).json.job_id as string;
       const submission = thumbnail();
-      await proxy[how]();
+      await proxy.set(how);
       const { value: refused, ms } = await timed(api.submit(submission));
       expect([refused.status, refused.json.code]).toEqual([500, 'internal_error']);
       expect(ms).toBeLessThan(10_000);
@@ -62,12 +62,12 @@ describe.skipIf(!inject('redis'))('while Redis is away', () => {
       expect(ready.value.text).toMatch(/^not ready: key_value_store: /);
       expect(ready.ms).toBeLessThan(2500);
 
-      await proxy.mend();
+      await proxy.set('open');
       await vi.waitFor(async () => expect((await api.raw('/readyz')).text).toBe('OK'), {
         timeout: 15_000,
         interval: 200,
       });
-      // The queue's own connection may come back a little later than that of the limits.
+      // The queue's own connection may come back a little later than the one of the limits.
       const again = await vi.waitFor(
         async () => {
           const answer = await api.submit(submission);
@@ -86,21 +86,21 @@ describe.skipIf(!inject('redis'))('while Redis is away', () => {
 
 describe('while PostgreSQL is away', () => {
   let api: ApiUnderTest;
-  let proxy: CuttableProxy;
+  let proxy: Proxy;
   beforeAll(async () => {
-    api = await startApi({}, {}, { postgres: async (url) => (proxy = await cuttableProxy(url)).url });
+    api = await startApi({}, {}, { postgres: async (url) => (proxy = await startProxy(url)).url });
     await withMovie(api);
   });
   afterAll(async () => {
-    await proxy.mend();
+    await proxy.set('open');
     await api.close();
     await proxy.close();
   });
 
-  it.each(['cut', 'hang'] as const)(
-    'C4.36, C4.56: (%s) `/readyz` names it within 2 s, streams play on, and it comes back by itself',
+  it.each(['cut', 'silent'] as const)(
+    'C4.36, C4.56: while PostgreSQL is %s, /readyz names it within 2 s, streams play, and the API recovers by itself',
     async (how) => {
-      await proxy[how]();
+      await proxy.set(how);
       const ready = await timed(api.raw('/readyz'));
       expect(ready.value.status).toBe(503);
       expect(ready.value.text).toMatch(/^not ready: .*database: /);
@@ -111,8 +111,8 @@ describe('while PostgreSQL is away', () => {
         expect((await api.submit(thumbnail())).status).toBe(500);
         expect((await api.call('/api/jobs/00000000-0000-4000-8000-000000000000')).status).toBe(500);
       }
-      await proxy.cut().catch(() => {});
-      await proxy.mend();
+      await proxy.set('cut');
+      await proxy.set('open');
       await vi.waitFor(async () => expect((await api.submit(thumbnail())).status).toBe(202), { timeout: 15_000 });
     },
   );

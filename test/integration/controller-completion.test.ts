@@ -53,7 +53,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     return rows.map(({ body }) => JSON.parse(body) as { status: string });
   };
 
-  it('records what the manifest says, and the webhook event with it', async () => {
+  it('a completion records the results of the manifest together with the webhook event', async () => {
     await leave();
     expect(await complete()).toMatchObject({
       outcome: 'recorded',
@@ -62,7 +62,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toMatchObject([{ status: 'completed' }]);
   });
 
-  it('can be repeated, and by many at once: one records, and there is one event', async () => {
+  it('of eight completions at once one records, and there is one webhook event', async () => {
     await leave();
     const outcomes = await Promise.all(Array.from({ length: 8 }, complete));
     expect(outcomes.filter(({ outcome }) => outcome === 'recorded')).toHaveLength(1);
@@ -70,7 +70,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toHaveLength(1);
   });
 
-  it('of an attempt that is no longer the job’s records nothing', async () => {
+  it('the completion of an attempt that is no longer the current one records nothing', async () => {
     await leave();
     await rig.jobs.nextAttempt({ jobId: job.id, attempt: 1, countsAsFailure: false, delayMs: 0 });
     expect(await complete()).toEqual({ outcome: 'not_current' });
@@ -79,13 +79,13 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   });
 
   it.each([
-    ['whose object is not there', {}, ''],
+    ['whose object is missing', {}, ''],
     ['whose object has another size', {}, 'a longer cover'],
     ['of another job', { job_id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10' }, 'cover'],
     ['of another attempt', { attempt: 2 }, 'cover'],
     ['of another media', { hash: 'another' }, 'cover'],
     ['of another revision', { rev: '0123456789abcdef' }, 'cover'],
-    ['whose results have not the shape of the type', { results: { key: 'x' } }, 'cover'],
+    ['whose results do not have the shape of the type', { results: { key: 'x' } }, 'cover'],
     ['that completed without results', { results: null }, 'cover'],
     ['that failed without an error', { status: 'failed' as const, results: null }, 'cover'],
     [
@@ -93,20 +93,20 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       { objects: [{ key: 'videos/x', size: 1, sha256: '0'.repeat(64) }] },
       'cover',
     ],
-  ])('of a manifest %s records nothing', async (_what, changes, body) => {
+  ])('the completion of a manifest %s records nothing', async (_what, changes, body) => {
     await leave(changes, body);
     expect(await complete()).toMatchObject({ outcome: 'not_whole' });
     expect(await rig.find(job.id)).toMatchObject({ status: 'processing' });
   });
 
-  it('without a manifest, or with a broken one, records nothing', async () => {
+  it('a completion without a manifest, or with a broken one, records nothing', async () => {
     expect(await complete()).toMatchObject({ outcome: 'not_whole' });
     await rig.media.put(resultManifestKey(job.id, 1), '{"v":1', { contentType: 'text/plain' });
     expect(await complete()).toMatchObject({ outcome: 'not_whole' });
     expect(await events()).toEqual([]);
   });
 
-  it('C3.19: goes on where a crash between the top master playlist and the transaction has left it', async () => {
+  it('C3.19: a completion is repeated after a crash between the top master playlist and the transaction', async () => {
     const id = await rig.submit('ok', { ticket: false, type: 'video:transcode' });
     const worker = rig.startWorker();
     // The scripted runner leaves a whole revision; the first recording fails as if the process had ended there.
@@ -120,7 +120,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     await worker.stop();
   });
 
-  it('of a failed manifest records its error, and publishes nothing', async () => {
+  it('the completion of a failed manifest records its error and publishes nothing', async () => {
     await leave({ status: 'failed', results: null, error: jobErrorOf('corrupt_input', 1) });
     expect(await complete()).toMatchObject({
       outcome: 'recorded',

@@ -43,8 +43,8 @@ const endless = () => new Promise<never>(() => undefined);
 
 const failure = (code: OutboundError['code']) => expect.objectContaining({ name: 'OutboundError', code }) as unknown;
 
-describe('a request to an address that a caller names', () => {
-  it('sends the exact bytes of the body, and gives the status and Retry-After of the answer', async () => {
+describe('outbound requests', () => {
+  it('an outbound request sends the exact bytes of its body and returns status and Retry-After of the answer', async () => {
     const seen: { method: string | undefined; headers: unknown; body: string }[] = [];
     const port = await receiver((request, response) => {
       const { method, headers } = request;
@@ -71,7 +71,7 @@ describe('a request to an address that a caller names', () => {
     ]);
   });
 
-  it('C6.10: follows no redirect', async () => {
+  it('C6.10: an outbound request follows no redirect', async () => {
     let visits = 0;
     const target = await receiver((_request, response) => {
       visits += 1;
@@ -85,7 +85,7 @@ describe('a request to an address that a caller names', () => {
   });
 
   it.each(['http://127.0.0.1', 'http://[::1]', 'http://2130706433', 'http://0x7f.1', 'http://[::ffff:127.0.0.1]'])(
-    'is not sent to the literal address %s unless it is allowed',
+    'an outbound request to the literal address %s is refused unless it is allowed',
     async (origin) => {
       let visits = 0;
       const port = await receiver(() => (visits += 1));
@@ -94,7 +94,7 @@ describe('a request to an address that a caller names', () => {
     },
   );
 
-  it('C6.15: goes to the address that was judged, whatever the name says a moment later', async () => {
+  it('C6.15: an outbound request goes to the address that was checked, also when the name resolves to another one later', async () => {
     const port = await receiver((_request, response) => response.end());
     const answers = ['127.0.0.1', '169.254.169.254'];
     let asked = 0;
@@ -103,7 +103,7 @@ describe('a request to an address that a caller names', () => {
     expect(asked).toBe(1);
   });
 
-  it('passes over the refused addresses of a name, and is not sent when there is no other', async () => {
+  it('an outbound request skips the refused addresses of a name and is refused when no other is left', async () => {
     const port = await receiver((_request, response) => response.end());
     const names: Record<string, string[]> = {
       'mixed.example': ['10.0.0.1', '127.0.0.1'],
@@ -114,11 +114,11 @@ describe('a request to an address that a caller names', () => {
     await expect(post(`http://inner.example:${port}/`, { resolve })).rejects.toEqual(failure('refused_address'));
   });
 
-  it('says that a name is not known', async () => {
+  it('an outbound request to an unknown name fails with name_not_found', async () => {
     await expect(post('http://nowhere.example/', { resolve: unknownName })).rejects.toEqual(failure('name_not_found'));
   });
 
-  it('has one deadline for the name, the connection and the answer', async () => {
+  it('an outbound request has one deadline for the name, the connection and the answer', async () => {
     const silent = await rawReceiver(() => undefined);
     const slow = await rawReceiver((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
@@ -134,7 +134,7 @@ describe('a request to an address that a caller names', () => {
     expect(performance.now() - startedAt).toBeLessThan(3_000);
   });
 
-  it('takes the status of an answer whose body never ends, and ends the connection', async () => {
+  it('an outbound request takes the status of an answer whose body never ends, and closes the connection', async () => {
     const closed = Promise.withResolvers<number>();
     const port = await rawReceiver((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -149,7 +149,7 @@ describe('a request to an address that a caller names', () => {
     expect(await closed.promise).toBeLessThan(8 * 1024 * 1024);
   });
 
-  it('says no more of what failed than a code', async () => {
+  it('the error of an outbound request shows no more than a system code', async () => {
     const gone = await portOf(createServer());
     await new Promise((resolve) => (open.pop() as Server).close(resolve));
     await expect(post(`http://127.0.0.1:${gone}/`)).rejects.toMatchObject({
@@ -161,7 +161,7 @@ describe('a request to an address that a caller names', () => {
     await expect(post(`https://127.0.0.1:${garbage}/`)).rejects.toEqual(failure('no_answer'));
   });
 
-  it('is called off with the reason of its signal', async () => {
+  it('an outbound request is aborted with the reason of its signal', async () => {
     const silent = await rawReceiver(() => undefined);
     const stopping = new AbortController();
     const sent = post(`http://127.0.0.1:${silent}/`, { signal: stopping.signal });

@@ -15,7 +15,7 @@ interface Received {
 
 const secret = 'a webhook secret of the tests';
 
-describe.skipIf(!inject('postgres'))('a webhook', () => {
+describe.skipIf(!inject('postgres'))('webhooks', () => {
   let rig: Rig;
   let server: Server;
   let received: Received[];
@@ -69,7 +69,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     return { id, eventId: end.eventId };
   }
 
-  it('of a completed job carries the specified fields and both signatures over the bytes sent', async () => {
+  it('the webhook of a completed job carries the specified fields and both signatures over the bytes sent', async () => {
     rig.startWorker();
     const id = await rig.submit('ok', { callbackUrl: url });
     await until(
@@ -93,7 +93,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(() => new Webhook(Buffer.from('another').toString('base64')).verify(body, standard)).toThrow();
   });
 
-  it('of a failed job carries its error, and null results', async () => {
+  it('the webhook of a failed job carries its error and null results', async () => {
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
     await until(
@@ -107,7 +107,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     });
   });
 
-  it('continues the trace of the request that made the job', async () => {
+  it('a webhook continues the trace of the request that made the job', async () => {
     rig.startWorker();
     const traceId = '0af7651916cd43dd8448eb211c80319c';
     const trace = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
@@ -121,7 +121,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(headers['tracestate']).toBe('vendor=1');
   });
 
-  it('is tried five times with the same bytes and id, then the job says callback_failed', async () => {
+  it('a webhook is tried five times with the same bytes and id, then the job has callback_failed', async () => {
     answers = [500];
     rig.startWorker();
     const { id, eventId } = await fail({ callbackUrl: url });
@@ -137,7 +137,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(await attemptsOf(id)).toEqual(kept);
   });
 
-  it('is delivered by any later 2xx', async () => {
+  it('a webhook is delivered by any later 2xx', async () => {
     answers = [500, 302, 204];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -148,7 +148,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect((await attemptsOf(id)).map(({ status_code: code }) => code)).toEqual([500, 302, 204]);
   });
 
-  it('C6.9: ends at 410', async () => {
+  it('C6.9: the answer 410 ends the attempts of a webhook', async () => {
     answers = [410];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -159,7 +159,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('C6.8: waits as long as Retry-After asks', async () => {
+  it('C6.8: the next attempt of a webhook waits for Retry-After', async () => {
     answers = [{ status: 503, headers: { 'retry-after': '2' } }, 200];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -171,7 +171,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(second - first).toBeGreaterThanOrEqual(1_900);
   });
 
-  it('C6.14: is not sent to an address that is not allowed', async () => {
+  it('C6.14: a webhook is not sent to an address that is not allowed', async () => {
     rig.startWorker({ webhook: { allowedCidrs: [], backoffMs: [0, 50] } });
     const { id } = await fail({ callbackUrl: url });
     await until(
@@ -182,7 +182,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     expect(await attemptsOf(id)).toMatchObject([{ status_code: null, error: 'the address is not allowed' }, {}]);
   });
 
-  it('is sent once when many senders are at work', async () => {
+  it('a webhook is sent once while many senders work', async () => {
     for (let count = 0; count < 4; count++) rig.startWorker();
     const ids = await Promise.all(Array.from({ length: 20 }, () => fail({ callbackUrl: url })));
     for (const { id } of ids)
@@ -195,7 +195,7 @@ describe.skipIf(!inject('postgres'))('a webhook', () => {
     );
   });
 
-  it('of one receiver that hangs does not hold up another', async () => {
+  it('a webhook whose receiver hangs does not delay another webhook', async () => {
     answers = ['hang', 200];
     rig.startWorker();
     const hanging = await fail({ callbackUrl: url });

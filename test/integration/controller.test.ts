@@ -3,7 +3,7 @@ import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/medi
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
-describe.skipIf(!inject('postgres'))('a worker', () => {
+describe.skipIf(!inject('postgres'))('the process executor', () => {
   let rig: Rig;
   beforeEach(async () => {
     rig = await openRig();
@@ -12,7 +12,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     await rig.close();
   });
 
-  it('takes a ticket, runs the three steps one after another, and records results of the specified shape', async () => {
+  it('a worker takes a ticket, runs the three steps in order, and records results of the specified shape', async () => {
     rig.startWorker();
     const id = await rig.submit('ok');
     const job = await rig.finished(id);
@@ -33,7 +33,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
   });
 
-  it('C3.20: publishes the top master playlist before a transcode is completed at 95 percent', async () => {
+  it('C3.20: a worker publishes the top master playlist before a transcode is completed at 95 percent', async () => {
     rig.startWorker();
     const id = await rig.submit('ok', { type: 'video:transcode' });
     const job = await rig.finished(id);
@@ -43,7 +43,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(lines).toContain(`\n${revisionOf(id, 1)}/video/r64_h264/playlist.m3u8\n`);
   });
 
-  it('gives each step its own environment, and nothing of the worker’s', async () => {
+  it('each step gets its own environment and nothing of the worker’s', async () => {
     process.env['PLANTED_CANARY'] = 'must not be passed on';
     rig.startWorker();
     await rig.finished(await rig.submit('env'));
@@ -61,13 +61,13 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     });
   });
 
-  it('C3.17: tries a transient failure again, counts it, and completes', async () => {
+  it('C3.17: a transient failure is counted and retried, and the job completes', async () => {
     rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-20-1'));
     expect(job).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
   });
 
-  it('C3.17: fails a job with the reported error once its attempts are used up', async () => {
+  it('C3.17: a job fails with the reported error once its attempts are used up', async () => {
     rig.startWorker({ jobAttempts: 2 });
     const job = await rig.finished(await rig.submit('exit-30'));
     expect(job).toMatchObject({
@@ -78,13 +78,13 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     });
   });
 
-  it('fails a job at once by a fault of its input', async () => {
+  it('a fault of the input fails a job at once', async () => {
     rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-10'));
     expect(job).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'corrupt_input', retryable: false } });
   });
 
-  it('C2.48: fails every stage of a full workflow whose source is at fault, and allows no retry', async () => {
+  it('C2.48: a fault of the source fails every stage of a full workflow and allows no retry', async () => {
     rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-10', { type: 'video:full' }));
     expect(job).toMatchObject({
@@ -96,14 +96,14 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     });
   });
 
-  it('C3.19, C3.20: does not complete a job whose manifest names an object that is not there', async () => {
+  it('C3.19, C3.20: a job whose manifest names a missing object does not complete', async () => {
     rig.startWorker({ jobAttempts: 1 });
     const job = await rig.finished(await rig.submit('lose'));
     expect(job).toMatchObject({ status: 'failed', error: { code: 'storage_error' } });
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
 
-  it('never runs more jobs of a queue at once than its pool has slots, and each attempt once', async () => {
+  it('a queue never has more running jobs than its pool has slots, and each attempt runs once', async () => {
     const concurrency = { workerConcurrency: 2, largeWorkerConcurrency: 1, leaseMs: 15_000 };
     rig.startWorker(concurrency);
     rig.startWorker(concurrency);
@@ -119,7 +119,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
   });
 
-  it('C3.18: gives its jobs up when it is stopped: their processes end, and the next worker takes them at no cost', async () => {
+  it('C3.18: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
     const first = rig.startWorker();
     const id = await rig.submit('slow-60000');
     const [begun] = await until(processes, (found) => found.length > 0);
@@ -131,7 +131,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     await until(processes, (found) => found.some(({ attempt }) => attempt === 2));
   });
 
-  it('C4.13: stops the processes of a cancelled job within five seconds', async () => {
+  it('C4.13: the processes of a cancelled job end within five seconds', async () => {
     rig.startWorker();
     const id = await rig.submit('slow-60000');
     const [begun] = await until(processes, (found) => found.length > 0);
@@ -148,7 +148,7 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(await rig.find(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
   });
 
-  it('stops what it runs once another worker has the job', async () => {
+  it('a worker stops an attempt once another worker has the job', async () => {
     rig.startWorker();
     const id = await rig.submit('slow-60000');
     const [begun] = await until(processes, (found) => found.length > 0);
@@ -160,20 +160,20 @@ describe.skipIf(!inject('postgres'))('a worker', () => {
     expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
   });
 
-  it('finds a job whose ticket was lost', async () => {
+  it('a job whose ticket was lost is run', async () => {
     const id = await rig.submit('ok', { ticket: false });
     rig.startWorker();
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('C3.18: takes up a job whose worker has vanished, and counts no failure', async () => {
+  it('C3.18: a job whose worker vanished is run again without a counted failure', async () => {
     const id = await rig.submit('ok', { ticket: false });
     await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'a worker that is no more', leaseMs: 500 });
     rig.startWorker();
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
-  it('completes a job by what a vanished worker had finished and not recorded, without doing it again', async () => {
+  it('a job that a vanished worker finished and did not record is completed without running again', async () => {
     const id = await rig.submit('ok', { ticket: false });
     const { hash } = await rig.find(id);
     const rev = revisionOf(id, 1);

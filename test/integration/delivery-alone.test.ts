@@ -13,7 +13,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded
 import { openObjectStore } from '#platform/storage/open.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { endPrograms, type Program, secrets as all, startProgram } from '../../testing/programs.ts';
-import { type CuttableProxy, cuttableProxy } from './cuttable-proxy.ts';
+import { type Proxy, startProxy } from '../../testing/proxy.ts';
 
 // The program with SERVER_SURFACES=delivery: what it is told is the least that playback needs, its PostgreSQL is a real
 // server that is really stopped, under a role that may read content keys and nothing else, and nobody answers as Redis.
@@ -25,7 +25,7 @@ const noRedis = { REDIS_URL: 'redis://127.0.0.1:1/0' };
 
 let dir: string;
 let server: EmbeddedPostgres;
-let proxy: CuttableProxy;
+let proxy: Proxy;
 let env: Record<string, string>;
 
 const startServer = () => startEmbeddedPostgres({ dir: join(dir, 'database') });
@@ -39,12 +39,13 @@ const sql = async <Row extends object>(text: string): Promise<Row[]> => {
   }
 };
 const stopServer = async () => {
-  await proxy.cut();
+  await proxy.set('cut');
   await server.stop();
 };
 const startServerAgain = async () => {
   server = await startServer();
-  await proxy.mend(server.url);
+  proxy.moveTo(server.url);
+  await proxy.set('open');
 };
 
 beforeAll(async () => {
@@ -68,7 +69,7 @@ beforeAll(async () => {
   await sql(`create role reader login password 'only-reads'`);
   await sql('grant select on content_keys to reader');
   await sql('create database empty owner reader');
-  proxy = await cuttableProxy(server.url);
+  proxy = await startProxy(server.url);
   const address = new URL(proxy.url);
   [address.username, address.password] = ['reader', 'only-reads'];
   env = {

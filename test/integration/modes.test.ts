@@ -130,9 +130,9 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     const proxy = await startProxy(database.url);
     const program = await startProgram({
       args: ['--mode=worker'],
-      env: { ...env, DATABASE_URL: proxy.before(database.url) },
+      env: { ...env, DATABASE_URL: proxy.url },
     });
-    proxy.set('silent');
+    await proxy.set('silent');
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     program.signal('SIGTERM');
     await until(program.output, (output) => output.includes('"msg":"stopping"'));

@@ -2,7 +2,6 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chown, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +12,7 @@ import { type Database, migrate, openDatabase } from '#platform/postgres/databas
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { createDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { findProgram } from '../../testing/servers.ts';
+import { freePort } from '../../testing/free-port.ts';
 
 const run = promisify(execFile);
 
@@ -111,14 +111,6 @@ async function startSystemServer(programs: string): Promise<Server> {
 async function nobody(): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all([run('id', ['-u', 'nobody']), run('id', ['-g', 'nobody'])]);
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
 }
 
 async function answers(url: string): Promise<boolean> {

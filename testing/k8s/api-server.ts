@@ -2,10 +2,10 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { existsSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePorts } from '../free-port.ts';
 
 // A kube-apiserver and an etcd of the tests' own, on free ports, in a folder of their own: nothing else runs, so no
 // controller, scheduler or kubelet touches what a test makes.
@@ -198,17 +198,6 @@ function kubeconfig(url: string, caCert: string, token: string): string {
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === 'object' && address ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 async function ended(child: ChildProcess): Promise<void> {

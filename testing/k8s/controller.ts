@@ -68,7 +68,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       queue,
       contentKeys,
       webhookEvents: new WebhookEventStore(database),
-      leftovers: new CleanupStore(database),
+      cleanup: new CleanupStore(database),
       media: mediaStore,
       metrics: new Metrics(),
       log,

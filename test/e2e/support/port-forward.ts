@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../../testing/free-port.ts';
 
 /** A service of the cluster on a fixed port of this machine, whichever pod answers. */
 export interface PortForward {
@@ -53,14 +53,4 @@ async function isAnswered(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** A free TCP port of the loopback address. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

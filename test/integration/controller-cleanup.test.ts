@@ -8,7 +8,7 @@ import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 const contentType = 'application/octet-stream';
 
-describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
+describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
   let rig: Rig;
   beforeEach(async () => {
     rig = await openRig();
@@ -48,22 +48,22 @@ describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
     });
 
   async function sweep(graceMs = 1_000) {
-    const part = cleanupComponent({ ...rig, clock: () => new Date(), everyMs: 60_000, graceMs });
-    await part.start();
-    const isSwept = async () => (await rig.leftovers.unswept({ endedBefore: new Date(), limit: 1 })).length === 0;
+    const component = cleanupComponent({ ...rig, clock: () => new Date(), everyMs: 60_000, graceMs });
+    await component.start();
+    const isSwept = async () => (await rig.cleanup.unswept({ endedBefore: new Date(), limit: 1 })).length === 0;
     if (graceMs < 60_000) await until(isSwept, (swept) => swept);
     else await new Promise((resolve) => setTimeout(resolve, 300));
-    await part.stop(AbortSignal.timeout(1_000));
+    await component.stop(AbortSignal.timeout(1_000));
   }
 
-  it('keeps what the results of a completed job name, and removes the revisions before it and the working objects', async () => {
+  it('cleanup keeps the objects that a completed job names and removes earlier revisions and working objects', async () => {
     const { id, inRevision } = await twoAttempts();
     await end(id, { video_tracks: [{ init: inRevision(2) }] }, null);
     await sweep();
     expect(await keys()).toEqual([inRevision(2)]);
   });
 
-  it('removes every revision of a job that failed without results', async () => {
+  it('cleanup removes every revision of a job that failed without results', async () => {
     const { id, hash } = await twoAttempts();
     await put(imageKey(hash, revisionOf(id, 1), { variant: 'thumb', format: 'webp' }));
     await end(id, null, jobErrorOf('storage_error', 2));
@@ -71,7 +71,7 @@ describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('keeps the revision that the top master playlist names, whatever became of its job', async () => {
+  it('cleanup keeps the revision that the top master playlist names, also when its job failed', async () => {
     const { id, hash, inRevision } = await twoAttempts();
     const master = `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n${revisionOf(id, 1)}/video/r64_h264/playlist.m3u8\n`;
     await put(masterKey(hash), master);
@@ -80,7 +80,7 @@ describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
     expect((await keys()).toSorted()).toEqual([inRevision(1), masterKey(hash)].toSorted());
   });
 
-  it('keeps a revision that was whole once, since it may have been public for a moment', async () => {
+  it('cleanup keeps a revision with a result manifest, since it may have been public', async () => {
     const { id, inRevision } = await twoAttempts();
     await put(resultManifestKey(id, 1), '{}');
     await end(id, { video_tracks: [{ init: inRevision(2) }] }, null);
@@ -88,7 +88,7 @@ describe.skipIf(!inject('postgres'))('the removal of leftovers', () => {
     expect((await keys()).toSorted()).toEqual([inRevision(1), inRevision(2)].toSorted());
   });
 
-  it('touches neither jobs that run nor jobs that ended a moment ago', async () => {
+  it('cleanup touches neither running jobs nor jobs that ended within the grace time', async () => {
     const running = await twoAttempts();
     const ended = await twoAttempts();
     await end(ended.id, null, jobErrorOf('storage_error', 2));
