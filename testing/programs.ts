@@ -36,7 +36,7 @@ interface StartOptions {
   readonly env: Readonly<Record<string, string>>;
   /** `npm start -- ARGS` instead of `node main.ts ARGS`. */
   readonly viaNpm?: boolean;
-  /** Whether to wait until its listener answers `/healthz`; true unless told. */
+  /** Whether to wait until its listener answers `/healthz`; default true. */
   readonly waits?: boolean;
 }
 

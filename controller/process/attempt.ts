@@ -32,16 +32,20 @@ interface AttemptInput {
 }
 
 /**
- * One attempt under a lease: run the steps, then do what follows from how they ended.
+ * One attempt under a lease: runs the steps and concludes the attempt by how they ended.
  *
- * A lost lease or a cancelled job needs nothing recorded: its row is another worker's, or final. What is recorded is
- * tried until the database answers, since a finished encode is worth more than a free slot.
+ * After a lost lease or a cancellation nothing is recorded: the row belongs to another worker or is final. An end is
+ * recorded however long the database is away, since a finished encode is worth more than a free slot.
  */
-export async function runAttempt({ job, workspace, lease, stop }: AttemptInput, d: AttemptDependencies): Promise<void> {
-  const log = d.log.child({ job_id: job.id, attempt: job.attempt, type: job.type });
+export async function runAttempt(
+  { job, workspace, lease, stop }: AttemptInput,
+  dependencies: AttemptDependencies,
+): Promise<void> {
+  const { jobs, metrics } = dependencies;
+  const log = dependencies.log.child({ job_id: job.id, attempt: job.attempt, type: job.type });
   const renewing = new AbortController();
   const renewed = keepLease({
-    jobs: d.jobs,
+    jobs,
     job,
     owner: lease.owner,
     leaseMs: lease.durationMs,
@@ -52,17 +56,18 @@ export async function runAttempt({ job, workspace, lease, stop }: AttemptInput, 
   const startedAt = performance.now();
   let result: AttemptResult = 'bug';
   try {
-    const earlier = await earlierCompletion(job, d);
+    const earlier = await earlierCompletion(job, dependencies);
     if (earlier !== null) {
       result = earlier;
       return;
     }
     result = await withSpan('attempt', spanOf(job), async (span) => {
-      const end = await endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, d);
-      const concluded = await withSpan('completion', {}, () => conclude({ job, end, stop: stop.signal }, d)).catch(
+      const end = await endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, dependencies);
+      const ended = { job, end, stop: stop.signal };
+      const concluded = await withSpan('completion', {}, () => conclude(ended, dependencies)).catch(
         (error: unknown) => {
           log.error({ err: error }, 'attempt end not recorded');
-          return conclude({ job, end: endByError(error, job.attempt), stop: stop.signal }, d);
+          return conclude({ ...ended, end: endByError(error, job.attempt) }, dependencies);
         },
       );
       span.setAttributes({ 'job.result': concluded });
@@ -71,7 +76,7 @@ export async function runAttempt({ job, workspace, lease, stop }: AttemptInput, 
   } finally {
     renewing.abort();
     await renewed;
-    countAttempt(d.metrics, { type: job.type, result, seconds: (performance.now() - startedAt) / 1000 });
+    countAttempt(metrics, { type: job.type, result, seconds: (performance.now() - startedAt) / 1000 });
     log.info({ result }, 'attempt ended');
   }
 }
@@ -82,17 +87,17 @@ function spanOf(job: Job): SpanSettings {
   return { parent: job.trace, kind: 'consumer', attributes };
 }
 
-async function endOfSteps(attempt: AttemptToRun, d: AttemptDependencies): Promise<AttemptEnd> {
+async function endOfSteps(attempt: AttemptToRun, dependencies: AttemptDependencies): Promise<AttemptEnd> {
   try {
-    return await runSteps(attempt, d);
+    return await runSteps(attempt, dependencies);
   } catch (error) {
     if (attempt.signal.aborted) return { kind: 'disrupted' };
-    d.log.error({ err: error, job_id: attempt.job.id }, 'step not started');
+    dependencies.log.error({ err: error, job_id: attempt.job.id }, 'step not started');
     return { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('internal', attempt.job.attempt) };
   }
 }
 
-/** A bucket that stays away is tried again in a new attempt; a bug ends the job. */
+/** After a long outage of the bucket the job gets another attempt; a bug ends the job. */
 function endByError(error: unknown, attempt: number): AttemptEnd {
   const exitCode = isJobProblem(error) ? exitCodeOf(error.code) : exitCodes.permanent;
   return { kind: 'failed', exitCode, error: toJobError(error, attempt) };
@@ -114,7 +119,7 @@ async function conclude({ job, end, stop }: EndedAttempt, dependencies: AttemptD
   return resultOf(conclusion);
 }
 
-/** A bucket that cannot be reached now is no reason not to do the work. */
+/** When the bucket cannot be reached now, the attempt begins all the same. */
 async function earlierCompletion(job: Job, dependencies: AttemptDependencies): Promise<AttemptResult | null> {
   const completion = await completeByEarlierAttempt(job, dependencies).catch((error: unknown) => {
     dependencies.log.warn({ err: error, job_id: job.id }, 'earlier attempt check failed');
@@ -127,15 +132,15 @@ async function earlierCompletion(job: Job, dependencies: AttemptDependencies): P
 
 const answerPauseMs = { first: 500, max: 10_000 };
 
-/** A bucket that refuses for longer than this may refuse for ever. */
+/** After this time a refusal of the bucket counts as permanent. */
 const bucketPatienceMs = 5 * 60_000;
 
 /**
- * Does `work` until it is done, however long the database is away: the lease is renewed meanwhile, or is another's when
- * it is back, and then the guarded transaction says so. A worker that stops tries once; null: it gave up, and the lease
- * will lapse.
+ * Repeats `work` until it succeeds, however long the database is away. The lease is renewed meanwhile; when another
+ * worker has the job by then, the guarded transaction refuses. A worker that stops tries once; null: it did not
+ * succeed, and the lease will lapse.
  *
- * @throws a bug, which is not tried again, and a bucket's trouble that stays
+ * @throws an error that another call would meet again, and an error of the bucket after `bucketPatienceMs`
  */
 async function untilAnswered<T>(
   work: () => Promise<T>,
@@ -156,7 +161,7 @@ async function untilAnswered<T>(
   }
 }
 
-/** Whether the same call would meet `error` again: a mistake in this program, or a statement the database refuses. */
+/** Whether the same call would fail again: a mistake in this program, or a statement that the database refuses. */
 function isBug(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError) return true;
   const code = (error as { code?: unknown }).code;

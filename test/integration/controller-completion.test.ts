@@ -112,7 +112,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     // The scripted runner leaves a whole revision; the first recording fails as if the process had ended there.
     const finish = rig.jobs.finish.bind(rig.jobs);
     let crashes = 1;
-    rig.jobs.finish = (final) => (crashes-- > 0 ? Promise.reject(new Error('gone')) : finish(final));
+    rig.jobs.finish = (final) => (crashes-- > 0 ? Promise.reject(new Error('crash')) : finish(final));
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
     expect(crashes).toBeLessThan(0);
     const { hash } = await rig.find(id);

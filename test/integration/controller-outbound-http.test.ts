@@ -150,9 +150,9 @@ describe('outbound requests', () => {
   });
 
   it('the error of an outbound request shows no more than a system code', async () => {
-    const gone = await portOf(createServer());
+    const closedPort = await portOf(createServer());
     await new Promise((resolve) => (open.pop() as Server).close(resolve));
-    await expect(post(`http://127.0.0.1:${gone}/`)).rejects.toMatchObject({
+    await expect(post(`http://127.0.0.1:${closedPort}/`)).rejects.toMatchObject({
       code: 'no_answer',
       message: 'no answer (ECONNREFUSED)',
     });
