@@ -33,7 +33,11 @@ export class JobWatcher {
   }
 
   /** The job once it has changed since `since`; null after `timeoutMs`, when `signal` aborts, or when this stops. */
-  next(id: string, since: Date, { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal }): Promise<Job | null> {
+  next(
+    id: string,
+    since: Date,
+    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  ): Promise<Job | null> {
     if (this.#isStopped || signal.aborted) return Promise.resolve(null);
     const { promise, resolve } = Promise.withResolvers<Job | null>();
     const waiter = { id, since, resolve };

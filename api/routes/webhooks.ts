@@ -18,10 +18,14 @@ export function addWebhookRoutes(app: FastifyInstance, dependencies: WebhookRout
   const { guards, webhooks, clock } = dependencies;
   const onRequest = guards.authenticated;
 
-  app.get('/api/jobs/:id/callbacks', { onRequest, config: { doc: docs.callbacks } }, async (request: WebhookRequest) => {
-    const job = await findJob(dependencies, request.params.id);
-    return webhookToWire(job, await webhooks.find(job.id));
-  });
+  app.get(
+    '/api/jobs/:id/callbacks',
+    { onRequest, config: { doc: docs.callbacks } },
+    async (request: WebhookRequest) => {
+      const job = await findJob(dependencies, request.params.id);
+      return webhookToWire(job, await webhooks.find(job.id));
+    },
+  );
 
   app.post(
     '/api/jobs/:id/callbacks/redeliver',
