@@ -4,6 +4,7 @@ import type { Database } from '#platform/postgres/database.ts';
 
 /** The dependencies of the surface `api`. `main.ts` builds each of them and closes it after the server has stopped. */
 export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
-  readonly config: JobDependencies['config'] & Pick<Config, 'apiKeys' | 'apiRateLimitPerMinute' | 'webhook'>;
+  readonly config: JobDependencies['config'] &
+    Pick<Config, 'apiKeys' | 'apiRateLimitPerMinute' | 'webhookAllowedCidrs'>;
   readonly database: Database;
 }

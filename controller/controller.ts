@@ -40,8 +40,8 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     webhookSenderComponent({
       events: webhookEvents,
       secret: config.webhookSecret,
-      allowedCidrs: config.webhook.allowedCidrs,
-      backoffMs: config.webhook.backoffMs,
+      allowedCidrs: config.webhookAllowedCidrs,
+      backoffMs: config.webhookBackoffMs,
       log,
       clock,
       random,
@@ -88,7 +88,7 @@ function processExecutorOf(dependencies: ControllerDependencies): ExecutorWithCo
       ...dependencies,
       base: {
         ...runner.variables,
-        ...toolVariables(config.toolPaths),
+        ...toolVariables(config),
         LOG_LEVEL: config.logLevel,
         ...(config.otlpEndpoint === null ? {} : { [runnerVariables.otlpEndpoint]: config.otlpEndpoint }),
       },
@@ -104,11 +104,11 @@ function processExecutorOf(dependencies: ControllerDependencies): ExecutorWithCo
   return { executor, component: processExecutorComponent(executor, dependencies) };
 }
 
-function toolVariables({ ffmpeg, ffprobe, packager }: Config['toolPaths']): Record<string, string> {
+function toolVariables({ ffmpegPath, ffprobePath, packagerPath }: Config): Record<string, string> {
   return {
-    ...(ffmpeg === undefined ? {} : { FFMPEG_PATH: ffmpeg }),
-    ...(ffprobe === undefined ? {} : { FFPROBE_PATH: ffprobe }),
-    ...(packager === undefined ? {} : { PACKAGER_PATH: packager }),
+    ...(ffmpegPath === null ? {} : { FFMPEG_PATH: ffmpegPath }),
+    ...(ffprobePath === null ? {} : { FFPROBE_PATH: ffprobePath }),
+    ...(packagerPath === null ? {} : { PACKAGER_PATH: packagerPath }),
   };
 }
 

@@ -32,7 +32,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
 
   app.post('/api/jobs', { onRequest: limited, config: { doc: docs.submit } }, async (request, reply) => {
     const { submission, faults } = parseSubmission(request.body, (url) =>
-      isKnownToBeAllowed(url, config.webhook.allowedCidrs),
+      isKnownToBeAllowed(url, config.webhookAllowedCidrs),
     );
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
     const outcome = await submitJob(dependencies, submission, traceOf(request));

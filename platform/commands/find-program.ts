@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
 import { arch, platform } from 'node:process';
-import type { Environment } from '../config/settings.ts';
+import type { Environment } from '../config/variable.ts';
 
 /**
  * Where a tool of the runner is looked for, in this order: what its variable names, the npm package that holds it, PATH

@@ -45,7 +45,7 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true }));
 
 describe('a whole configuration', () => {
-  it('fills in what is specified and decided', () => {
+  it('a configuration with only the required variables has the documented defaults', () => {
     expect(load(whole)).toEqual({
       mode: 'all',
       host: '0.0.0.0',
@@ -80,10 +80,13 @@ describe('a whole configuration', () => {
       largeWorkerConcurrency: 1,
       workerMetricsPort: 3001,
       otlpEndpoint: null,
-      webhook: { allowedCidrs: [], backoffMs: [0, 5000, 30_000, 180_000, 1_080_000] },
+      webhookAllowedCidrs: [],
+      webhookBackoffMs: [0, 5000, 30_000, 180_000, 1_080_000],
       trustedProxies: [],
       workDir: '/tmp',
-      toolPaths: {},
+      ffmpegPath: null,
+      ffprobePath: null,
+      packagerPath: null,
       x264Preset: null,
       logLevel: 'info',
       apiRateLimitPerMinute: 30,
@@ -97,7 +100,7 @@ describe('a whole configuration', () => {
     } satisfies Config);
   });
 
-  it('takes what is said instead', () => {
+  it('a variable that is set replaces its default', () => {
     const config = load({
       ...whole,
       DATABASE_URL: 'embedded:data/db',
@@ -118,17 +121,17 @@ describe('a whole configuration', () => {
       otlpEndpoint: 'http://collector:4318',
       surfaces: new Set(['delivery']),
       workDir: '/scratch',
-      toolPaths: { ffmpeg: '/opt/ffmpeg' },
+      ffmpegPath: '/opt/ffmpeg',
       port: 0,
     });
   });
 
-  it('takes an empty variable for one that is not set', () => {
+  it('an empty variable counts as one that is not set', () => {
     const config = load({ ...whole, OTEL_EXPORTER_OTLP_ENDPOINT: '', PORT: '', THUMB_SECRET: '' });
     expect(config).toMatchObject({ otlpEndpoint: null, port: 3000, thumbSecrets: [] });
   });
 
-  it('runs work on Kubernetes inside a cluster, and as processes elsewhere, unless it is told', () => {
+  it('the executor is Kubernetes inside a cluster and process elsewhere, unless EXECUTOR is set', () => {
     const inCluster = {
       ...whole,
       KUBERNETES_SERVICE_HOST: '10.0.0.1',
@@ -141,7 +144,7 @@ describe('a whole configuration', () => {
     expect(load({ ...inCluster, EXECUTOR: 'process' }).executor).toBe('process');
   });
 
-  it('leaves credentials to the chain of the SDK when none are given, and keeps what the chain reads', () => {
+  it('a store without keys keeps the AWS variables that the credential chain of the SDK reads', () => {
     const env = {
       ...without('SOURCE_S3_ACCESS_KEY_ID', 'SOURCE_S3_SECRET_ACCESS_KEY'),
       AWS_ROLE_ARN: 'arn:aws:iam::1:role/r',
@@ -153,12 +156,12 @@ describe('a whole configuration', () => {
 });
 
 describe('modes', () => {
-  it('are taken from the flag before the variable', () => {
+  it('the flag --mode wins over the variable MODE', () => {
     expect(load({ ...whole, MODE: 'server' }, '--mode=worker').mode).toBe('worker');
     expect(load({ ...whole, MODE: 'server' }).mode).toBe('server');
   });
 
-  it('that are unknown are faults, and unknown flags as well', () => {
+  it('an unknown mode and an unknown flag are faults', () => {
     const wrongMode = 'MODE: expected one of all, server, worker';
     expect(faultsOf({ ...whole, MODE: 'both' })).toEqual([wrongMode]);
     expect(faultsOf(whole, '--mode=both')).toEqual([wrongMode]);
@@ -183,12 +186,12 @@ describe('modes', () => {
     ['server', 'api', [...tickets, 'API_KEY', 'BASE_URL']],
     ['server', 'delivery', ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY']],
     ['worker', 'api,delivery', [...tickets, 'WEBHOOK_SECRET', 'ENCRYPTION_KEY', 'BASE_URL']],
-  ])('%s with the surfaces %s needs no more than it uses', (mode, surfaces, needed) => {
+  ])('mode %s with the surfaces %s requires only the variables that it uses', (mode, surfaces, needed) => {
     const faults = faultsOf({ MODE: mode, SERVER_SURFACES: surfaces });
     expect(faults.toSorted()).toEqual([...common, ...needed].map((name) => `${name}: is required`).toSorted());
   });
 
-  it('of delivery alone know no source bucket, whatever is said of one, and Redis if it is said', () => {
+  it('a delivery-only server ignores a source bucket and takes Redis when it is set', () => {
     const delivery = { MODE: 'server', SERVER_SURFACES: 'delivery' };
     const bare = without('SOURCE_BUCKET', 'REDIS_URL', 'API_KEY', 'WEBHOOK_SECRET', 'BASE_URL');
     expect(load({ ...bare, ...delivery })).toMatchObject({ source: null, redis: null });
@@ -198,7 +201,7 @@ describe('modes', () => {
     });
   });
 
-  it('that have no use for a secret get one that nobody knows', () => {
+  it('a secret that the mode does not use is empty or random, different in each process', () => {
     const config = load({ ...without('WEBHOOK_SECRET', 'API_KEY'), MODE: 'server', SERVER_SURFACES: 'delivery' });
     expect(config.apiKeys).toEqual([]);
     expect(config.webhookSecret.length).toBeGreaterThan(40);
@@ -207,7 +210,7 @@ describe('modes', () => {
 });
 
 describe('secrets', () => {
-  it('may come from files, whose last line end is not part of them', () => {
+  it('a secret may come from a file, and the line end at the end of the file is not part of it', () => {
     const file = join(dir, 'api-key');
     writeFileSync(file, 'api-key-from-a-file\n');
     writeFileSync(join(dir, 's3'), 'source-secret-from-a-file');
@@ -223,7 +226,7 @@ describe('secrets', () => {
     expect(config.databaseUrl).toEqual({ kind: 'postgres', url: 'postgres://me:pw@db/from-file' });
   });
 
-  it('whose file cannot be read, or that come twice, are faults', () => {
+  it('a secret file that cannot be read, and a secret given twice, are faults', () => {
     const missing = { ...without('API_KEY'), API_KEY_FILE: join(dir, 'missing') };
     expect(faultsOf(missing)).toEqual(['API_KEY_FILE: expected a file that can be read (ENOENT)']);
     const file = join(dir, 'twice');
@@ -233,7 +236,7 @@ describe('secrets', () => {
     ]);
   });
 
-  it('are at least 16 bytes long, each of a list', () => {
+  it('a secret has at least 16 bytes, and so has each of a list', () => {
     expect(faultsOf({ ...whole, KEY_TOKEN_SECRET: 'x'.repeat(15), API_KEY: 'api-key-0123456789,short' })).toEqual([
       'API_KEY: expected secrets of at least 16 bytes each, separated by commas',
       'KEY_TOKEN_SECRET: expected a secret of at least 16 bytes',
@@ -241,7 +244,7 @@ describe('secrets', () => {
     expect(faultsOf({ ...whole, KEY_TOKEN_SECRET: 'é'.repeat(8) })).toEqual([]);
   });
 
-  it('differ from each other', () => {
+  it('two equal secrets are a fault', () => {
     const env = { ...whole, WEBHOOK_SECRET: secrets.API_KEY, THUMB_SECRET: 'thumb-secret-01234,thumb-secret-01234' };
     expect(faultsOf(env)).toEqual([
       'WEBHOOK_SECRET: expected another value than API_KEY',
@@ -277,17 +280,17 @@ describe('faults', () => {
     MEDIA_S3_FORCE_PATH_STYLE: 'maybe',
   };
 
-  it('are all told at once, each with its variable and what was expected', () => {
+  it('all faults are reported at once, each with its variable and what was expected', () => {
     const faults = faultsOf(wrong);
     expect(new Set(faults.map((fault) => fault.split(':')[0]))).toEqual(new Set(Object.keys(wrong)));
     expect(faults).toHaveLength(Object.keys(wrong).length);
     for (const fault of faults) expect(fault).toMatch(/^[A-Z0-9_]+: expected /);
   });
 
-  it('hold no value of a variable', () => {
-    const told = faultsOf(wrong, '--secret=hunter2hunter2').join('\n');
+  it('a fault never holds the value of a variable', () => {
+    const reported = faultsOf(wrong, '--secret=hunter2hunter2').join('\n');
     for (const value of ['database-password', 'redis-password', 'too-short-key', 'short-secret', 'hunter2']) {
-      expect(told).not.toContain(value);
+      expect(reported).not.toContain(value);
     }
   });
 
@@ -299,13 +302,13 @@ describe('faults', () => {
     'https://media#a',
     'https://u:p@media',
     'https://media/',
-  ])('include the base address %s', (address) => {
+  ])('the base address %s is a fault', (address) => {
     expect(faultsOf({ ...whole, BASE_URL: address })).toEqual([
       'BASE_URL: expected an absolute http or https URL that does not end with "/"',
     ]);
   });
 
-  it('include one of two halves of a credential', () => {
+  it('one half of a pair of S3 keys is a fault', () => {
     expect(faultsOf(without('SOURCE_S3_SECRET_ACCESS_KEY'))).toEqual([
       'SOURCE_S3_SECRET_ACCESS_KEY: expected together with SOURCE_S3_ACCESS_KEY_ID, or neither',
     ]);

@@ -1,50 +1,75 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import type { z } from 'zod';
-import { defaultTextOf, notesOf } from './settings.ts';
-import { storageSettingsSchema } from './storage-settings.ts';
-import { kubernetesSettings } from './kubernetes-settings.ts';
-import { secretSettings } from './secret-settings.ts';
-import { serverSettings } from './server-settings.ts';
-import { serviceSettings } from './service-settings.ts';
-import { workerSettings } from './worker-settings.ts';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { documentationRows, roleTable, variablesOf } from './documentation.ts';
+import { positiveDurationValue } from './values.ts';
+import { declareFor, missingVariables, readVariables } from './variable.ts';
+import { configVariables, sections } from './variables.ts';
 
-// docs/configuration.md says what the schemas say: every setting, its default and its meaning, and nothing else.
-
-function rowsOf(schema: z.ZodObject, prefix = ''): string[] {
-  return Object.entries(schema.shape).map(([key, field]) => {
-    const { meaning, isSecret, defaultNote } = notesOf(field);
-    const fixed = defaultTextOf(field);
-    const shown = fixed === null ? (defaultNote ?? '–') : `\`${fixed}\``;
-    return `| \`${prefix}${key}\`${isSecret === true ? ' (secret)' : ''} | ${shown} | ${meaning} |`;
-  });
-}
-
-const expected = {
-  'The process': rowsOf(serviceSettings),
-  'The server': rowsOf(serverSettings),
-  Secrets: rowsOf(secretSettings),
-  'Jobs and workers': rowsOf(workerSettings),
-  Kubernetes: rowsOf(kubernetesSettings),
-  'The source store': rowsOf(storageSettingsSchema, 'SOURCE_'),
-  'The media store': rowsOf(storageSettingsSchema, 'MEDIA_'),
-};
-
-/** The rows of each section's table, without its two lines of head. */
+/** The rows of each section's table in docs/configuration.md, without its two lines of head. */
 function documentedRows(): Record<string, string[]> {
   const text = readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
-  const sections = text.split(/^## /m).slice(1);
-  const rows = sections.map((section) => {
+  const rows = text.split(/^## /m).map((section, index) => {
     const [title = '', ...lines] = section.split('\n');
     const table = lines.filter((line) => line.startsWith('|')).map((line) => line.replaceAll(/ +/g, ' '));
-    return [title, table.slice(2)] as const;
+    return [index === 0 ? 'roles' : title, table.slice(2)] as const;
   });
   return Object.fromEntries(rows.filter(([, table]) => table.length > 0));
 }
 
+const secretsOf = (...roles: Parameters<typeof variablesOf>[0]) =>
+  variablesOf(roles, Object.values(sections)).flatMap(({ name, isSecret }) => (isSecret ? [name] : []));
+
 describe('docs/configuration.md', () => {
-  it('has a row for every setting, with its default and its meaning', () => {
-    expect(documentedRows()).toEqual(expected);
+  it('the page has a row for every variable, with its default and its meaning, and no other', () => {
+    const { roles: _, ...documented } = documentedRows();
+    const declared = Object.entries(sections).map(([title, table]) => [title, documentationRows(table)] as const);
+    expect(documented).toEqual(Object.fromEntries(declared));
+  });
+
+  it('the page says which secrets and addresses each part of the service needs', () => {
+    expect(documentedRows()['roles']).toEqual(roleTable(Object.values(sections)));
+  });
+});
+
+describe('a variable that is added to the declarations', () => {
+  const added = {
+    ...configVariables,
+    exampleTimeoutMs: declareFor('delivery')('EXAMPLE_TIMEOUT', positiveDurationValue, {
+      isRequired: true,
+      isSecret: true,
+      doc: 'An example.',
+    }),
+  };
+
+  it('the added variable is read into a typed field of the configuration', () => {
+    const { values } = readVariables(added, { EXAMPLE_TIMEOUT: '5s' });
+    expectTypeOf(values.exampleTimeoutMs).toEqualTypeOf<number | undefined>();
+    expect(values.exampleTimeoutMs).toBe(5000);
+    expect(readVariables(added, { EXAMPLE_TIMEOUT: 'soon' }).faults).toEqual([
+      'EXAMPLE_TIMEOUT: expected a duration over zero, such as 250ms, 5s or 3m',
+    ]);
+  });
+
+  it('the added variable is documented, and required by the surface that uses it and by no other', () => {
+    expect(documentationRows(added).at(-1)).toBe('| `EXAMPLE_TIMEOUT` (secret) | – | An example. |');
+    expect(missingVariables(added, {}, new Set(['delivery']))).toContain('EXAMPLE_TIMEOUT: is required');
+    expect(missingVariables(added, {}, new Set(['api', 'worker']))).not.toContain('EXAMPLE_TIMEOUT: is required');
+    const need = { name: 'EXAMPLE_TIMEOUT', isSecret: true, isRequired: true };
+    expect(variablesOf(['delivery'], [added])).toContainEqual(need);
+    expect(variablesOf(['api', 'worker', 'kubernetes'], [added])).not.toContainEqual(need);
+  });
+});
+
+describe('what a deployment needs', () => {
+  const media = ['MEDIA_S3_ACCESS_KEY_ID', 'MEDIA_S3_SECRET_ACCESS_KEY'];
+  const source = ['SOURCE_S3_ACCESS_KEY_ID', 'SOURCE_S3_SECRET_ACCESS_KEY'];
+
+  it.each([
+    ['the API', ['api'], ['API_KEY', ...source, ...media]],
+    ['delivery', ['delivery'], ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'THUMB_SECRET', ...media]],
+    ['the controller', ['worker', 'kubernetes'], ['WEBHOOK_SECRET', 'ENCRYPTION_KEY', ...source, ...media]],
+  ] as const)('%s reads its own secrets only', (_name, roles, secrets) => {
+    expect(secretsOf(...roles)).toEqual(['DATABASE_URL', 'REDIS_URL', ...secrets]);
   });
 });

@@ -24,26 +24,26 @@ describe('the settings of a store', () => {
     ['a bucket of Amazon, with the roles of a pod', { MEDIA_BUCKET: 'media', AWS_ROLE_ARN: 'role', AWS_REGION: 'x' }],
     ['a folder', { MEDIA_BUCKET: 'file:/data/media' }],
     ['a folder named from here', { MEDIA_BUCKET: 'file:media' }],
-  ])('of %s are handed to another process as they were', (_name, env) => {
+  ])('the settings of %s reach another process unchanged', (_name, env) => {
     const settings = readStorageSettings(env, 'MEDIA');
     const handed = storageEnvironment(settings, 'MEDIA');
     expect(readStorageSettings(handed, 'MEDIA')).toEqual(settings);
     expect(Object.keys(handed).filter((name) => !/^(MEDIA|AWS)_/.test(name))).toEqual([]);
   });
 
-  it('of one store are not those of the other', () => {
+  it('the settings of one store are not read for the other', () => {
     expect(() => readStorageSettings(bucket, 'SOURCE')).toThrow(
       'the SOURCE store is not configured: SOURCE_BUCKET: is required',
     );
   });
 
-  it('name a folder by its absolute path, so that it means the same in every process', () => {
+  it('a folder is named by its absolute path, which means the same in every process', () => {
     const { dir, bucket: name } = readStorageSettings({ SOURCE_BUCKET: 'file:a/../b' }, 'SOURCE');
     expect(dir).toBe(`${process.cwd()}/b`);
     expect(name).toBe(`file:${dir}`);
   });
 
-  it('tell all their faults at once and no value', () => {
+  it('all faults of a store are reported at once, without a value', () => {
     const wrong = {
       ...bucket,
       MEDIA_S3_ENDPOINT: 's3',

@@ -1,16 +1,27 @@
 import { isIP } from 'node:net';
-import { z } from 'zod';
 
-// What the text of a variable may say. Each message tells what was expected, and never what was given.
+// How the text of a variable becomes a value. `expected` completes the fault "NAME: expected …", which never repeats
+// what was found: it may be a secret.
 
-/** A schema for text that `read` understands; null from `read` is a fault saying `expected …`. */
-export function readBy<T>(expected: string, read: (text: string) => T | null): z.ZodType<T, string> {
-  return z.string().transform((text, context) => {
-    const value = read(text.trim());
-    if (value !== null) return value;
-    context.addIssue({ code: 'custom', message: `expected ${expected}` });
-    return z.NEVER;
-  });
+/** What a variable's text means. */
+export interface TextValue<T> {
+  readonly expected: string;
+  /** Null for text that does not fit; the text has no spaces at its ends. */
+  readonly read: (text: string) => T | null;
+}
+
+/** Text that fits a pattern, as it is. */
+function matching(expected: string, pattern: RegExp): TextValue<string> {
+  return { expected, read: (text) => (pattern.test(text) ? text : null) };
+}
+
+/** A list separated by commas; every item must fit. */
+function listOf<T>(expected: string, item: TextValue<T>): TextValue<readonly T[]> {
+  const read = (text: string) => {
+    const items = text.split(',').map((part) => item.read(part.trim()));
+    return items.every((value) => value !== null) ? items : null;
+  };
+  return { expected, read };
 }
 
 const unitBytes: Readonly<Record<string, number>> = {
@@ -22,11 +33,14 @@ const unitBytes: Readonly<Record<string, number>> = {
 };
 
 /** Bytes: `1048576`, `500MiB`, `20GiB`. */
-export const sizeValue = readBy('a size in bytes, or with a unit, such as 500MiB or 20GiB', (text) => {
-  const [, number = '', unit = 'B'] = /^(\d{1,16})([KMGT]iB)?$/.exec(text) ?? [];
-  const bytes = Number(number) * (unitBytes[unit] ?? Number.NaN);
-  return number !== '' && Number.isSafeInteger(bytes) ? bytes : null;
-});
+export const sizeValue: TextValue<number> = {
+  expected: 'a size in bytes, or with a unit, such as 500MiB or 20GiB',
+  read: (text) => {
+    const [, number = '', unit = 'B'] = /^(\d{1,16})([KMGT]iB)?$/.exec(text) ?? [];
+    const bytes = Number(number) * (unitBytes[unit] ?? Number.NaN);
+    return number !== '' && Number.isSafeInteger(bytes) ? bytes : null;
+  },
+};
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -36,52 +50,117 @@ function readDuration(text: string): number | null {
 }
 
 /** Milliseconds, at least one: `250ms`, `5s`, `3m`, `1h`, `7d`. */
-export const positiveDurationValue = readBy('a duration over zero, such as 250ms, 5s or 3m', (text) => {
-  const ms = readDuration(text);
-  return ms === 0 ? null : ms;
-});
+export const positiveDurationValue: TextValue<number> = {
+  expected: 'a duration over zero, such as 250ms, 5s or 3m',
+  read: (text) => readDuration(text) || null,
+};
 
-/** Milliseconds of each: `0s,5s,3m`. */
-export const durationsValue = readBy('durations separated by commas, such as 0s,5s,3m', (text) => {
-  const values = text.split(',').map((part) => readDuration(part.trim()));
-  return values.every((value) => value !== null) ? values : null;
-});
+/** Milliseconds of each, at most `max` of them: `0s,5s,3m`. */
+export function durationsValue(max: number): TextValue<readonly number[]> {
+  const durations = listOf(`one to ${max} durations separated by commas, such as 0s,5s,3m`, {
+    expected: 'a duration',
+    read: readDuration,
+  });
+  const read = (text: string) => {
+    const values = durations.read(text);
+    return values !== null && values.length <= max ? values : null;
+  };
+  return { ...durations, read };
+}
 
 /** A whole number from `min` to `max`. */
-export function integerValue(min: number, max: number): z.ZodType<number, string> {
-  return readBy(`a whole number from ${min} to ${max}`, (text) => {
+export function integerValue(min: number, max: number): TextValue<number> {
+  const read = (text: string) => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     return value >= min && value <= max ? value : null;
-  });
+  };
+  return { expected: `a whole number from ${min} to ${max}`, read };
 }
 
 /** `true` or `false`. */
-export const booleanValue = readBy('true or false', (text) => ({ true: true, false: false })[text] ?? null);
+export const booleanValue: TextValue<boolean> = {
+  expected: 'true or false',
+  read: (text) => ({ true: true, false: false })[text] ?? null,
+};
 
 /** One of a few words. */
-export function wordValue<const Words extends readonly string[]>(words: Words): z.ZodType<Words[number], string> {
-  return readBy(`one of ${words.join(', ')}`, (text) => (words.includes(text) ? text : null));
+export function wordValue<const Words extends readonly string[]>(words: Words): TextValue<Words[number]> {
+  return { expected: `one of ${words.join(', ')}`, read: (text) => words.find((word) => word === text) ?? null };
 }
 
-/** An absolute http or https URL; a fault tells of credentials in it. */
-export const httpUrlValue = readBy('an absolute http or https URL without credentials', (text) => {
-  if (!URL.canParse(text)) return null;
-  const url = new URL(text);
-  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
-  return isHttp && url.username === '' && url.password === '' ? text : null;
-});
-
-/** Networks: `10.0.0.0/8,fd00::/8`; a single address stands for itself. */
-export const cidrsValue = readBy('networks separated by commas, such as 10.0.0.0/8,fd00::/8', (text) => {
-  const cidrs = text.split(',').map((part) => readCidr(part.trim()));
-  return cidrs.every((cidr) => cidr !== null) ? cidrs : null;
-});
-
-function readCidr(text: string): string | null {
-  const [address = '', bits, ...rest] = text.split('/');
-  const family = isIP(address);
-  const widest = family === 6 ? 128 : 32;
-  if (family === 0 || rest.length > 0 || address.includes('%')) return null;
-  if (bits === undefined) return `${address}/${widest}`;
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= widest ? `${address}/${Number(bits)}` : null;
+/** Some of a few words, separated by commas. */
+export function wordsValue<const Words extends readonly string[]>(words: Words): TextValue<ReadonlySet<Words[number]>> {
+  const list = listOf(`a list of ${words.join(', ')}`, wordValue(words));
+  const read = (text: string) => {
+    const found = list.read(text);
+    return found === null ? null : new Set(words.filter((word) => found.includes(word)));
+  };
+  return { ...list, read };
 }
+
+/** Below this a secret can be guessed, or is a placeholder. */
+const secretBytesMin = 16;
+
+export const secretValue: TextValue<string> = {
+  expected: `a secret of at least ${secretBytesMin} bytes`,
+  read: (text) => (Buffer.byteLength(text) >= secretBytesMin ? text : null),
+};
+
+export const secretsValue = listOf(
+  `secrets of at least ${secretBytesMin} bytes each, separated by commas`,
+  secretValue,
+);
+
+function isPlainUrl(text: string, protocols: readonly string[]): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocols.includes(protocol) && hostname !== '';
+}
+
+/** A URL with one of `schemes` (`postgres:`) and a host; it may hold credentials. */
+export function urlValue(expected: string, schemes: readonly string[]): TextValue<string> {
+  return { expected, read: (text) => (isPlainUrl(text, schemes) ? text : null) };
+}
+
+function isHttpUrlWithoutCredentials(text: string): boolean {
+  if (!isPlainUrl(text, ['http:', 'https:'])) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+/** An absolute http or https URL without credentials. */
+export const httpUrlValue: TextValue<string> = {
+  expected: 'an absolute http or https URL without credentials',
+  read: (text) => (isHttpUrlWithoutCredentials(text) ? text : null),
+};
+
+/** An address that paths are appended to. */
+export const baseUrlValue: TextValue<string> = {
+  expected: 'an absolute http or https URL that does not end with "/"',
+  read: (text) => (isHttpUrlWithoutCredentials(text) && !/\/$|[?#]/.test(text) ? text : null),
+};
+
+/** Networks: `10.0.0.0/8,fd00::/8`; a single address is a network of one. */
+export const cidrsValue = listOf('networks separated by commas, such as 10.0.0.0/8,fd00::/8', {
+  expected: 'a network',
+  read: (text) => {
+    const [address = '', bits, ...rest] = text.split('/');
+    const family = isIP(address);
+    const widest = family === 6 ? 128 : 32;
+    if (family === 0 || rest.length > 0 || address.includes('%')) return null;
+    if (bits === undefined) return `${address}/${widest}`;
+    return /^\d{1,3}$/.test(bits) && Number(bits) <= widest ? `${address}/${Number(bits)}` : null;
+  },
+});
+
+export const hostValue = matching('a host name or an address', /^[\w.:-]+$/);
+export const pathValue = matching('a path', /^[^\0]+$/);
+export const plainText = matching('text without spaces', /^\S+$/);
+
+/** The name of an object in Kubernetes. */
+export const objectNameValue = matching(
+  'a name as Kubernetes has them: lower-case letters, digits, "-" and "."',
+  /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
+);
+export const objectNamesValue = listOf('names separated by commas', objectNameValue);
+export const imageValue = matching('the reference of an image', /^\S+$/);

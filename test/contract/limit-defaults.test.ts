@@ -43,7 +43,7 @@ it('C8.1, C8.2, C8.11, C8.12, C6.7: the limits have their documented defaults', 
     keyRateLimitPerMinute: 120,
     maxFileSizeBytes: 20 * gib,
     largeVideoThresholdBytes: 2 * gib,
-    webhook: { backoffMs: [0, 5_000, 30_000, 180_000, 1_080_000] },
+    webhookBackoffMs: [0, 5_000, 30_000, 180_000, 1_080_000],
     workerConcurrency: 4,
     largeWorkerConcurrency: 1,
   });

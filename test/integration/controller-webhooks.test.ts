@@ -172,7 +172,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
   });
 
   it('C6.14: a webhook is not sent to an address that is not allowed', async () => {
-    rig.startWorker({ webhook: { allowedCidrs: [], backoffMs: [0, 50] } });
+    rig.startWorker({ webhookAllowedCidrs: [], webhookBackoffMs: [0, 50] });
     const { id } = await fail({ callbackUrl: url });
     await until(
       () => callbackOf(id),

@@ -122,7 +122,7 @@ test('the pools are made as configured, and a concurrency that was set by hand s
   await rig.admin.scale(runnerPools, ref, 8);
   await first.stop();
   rig.startWorker({
-    config: { ...rig.config, kubernetes: { ...rig.kubernetes, pools: { default: { concurrency: 3 } } } },
+    config: { ...rig.config, kubernetes: { ...rig.kubernetes, runnerPools: { default: { concurrency: 3 } } } },
   });
   await until('the node selector is gone', async () => (await pool()).spec.nodeSelector === undefined);
   expect((await pool()).spec.concurrency).toBe(8);

@@ -1,0 +1,42 @@
+import type { Role, Variables } from './variable.ts';
+
+/** A row of docs/configuration.md for each variable: name, default, meaning. */
+export function documentationRows(variables: Variables): string[] {
+  return Object.values(variables).map(({ name, isSecret, default: fallback, defaultDoc, doc }) => {
+    const shown = typeof fallback === 'string' ? `\`${fallback}\`` : (defaultDoc ?? '–');
+    return `| \`${name}\`${isSecret === true ? ' (secret)' : ''} | ${shown} | ${doc} |`;
+  });
+}
+
+/** What a deployment of some roles is to set. */
+interface Need {
+  readonly name: string;
+  readonly isSecret: boolean;
+  /** Without it the process does not start. */
+  readonly isRequired: boolean;
+}
+
+/** Every variable that a process of these roles reads: a chart gives a deployment these and no other. */
+export function variablesOf(roles: readonly Role[], tables: readonly Variables[]): Need[] {
+  return tables
+    .flatMap((variables) => Object.values(variables))
+    .filter(({ usedBy }) => usedBy.some((role) => roles.includes(role)))
+    .map(({ name, isSecret, requiredBy }) => ({
+      name,
+      isSecret: isSecret === true,
+      isRequired: requiredBy.some((role) => roles.includes(role)),
+    }));
+}
+
+/** The rows of the table of docs/configuration.md that says which part of the service requires what. */
+export function roleTable(tables: readonly Variables[]): string[] {
+  const declared = tables.flatMap((variables) => Object.values(variables));
+  const isOfSome = ({ requiredBy }: (typeof declared)[number]) =>
+    requiredBy.length > 0 && !requiredBy.includes('kubernetes') && requiredBy.length < 3;
+  return declared.filter(isOfSome).map(({ name, requiredBy, usedBy }) => {
+    const cells = (['api', 'delivery', 'worker'] as const).map((role) =>
+      requiredBy.includes(role) ? 'yes' : usedBy.includes(role) ? 'optional' : '–',
+    );
+    return `| \`${name}\` | ${cells.join(' | ')} |`;
+  });
+}

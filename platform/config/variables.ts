@@ -1,0 +1,266 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { x264Presets } from '#domain/media/profiles.ts';
+import { logLevels } from '../telemetry/logger.ts';
+import { kubernetesVariables } from './kubernetes-variables.ts';
+import { storageVariables } from './storage-settings.ts';
+import {
+  baseUrlValue,
+  cidrsValue,
+  durationsValue,
+  hostValue,
+  httpUrlValue,
+  integerValue,
+  pathValue,
+  positiveDurationValue,
+  secretsValue,
+  secretValue,
+  sizeValue,
+  type TextValue,
+  urlValue,
+  wordsValue,
+  wordValue,
+} from './values.ts';
+import { declareFor, everyRole } from './variable.ts';
+
+// Every variable, in the sections of docs/configuration.md. Sizes are bytes and durations milliseconds, unless the
+// field's name says otherwise.
+
+export const modes = ['all', 'server', 'worker'] as const;
+const surfaces = ['api', 'delivery'] as const;
+
+/** Where the rows are: a server, or a PostgreSQL that is started on a folder (an absolute path). */
+export type DatabaseUrl =
+  { readonly kind: 'postgres'; readonly url: string } | { readonly kind: 'embedded'; readonly dir: string };
+
+/** Where tickets and counters are: a server, or the database. */
+export type RedisUrl = { readonly kind: 'redis'; readonly url: string } | { readonly kind: 'embedded' };
+
+const postgresUrl = urlValue('postgres://… or embedded:DIR', ['postgres:', 'postgresql:']);
+const databaseUrlValue: TextValue<DatabaseUrl> = {
+  expected: postgresUrl.expected,
+  read: (text) => {
+    const dir = /^embedded:(.+)$/.exec(text)?.[1];
+    if (dir !== undefined) return { kind: 'embedded', dir: resolve(dir) };
+    const url = postgresUrl.read(text);
+    return url === null ? null : { kind: 'postgres', url };
+  },
+};
+
+const redisServerUrl = urlValue('redis://…, rediss://… or embedded:', ['redis:', 'rediss:']);
+const redisUrlValue: TextValue<RedisUrl> = {
+  expected: redisServerUrl.expected,
+  read: (text) => {
+    if (text === 'embedded:') return { kind: 'embedded' };
+    const url = redisServerUrl.read(text);
+    return url === null ? null : { kind: 'redis', url };
+  },
+};
+
+const absolutePathValue: TextValue<string> = { ...pathValue, read: (text) => resolve(text) };
+const portValue = integerValue(0, 65_535);
+const ratePerMinute = integerValue(1, 1_000_000);
+const concurrencyValue = integerValue(1, 10_000);
+/** The most attempts that a webhook may have (docs/contract.md, "Webhook attempts"). */
+const webhookAttemptsMax = 5;
+
+const none = () => [] as const;
+const nothing = () => null;
+/** In a process that does not need the secret: a mistaken use of it then accepts nothing. */
+const unusableSecret = () => randomBytes(32).toString('base64url');
+
+const forAll = declareFor(...everyRole);
+const forServer = declareFor('api', 'delivery');
+const forApi = declareFor('api');
+const forDelivery = declareFor('delivery');
+const forJobs = declareFor('api', 'worker');
+const forKeys = declareFor('delivery', 'worker');
+const forWorker = declareFor('worker');
+
+const processVariables = {
+  mode: forAll('MODE', wordValue(modes), {
+    default: 'all',
+    doc: '`all`, `server` or `worker`; the flag `--mode=` wins over it.',
+  }),
+  databaseUrl: forAll('DATABASE_URL', databaseUrlValue, {
+    isSecret: true,
+    doc: '`postgres://…`, or `embedded:DIR`: a PostgreSQL from npm, started on that folder.',
+  }),
+  redis: forAll('REDIS_URL', redisUrlValue, {
+    requiredBy: ['api', 'worker'],
+    absent: nothing,
+    isSecret: true,
+    doc: '`redis://…` or `rediss://…`, or `embedded:`: queue and counters in the database.',
+  }),
+  logLevel: forAll('LOG_LEVEL', wordValue(logLevels), {
+    default: 'info',
+    doc: `One of ${logLevels.join(', ')}. Logs are JSON lines on standard error and hold no secrets.`,
+  }),
+  otlpEndpoint: forAll('OTEL_EXPORTER_OTLP_ENDPOINT', httpUrlValue, {
+    defaultDoc: 'no export',
+    absent: nothing,
+    doc: 'OTLP/HTTP collector for traces; without one, spans are created and not exported.',
+  }),
+};
+
+const serverVariables = {
+  host: forAll('HOST', hostValue, { default: '0.0.0.0', doc: 'Address that the listeners bind.' }),
+  port: forServer('PORT', portValue, {
+    default: '3000',
+    doc: 'Port of the main listener; `0` takes a free one.',
+  }),
+  surfaces: forServer('SERVER_SURFACES', wordsValue(surfaces), {
+    default: 'api,delivery',
+    doc: 'Which route groups a server has: `api` (jobs), `delivery` (streams, keys, images).',
+  }),
+  baseUrl: forJobs('BASE_URL', baseUrlValue, {
+    isRequired: true,
+    absent: () => '',
+    doc: 'Public address of the media host, without a `/` at its end; `results.encryption.key_endpoint` begins with it.',
+  }),
+  trustedProxies: forServer('TRUSTED_PROXIES', cidrsValue, {
+    defaultDoc: 'none',
+    absent: none,
+    doc: 'Networks (CIDR) whose `X-Forwarded-For` is believed.',
+  }),
+  apiRateLimitPerMinute: forApi('API_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
+    default: '30',
+    doc: 'Submissions and retries a minute for each API key.',
+  }),
+  keyRateLimitPerMinute: forDelivery('KEY_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
+    default: '120',
+    doc: 'Requests a minute to `/api/key` for each token or address.',
+  }),
+  deliveryCacheBytesMax: forDelivery('DELIVERY_CACHE_SIZE', sizeValue, {
+    default: '256MiB',
+    doc: 'Memory for the playlists and segments that were requested last; `0` keeps none.',
+  }),
+};
+
+export const secretVariables = {
+  apiKeys: forApi('API_KEY', secretsValue, {
+    isRequired: true,
+    absent: none,
+    isSecret: true,
+    doc: 'Keys accepted in `X-API-Key`; several separated by commas while they are changed.',
+  }),
+  keyTokenSecret: forDelivery('KEY_TOKEN_SECRET', secretValue, {
+    isRequired: true,
+    absent: unusableSecret,
+    isSecret: true,
+    doc: 'Signs playback tokens.',
+  }),
+  webhookSecret: forWorker('WEBHOOK_SECRET', secretValue, {
+    isRequired: true,
+    absent: unusableSecret,
+    isSecret: true,
+    doc: 'Signs webhooks.',
+  }),
+  // The worker wraps content keys, the key endpoint unwraps them.
+  encryptionKeys: forKeys('ENCRYPTION_KEY', secretsValue, {
+    isRequired: true,
+    absent: none,
+    isSecret: true,
+    doc: 'Protects stored content keys; of several separated by commas the first wraps and each unwraps.',
+  }),
+  thumbSecrets: forDelivery('THUMB_SECRET', secretsValue, {
+    defaultDoc: 'derived from `KEY_TOKEN_SECRET`',
+    absent: none,
+    isSecret: true,
+    doc: 'Signs `/thumb` addresses; of several separated by commas each is accepted.',
+  }),
+};
+
+const jobVariables = {
+  maxFileSizeBytes: forJobs('MAX_FILE_SIZE', sizeValue, { default: '20GiB', doc: 'Largest accepted video source.' }),
+  largeVideoThresholdBytes: forJobs('LARGE_VIDEO_THRESHOLD', sizeValue, {
+    default: '2GiB',
+    doc: 'Measured size from which on a video goes to the queue `video:large`.',
+  }),
+  executor: forWorker('EXECUTOR', wordValue(['kubernetes', 'process']), {
+    // Kubernetes sets this variable in every container.
+    default: (env) => (env['KUBERNETES_SERVICE_HOST'] === undefined ? 'process' : 'kubernetes'),
+    defaultDoc: '`kubernetes` inside a cluster, else `process`',
+    doc: '`kubernetes` or `process`: what runs the work.',
+  }),
+  workerConcurrency: forWorker('WORKER_CONCURRENCY', concurrencyValue, {
+    default: '4',
+    doc: 'Jobs of the default queue that run at once.',
+  }),
+  largeWorkerConcurrency: forWorker('LARGE_WORKER_CONCURRENCY', concurrencyValue, {
+    default: '1',
+    doc: 'Jobs of the queue `video:large` that run at once.',
+  }),
+  workerMetricsPort: forWorker('WORKER_METRICS_PORT', portValue, {
+    default: '3001',
+    doc: 'Port of the listener of mode `worker`; `0` disables it.',
+  }),
+  jobAttempts: forWorker('JOB_ATTEMPTS', integerValue(1, 100), {
+    default: '3',
+    doc: 'Attempts that may fail by themselves before a job fails; a disruption costs none.',
+  }),
+  jobDeadlineMs: forWorker('JOB_DEADLINE', positiveDurationValue, {
+    default: '6h',
+    doc: 'How long one step of an attempt may take.',
+  }),
+  leaseMs: forWorker('LEASE_DURATION', positiveDurationValue, {
+    default: '15s',
+    doc: 'Another worker takes over a job whose worker has not renewed its lease for this long (process executor).',
+  }),
+  sweepIntervalMs: forWorker('SWEEP_INTERVAL', positiveDurationValue, {
+    default: '5s',
+    doc: 'How often lost tickets and lapsed leases are looked for.',
+  }),
+  ticketAgeMs: forWorker('TICKET_AGE', positiveDurationValue, {
+    default: '30s',
+    doc: 'How long a job may wait unclaimed before its ticket is added to the queue again.',
+  }),
+  workDir: forWorker('WORK_DIR', absolutePathValue, {
+    default: (env) => env['TMPDIR'] ?? '/tmp',
+    defaultDoc: "the system's temporary folder",
+    doc: 'Scratch folder of the process executor.',
+  }),
+  ffmpegPath: forWorker('FFMPEG_PATH', pathValue, {
+    defaultDoc: 'found: npm `ffmpeg-static`, then PATH',
+    absent: nothing,
+    doc: 'The program `ffmpeg`.',
+  }),
+  ffprobePath: forWorker('FFPROBE_PATH', pathValue, {
+    defaultDoc: 'found: PATH, then npm `@ffprobe-installer/ffprobe`',
+    absent: nothing,
+    doc: 'The program `ffprobe`.',
+  }),
+  packagerPath: forWorker('PACKAGER_PATH', pathValue, {
+    defaultDoc: 'found: npm `shaka-packager`, then PATH',
+    absent: nothing,
+    doc: 'The program of Shaka Packager.',
+  }),
+  x264Preset: forWorker('X264_PRESET', wordValue(x264Presets), {
+    defaultDoc: "the profile's: `medium`",
+    absent: nothing,
+    doc: "x264's preset, `ultrafast` to `veryslow`: faster presets cost quality and size.",
+  }),
+  webhookAllowedCidrs: forJobs('WEBHOOK_ALLOWED_CIDRS', cidrsValue, {
+    defaultDoc: 'none',
+    absent: none,
+    doc: 'Private networks (CIDR) that webhooks may be sent to.',
+  }),
+  webhookBackoffMs: forWorker('WEBHOOK_BACKOFF', durationsValue(webhookAttemptsMax), {
+    default: '0s,5s,30s,3m,18m',
+    doc: 'The pause before each attempt at a webhook; at most five attempts.',
+  }),
+};
+
+/** What fills the fields of `Config` itself. */
+export const configVariables = { ...processVariables, ...serverVariables, ...secretVariables, ...jobVariables };
+
+/** Every variable, by the section of docs/configuration.md that lists it. */
+export const sections = {
+  'The process': processVariables,
+  'The server': serverVariables,
+  Secrets: secretVariables,
+  'Jobs and workers': jobVariables,
+  Kubernetes: kubernetesVariables,
+  'The source store': storageVariables('SOURCE'),
+  'The media store': storageVariables('MEDIA'),
+};
