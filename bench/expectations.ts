@@ -18,7 +18,7 @@ export type Expectations = Readonly<Record<string, Expected>>;
 
 export interface Verdict {
   readonly line: BenchLine;
-  /** Null when nothing is expected: the line is told for information. */
+  /** Null when nothing is expected: the line is printed for information. */
   readonly expected: Expected | null;
   readonly verdict: 'met' | 'missed' | 'for information';
 }
@@ -34,7 +34,7 @@ export function judge(lines: readonly BenchLine[], expectations: Expectations): 
   return lines.map((line) => {
     const expected = expectations[line.id] ?? null;
     if (expected === null) return { line, expected, verdict: 'for information' };
-    // A figure that is none (NaN) lies in no range.
+    // NaN lies in no range.
     const isMet = line.value >= (expected.min ?? -Infinity) && line.value <= (expected.max ?? Infinity);
     return { line, expected, verdict: isMet ? 'met' : 'missed' };
   });

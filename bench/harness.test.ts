@@ -60,7 +60,7 @@ describe('judge', () => {
     expect(judge([lineOf('stream.hot', value)], { 'stream.hot': expected })).toMatchObject([{ verdict }]);
   });
 
-  it('tells a line that nothing is expected of for information', () => {
+  it('a line without an expectation is printed for information', () => {
     const expected = { 'stream.cold': { min: 1 } };
     expect(judge([lineOf('stream.hot', 1)], expected)).toMatchObject([{ verdict: 'for information' }]);
   });

@@ -56,7 +56,7 @@ test.each([
   expect(countTests(json, 0)).toEqual({ passed: 0, failed: 1, skipped: 0 });
 });
 
-test('it tells what failed with the message of every try, without stacks, and why a file did not load', () => {
+test('failures are listed with the message of every try, without stacks, and files that did not load with the reason', () => {
   const tests = [
     { status: 'passed', fullName: 'a', failureMessages: [] },
     { status: 'failed', fullName: 'b', failureMessages: ['Error: one\n    at x (y.ts:1:1)', 'Error: two'] },
@@ -65,7 +65,7 @@ test('it tells what failed with the message of every try, without stacks, and wh
     { name: 'a.test.ts', status: 'failed', message: '', assertionResults: tests },
     { name: 'b.test.ts', status: 'failed', message: 'SyntaxError: no', assertionResults: [] },
   ];
-  const told = ['b\n  Error: one\n  Error: two', 'b.test.ts: SyntaxError: no'];
-  expect(failuresOf(JSON.stringify({ ...clean, testResults }))).toEqual(told);
+  const lines = ['b\n  Error: one\n  Error: two', 'b.test.ts: SyntaxError: no'];
+  expect(failuresOf(JSON.stringify({ ...clean, testResults }))).toEqual(lines);
   expect(failuresOf(undefined)).toEqual([]);
 });

@@ -17,7 +17,7 @@ interface FileResult {
 
 /**
  * What a run of vitest did. What fails outside a test counts as failed too: a file that does not load, an error that
- * nobody caught, a run that left no report, a run without any test.
+ * no test caught, a run that left no report, a run without any test.
  *
  * @param json what vitest's JSON reporter wrote; undefined when it wrote nothing
  * @param status vitest's exit status

@@ -3,7 +3,7 @@ import { migrate, openDatabase } from '#platform/postgres/database.ts';
 import { createDatabase } from './databases.ts';
 import { MissingServer, startPostgres, startRedis, startS3, type S3Server } from './servers.ts';
 
-// Starts each server once for a run of the project `real` and tells the test files where it is. A server that this
+// Starts each server once for a run of the project `real` and provides its address to the test files. A server that this
 // machine does not have is provided as null; the suites that need it say `describe.skipIf(!inject('redis'))`.
 
 declare module 'vitest' {

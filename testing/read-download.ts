@@ -1,6 +1,6 @@
 import type { Download } from '#platform/storage/object-store.ts';
 
-/** Reads a download whole; `onPiece` is told how many pieces have come. Rejects with what it failed of. */
+/** Reads a download whole; `onPiece` gets the number of pieces so far. Rejects with the reason of a failure. */
 export function readDownload(download: Download, onPiece: (count: number) => void = () => {}): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const copies: Buffer[] = [];

@@ -102,7 +102,7 @@ async function samplesOf(path: string): Promise<{ startSec: number; durationSec:
   const [first, last] = [packets[0], packets.at(-1)];
   const lastTicks = last?.duration ?? (last?.dts ?? 0) - (packets.at(-2)?.dts ?? 0);
   const start = Math.min(...packets.map(({ pts }) => pts));
-  // What an AAC decoder needs before it is right lies before 0, by the edit list, and is heard by nobody.
+  // What an AAC decoder needs before it is right lies before 0, by the edit list, and is never played.
   const ticks = (last?.dts ?? 0) - (first?.dts ?? 0) + lastTicks + Math.min(0, start);
   return {
     startSec: (Math.max(0, start) * num) / den,

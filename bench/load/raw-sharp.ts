@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 
-// The floor of an image that is made while somebody waits: sharp, told what ours tells it, with as many pictures at once
+// The floor of an image that is made while a client waits: sharp, with the options of ours, with as many pictures at once
 // as there are cores. No request, no signature, no cache, no process boundary. Its arguments are the folder of the
 // pictures and the width; it says how many a second it made, and the digest of the first.
 

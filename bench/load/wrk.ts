@@ -7,7 +7,7 @@ import { z } from 'zod';
 // wrk costs a small part of what it measures; a load generator in Node would measure itself.
 
 const run = promisify(execFile);
-/** Of the kernel's clock ticks, in which /proc tells processor time. */
+/** Of the kernel's clock ticks, in which /proc counts processor time. */
 const ticksPerSecond = 100;
 
 const outcomeSchema = z.object({
@@ -23,7 +23,7 @@ interface Load {
   readonly url: string;
   /** `prefix` + a number from 1 to `count`, going round, + `suffix`. */
   readonly path: { readonly prefix: string; readonly count: number; readonly suffix: string };
-  /** The number before the first one; 0 unless told. */
+  /** The number before the first one; 0 by default. */
   readonly after?: number;
   readonly connections: number;
   readonly seconds: number;

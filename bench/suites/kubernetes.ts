@@ -80,7 +80,7 @@ async function makeAndAwait(scene: Scene, count: number, prefix: string): Promis
   await times;
 }
 
-/** Writes of the controller, and of nobody else here: the cluster's own controllers write the status of Jobs by PUT. */
+/** Writes of the controller alone: the cluster's own controllers write the status of Jobs by PUT. */
 const isOurs = (name: string) =>
   /^(POST|DELETE) (jobs|secrets)$|^(PATCH|APPLY|DELETE) mediajobs(\/status)?$|^(POST|PATCH|APPLY) runnerpools/.test(
     name,

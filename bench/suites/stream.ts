@@ -12,7 +12,7 @@ import { load, type Outcome } from '../load/wrk.ts';
 // Delivery against a tuned nginx that proxies the same origin: the program as it is shipped, with its default settings,
 // one process each. The origin is an nginx that serves files and asks for no signature, the cheapest there is, so that
 // what is measured is the proxies; ours signs its requests all the same. nginx has no cache of its own here, as ours is
-// compared with proxying; a third contender, nginx with its cache on disk, is told for information.
+// compared with proxying; a third contender, nginx with its cache on disk, is printed for information.
 
 const hash = 'bench';
 const rev = '0123456789abcdef';
@@ -105,12 +105,12 @@ function ourEnvironment(endpoint: string): Record<string, string> {
     ...secrets,
     SERVER_SURFACES: 'delivery',
     // Streams need no database, and there is none.
-    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
     LOG_LEVEL: 'warn',
     MEDIA_BUCKET: bucket,
     MEDIA_S3_ENDPOINT: endpoint,
-    MEDIA_S3_ACCESS_KEY_ID: 'nobody',
-    MEDIA_S3_SECRET_ACCESS_KEY: 'nobody-looks-at-this',
+    MEDIA_S3_ACCESS_KEY_ID: 'unused',
+    MEDIA_S3_SECRET_ACCESS_KEY: 'a-key-that-is-not-checked',
   };
 }
 

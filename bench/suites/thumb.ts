@@ -62,7 +62,7 @@ async function setUp(stops: (() => Promise<void>)[]): Promise<Scene> {
     SERVER_SURFACES: 'delivery',
     KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
     ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
-    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
     MEDIA_BUCKET: `file:${join(folder, 'media')}`,
     LOG_LEVEL: 'warn',
   };
@@ -101,7 +101,7 @@ async function rawSharp(folder: string): Promise<z.infer<typeof outcomeSchema>> 
   return outcomeSchema.parse(JSON.parse(stdout));
 }
 
-/** The signed address of the picture under a key that nobody has asked for. */
+/** The signed address of the picture under a key that was not requested before. */
 async function addPicture(folder: string, name: string): Promise<string> {
   const key = `${folderOfKeys}/${name}.jpg`;
   await link(join(folder, 'photo.jpg'), join(folder, 'media', key));

@@ -222,7 +222,7 @@ export async function residentMb({ pid }: Program): Promise<number> {
   return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / 1e6;
 }
 
-/** Makes what a cluster holds of jobs that are over: MediaJobs that say so, and their Jobs, that nobody works on. */
+/** Makes what a cluster holds of jobs that are over: MediaJobs that say so, and their Jobs, which no controller manages. */
 export async function makeEnded({ cluster, namespace }: Scene, count: number, of: BatchJob): Promise<void> {
   const { admin } = cluster;
   const at = new Date().toISOString();
@@ -251,7 +251,11 @@ export async function makeEnded({ cluster, namespace }: Scene, count: number, of
     await admin.create(jobs, {
       metadata: { namespace, name: `${name}-1`, labels: jobLabels, annotations: { [mediaJobAnnotation]: name } },
       // The cluster's own controller leaves such a Job alone.
-      spec: { ...rest, managedBy: 'reelwright.dev/nobody', template: { ...template, metadata: { labels: jobLabels } } },
+      spec: {
+        ...rest,
+        managedBy: 'reelwright.dev/unmanaged',
+        template: { ...template, metadata: { labels: jobLabels } },
+      },
     });
   });
 }

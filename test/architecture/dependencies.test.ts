@@ -191,7 +191,7 @@ describe('reading imports off a text', () => {
     expect(importsOf(text)).toEqual(expected);
   });
 
-  it('tells a dynamic import that cannot be read', () => {
+  it('a dynamic import whose module cannot be read is reported', () => {
     expect(unreadableImportsOf('await import(name); await import(`./${name}`); await import("a")')).toHaveLength(2);
   });
 });

@@ -19,7 +19,7 @@ describe('references', () => {
     ['a link to a missing heading', '[x](docs/a.md#nothing)', ['docs/a.md#nothing']],
     ['a URL', 'https://example.com/b.md and [x](https://example.com/b.md)', []],
     ['a file by the end of its path', 'See `jobs/status.ts`.', []],
-    ['a file that is not there', 'See `jobs/gone.ts`.', ['jobs/gone.ts']],
+    ['a file that is not there', 'See `jobs/missing.ts`.', ['jobs/missing.ts']],
     ['a decision that is there', 'docs/decisions/0001 says why', []],
     ['a decision that is not there', 'docs/decisions/0002 says why', ['decisions/0002']],
     ['a section of a standard', 'RFC 9110, section 13.1 allows it', []],
@@ -27,13 +27,13 @@ describe('references', () => {
     ['a section of no page', 'see section 4', ['see section 4']],
     ['an issue', 'Issue 4 asks for it', ['Issue 4']],
     ['a path out of the repository', 'see ../shared/x', ['../shared']],
-    ['a code block', '```\nsee gone.md\n```', []],
+    ['a code block', '```\nsee missing.md\n```', []],
   ])('%s', (_, text, dead) => {
     expect(deadIn('README.md', text)).toEqual(dead);
   });
 
   it('are looked for in comments alone of a source file, also across line ends', () => {
-    expect(deadIn('a.ts', "import x from './gone.ts';\n// see\n// section 4 of it\n")).toEqual(['see section 4']);
+    expect(deadIn('a.ts', "import x from './missing.ts';\n// see\n// section 4 of it\n")).toEqual(['see section 4']);
   });
 });
 

@@ -2,7 +2,7 @@ import { dirname, extname, join, normalize } from 'node:path';
 import type { TextFile } from './texts.ts';
 
 // What a text refers to, and whether it is there: Markdown links with their anchors, pages, files and folders of the
-// repository, decisions. A reference that nobody can follow is worse than none.
+// repository, decisions. A reference that cannot be followed is worse than none.
 
 /** A reference that leads nowhere: the file that has it, and the reference as written. */
 export type DeadReference = `${string}: ${string}`;

@@ -41,7 +41,7 @@ export interface Answer {
   readonly headers: Headers;
   readonly text: string;
   readonly bytes: Buffer;
-  /** The body as JSON; fails when it is none. */
+  /** The body as JSON; fails when it is not JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a test says what it expects of it
   readonly json: any;
 }

@@ -111,7 +111,7 @@ describe('the playback token', () => {
   it('C5.7, C5.10, C4.39: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {
     const good = signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret);
     const tokens = [
-      signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, 'another secret of somebody else'),
+      signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, 'another secret of another service'),
       signPlaybackToken({ hash: 'video-1', exp: Math.floor(Date.now() / 1000) - 1 }, keyTokenSecret),
       signPlaybackToken({ hash: 'video-2', exp: inAnHour() }, keyTokenSecret),
       `${good}x`,

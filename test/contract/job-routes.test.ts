@@ -55,7 +55,7 @@ describe('`GET /api/jobs`', () => {
     expect(await found('hash=filtered&type=image:thumbnail')).toEqual([id]);
     expect(await found('hash=filtered&status=completed')).toEqual([id]);
     expect(await found('hash=filtered&status=completed&type=video:cover')).toEqual([]);
-    expect(await found('hash=nobody')).toEqual([]);
+    expect(await found('hash=unknown')).toEqual([]);
   });
 
   it.each([

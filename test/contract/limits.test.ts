@@ -83,7 +83,7 @@ describe('the limit on submissions', () => {
   // With a Redis that is cut off: test/integration/api-outages.test.ts.
   it('C8.7: a server counts by itself while the key-value store fails, and counts that', async () => {
     api = await startApi({ apiRateLimitPerMinute: 2, keyRateLimitPerMinute: 2 });
-    api.d.keyValues.hit = () => Promise.reject(new Error('gone'));
+    api.d.keyValues.hit = () => Promise.reject(new Error('the store is away'));
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await api.submit(thumbnail(n))).status);
     for (let n = 0; n < 3; n++) statuses.push((await api.raw('/api/key/h')).status);

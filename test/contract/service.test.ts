@@ -236,12 +236,12 @@ describe('the configuration', () => {
       expect([name, page.includes(`| \`${name}\``)]).toEqual([name, true]);
       // A value that nothing takes: whatever reads the name says so.
       const loaded = loadConfig({ ...whole, [name]: '\u0000' }, []);
-      const isTold = 'faults' in loaded && loaded.faults.some((fault) => fault.startsWith(`${name}: `));
-      expect([name, isTold]).toEqual([name, true]);
+      const isNamed = 'faults' in loaded && loaded.faults.some((fault) => fault.startsWith(`${name}: `));
+      expect([name, isNamed]).toEqual([name, true]);
     }
   });
 
-  it('C1.29, C1.32: a BASE_URL that ends with a slash is refused; the worker listens on port 3001 unless told otherwise', () => {
+  it('C1.29, C1.32: a BASE_URL that ends with a slash is refused; the worker listens on port 3001 by default', () => {
     expect(loadConfig({ ...whole, BASE_URL: 'https://media.example/' }, [])).toMatchObject({
       faults: [expect.stringMatching(/^BASE_URL: /)],
     });

@@ -54,10 +54,10 @@ describe('submissions', () => {
   });
 
   it('C3.7: an equal submission is answered after its source was deleted', async () => {
-    await api.putSource('gone.mp4', 'x');
-    const submission = { type: 'video:transcode', hash: 'gone', source: 'gone.mp4' };
+    await api.putSource('deleted.mp4', 'x');
+    const submission = { type: 'video:transcode', hash: 'deleted', source: 'deleted.mp4' };
     const first = await api.submit(submission);
-    await api.d.source.delete(['gone.mp4']);
+    await api.d.source.delete(['deleted.mp4']);
     const again = await api.submit(submission);
     expect([first.status, again.status]).toEqual([202, 200]);
     expect(again.json.job_id).toBe(first.json.job_id);

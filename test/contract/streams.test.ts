@@ -85,8 +85,8 @@ describe('objects of a stream', () => {
 describe('missing objects', () => {
   it.each([
     [`${hash}/${rev}/nothing.mp4`, 404],
-    ['nobody/master.m3u8', 404],
-    ['nobody/video/r360_h264/init.mp4', 404],
+    ['unknown/master.m3u8', 404],
+    ['unknown/video/r360_h264/init.mp4', 404],
     [hash, 404],
     [`${hash}/${rev}/preview.gif`, 404],
     [`${hash}/${rev}/manifest.mpd`, 404],

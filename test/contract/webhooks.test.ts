@@ -28,7 +28,7 @@ const status =
   (response) =>
     void response.writeHead(code).end();
 
-/** Answers each path as the test says; 200 unless told. */
+/** Answers each path as the test says; 200 by default. */
 async function startReceiver() {
   const received: Received[] = [];
   const answers = new Map<string, Answer>();

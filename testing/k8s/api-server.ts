@@ -20,7 +20,7 @@ export interface ApiServerAddress {
   serverKey: string;
   adminToken: string;
   /** A user that no role names: it may do nothing. */
-  nobodyToken: string;
+  unprivilegedToken: string;
   kubeconfigPath: string;
   etcdUrl: string;
   kubectlPath: string;
@@ -49,8 +49,8 @@ export async function startApiServer(assets: string): Promise<ApiServer> {
   try {
     processes.push(startEtcd(assets, folder, etcdUrl, `http://127.0.0.1:${peerPort}`));
     const adminToken = randomUUID();
-    const nobodyToken = randomUUID();
-    await writeTokens(folder, { adminToken, nobodyToken });
+    const unprivilegedToken = randomUUID();
+    await writeTokens(folder, { adminToken, unprivilegedToken });
     processes.push(startKubeApiServer(assets, folder, etcdUrl, securePort ?? 0));
     guard = startGuard(folder, processes);
     const url = `https://127.0.0.1:${securePort}`;
@@ -62,7 +62,7 @@ export async function startApiServer(assets: string): Promise<ApiServer> {
       caCert,
       serverKey: await readFile(join(folder, 'apiserver.key'), 'utf8'),
       adminToken,
-      nobodyToken,
+      unprivilegedToken,
       kubeconfigPath,
       etcdUrl,
       kubectlPath: join(assets, 'kubectl'),
@@ -143,7 +143,7 @@ function startGuard(folder: string, processes: readonly ChildProcess[]): ChildPr
   return guard;
 }
 
-async function writeTokens(folder: string, tokens: { adminToken: string; nobodyToken: string }): Promise<void> {
+async function writeTokens(folder: string, tokens: { adminToken: string; unprivilegedToken: string }): Promise<void> {
   const keys = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -154,7 +154,7 @@ async function writeTokens(folder: string, tokens: { adminToken: string; nobodyT
     writeFile(join(folder, 'sa.pub'), keys.publicKey),
     writeFile(
       join(folder, 'tokens.csv'),
-      `${tokens.adminToken},admin,admin,"system:masters"\n${tokens.nobodyToken},nobody,nobody,\n`,
+      `${tokens.adminToken},admin,admin,"system:masters"\n${tokens.unprivilegedToken},unprivileged,unprivileged,\n`,
     ),
   ]);
 }

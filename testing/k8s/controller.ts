@@ -117,7 +117,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
     source: sourceStore,
     kubernetes,
     node: new TestNode(admin, namespace),
-    /** For sources whose names tell the scripted runner what to do: `${notes}/ok`. */
+    /** For sources whose names say what the scripted runner does: `${notes}/ok`. */
     notes: join(dir, 'notes').slice(1),
     startWorker,
     find,

@@ -1,4 +1,4 @@
-/** Waits until `isSo` says yes; the error tells what was awaited. */
+/** Waits until `isSo` says yes; the error says what was awaited. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
   for (const deadline = performance.now() + withinMs; performance.now() < deadline;) {
     if (await isSo()) return;

@@ -1,4 +1,4 @@
-// What kwok is told to do with pods, in its own words.
+// What kwok does with pods, as its Stage resources.
 
 interface StageInput {
   readonly name: string;
@@ -31,7 +31,7 @@ const label = (name: string) => `.metadata.labels["reelwright.dev/${name}"]`;
 const poolAndAttempt = `${label('pool')} + "/" + ${label('attempt')}`;
 
 /**
- * What kwok does with a pod on one of the nodes: it runs, it succeeds, it goes when it is told to. A first attempt in
+ * What kwok does with a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. A first attempt in
  * the pool `video-large` never ends by itself.
  */
 export function stagesOf(podMs: number): object[] {
@@ -70,7 +70,7 @@ export function stagesOf(podMs: number): object[] {
       delayMs: podMs,
       next: { statusTemplate: `phase: Succeeded\n${inits}\n${containers('containers', 'containerStatuses', over)}` },
     }),
-    // As a kubelet does: the end is told first, so that the controller of Jobs sees it and takes its finalizer off.
+    // As a kubelet does: the end is reported first, so that the controller of Jobs sees it and takes its finalizer off.
     stageOf({
       name: 'pod-is-stopped',
       kind: 'Pod',

@@ -35,7 +35,7 @@ export function failedStatus(
   return { ...containerStatus(pod, undefined, { terminated }, 'Failed'), ...more };
 }
 
-/** What tells a disruption: an eviction, a drain, a preemption. */
+/** What marks a disruption: an eviction, a drain, a preemption. */
 export function disruptionTarget(reason: string): Pick<PodStatus, 'conditions'> {
   const lastTransitionTime = new Date().toISOString();
   return { conditions: [{ type: 'DisruptionTarget', status: 'True', reason, lastTransitionTime }] };
@@ -46,7 +46,7 @@ type State = NonNullable<NonNullable<PodStatus['containerStatuses']>[number]['st
 function containerStatus(pod: Pod, name: string | undefined, state: State, phase: string): PodStatus {
   const { initContainers = [], containers } = pod.spec ?? { containers: [] };
   const chosen = name ?? (initContainers[0] ?? containers[0])?.name;
-  const told = ({ name: each }: { name: string }) => ({
+  const statusOf = ({ name: each }: { name: string }) => ({
     name: each,
     image: 'runner',
     imageID: '',
@@ -56,7 +56,7 @@ function containerStatus(pod: Pod, name: string | undefined, state: State, phase
   });
   return {
     phase,
-    ...(initContainers.length > 0 ? { initContainerStatuses: initContainers.map(told) } : {}),
-    containerStatuses: containers.map(told),
+    ...(initContainers.length > 0 ? { initContainerStatuses: initContainers.map(statusOf) } : {}),
+    containerStatuses: containers.map(statusOf),
   };
 }

@@ -58,7 +58,7 @@ export async function openWorkplace({ postgresUrl, template, kubeconfigPath, nam
     database,
     jobs,
     queue,
-    /** Where a runner's credentials would lead: for sources that tell the scripted runner what to do. */
+    /** Where a runner's credentials would lead: for sources that say what the scripted runner does. */
     notes: join(dir, 'notes').slice(1),
     media: mediaStore,
     /** Does not wait until it is up: it may be killed before. */

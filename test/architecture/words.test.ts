@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { bannedIn, bannedWords } from './words.ts';
+
+const wordsIn = (text: string, path = 'a.ts') =>
+  bannedIn({ path, text }).map((found) => found.replace(/^.*?:\d+: (.+) \(instead: .*\)$/, '$1'));
+
+it.each([
+  ['a comment', '// nobody looks', ['nobody']],
+  ['a title', "it('the worker tells the state', …)", ['tells']],
+  ['a name in camelCase', 'class PoolTroubles {}', ['Troubles']],
+  ['a name with underscores', 'is_gone', ['gone']],
+  ['two words', '# The waiting room of a pool', ['waiting room']],
+  ['a part of another word', 'teller, bygone, intelligent', []],
+  ['the status 410', 'answers 410 Gone', []],
+  ['an ordinary "there is none"', 'null when there is none', []],
+])('banned words are found in %s', (_, text, words) => {
+  expect(wordsIn(text)).toEqual(words);
+});
+
+it('every banned word has a word to write instead', () => {
+  for (const [word, instead] of Object.entries(bannedWords)) {
+    expect(wordsIn(`a ${word} b`)).toEqual([word]);
+    expect(wordsIn(instead)).toEqual([]);
+  }
+});
+
+it('applied migrations are exempt, since they cannot change', () => {
+  expect(wordsIn('-- nobody', 'platform/postgres/migrations/0001-jobs.sql')).toEqual([]);
+});
