@@ -12,7 +12,7 @@ interface JobErrorRow {
   readonly publicMessage: string;
 }
 
-/** The closed list of `code` in a job's `error` (decisions.md, "job `error`"). */
+/** The closed list of `code` in a job's `error` (C2.24). */
 export const jobErrors = {
   source_not_found: { retryable: false, publicMessage: 'The source object does not exist in the source bucket.' },
   source_unreadable: { retryable: true, publicMessage: 'The source object could not be read.' },

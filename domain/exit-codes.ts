@@ -1,6 +1,6 @@
 import type { JobErrorCode } from './errors.ts';
 
-/** How a step's process ends (design.md, "Exit codes"). A disruption is told by its condition, never by a code. */
+/** How a step's process ends . A disruption is recognised by its condition, never by a code. */
 export const exitCodes = { done: 0, permanent: 10, transient: 20, outOfResource: 30, stopped: 143 } as const;
 
 const transient: readonly JobErrorCode[] = [

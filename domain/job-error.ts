@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isJobProblem, type JobErrorCode, jobErrorCodes, jobErrors } from './errors.ts';
 
-/** A job's `error` as stored and as answered (decisions.md, "job `error`"). `attempt` counts from 1. */
+/** A job's `error` as stored and as answered (C2.23). `attempt` counts from 1. */
 export const jobErrorSchema = z.object({
   code: z.enum(jobErrorCodes),
   message: z.string(),

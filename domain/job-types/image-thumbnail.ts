@@ -14,7 +14,7 @@ const outputSchema = z.strictObject({
 });
 export type ThumbnailOutput = z.infer<typeof outputSchema>;
 
-/** `image:thumbnail` (section 2, "`options` per type"; bounds in decisions.md). `width` in pixels; never enlarged. */
+/** `image:thumbnail` (C2.9 to C2.12). `width` in pixels; never enlarged. */
 export const imageThumbnailOptions = z.strictObject({
   outputs: z
     .array(outputSchema)

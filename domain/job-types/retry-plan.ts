@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * What a retry of a `video:full` job would do (section 2, "Full-workflow results"): one new job for each failed
+ * What a retry of a `video:full` job would do (C2.46): one new job for each failed
  * retryable stage, so that what is `ready` is not made again.
  */
 export const retryPlanSchema = z.object({

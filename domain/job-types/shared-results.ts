@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The key of an object in the media bucket: a storage key, not a public URL (section 2, "Results shapes"). */
+/** The key of an object in the media bucket: a storage key, not a public URL (C2.49). */
 export const objectKeySchema = z.string().min(1).max(1024);
 
 /** Something worth knowing that failed nothing. `code` is stable, snake_case; `message` is for people. */
@@ -8,7 +8,7 @@ export const warningSchema = z.object({ code: z.string().regex(/^[a-z][a-z0-9_]*
 export type Warning = z.infer<typeof warningSchema>;
 export const warningsSchema = z.array(warningSchema);
 
-/** What was found in a video source (media.md, last line). Sizes in bytes and pixels, times in seconds. */
+/** What was found in a video source (C2.35). Sizes in bytes and pixels, times in seconds. */
 export const sourceFoundSchema = z.object({
   container: z.string(),
   size: z.int().nonnegative(),

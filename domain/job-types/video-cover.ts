@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { jobType } from './job-type.ts';
 import { objectKeySchema, warningsSchema } from './shared-results.ts';
 
-/** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (decisions.md). */
+/** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (C2.13). */
 export const videoCoverOptions = z.strictObject({
   timestamp_sec: z.number().min(0).max(86_400).optional(),
 });

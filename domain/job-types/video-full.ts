@@ -8,14 +8,14 @@ import { videoCoverOptions } from './video-cover.ts';
 import { previewFormats, videoPreviewOptions } from './video-preview.ts';
 import { videoTranscodeOptions, videoTranscodeResults } from './video-transcode.ts';
 
-/** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (section 2). */
+/** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (C2.18). */
 const videoFullOptions = z.strictObject({
   cover: videoCoverOptions.prefault({}),
   preview: videoPreviewOptions.prefault({}),
   transcode: videoTranscodeOptions.prefault({}),
 });
 
-/** The stages that make something; a fourth, `source`, tells whether the source could be read at all. */
+/** The stages that make something; a fourth, `source`, says whether the source could be read at all. */
 export const fullStages = ['cover', 'preview', 'transcode'] as const;
 export type FullStage = (typeof fullStages)[number];
 
@@ -34,7 +34,7 @@ const previewArtifactSchema = z.object({
 });
 
 /**
- * Section 2, "Full-workflow results". A failed stage has no artifact; beside the specified fields stand those of the
+ * C2.43 to C2.46. A failed stage has no artifact; beside these fields stand those of the
  * transcode results, when that stage is ready, so that a caller finds `streaming` and `encryption` where the other
  * job type has them.
  */

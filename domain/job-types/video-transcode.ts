@@ -31,7 +31,7 @@ const videoTrackSchema = z.object({
   audio_track_ids: z.array(z.string()),
 });
 
-/** Section 2, "Transcode results"; `encryption` is there for encrypted output only. */
+/** C2.30 to C2.36; `encryption` is there for encrypted output only. */
 export const videoTranscodeResults = z.object({
   streaming: z.object({
     protocol: z.literal('hls'),

@@ -54,7 +54,7 @@ export function verdictOf({ job, end, attemptsMax, random }: VerdictInput): Verd
 
 /** The code for a step that ended without saying why, by its exit code; null: it was killed by a signal. */
 function codeOfSilence(exitCode: number | null): JobErrorCode {
-  // The kernel's out-of-memory killer is the usual sender of a signal that nobody here has sent.
+  // The kernel's out-of-memory killer is the usual sender of a signal that this program did not send.
   if (exitCode === null || exitCode === exitCodes.outOfResource) return 'resource_exhausted';
   if (exitCode === exitCodes.transient) return 'storage_error';
   return 'internal';

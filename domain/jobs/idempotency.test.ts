@@ -55,7 +55,7 @@ describe('idempotencyKey', () => {
     expect(new Set(bodies.map(keyOf)).size).toBe(bodies.length);
   });
 
-  it('tells apart what would be equal if fields were only joined', () => {
+  it('submissions that would be equal if their fields were only joined have different keys', () => {
     const text = fc.string({ minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(text, text, text, text, (hash, source, otherHash, otherSource) => {

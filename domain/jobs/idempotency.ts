@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { JobType } from '../job-types/index.ts';
 
-/** What makes two submissions equal (section 2, "Idempotency key"); `options` with its defaults filled in. */
+/** What makes two submissions equal (C2.27, C2.28); `options` with its defaults filled in. */
 export interface IdempotentRequest {
   readonly type: JobType;
   readonly hash: string;

@@ -3,7 +3,7 @@ import type { JobError } from '../job-error.ts';
 import type { QueueName } from './routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from './status.ts';
 
-/** W3C Trace Context of the request that made a job (section 4, "Tracing headers"). */
+/** W3C Trace Context of the request that made a job (C4.68). */
 export interface TraceContext {
   readonly traceparent: string;
   readonly tracestate?: string;

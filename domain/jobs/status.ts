@@ -36,10 +36,10 @@ export function statusesBefore(to: JobStatus): JobStatus[] {
   return jobStatuses.filter((from) => (nextStatuses[from] as readonly JobStatus[]).includes(to));
 }
 
-/** Statuses of rows that answer an equal submission instead of a new job (section 3, "has not failed"). */
+/** Statuses of rows that answer an equal submission instead of a new job (C3.5, C3.6). */
 export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' && status !== 'cancelled');
 
-/** What an active job is doing, finer than its status (decisions.md, "job `status`"). */
+/** What an active job is doing, finer than its status (C3.3). */
 export const jobPhases = ['admitted', 'scheduling', 'probing', 'encoding', 'packaging', 'publishing'] as const;
 export type JobPhase = (typeof jobPhases)[number];
 

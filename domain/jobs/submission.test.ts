@@ -18,7 +18,7 @@ describe('parseSubmission', () => {
     });
   });
 
-  it('tells of a body that is nothing but faults a thousand, and a thousand of its options', () => {
+  it('a body with too many faults is answered with a thousand of them, and a thousand of its options', () => {
     const pointers = pointersOf({ ...valid, ...unknown('x'), options: unknown('y') });
     expect([pointers.length, pointers[0], pointers[1_000]]).toEqual([
       2_000,
@@ -27,7 +27,7 @@ describe('parseSubmission', () => {
     ]);
   });
 
-  it('tells every fault at once, inside the options too, each unknown field by itself', () => {
+  it('C7.20: every fault of a body is named at once, inside the options too, each unknown field by itself', () => {
     const body = {
       type: 'video:full',
       hash: '',

@@ -4,7 +4,7 @@ import { type JobOptions, type JobType, jobTypeNames, jobTypes } from '../job-ty
 
 const encoder = new TextEncoder();
 
-/** The caller's stable media identifier (section 2; the pattern is in decisions.md). */
+/** The caller's stable media identifier (C2.4). */
 export const mediaHashSchema = z
   .string()
   .regex(
@@ -75,7 +75,7 @@ export function jsonPointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** So many are told of one part of a body at most: an answer may not be much longer than what it answers. */
+/** The most faults that are named for one part of a body, so that an answer is not much longer than its request. */
 const faultsMax = 1_000;
 
 /** The faults that zod found, each unknown field on its own; `under` is put before every path. */
@@ -83,7 +83,7 @@ export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []):
   const faults = error.issues.flatMap((issue) => {
     const path = [...under, ...issue.path];
     if (issue.code !== 'unrecognized_keys') {
-      // The rules of our own are told by their detail; that zod has no code for them is nothing to a caller.
+      // Our own rules have a detail and no code of zod's, which would mean nothing to a caller.
       const code = issue.code === 'custom' ? 'invalid_value' : issue.code;
       return [{ pointer: jsonPointer(path), code, detail: issue.message }];
     }

@@ -49,7 +49,7 @@ export function celRules(...rules: readonly CelRule[]): { 'x-kubernetes-validati
   return { 'x-kubernetes-validations': rules };
 }
 
-/** The zod metadata of a list whose items are told apart by these fields: the API server refuses a second one. */
+/** The zod metadata of a list whose items are identified by these fields: the API server refuses a second one. */
 export function listMap(...keys: readonly string[]): Record<string, unknown> {
   return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys };
 }

@@ -2,9 +2,9 @@ import { mediaHashSchema } from '../jobs/submission.ts';
 import { objectKeyBytesMax, videoRoot } from '../media/object-keys.ts';
 
 /**
- * Which object a `/stream` address means (section 4, "`GET /stream/{hash}/*`"; decisions.md, "`/stream` and `..`").
+ * Which object a `/stream` address means (C4.21, C4.25, C4.28).
  *
- * - `malformed`: answered with 400. Told after decoding twice, since a proxy before us may decode once more;
+ * - `malformed`: answered with 400. Checked after decoding twice, since a proxy before us may decode once more;
  * - `unknown`: no object can be there; answered with 404, without asking the bucket;
  * - `object`: `path` lies below the media's root, decoded once and never normalised.
  */

@@ -12,7 +12,7 @@ function read(path: string, secrets = [secret]) {
 }
 
 describe('the address of a signed image', () => {
-  it('has the form that decisions.md gives, so that other languages can make it', () => {
+  it('C4.43: an image address has the documented form, so other languages can make it', () => {
     expect(signThumbPath(key, { w: 200, f: 'webp' }, secret)).toBe(
       '/thumb/bOgW98O2xgNx3h2671lpwmkNqq9YLjgtYKld--jJk1Q/aW1hZ2VzL2FiL3Bob3RvLzAxMjM0NTY3ODlhYmNkZWYvdGh1bWIud2VicA?f=webp&w=200',
     );

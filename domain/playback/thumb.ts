@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { objectKeyBytesMax } from '../media/object-keys.ts';
 
 /**
- * Signed image addresses, `/thumb/{sig}/{encoded_key}` (section 4; the scheme is in decisions.md):
+ * Signed image addresses, `/thumb/{sig}/{encoded_key}` (C4.42 to C4.50):
  *
  * - `encoded_key` = base64url(object key), without padding;
  * - `sig` = base64url(HMAC-SHA256(secret, `"/" + encoded_key` and, when there is a query, `"?"` + the sorted query)).
@@ -77,7 +77,7 @@ export function readThumb(
 ): ThumbVerdict {
   const pairs = [...new URLSearchParams(search)];
   const sorted = sortedQuery(pairs);
-  // Every secret is tried, so that how long it takes tells nothing of which one holds.
+  // Every secret is tried, so that the time it takes does not reveal which one holds.
   const holds = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, sorted, secret)));
   const isTwice = new Set(pairs.map(([name]) => name)).size !== pairs.length;
   if (!holds.includes(true) || isTwice) return { kind: 'forbidden' };
@@ -118,7 +118,7 @@ export interface ThumbVariant {
   readonly quality: number;
 }
 
-/** As stored outputs have it (decisions.md), but for PNG, whose number is a compression effort. */
+/** As stored outputs have it, but for PNG, whose number is a compression effort. */
 const qualityOf = { webp: 80, jpg: 82, avif: 50, png: 80 } as const satisfies Record<ThumbFormat, number>;
 
 /**

@@ -14,7 +14,7 @@ function signed(text: string, key = secret): string {
 }
 
 describe('verifyPlaybackToken', () => {
-  it('accepts a token that another program made by the rules of section 5', () => {
+  it('C5.5: a token that another program made by the documented rules is accepted', () => {
     expect(verifyPlaybackToken(signed('{"exp":1700000000,"hash":"video-1"}'), secret, at)).toBe('valid');
     expect(verifyPlaybackToken(token, secret, at)).toBe('valid');
   });

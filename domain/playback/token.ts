@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 
 /**
- * Playback Bearer tokens (section 5): `<payload_b64>.<signature_b64>`, both base64url without padding; the signature is
+ * Playback Bearer tokens (C5.5): `<payload_b64>.<signature_b64>`, both base64url without padding; the signature is
  * HMAC-SHA256 with `KEY_TOKEN_SECRET` over the text of `payload_b64`.
  */
 
@@ -33,7 +33,7 @@ export function hasValidSignature(token: string, secret: string): boolean {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Checks a token as section 5 orders it; the payload is parsed only after the signature held. */
+/** Checks a token in the order of C5.7 and C5.8; the payload is parsed only after the signature held. */
 export function verifyPlaybackToken(
   token: string,
   secret: string,

@@ -5,7 +5,7 @@
 export const steps = ['fetch', 'process', 'publish'] as const;
 export type Step = (typeof steps)[number];
 
-/** What a step's process is told, by environment variable. Everything else of the parent's environment is left out. */
+/** What a step's process gets by environment variable. Everything else of the parent's environment is left out. */
 export const runnerVariables = {
   /** The task document, JSON. */
   task: 'RUNNER_TASK',

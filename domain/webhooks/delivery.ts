@@ -1,5 +1,5 @@
 /**
- * What follows an attempt to deliver a webhook (section 6; decisions.md, "backoff"): any 2xx is success, 410 ends it,
+ * What follows an attempt to deliver a webhook (C6.5 to C6.9): any 2xx is success, 410 ends it,
  * everything else, a redirect too, is tried again while attempts are left.
  */
 export type DeliveryVerdict = 'sent' | 'failed' | { readonly at: Date };

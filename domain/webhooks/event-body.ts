@@ -1,7 +1,7 @@
 import type { Job } from '../jobs/job.ts';
 
 /**
- * The body of a job's webhook (section 6), serialised once: these bytes are stored, signed and sent at every attempt.
+ * The body of a job's webhook (C6.3, C6.4, C6.11), serialised once: these bytes are stored, signed and sent at every attempt.
  * `error` is there for a job that did not complete.
  */
 export function webhookBody(

@@ -10,7 +10,7 @@ interface Sent {
 }
 
 /**
- * The signature headers of one attempt (section 5, "Webhook signature"; decisions.md, "secret and bytes"): `X-Signature`
+ * The signature headers of one attempt (C5.13, C5.14): `X-Signature`
  * over the body alone, and those of Standard Webhooks, with `WEBHOOK_SECRET`'s own bytes as the key of both.
  */
 export function webhookSignatureHeaders({ body, eventId, timestampSec }: Sent, secret: string): Record<string, string> {

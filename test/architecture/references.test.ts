@@ -25,6 +25,7 @@ describe('references', () => {
     ['a section of a standard', 'RFC 9110, section 13.1 allows it', []],
     ['a section of the contract', 'Section 4 of docs/a.md', ['Section 4']],
     ['a section of no page', 'see section 4', ['see section 4']],
+    ['a page of no repository', 'see the design.md', ['design.md']],
     ['an issue', 'Issue 4 asks for it', ['Issue 4']],
     ['a path out of the repository', 'see ../shared/x', ['../shared']],
     ['a code block', '```\nsee missing.md\n```', []],

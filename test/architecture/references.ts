@@ -7,16 +7,25 @@ import type { TextFile } from './texts.ts';
 /** A reference that leads nowhere: the file that has it, and the reference as written. */
 export type DeadReference = `${string}: ${string}`;
 
-/** Standards whose sections a text may cite. */
-const citedStandard = /(?:RFC \d+'?s?|ISO \d+-\d+|[Ss]tandard|Extensions|Protocol|API),? \(?$/;
+/** Standards whose sections a text may cite; the name stands before the section, in the same sentence. */
+const citedStandard =
+  /\b(?:RFC \d+|ISO \d+-\d+|XML 1\.0|HTML standard|Encrypted Media Extensions|docs\/contract\.md)[^.]{0,60}$/;
 const sectionPattern = /\bsections? \d[\d.]*/gi;
 /** Text that points out of the repository, or to a page that is not in it. */
-const outsidePatterns = [/\bIssue \d+/g, /\.\.\/shared\b/g, /\bthe (?:interface )?specification\b(?! of)/gi];
-/** The one place that may use a test cluster beside the checkout. */
-const mayPointOutside = (path: string) => path.startsWith('.ci/');
+const outsidePatterns = [
+  /\bIssue \d+/g,
+  /\.\.\/shared\b/g,
+  /\bthe (?:interface )?specification\b(?! of)/gi,
+  /\b(?:decisions|design|probes|specification)\.md\b/g,
+];
+/** The folder that may use a test cluster beside the checkout, and the files that say what this looks for. */
+const mayPointOutside = (path: string) => path.startsWith('.ci/') || path.startsWith('test/architecture/references');
 
 const pagePattern = /(?<![\w./-])(?:[\w.-]+\/|\.\.?\/)*[\w-]+\.md\b/g;
 const decisionPattern = /\bdecisions?[ /](\d{4})\b/g;
+/** Names of packages that look like files, files that are made or installed, and placeholders. */
+const notFiles =
+  /^(?:hls\.js|video-dev\/hls\.js|ipaddr\.js|index\.js|x\.test\.ts|\.test\.ts|package-lock\.json|test-results\/.*)$/;
 const filePattern =
   /(?<![\w./#@$:-])(?:\.{1,2}\/)*(?:[\w.-]+\/)*[\w.-]+\.(?:ts|js|sql|ya?ml|json|css|html|tpl|txt|lua)\b(?![\w/-])/g;
 const linkPattern = /\]\(([^)\s]+)\)/g;
@@ -32,7 +41,7 @@ export function anchorOf(heading: string): string {
 
 /** The comments of a source file, or the whole of a page. */
 export function proseOf({ path, text }: TextFile): string {
-  if (path.endsWith('.md')) return text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+  if (path.endsWith('.md')) return text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
   if (['.ts', '.js', '.css'].includes(extname(path))) {
     const blocks = text.match(/\/\*[\s\S]*?\*\//g) ?? [];
     const lines = text.match(/(?<=^|\s)\/\/ .*$/gm) ?? [];
@@ -70,14 +79,16 @@ export class References {
     const dead = [
       ...(file.path.endsWith('.md') ? this.#deadLinks(file) : []),
       ...(line.match(pagePattern) ?? []).filter((page) => !this.#leads(file.path, page)),
-      ...(line.match(filePattern) ?? []).filter((path) => !this.#isFile(file.path, path)),
+      ...(line.match(filePattern) ?? []).filter((path) => !notFiles.test(path) && !this.#isFile(file.path, path)),
       ...[...line.matchAll(decisionPattern)]
         .filter(([, number = '']) => !this.#hasDecision(number))
         .map(([all]) => all),
       ...[...line.matchAll(sectionPattern)]
         .filter(({ index, 0: all }) => !isCited(line.slice(0, index), line.slice(index + all.length)))
         .map(({ index, 0: all }) => `${line.slice(Math.max(0, index - 30), index)}${all}`.trim()),
-      ...(mayPointOutside(file.path) ? [] : outsidePatterns.flatMap((pattern) => line.match(pattern) ?? [])),
+      ...(mayPointOutside(file.path)
+        ? []
+        : outsidePatterns.flatMap((pattern) => inOneLine(file.text).match(pattern) ?? [])),
     ];
     return [...new Set(dead)].map((reference): DeadReference => `${file.path}: ${reference}`);
   }

@@ -1,4 +1,4 @@
-/** "Metric families" (section 4 of the specification): all ten, by the names that this service gives them. */
+/** The metric families of the contract (C4.57, C4.60 to C4.65). */
 export const metricFamilies = [
   'svc_http_requests_total',
   'svc_http_request_duration_seconds',

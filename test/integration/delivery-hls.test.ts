@@ -16,7 +16,7 @@ import {
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
 // What the service serves of an encrypted and of a clear stream that the whole line has made, held against RFC 8216,
-// Apple's authoring specification and media.md. Two sounds of three languages have names, the second is the default;
+// Apple's authoring specification and docs/media.md. Two sounds of three languages have names, the second is the default;
 // the picture is quiet but for four seconds of noise, so that peak and average differ.
 
 const seconds = 13.3;
@@ -189,7 +189,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
     }
   });
 
-  it('answers the specified shapes without a revision with the same bytes', async () => {
+  it('C4.23: addresses without a revision answer with the same bytes', async () => {
     for (const track of [...stream(hash).video, ...stream(hash).audio]) {
       const alias = track.url.replace(/\/[0-9a-f]{16}\//, '/');
       expect(alias).not.toBe(track.url);

@@ -17,7 +17,7 @@ import {
 } from '../../testing/media.ts';
 import { removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
-// What odd sources get (media.md, "Odd sources"), with the real tools; each row a small source of its own.
+// What odd sources get (docs/media.md, "Odd sources"), with the real tools; each row a small source of its own.
 
 afterAll(removeRigs);
 

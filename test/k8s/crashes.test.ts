@@ -13,7 +13,7 @@ import { type BatchJob, TestNode } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus, runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
 import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 
-// Issue 4: "controller killed at each write (before and after): each job ends exactly once with the right outcome". The
+// The controller is killed before and after each write: every job ends exactly once with the right outcome (C1.9). The
 // controller is `main.ts` in a process of its own; a proxy before the API server sees its writes on the wire, and kills
 // it with SIGKILL at one of them: before the API server has it, or when it was done and the answer is on its way.
 

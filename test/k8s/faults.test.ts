@@ -12,8 +12,8 @@ import { type Pod, TestNode } from '../../testing/k8s/node.ts';
 import { runningStatus } from '../../testing/k8s/pod-states.ts';
 import { leaveThumbnail, openWorkplace } from '../../testing/k8s/workers.ts';
 
-// Issue 4: "leader paused and resumed, API server stopped: each job ends exactly once with the right outcome; a
-// disruption costs no attempt".
+// The leader is paused and resumed, the API server is stopped: each job ends exactly once with the right outcome (C1.9),
+// and a disruption costs no attempt (C3.18).
 
 beforeAll(async () => {
   await installCrds();
