@@ -8,7 +8,7 @@ import type { DeliveryDependencies } from '../dependencies.ts';
 import { addressBucket, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 
-// `GET /api/key/{hash}` (sections 4, 5 and 7): a content key for a playback token. `X-API-Key` means nothing here.
+// `GET /api/key/{hash}` (C4.37 to C4.41, C5.3, C7.13 to C7.16): a content key for a playback token. `X-API-Key` means nothing here.
 
 const corsHeaders = {
   'cache-control': 'no-store',

@@ -14,7 +14,7 @@ import { addStreamFastPath, type PlainTarget } from '../fast-path.ts';
 import { sendRead } from '../send-read.ts';
 import type { CoalescedRead } from '../coalesced-read.ts';
 
-// `GET /stream/{hash}/*` (section 4): objects of the media bucket, as players and CDNs want them.
+// `GET /stream/{hash}/*` (C4.21 to C4.36): objects of the media bucket, as players and CDNs want them.
 
 const prefix = '/stream/';
 const immutable = 'public, max-age=31536000, immutable';

@@ -9,7 +9,7 @@ import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { requestProblemOf, statusOfProblem } from '#platform/http/problem-response.ts';
 import type { ThumbMaker } from '../thumb-maker.ts';
 
-// `GET /thumb/{sig}/{encoded_key}` (section 4; the scheme is in decisions.md): signed, resized images.
+// `GET /thumb/{sig}/{encoded_key}` (C4.42 to C4.53): signed, resized images.
 
 const doc: RouteDoc = {
   tag: 'Playback',

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** A request's route as the specification writes it, `/api/jobs/{id}`: bounded, whatever addresses are asked for. */
+/** A request's route as the contract writes it, `/api/jobs/{id}`: a bounded label, whatever addresses are requested (C4.67). */
 export function routeLabel(request: FastifyRequest): string {
   const { url } = request.routeOptions;
   if (url === undefined) return 'unmatched';

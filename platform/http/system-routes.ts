@@ -3,7 +3,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { RouteDoc } from './route-doc.ts';
 
-// `/healthz`, `/readyz`, `/metrics` (section 4, "System").
+// `/healthz`, `/readyz`, `/metrics` (C4.54 to C4.58).
 
 const readinessTimeoutMs = 2000;
 const plainText = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };

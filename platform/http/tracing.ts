@@ -4,7 +4,7 @@ import { readTraceContext, traceIdOf } from '../telemetry/trace-context.ts';
 import { type RunningSpan, startSpan } from '../telemetry/tracing.ts';
 import { routeLabel } from './route-label.ts';
 
-// W3C Trace Context (section 4, "Tracing headers"): a request goes on with its caller's trace, or begins one; every
+// W3C Trace Context (C4.68, C4.69): a request goes on with its caller's trace, or begins one; every
 // answer says the trace's id in `X-Trace-ID`, and a submission hands the context on to its ticket.
 
 declare module 'fastify' {

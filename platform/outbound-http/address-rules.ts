@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where a request that a caller names may go (decisions.md, "where a webhook may go"): public unicast addresses, and
+ * Where a request that a caller names may go (C6.14): public unicast addresses, and
  * what `WEBHOOK_ALLOWED_CIDRS` names. Refused are loopback, private, link-local, metadata, multicast, unspecified and
  * every reserved range, in IPv4, IPv6 and each form in which an IPv6 address holds an IPv4 one.
  */

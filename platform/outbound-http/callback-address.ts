@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isAllowedAddress } from './address-rules.ts';
 
 /**
- * Whether a webhook to `url` is not yet known to be refused (decisions.md, "where a webhook may go"): a literal address
+ * Whether a webhook to `url` is not yet known to be refused (C2.7, C6.14): a literal address
  * is judged at submission, and `localhost`; any other name only when it is resolved for its delivery. `URL` has written
  * every form of an IPv4 address (`0x7f.1`, `2130706433`) as the usual one.
  */

@@ -7,7 +7,7 @@ interface ContentKeyRow {
   readonly envelope: unknown;
 }
 
-/** Content keys, one for each media hash, wrapped at rest (decisions.md, "stored content keys"). */
+/** Content keys, one for each media hash, wrapped at rest (C1.23, C1.24). */
 export class ContentKeyStore {
   readonly #database: Database;
   readonly #encryptionKeys: readonly string[];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { Metrics } from './metrics.ts';
 
-// Section 4, "Metric families", with its labels as "by …" says them.
+// The families of C4.57 and C4.60 to C4.65, with the labels that these lines name.
 const families: Record<string, readonly string[]> = {
   svc_http_requests_total: ['method', 'route', 'status'],
   svc_http_request_duration_seconds: ['method', 'route', 'status'],
@@ -30,7 +30,7 @@ function recordAll(metrics: Metrics): void {
 }
 
 describe('the metrics of a process', () => {
-  it('are the ten specified families, one more that decisions.md asks for, and those of the process', async () => {
+  it('C4.66: the metrics are the ten families of the contract, the rate limit fallbacks, and those of the process', async () => {
     const metrics = new Metrics();
     const names = (await metrics.registry.getMetricsAsJSON()).map(({ name }) => name);
     expect(names.filter((name) => name.startsWith('svc_')).toSorted()).toEqual(

@@ -13,7 +13,7 @@ const httpBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 const taskBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200];
 
 /**
- * The metrics of one process (section 4, "Metric families"): the ten families with the prefix `svc_`, taken literally
+ * The metrics of one process (C4.57, C4.60 to C4.65): the ten families with the prefix `svc_`, taken literally
  * (docs/decisions/0001), and those of the process itself. `main.ts` makes one and passes it down.
  *
  * `route` is a route's pattern, never a path; `status` the answer's code.

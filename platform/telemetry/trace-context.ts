@@ -8,7 +8,7 @@ const tracestateLengthMax = 512;
 
 /**
  * The trace context of a request's or a ticket's headers, with the version written as 00; null when `traceparent` is
- * missing or malformed (the specification then begins a new trace). A malformed `tracestate` is left out.
+ * missing or malformed (W3C Trace Context then begins a new trace). A malformed `tracestate` is left out.
  */
 export function readTraceContext(
   traceparent: string | null | undefined,

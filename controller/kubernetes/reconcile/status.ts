@@ -121,7 +121,7 @@ function mergedConditions({ metadata, status }: MediaJob, wanted: Wanted, at: st
   return [...before.filter(({ type }) => !(type in wanted)), ...made];
 }
 
-/** Progress is mirrored by so many percent at a time, and so often (design.md). */
+/** Progress is mirrored by so many percent at a time, and so often (docs/decisions/0051). */
 const mirrorStep = 5;
 const mirrorEveryMs = 5_000;
 
