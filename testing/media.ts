@@ -5,8 +5,8 @@ import { extname, join } from 'node:path';
 import { findProgram, type ToolName } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 
-// Small media for tests, made by ffmpeg when first asked for and kept in the temporary folder; and what ffprobe and
-// ffmpeg say of what came out.
+// Small media for tests, made by ffmpeg on first use and kept in the temporary folder; and measurements of media by ffprobe
+// and ffmpeg.
 
 const samplesDir = join(tmpdir(), `reelwright-samples-${process.getuid?.() ?? 0}`);
 
@@ -23,13 +23,13 @@ export async function runTool(tool: ToolName, args: readonly string[], cwd?: str
   return outcome.stdout;
 }
 
-/** The path of a file that `make` wrote once; made anew when `recipe` changes. */
+/** The path of a file that `make` writes once, and again when `recipe` changes. */
 async function cached(name: string, recipe: string, make: (path: string) => Promise<void>): Promise<string> {
   const digest = createHash('sha256').update(recipe).digest('hex').slice(0, 12);
   const path = join(samplesDir, `${name.slice(0, -extname(name).length)}-${digest}${extname(name)}`);
   if ((await stat(path).catch(() => null)) !== null) return path;
   await mkdir(samplesDir, { recursive: true });
-  // Test files run side by side: each makes its own and puts it in place whole.
+  // Test files run in parallel: each writes its own file and renames it when it is complete.
   const unfinished = join(samplesDir, `${randomUUID()}${extname(name)}`);
   try {
     await make(unfinished);
@@ -45,6 +45,21 @@ export function sample(name: string, args: string): Promise<string> {
   return cached(name, args, async (path) => {
     await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args.split(' '), path]);
   });
+}
+
+/** Writes a video with a moving picture and a tone. */
+export async function makeVideo(video: {
+  path: string;
+  seconds: number;
+  width: number;
+  height: number;
+}): Promise<void> {
+  const { path, seconds, width, height } = video;
+  const picture = `testsrc2=size=${width}x${height}:rate=25:duration=${seconds}`;
+  const tone = `sine=frequency=440:sample_rate=48000:duration=${seconds}`;
+  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac'.split(' ');
+  const inputs = ['-f', 'lavfi', '-i', picture, '-f', 'lavfi', '-i', tone];
+  await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...inputs, ...codecs, path]);
 }
 
 /** A file made from another. */
@@ -118,7 +133,7 @@ export function frameNumber(number: number): string {
   return `select=eq(n\\,${number})`;
 }
 
-/** What ffmpeg complains of when it decodes a file; empty when all is well. */
+/** The errors that ffmpeg prints when it decodes a file; empty when there are none. */
 export async function decodingErrors(path: string): Promise<string> {
   const command = {
     program: findProgram('ffmpeg', process.env),

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { type JobResults, type JobType, jobTypes } from '#domain/job-types/index.ts';
+import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { mediaPrefix, resultManifestKey, revisionOf } from '#domain/media/object-keys.ts';
 import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
 import { parseReport, type Report } from '#domain/runner/report.ts';
@@ -41,7 +42,7 @@ export interface RunnerOutcome {
 
 const rigs = new Set<string>();
 
-/** Folders for one job of a source file; a string instead of a path's file is written as the source. */
+/** Folders for one job; the source is copied from a path or written from its content. */
 export async function runnerRig<T extends JobType>(
   type: T,
   source: string | { readonly content: string | Buffer },
@@ -91,13 +92,27 @@ export async function runnerRig<T extends JobType>(
   };
 }
 
+/** Joins the init segment and all segments of a published track into one file. */
+export async function wholeTrack(
+  rig: RunnerRig,
+  { init, playlist }: { init: string; playlist: string },
+): Promise<string> {
+  const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
+  const folder = rig.at(dirname(playlist));
+  const parts = [await readFile(rig.at(init))];
+  for (const { uri } of segments) parts.push(await readFile(join(folder, uri)));
+  const path = join(rig.dir, `${playlist.replaceAll('/', '-')}.mp4`);
+  await writeFile(path, Buffer.concat(parts));
+  return path;
+}
+
 /** Removes the folders of every rig. */
 export async function removeRigs(): Promise<void> {
   await Promise.all([...rigs].map((dir) => rm(dir, { recursive: true, force: true })));
   rigs.clear();
 }
 
-/** What a step's process is given by an executor, and nothing else. */
+/** The environment that an executor gives a step. */
 function runnerEnvironment(rig: RunnerRig, step: Step | 'all'): Record<string, string> {
   const tools = ['PATH', 'FFMPEG_PATH', 'FFPROBE_PATH', 'PACKAGER_PATH'];
   const inherited = tools.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
@@ -122,7 +137,7 @@ export function startRunner(rig: RunnerRig, step: Step | 'all', env: Record<stri
   });
 }
 
-/** Collects what a started step says, until it ends. */
+/** Collects the output of a started step until it ends. */
 export async function outcomeOf(child: ChildProcess): Promise<RunnerOutcome> {
   let stdout = '';
   let stderr = '';
@@ -134,7 +149,7 @@ export async function outcomeOf(child: ChildProcess): Promise<RunnerOutcome> {
   return { exitCode, reports, stdout, stderr, error: last?.type === 'result' ? last.error : undefined };
 }
 
-/** Runs steps to their ends, one process each; stops at the first that fails. */
+/** Runs steps, one process each; stops at the first that fails. */
 export async function run(
   rig: RunnerRig,
   steps: readonly (Step | 'all')[] = ['fetch', 'process', 'publish'],

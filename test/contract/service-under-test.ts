@@ -6,7 +6,7 @@ import { expect, inject } from 'vitest';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { type Program, secrets } from '../../testing/programs.ts';
-import { makeVideo } from '../../testing/samples.ts';
+import { makeVideo } from '../../testing/media.ts';
 
 // What the program itself needs to run on real media: folders as buckets, a database, and a source of each kind.
 

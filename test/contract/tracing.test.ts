@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
-import { makeVideo } from '../../testing/samples.ts';
+import { makeVideo } from '../../testing/media.ts';
 import { startApi } from './api-under-test.ts';
 
 // Section 4 of docs/contract.md, "Tracing".

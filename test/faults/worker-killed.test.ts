@@ -7,7 +7,7 @@ import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { type Fleet, openFleet } from '../../testing/fleet.ts';
 import { endPrograms, secrets } from '../../testing/programs.ts';
-import { makeVideo } from '../../testing/samples.ts';
+import { makeVideo } from '../../testing/media.ts';
 
 describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of an encode', () => {
   let samples: string;

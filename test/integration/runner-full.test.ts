@@ -1,10 +1,9 @@
-import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoFullResults } from '#domain/job-types/video-full.ts';
-import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { decodingErrors, decrypt, frameNumber, probeStreams, sample, similarity } from '../../testing/media.ts';
 import {
   contentKey,
@@ -14,9 +13,10 @@ import {
   type RunnerOutcome,
   type RunnerRig,
   runnerRig,
+  wholeTrack,
 } from '../../testing/runner.ts';
 
-// video:full, encrypted, in three processes of which only the last has the key; and its single stages as job types.
+// video:full, encrypted, in three processes of which only the last has the key; and its stages as single job types.
 
 const keyEnvironment = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 const seconds = 7;
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(removeRigs);
 
-/** Everything that a job left behind but for its source: workspace and media. */
+/** The bytes of every file that a job wrote to its workspace and its media bucket. */
 async function bytesLeft(rig: RunnerRig): Promise<Buffer[]> {
   const entries = await readdir(rig.dir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && entry.name !== 'source' && entry.name !== 'clip');
@@ -59,16 +59,10 @@ describe('an encrypted video:full', () => {
   async function encryptedTrack(kind: 'video' | 'audio'): Promise<string> {
     const track = (kind === 'video' ? results.video_tracks : results.audio_tracks)?.[0];
     if (track === undefined) throw new Error('no track');
-    const { segments } = parseMediaPlaylist(await readFile(rig.at(track.playlist), 'utf8'));
-    const folder = rig.at(track.playlist.replace('/playlist.m3u8', ''));
-    const parts = [await readFile(rig.at(track.init))];
-    for (const { uri } of segments) parts.push(await readFile(join(folder, uri)));
-    const path = join(rig.dir, `encrypted-${kind}.mp4`);
-    await writeFile(path, Buffer.concat(parts));
-    return path;
+    return wholeTrack(rig, track);
   }
 
-  it('ends with every stage ready, artifacts and nothing to retry', () => {
+  it('an encrypted video:full ends with every stage ready, its artifacts and nothing to retry', () => {
     expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
     expect(videoFullResults.parse(results)).toEqual(results);
     const ready = { status: 'ready' };
@@ -79,7 +73,7 @@ describe('an encrypted video:full', () => {
     expect(results.streaming?.encrypted).toBe(true);
   });
 
-  it('names the key by its endpoint in every playlist, in one format alone', async () => {
+  it('every playlist of an encrypted stream has one key line with the key endpoint', async () => {
     for (const { playlist } of [...(results.video_tracks ?? []), ...(results.audio_tracks ?? [])]) {
       const lines = (await readFile(rig.at(playlist), 'utf8'))
         .split('\n')
@@ -91,7 +85,7 @@ describe('an encrypted video:full', () => {
     }
   });
 
-  it('decrypts with its key to the frames of the source', async () => {
+  it('an encrypted stream decrypts with its key to the frames of the source', async () => {
     const clear = join(rig.dir, 'clear.mp4');
     await decrypt(await encryptedTrack('video'), clear, contentKey, 'video');
     expect(await similarity(clear, source)).toBeGreaterThan(0.9);
@@ -99,8 +93,8 @@ describe('an encrypted video:full', () => {
     expect(Number(stream?.nb_read_packets)).toBe(Math.round((seconds * 30_000) / 1001));
   });
 
-  it('does not decrypt with another key, nor show anything without one', async () => {
-    // cbcs leaves nine of ten blocks as they are, so it is the decoder that tells.
+  it('an encrypted stream cannot be decoded with another key or without one', async () => {
+    // cbcs leaves nine of ten blocks in the clear, so only decoding shows the difference.
     const wrong = join(rig.dir, 'wrong.mp4');
     await decrypt(await encryptedTrack('video'), wrong, { ...contentKey, key: '0'.repeat(32) }, 'video');
     expect(await decodingErrors(wrong)).not.toBe('');
@@ -110,7 +104,7 @@ describe('an encrypted video:full', () => {
     expect(await decodingErrors(right)).toBe('');
   });
 
-  it('encrypts the audio too', async () => {
+  it('the audio of an encrypted stream is encrypted too', async () => {
     const [stream] = await probeStreams(await encryptedTrack('audio'));
     expect(stream?.side_data_list?.map(({ side_data_type: type }) => type) ?? []).toContain(
       'Encryption initialization data',
@@ -121,7 +115,7 @@ describe('an encrypted video:full', () => {
     expect(heard).toMatchObject({ codec_name: 'aac', channels: 2 });
   });
 
-  it('leaves the key in no file, no report and no log', async () => {
+  it('the content key is in no file, no report and no log', async () => {
     const key = Buffer.from(contentKey.key, 'hex');
     for (const bytes of await bytesLeft(rig)) {
       expect(bytes.includes(key)).toBe(false);
@@ -130,7 +124,7 @@ describe('an encrypted video:full', () => {
     for (const { stdout, stderr } of outcomes) expect(`${stdout}${stderr}`).not.toContain(contentKey.key);
   });
 
-  it('has the frame that was asked for as its cover', async () => {
+  it('the cover of a video:full is the requested frame', async () => {
     const made = rig.at(results.artifacts.cover?.key ?? '');
     expect(await similarity(made, source, frameNumber(89))).toBeGreaterThan(0.95);
     expect(await similarity(made, source, frameNumber(150))).toBeLessThan(0.9);
@@ -138,7 +132,7 @@ describe('an encrypted video:full', () => {
 });
 
 describe('a video:full in which a stage fails', () => {
-  it('publishes what is ready, and plans to redo the rest', async () => {
+  it('a video:full with a failed stage publishes the others and plans a retry of that stage', async () => {
     const rig = await runnerRig('video:full', source);
     const outcomes = await runAll(rig, { PACKAGER_PATH: '/bin/false' });
     expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
@@ -163,7 +157,7 @@ describe('a video:full in which a stage fails', () => {
     expect(keys.filter((key) => key.endsWith('.m3u8'))).toEqual([]);
   });
 
-  it('never publishes in the clear what should be encrypted', async () => {
+  it('a stream that must be encrypted is never published in the clear', async () => {
     const rig = await runnerRig('video:full', source, { transcode: { encrypt: true } });
     await runAll(rig, {});
     const manifest = await rig.manifest();
@@ -171,7 +165,7 @@ describe('a video:full in which a stage fails', () => {
     expect((await rig.keys()).filter((key) => /\.(m4s|m3u8)$/.test(key))).toEqual([]);
   });
 
-  it('publishes nothing through a link that decoding left in the workspace', async () => {
+  it('a link that the process step left in the workspace is not published', async () => {
     const rig = await runnerRig('video:cover', source);
     await run(rig, ['fetch', 'process']);
     const made = join(rig.workspace, 'made/cover.jpg');
@@ -181,7 +175,7 @@ describe('a video:full in which a stage fails', () => {
     expect(await rig.keys()).toEqual([]);
   });
 
-  it('ends at once when the source itself is at fault, with the reason in its last line', async () => {
+  it('a video:full with an unusable source fails with the reason in its last report', async () => {
     const rig = await runnerRig('video:full', { content: 'no video' });
     expect(await run(rig)).toMatchObject({ exitCode: 10, error: { code: 'unsupported_media', retryable: false } });
     expect(await rig.keys()).toEqual([]);
@@ -197,20 +191,20 @@ async function cover(options: object): Promise<{ results: JobResults<'video:cove
 }
 
 describe('video:cover', () => {
-  it('takes the frame that is shown at a time, and says which', async () => {
+  it('a cover is the frame that is shown at the requested time, with its timestamp', async () => {
     const { results, path } = await cover({ timestamp_sec: 2.01 });
     expect(results).toMatchObject({ format: 'jpg', width: 640, height: 360, timestamp_sec: 2.002, warnings: [] });
     expect(await similarity(path, source, frameNumber(60))).toBeGreaterThan(0.95);
   });
 
-  it('C2.40: takes the last frame when the time lies past the end, with a warning', async () => {
+  it('C2.40: a cover from past the end is the last frame, with a warning', async () => {
     const { results, path } = await cover({ timestamp_sec: 400 });
     expect(results.timestamp_sec).toBeGreaterThan(seconds - 0.05);
     expect(results.warnings).toMatchObject([{ code: 'timestamp_past_end' }]);
     expect(await similarity(path, source, frameNumber(lastFrame))).toBeGreaterThan(0.95);
   });
 
-  it('C2.13: passes over black and blurred frames when no time is asked for', async () => {
+  it('C2.13: a cover without a time is neither black nor blurred', async () => {
     // Black to 20 %, blurred to 30 %, then sharp.
     const fading = await sample(
       'fading.mp4',
@@ -228,7 +222,7 @@ describe('video:preview', () => {
     ['webp', { duration: 2, fps: 12, width: 200, start_sec: 1 }, 24, 200, 112],
     ['gif', { duration: 1, fps: 10, width: 161, start_sec: 60, format: 'gif' }, 10, 160, 90],
   ])(
-    'C2.42: makes an animated %s of as many frames as were asked for',
+    'C2.42: a preview is an animated %s with the requested number of frames',
     async (format, options, frames, width, height) => {
       const rig = await runnerRig('video:preview', source, options);
       await run(rig, ['all']);
@@ -248,7 +242,7 @@ describe('video:preview', () => {
       expect(Math.abs(durationMs - options.duration * 1000)).toBeLessThan(50);
       const isMoved = options.start_sec > seconds;
       expect(results.warnings?.map(({ code }) => code)).toEqual(isMoved ? ['preview_start_moved'] : []);
-      // The first frame is the one at the start that was asked for, or as near to the end as the length allows.
+      // The first frame is that of the requested start, or as near to the end as the length allows.
       const first = join(rig.dir, 'first.png');
       await sharp(rig.at(results.key)).toFile(first);
       const startSec = isMoved ? seconds - options.duration : options.start_sec;

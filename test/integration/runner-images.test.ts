@@ -43,7 +43,7 @@ const frame = (background: Colour) =>
     .toBuffer();
 
 describe('image:thumbnail', () => {
-  it('writes one webp of 300 pixels, unless told otherwise', async () => {
+  it('a thumbnail job without options writes one WebP with a width of 300', async () => {
     const rig = await runnerRig('image:thumbnail', { content: await quarters(800, 600).png().toBuffer() });
     expect(await run(rig, ['all'])).toMatchObject({ exitCode: 0, error: null });
     const manifest = await rig.manifest();
@@ -57,8 +57,8 @@ describe('image:thumbnail', () => {
     expect(size ?? manifest?.objects[0]?.size).toBe(manifest?.objects[0]?.size);
   });
 
-  it('C2.38: turns a photo of EXIF orientation 6 upright in every output, and strips its metadata', async () => {
-    // Stored lying on its side: what is shown at the top left is stored at the bottom left.
+  it('C2.38: a photo of EXIF orientation 6 is upright in every output, without metadata', async () => {
+    // Stored on its side: the corner shown at the top left is stored at the bottom left.
     const content = await quarters(400, 300).withMetadata({ orientation: 6 }).jpeg({ quality: 95 }).toBuffer();
     const outputs = [
       { variant: 'small', width: 60, format: 'avif' },
@@ -92,7 +92,7 @@ describe('image:thumbnail', () => {
     }
   });
 
-  it('takes the first frame of an animation, and puts white behind what a JPEG cannot show through', async () => {
+  it('a thumbnail is the first frame of an animation, and transparent pixels are white in a JPEG', async () => {
     const animation = await sharp([await frame(green), await frame(blue)], { join: { animated: true } })
       .gif()
       .toBuffer();
@@ -116,10 +116,10 @@ describe('image:thumbnail', () => {
   it.each([
     ['text', Buffer.from('not a picture at all'), 'unsupported_media'],
     ['SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'), 'unsupported_media'],
-    ['nothing', Buffer.alloc(0), 'unsupported_media'],
+    ['empty', Buffer.alloc(0), 'unsupported_media'],
     ['a JPEG that is cut off', null, 'corrupt_input'],
     ['a header alone', Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16]), 'corrupt_input'],
-  ])('refuses %s and says why', async (_, given, code) => {
+  ])('a thumbnail source that is %s is refused with its reason', async (_, given, code) => {
     const whole = await quarters(400, 300).jpeg().toBuffer();
     const rig = await runnerRig('image:thumbnail', { content: given ?? whole.subarray(0, whole.length / 2) });
     const outcome = await run(rig, ['all']);
@@ -127,7 +127,7 @@ describe('image:thumbnail', () => {
     expect(await rig.keys()).toEqual([]);
   });
 
-  it('C8.13: refuses more than 100 megapixels from the header, before it decodes', async () => {
+  it('C8.13: an image of over 100 megapixels is refused before it is decoded', async () => {
     const background = { r: 0, g: 0, b: 0 };
     const content = await sharp({
       create: { width: 12_000, height: 9000, channels: 3, background },
@@ -140,7 +140,7 @@ describe('image:thumbnail', () => {
     expect(await run(rig, ['all'])).toMatchObject({ exitCode: 10, error: { code: 'limit_exceeded' } });
   });
 
-  it('C7.6: says that a source is not there, and that it changed', async () => {
+  it('C7.6: a missing source is source_not_found, and a changed one source_changed', async () => {
     const rig = await runnerRig('image:thumbnail', { content: await quarters(40, 30).png().toBuffer() });
     const changed = JSON.parse(rig.task) as { source: Record<string, unknown> };
     changed.source['size'] = 3;

@@ -1,8 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
-import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import {
   changedSample,
   colourAt,
@@ -15,9 +14,9 @@ import {
   sample,
   similarity,
 } from '../../testing/media.ts';
-import { removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
+import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
-// What odd sources get (docs/media.md, "Odd sources"), with the real tools; each row a small source of its own.
+// The table "Odd sources" of docs/media.md, with the real tools and a small generated source for each row.
 
 afterAll(removeRigs);
 
@@ -34,19 +33,6 @@ interface Transcoded {
   readonly master: string;
 }
 
-async function whole(
-  rig: RunnerRig,
-  { init, playlist, id }: { init: string; playlist: string; id: string },
-): Promise<string> {
-  const folder = rig.at(playlist.replace('/playlist.m3u8', ''));
-  const parts = [await readFile(rig.at(init))];
-  const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
-  for (const { uri } of segments) parts.push(await readFile(join(folder, uri)));
-  const path = join(rig.dir, `${id}.mp4`);
-  await writeFile(path, Buffer.concat(parts));
-  return path;
-}
-
 async function transcode(source: string | { content: string | Buffer }): Promise<Transcoded> {
   const rig = await runnerRig('video:transcode', source);
   const { stderr } = await run(rig, ['all']);
@@ -55,7 +41,7 @@ async function transcode(source: string | { content: string | Buffer }): Promise
   const { results, rev } = manifest;
   const top = results.video_tracks.toSorted((a, b) => b.height - a.height)[0];
   if (top === undefined) throw new Error('no video track');
-  const path = await whole(rig, top);
+  const path = await wholeTrack(rig, top);
   expect(await decodingErrors(path)).toBe('');
   const [stream] = await probeStreams(path);
   if (stream === undefined) throw new Error('no stream');
@@ -84,8 +70,8 @@ const soundBegins = async (path: string) => {
   return Number(/lavfi\.silence_end=([\d.]+)/.exec(heard)?.[1]);
 };
 
-describe('what is no video', () => {
-  it('audio alone, also with a cover picture in it, is no_video_stream', async () => {
+describe('sources that are no video', () => {
+  it('an audio-only source, also with cover art, is no_video_stream', async () => {
     const art = await sample(
       'art.mp3',
       `${tone()} -f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic -c:a libmp3lame`,
@@ -93,14 +79,14 @@ describe('what is no video', () => {
     expect(await refusal(art)).toEqual([10, 'no_video_stream', false]);
   });
 
-  it('a playlist, under any name, is refused before anything that it names is opened', async () => {
+  it('a playlist as a source is refused before any file that it names is opened', async () => {
     const clip = await sample('plain.mp4', `${picture()} ${x264}`);
     const playlists = [
       `#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:3,\n${clip}\n#EXT-X-ENDLIST\n`,
       `ffconcat version 1.0\nfile ${clip}\n`,
     ];
     for (const content of playlists) expect(await refusal({ content })).toEqual([10, 'unsupported_media', false]);
-    // The control: what is refused is a thing that ffmpeg would open, when nobody told it not to.
+    // The control: without the guard, ffmpeg opens such a playlist.
     const rig = await runnerRig('video:transcode', { content: playlists[1] ?? '' });
     const shown = await runTool('ffprobe', [
       '-v',
@@ -119,13 +105,13 @@ describe('what is no video', () => {
     ['text', 'unsupported_media'],
     ['', 'unsupported_media'],
     ['\0\0\0\u0018ftypmp42, and nothing after it', 'corrupt_input'],
-  ])('%j is refused', async (content, code) => {
+  ])('a source with the content %j is refused as %s', async (content, code) => {
     expect(await refusal({ content })).toEqual([10, code, false]);
   });
 });
 
 describe('damaged sources', () => {
-  it('cut off in the middle are corrupt_input, whether their index is in front or behind', async () => {
+  it('a source cut off in the middle is corrupt_input, whether its index comes first or last', async () => {
     const front = await sample('front.mp4', `${picture()} ${tone()} ${x264} -c:a aac -movflags +faststart`);
     const behind = await sample('behind.mp4', `${picture()} ${tone()} ${x264} -c:a aac`);
     for (const path of [front, behind]) {
@@ -134,7 +120,7 @@ describe('damaged sources', () => {
     }
   });
 
-  it('with a few bad bytes are repaired, with a warning', async () => {
+  it('a source with a few bad bytes is repaired, with a warning', async () => {
     const long = await sample('long.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=12 ${x264} -g 25`);
     const scratched = await changedSample('scratched.mp4', long, (bytes) => {
       const changed = Buffer.from(bytes);
@@ -149,7 +135,7 @@ describe('damaged sources', () => {
 });
 
 describe('odd pictures', () => {
-  it('without audio make a stream without an audio group', async () => {
+  it('a source without audio makes a stream without an audio group', async () => {
     const made = await transcode(await sample('silent.mp4', `${picture()} ${x264}`));
     expect(made.results.audio_tracks).toEqual([]);
     expect(made.results.streaming.default_audio_track_id).toBeNull();
@@ -157,7 +143,7 @@ describe('odd pictures', () => {
     expect(made.master).not.toContain('AUDIO');
   });
 
-  it('turned by their metadata are turned for good, and the ladder goes by what is shown', async () => {
+  it('a rotation in the metadata is applied to the frames, and the ladder uses the rotated size', async () => {
     // Red is stored at the left; turned a quarter clockwise, it is shown above.
     const lying = await sample(
       'lying.mp4',
@@ -179,7 +165,7 @@ describe('odd pictures', () => {
     ['tiny.mp4', `-f lavfi -i testsrc2=s=34x18:r=25:d=2 ${x264}`, 34, 18],
     ['anamorphic.mp4', `-f lavfi -i testsrc2=s=240x180:r=25:d=2,setsar=4/3 ${x264}`, 320, 180],
     ['narrow.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=2,setsar=1/2 ${x264}`, 320, 360],
-  ])('%s come out even and with square pixels', async (name, args, width, height) => {
+  ])('%s becomes a stream of even size with square pixels', async (name, args, width, height) => {
     const made = await transcode(await sample(name, args));
     expect(made.stream).toMatchObject({ width, height, sample_aspect_ratio: '1:1', nb_read_packets: '50' });
   });
@@ -188,7 +174,7 @@ describe('odd pictures', () => {
     ['422.mkv', '-pix_fmt yuv422p10le -c:v ffv1'],
     ['full.mp4', '-pix_fmt yuvj444p -c:v libx264 -preset ultrafast -color_range pc'],
     ['rgb.mkv', '-pix_fmt bgr0 -c:v ffv1'],
-  ])('%s come out as 8-bit 4:2:0 of limited range, with the same colours', async (name, args) => {
+  ])('%s becomes 8-bit 4:2:0 of limited range with the same colours', async (name, args) => {
     const source = await sample(name, `-f lavfi -i color=0x30C060:s=320x180:r=25:d=1 ${args}`);
     const made = await transcode(source);
     expect(made.stream).toMatchObject({
@@ -207,7 +193,7 @@ describe('odd pictures', () => {
     }
   });
 
-  it('in HDR are mapped to SDR, and say so nowhere in the stream', async () => {
+  it('an HDR source becomes an SDR stream without HDR metadata', async () => {
     const made = await transcode(
       await sample(
         'pq.mkv',
@@ -229,17 +215,29 @@ describe('odd pictures', () => {
 
 describe('odd times', () => {
   it.each([
-    ['120 frames a second are halved', 'fast.mp4', `-f lavfi -i testsrc2=s=320x180:r=120:d=2 ${x264}`, '60/1', 120],
-    ['12 a second stay', 'slow.mp4', `-f lavfi -i testsrc2=s=320x180:r=12:d=2 ${x264}`, '12/1', 24],
     [
-      '23.976 in milliseconds stay',
+      'a source of 120 frames a second has its rate halved',
+      'fast.mp4',
+      `-f lavfi -i testsrc2=s=320x180:r=120:d=2 ${x264}`,
+      '60/1',
+      120,
+    ],
+    [
+      'a source of 12 frames a second keeps its rate',
+      'slow.mp4',
+      `-f lavfi -i testsrc2=s=320x180:r=12:d=2 ${x264}`,
+      '12/1',
+      24,
+    ],
+    [
+      'a source of 23.976 frames a second with times in milliseconds keeps its rate',
       'film.mkv',
       `-f lavfi -i testsrc2=s=320x180:r=24000/1001:d=2 ${x264}`,
       '24000/1001',
       48,
     ],
     [
-      'a changing rate becomes constant',
+      'a source of variable rate gets a constant rate',
       'vfr.mkv',
       `-f lavfi -i testsrc2=s=320x180:r=30:d=4,select='not(eq(mod(n\\,5)\\,1))*not(eq(mod(n\\,7)\\,2))' -fps_mode passthrough ${x264}`,
       '30/1',
@@ -252,7 +250,7 @@ describe('odd times', () => {
     expect(codesOf(made)).toEqual(name === 'vfr.mkv' ? ['variable_frame_rate'] : []);
   });
 
-  it('fields become frames, also where no flag says that there are any', async () => {
+  it('interlaced video is recognised by its frames, whatever its flag says', async () => {
     const fields = `-f lavfi -i testsrc2=s=320x180:r=50:d=3 -vf tinterlace=interleave_top,setfield=prog ${x264} -crf 10`;
     const made = await transcode(await sample('fields.mp4', fields));
     expect(made.results.source.video.interlaced).toBe(true);
@@ -262,7 +260,7 @@ describe('odd times', () => {
     expect(frames.results.source.video.interlaced).toBe(false);
   });
 
-  it('keep the offset between sound and picture, from time 0 on', async () => {
+  it('the offset between sound and picture is kept, from time 0 on', async () => {
     // Both change at 1.5 s of a picture that begins half a second after the sound.
     const source = await sample(
       'late-picture.mkv',
@@ -277,10 +275,10 @@ describe('odd times', () => {
     const [track] = made.results.audio_tracks;
     if (track === undefined) throw new Error('no audio');
     const before = await soundBegins(source);
-    expect(Math.abs((await soundBegins(await whole(made.rig, track))) - before)).toBeLessThan(0.005);
+    expect(Math.abs((await soundBegins(await wholeTrack(made.rig, track))) - before)).toBeLessThan(0.005);
   });
 
-  it('that begin at ten hours begin at 0', async () => {
+  it('a source with timestamps from ten hours on begins at 0', async () => {
     const made = await transcode(
       await sample('late.ts', `${picture()} ${tone()} ${x264} -c:a aac -output_ts_offset 36000 -muxdelay 0`),
     );
@@ -290,7 +288,7 @@ describe('odd times', () => {
     expect(made.results.audio_tracks).toHaveLength(1);
   });
 
-  it('cut by an edit list show what is left, and nothing before it', async () => {
+  it('a source with an edit list shows only what the edit list selects', async () => {
     const whole25 = await sample(
       'to-cut.mp4',
       `-f lavfi -i testsrc2=s=320x180:r=25:d=6 ${tone()} ${x264} -g 50 -c:a aac`,
@@ -303,19 +301,19 @@ describe('odd times', () => {
     expect(await similarity(made.path, whole25, 'trim=start_frame=35:end_frame=110')).toBeGreaterThan(0.9);
   });
 
-  it('without a length in any header are counted', async () => {
+  it('the length of a source without one in its headers is counted', async () => {
     const piped = await sample('endless.mkv', `${picture()} ${x264} -f matroska -live 1`);
     const made = await transcode(piped);
     expect(made.results.source.duration_sec).toBeCloseTo(3, 1);
     expect(made.stream.nb_read_packets).toBe('75');
   });
 
-  it('over twelve hours are refused', async () => {
+  it('a source of over twelve hours is refused', async () => {
     const endless = await sample('thirteen-hours.mp4', `-f lavfi -i color=s=64x64:r=1/600:d=46800 ${x264}`);
     expect(await refusal(endless)).toEqual([10, 'limit_exceeded', false]);
   });
 
-  it('hold the last picture while the sound goes on', async () => {
+  it('the last picture is held while the sound goes on', async () => {
     const made = await transcode(
       await sample('long-sound.mp4', `${picture()} -f lavfi -i sine=f=440:r=48000:d=5 ${x264} -c:a aac`),
     );
@@ -327,7 +325,7 @@ describe('odd times', () => {
 });
 
 describe('odd sound', () => {
-  it('comes out as stereo, eight tracks at most, the default where the source has it', async () => {
+  it('audio tracks become stereo, eight at most, with the default of the source', async () => {
     const tracks = Array.from({ length: 9 }, (_, index) => `-f lavfi -i sine=f=${200 + 100 * index}:r=22050:d=2`).join(
       ' ',
     );
@@ -353,7 +351,7 @@ describe('odd sound', () => {
 });
 
 describe('a film that stands still for most of its time', () => {
-  it('is told of, since its peak lies at over twice its average; and the master states both as they are', async () => {
+  it('a film with little motion for most of its time has a warning, and its master states the real peak and average', async () => {
     const noise = String.raw`noise=alls=60:allf=t:enable=between(t\,7\,10)`;
     const made = await transcode(
       await sample('still.mp4', `-f lavfi -i color=gray:s=320x180:r=25:d=24 -vf ${noise} ${x264} -crf 16`),

@@ -20,7 +20,7 @@ import {
   startRunner,
 } from '../../testing/runner.ts';
 
-// How a runner's process ends: told to stop, left by its parent, with a tool that is killed, fails or hangs.
+// How the process of a runner ends: stopped, without its parent, with a tool that is killed, fails or hangs.
 
 let long: string;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ async function until<T>(read: () => Promise<T>, isMet: (value: T) => boolean): P
     if (isMet(value)) return value;
     await sleep(100);
   }
-  throw new Error('it did not come to that');
+  throw new Error('the condition was not met within 30 s');
 }
 
 interface Encoding {
@@ -63,7 +63,7 @@ async function encoding(env: Record<string, string> = {}): Promise<Encoding> {
     child.stdout?.on('data', (text: string) => {
       if (text.includes('"progress","phase":"encoding"')) resolve();
     });
-    child.once('close', () => reject(new Error('it ended before it encoded')));
+    child.once('close', () => reject(new Error('the runner ended before it encoded')));
   });
   expect(await toolsOf(rig)).not.toEqual([]);
   return { rig, child, outcome };
@@ -71,7 +71,7 @@ async function encoding(env: Record<string, string> = {}): Promise<Encoding> {
 
 // Processes are found through /proc.
 describe.skipIf(process.platform !== 'linux')('a runner at work', () => {
-  it('told to stop ends with 143, without its tools and without a word of failure', async () => {
+  it('a stopped runner ends with 143, without its tools and without an error', async () => {
     const { rig, child, outcome } = await encoding();
     child.kill('SIGTERM');
     const { exitCode, reports } = await outcome;
@@ -80,21 +80,21 @@ describe.skipIf(process.platform !== 'linux')('a runner at work', () => {
     expect(await toolsOf(rig)).toEqual([]);
   });
 
-  it('ends with its parent when the parent holds its standard input', async () => {
+  it('a runner ends with its parent when the parent holds its standard input', async () => {
     const { rig, child, outcome } = await encoding({ RUNNER_PARENT: 'stdin' });
     child.stdin?.end();
     expect((await outcome).exitCode).toBe(143);
     expect(await toolsOf(rig)).toEqual([]);
   });
 
-  it('whose encoder the system kills says that it ran out of resources', async () => {
+  it('a runner with an encoder that the kernel kills fails as resource_exhausted', async () => {
     const { rig, outcome } = await encoding();
     for (const pid of await toolsOf(rig)) process.kill(pid, 'SIGKILL');
     const { exitCode, error } = await outcome;
     expect([exitCode, error?.code, error?.retryable]).toEqual([30, 'resource_exhausted', true]);
   });
 
-  it('killed itself leaves nothing that another attempt in the same folder would trip over', async () => {
+  it('the workspace of a killed runner does not disturb another attempt', async () => {
     const { rig, child, outcome } = await encoding();
     const tools = await toolsOf(rig);
     child.kill('SIGKILL');
@@ -114,8 +114,8 @@ describe('a runner that cannot begin', () => {
     ['an unknown step', 'elsewhere', {}],
     ['no task', 'process', { RUNNER_TASK: '' }],
     ['a preset that x264 does not have', 'process', { X264_PRESET: 'fastest' }],
-    ['a content key that is none', 'publish', { CONTENT_KEY: 'secret-that-is-no-key' }],
-  ])('for %s says "internal", and nothing of what it was given', async (_, step, env) => {
+    ['an invalid content key', 'publish', { CONTENT_KEY: 'secret-that-is-no-key' }],
+  ])('a runner with %s fails as internal and does not print its input', async (_, step, env) => {
     const rig = await runnerRig('video:transcode', { content: 'x' });
     const { exitCode, error, stdout, stderr } = await outcomeOf(startRunner(rig, step as 'process', env));
     expect([exitCode, error?.code]).toEqual([10, 'internal']);
@@ -123,7 +123,7 @@ describe('a runner that cannot begin', () => {
   });
 });
 
-/** An ffmpeg that can do everything but encode H.264. */
+/** An ffmpeg that does not list libx264. */
 async function ffmpegWithoutX264(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-ffmpeg-'));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));
@@ -133,7 +133,7 @@ async function ffmpegWithoutX264(): Promise<string> {
   return program;
 }
 
-/** Its exit code, and what it says is missing. */
+/** The exit code of `check`, and its report. */
 async function check(env: Record<string, string>): Promise<readonly [number | null, string]> {
   const { exitCode, stderrTail } = await runCommand(
     { program: process.execPath, args: ['runner/main.ts', 'check'] },
@@ -143,13 +143,13 @@ async function check(env: Record<string, string>): Promise<readonly [number | nu
 }
 
 describe('the tools of a runner', () => {
-  it('are looked at by `check`, which names what is missing and fails', async () => {
+  it('`check` names a missing tool and fails', async () => {
     expect(await check({})).toEqual([0, '']);
     expect(await check({ FFMPEG_PATH: await ffmpegWithoutX264() })).toEqual([1, 'ffmpeg has no encoder libx264']);
     expect(await check({ PACKAGER_PATH: '/bin/false' })).toEqual([1, expect.stringContaining('packager does not run')]);
   });
 
-  it('are looked at before a video is worked on', async () => {
+  it('a video job fails before any work when ffmpeg lacks an encoder', async () => {
     const rig = await runnerRig('video:transcode', long);
     expect(await run(rig, ['fetch'])).toMatchObject({ exitCode: 0 });
     const child = startRunner(rig, 'process', { FFMPEG_PATH: await ffmpegWithoutX264() });
@@ -175,33 +175,38 @@ describe('a tool', () => {
     runTool({ program: '/bin/sh', args: ['-c', script] }, { timeoutMs: 20_000, failure, ...more }, context);
 
   it.each([
-    ['that fails is what its caller says', 'echo it broke >&2; exit 2', {}, 'packager_error'],
+    ['a tool that fails has the code of its caller', 'echo it broke >&2; exit 2', {}, 'packager_error'],
     [
-      'that fails in a way of its own',
+      'a tool that fails with a special exit code has the code for it',
       'exit 69',
       { failureOfExit: { 69: { code: 'corrupt_input', message: '' } } },
       'corrupt_input',
     ],
-    ['that is killed ran out of memory', 'kill -9 $$', {}, 'resource_exhausted'],
+    ['a killed tool ran out of memory', 'kill -9 $$', {}, 'resource_exhausted'],
     [
-      'that finds the disk full',
+      'a tool that reports a full disk ran out of resources',
       'echo "av_interleaved_write_frame(): No space left on device" >&2; exit 1',
       {},
       'resource_exhausted',
     ],
-    ['that finds the disk full, by its exit code', 'exit 228', {}, 'resource_exhausted'],
-    ['that takes too long', 'sleep 30', { timeoutMs: 200 }, 'deadline_exceeded'],
-    ['that says nothing for too long', 'echo begin; sleep 30', { silenceMsMax: 300 }, 'deadline_exceeded'],
+    ['a tool with the exit code of a full disk ran out of resources', 'exit 228', {}, 'resource_exhausted'],
+    ['a tool that takes too long exceeds its deadline', 'sleep 30', { timeoutMs: 200 }, 'deadline_exceeded'],
+    [
+      'a tool without output for too long exceeds its deadline',
+      'echo begin; sleep 30',
+      { silenceMsMax: 300 },
+      'deadline_exceeded',
+    ],
   ])('%s', async (_, script, more, code) => {
     await expect(shell(script, more)).rejects.toMatchObject({ code });
   });
 
-  it('is given time as long as it says something', async () => {
+  it('a tool with output keeps running past the limit of silence', async () => {
     const talking = 'for i in 1 2 3 4 5; do echo $i; sleep 0.2; done';
     expect(await shell(talking, { silenceMsMax: 600 })).toMatchObject({ exitCode: 0 });
   });
 
-  it('C2.25: leaves the end of what it said, without keys and addresses', async () => {
+  it('C2.25: the log tail of a failed tool has no keys and no addresses', async () => {
     const script = 'echo "cannot open https://user:pw@host/x?sig=abc key=ffeeddccbbaa99887766554433221100" >&2; exit 1';
     const error: unknown = await shell(script).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({

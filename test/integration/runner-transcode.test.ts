@@ -7,9 +7,9 @@ import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { masterKey } from '#domain/media/object-keys.ts';
 import { firstSliceType, packetTimes, probeStreams, sample, similarity } from '../../testing/media.ts';
-import { removeRigs, run, type RunnerOutcome, type RunnerRig, runnerRig } from '../../testing/runner.ts';
+import { removeRigs, run, type RunnerOutcome, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
-// video:transcode with the real ffmpeg and packager: the stream that comes out is looked at frame by frame.
+// video:transcode with the real ffmpeg and packager; the stream is checked frame by frame.
 
 const seconds = 12.6;
 let source: string;
@@ -33,23 +33,13 @@ afterAll(removeRigs);
 
 const folderOf = (playlist: string) => rig.at(playlist.slice(0, playlist.lastIndexOf('/')));
 
-/** A track put together again: its init segment and all its segments. */
-async function wholeTrack({ init, playlist }: { init: string; playlist: string }): Promise<string> {
-  const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
-  const parts = [await readFile(rig.at(init))];
-  for (const { uri } of segments) parts.push(await readFile(join(folderOf(playlist), uri)));
-  const path = join(rig.dir, `${playlist.replaceAll('/', '-')}.mp4`);
-  await writeFile(path, Buffer.concat(parts));
-  return path;
-}
-
 async function masterOf(): Promise<string> {
   const rev = (await rig.manifest())?.rev ?? '';
   return rig.at(masterKey('clip-1').replace('master.m3u8', `${rev}/master.m3u8`));
 }
 
 describe('video:transcode', () => {
-  it('C2.36: has results of the specified shape, and every object that they name', async () => {
+  it('C2.36: a transcode has results of the specified shape, and every object that they name', async () => {
     expect(outcome).toMatchObject({ exitCode: 0, error: null });
     expect(videoTranscodeResults.parse(results)).toEqual(results);
     expect(results.streaming).toEqual({
@@ -73,13 +63,13 @@ describe('video:transcode', () => {
     });
   });
 
-  it('makes the rungs of the ladder, the 2.0 Mb/s one first, and never enlarges', async () => {
+  it('a transcode has the rungs of the ladder, the 2.0 Mb/s one first, and never enlarges', async () => {
     expect(results.video_tracks.map(({ id, width, height }) => [id, width, height])).toEqual([
       ['r540_h264', 960, 540],
       ['r360_h264', 640, 360],
     ]);
     for (const track of results.video_tracks) {
-      const [stream] = await probeStreams(await wholeTrack(track));
+      const [stream] = await probeStreams(await wholeTrack(rig, track));
       expect(stream).toMatchObject({
         codec_name: 'h264',
         width: track.width,
@@ -95,7 +85,7 @@ describe('video:transcode', () => {
     }
   });
 
-  it('cuts segments of 6 s, each beginning with an IDR, at the same times on every rung', async () => {
+  it('segments of 6 s begin with an IDR at the same times on every rung', async () => {
     const starts: number[][] = [];
     for (const { playlist, init, segment_count: count } of results.video_tracks) {
       const { segments } = parseMediaPlaylist(await readFile(rig.at(playlist), 'utf8'));
@@ -115,7 +105,7 @@ describe('video:transcode', () => {
     expect(starts[1]).toEqual(starts[0]);
   });
 
-  it('makes both audio tracks, as long as the picture, in the same segments', async () => {
+  it('both audio tracks have the length and the segments of the video', async () => {
     expect(
       results.audio_tracks.map(({ id, language, role, codec, channels }) => [id, language, role, codec, channels]),
     ).toEqual([
@@ -130,12 +120,12 @@ describe('video:transcode', () => {
       expect(track.segment_count).toBe(3);
       expect(track.bitrate).toBeGreaterThan(60_000);
       expect(track.bitrate).toBeLessThan(150_000);
-      const [stream] = await probeStreams(await wholeTrack(track));
+      const [stream] = await probeStreams(await wholeTrack(rig, track));
       expect(stream).toMatchObject({ codec_name: 'aac', profile: 'LC', channels: 2, sample_rate: '48000' });
     }
   });
 
-  it('gives every playlist one target duration', async () => {
+  it('every playlist has the same target duration', async () => {
     const playlists = (await rig.keys()).filter((key) => key.endsWith('.m3u8') && !key.endsWith('master.m3u8'));
     expect(playlists).toHaveLength(6);
     for (const key of playlists) {
@@ -143,7 +133,7 @@ describe('video:transcode', () => {
     }
   });
 
-  it('writes a master that a parser of others reads, with measured bandwidth and one default', async () => {
+  it('an independent parser reads the master, with measured bandwidth and one default', async () => {
     const parser = new Parser();
     const text = await readFile(await masterOf(), 'utf8');
     parser.push(text);
@@ -176,24 +166,24 @@ describe('video:transcode', () => {
     expect(text.match(/#EXT-X-I-FRAME-STREAM-INF/g)).toHaveLength(2);
   });
 
-  it('lists every second IDR of the grid in the I-frame playlist', async () => {
+  it('the I-frame playlist lists every IDR of the grid', async () => {
     const folder = folderOf(results.video_tracks[0]?.playlist ?? '');
     const { segments } = parseMediaPlaylist(await readFile(join(folder, 'iframes.m3u8'), 'utf8'));
     expect(segments.map(({ durationSec }) => durationSec)).toEqual([2, 2, 2, 2, 2, 2, 0.6]);
   });
 
-  it('shows the source, frame by frame', async () => {
+  it('the frames of the stream are those of the source', async () => {
     const [top] = results.video_tracks;
     if (top === undefined) throw new Error('no track');
-    expect(await similarity(await wholeTrack(top), source)).toBeGreaterThan(0.9);
+    expect(await similarity(await wholeTrack(rig, top), source)).toBeGreaterThan(0.9);
   });
 
-  it('tells its phases, and progress that grows to the end', () => {
+  it('the runner reports its phases and a final result', () => {
     expect(outcome.reports[0]).toEqual({ type: 'phase', phase: 'packaging' });
     expect(outcome.reports.at(-1)).toEqual({ type: 'result', error: null });
   });
 
-  it('changes nothing when it is published again', async () => {
+  it('publishing again changes nothing', async () => {
     const before = await readFile(await masterOf(), 'utf8');
     const manifest = await rig.manifest();
     expect(await run(rig, ['publish'])).toMatchObject({ exitCode: 0 });
