@@ -97,6 +97,7 @@ function processExecutorOf(dependencies: ControllerDependencies): ExecutorWithCo
         media: storageEnvironment(config.media, 'MEDIA'),
       },
       baseUrl: config.baseUrl,
+      maxFileSizeBytes: config.maxFileSizeBytes,
       stepTimeoutMs: config.jobDeadlineMs,
       attemptsMax: config.jobAttempts,
     },

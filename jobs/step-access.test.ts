@@ -31,7 +31,7 @@ const job: Job = {
 function variablesOf(step: StepName) {
   return stepVariables({
     access: accessOf(step, job),
-    task: runnerTaskOf(job),
+    task: runnerTaskOf({ job, maxFileSizeBytes: 5_000 }),
     workspace: '/scratch/w',
     base: { PATH: '/usr/bin', FFMPEG_PATH: '/opt/ffmpeg', LOG_LEVEL: 'info' },
     storage: { source: { SOURCE_BUCKET: 'in' }, media: { MEDIA_BUCKET: 'out', MEDIA_S3_SECRET_ACCESS_KEY: 'm' } },
@@ -68,7 +68,7 @@ describe("a step's environment", () => {
       attempt: 2,
       hash: 'clip-1',
       options: { encrypt: true },
-      source: { size: 1234 },
+      source: { size: 1234, bytes_max: 5_000 },
     });
     expect(task).not.toContain('hooks.example');
   });

@@ -8,7 +8,8 @@ import { freePort } from './free-port.ts';
 
 // The program itself, `main.ts`, as processes of its own.
 
-const checkout = join(import.meta.dirname, '..');
+/** The folder of this repository. */
+export const checkout = join(import.meta.dirname, '..');
 
 export const secrets = {
   API_KEY: 'an api key of the tests',
@@ -38,17 +39,20 @@ interface StartOptions {
   readonly viaNpm?: boolean;
   /** Whether to wait until its listener answers `/healthz`; default true. */
   readonly waits?: boolean;
+  /** The checkout whose program is started; by default this one. */
+  readonly folder?: string;
 }
 
 const started = new Set<ChildProcess>();
 
 /** Starts the program, and waits until it is alive. */
-export async function startProgram({ args = [], env, viaNpm = false, waits = true }: StartOptions): Promise<Program> {
+export async function startProgram(options: StartOptions): Promise<Program> {
+  const { args = [], env, viaNpm = false, waits = true, folder = checkout } = options;
   const [port, workerPort] = [await freePort(), await freePort()];
   const isWorker = args.includes('--mode=worker');
   const command = viaNpm ? ['npm', 'start', '--', ...args] : [process.execPath, 'main.ts', ...args];
   const child = spawn(command[0] ?? '', command.slice(1), {
-    cwd: checkout,
+    cwd: folder,
     env: {
       PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
       HOME: process.env['HOME'] ?? '/tmp',

@@ -62,7 +62,7 @@ export async function runnerRig<T extends JobType>(
     attempt: 1,
     type,
     hash: 'clip-1',
-    source: { key: 'clip', etag: null, size: null },
+    source: { key: 'clip', etag: null, size: null, bytes_max: 20 * 1024 ** 3 },
     options: jobTypes[type].options.parse(options),
     profile: 'default',
     prefix: mediaPrefix('clip-1'),

@@ -41,6 +41,7 @@ export function kubernetesDependencies(d: ControllerDependencies): MediaJobDepen
       },
       storage: { source: withoutKeys(config.source, 'SOURCE'), media: withoutKeys(config.media, 'MEDIA') },
       credentials: { source: kubernetes.runnerSourceSecret, media: kubernetes.runnerMediaSecret },
+      maxFileSizeBytes: config.maxFileSizeBytes,
       pendingDeadlineMs,
       ttlMs: mediaJobTtlMs,
     },

@@ -29,6 +29,7 @@ export interface StepDependencies {
     readonly media: Readonly<Record<string, string>>;
   };
   readonly baseUrl: string;
+  readonly maxFileSizeBytes: number;
   /** A step that takes longer than this is stopped, and its attempt fails. */
   readonly stepTimeoutMs: number;
 }
@@ -56,7 +57,7 @@ async function runStep(
   { job, trace, workspace, signal }: AttemptToRun,
   dependencies: StepDependencies,
 ): Promise<AttemptEnd> {
-  const { runner, base, storage, baseUrl, stepTimeoutMs, log } = dependencies;
+  const { runner, base, storage, baseUrl, maxFileSizeBytes, stepTimeoutMs, log } = dependencies;
   const reports = reportReader(job, dependencies);
   const access = accessOf(step, job);
   const ended = await runCommand(
@@ -68,7 +69,7 @@ async function runStep(
       env: {
         ...stepVariables({
           access,
-          task: runnerTaskOf(job, trace),
+          task: runnerTaskOf({ job, maxFileSizeBytes, trace }),
           workspace,
           base,
           storage,

@@ -13,6 +13,8 @@ const taskShape = z.strictObject({
     /** As measured at preflight; null where there was none. `fetch` refuses a source that is no longer this one. */
     etag: z.string().nullable(),
     size: z.int().nonnegative().nullable(),
+    /** `fetch` refuses a larger source. */
+    bytes_max: z.int().positive(),
   }),
   options: z.unknown(),
   /** The encoding profile's name. */

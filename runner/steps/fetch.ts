@@ -6,9 +6,6 @@ import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import type { ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 
-/** An image is decoded in memory. */
-const imageBytesMax = 512 * 1024 * 1024;
-
 /**
  * Copies the source into the workspace. It must still be the object that preflight measured.
  *
@@ -20,11 +17,14 @@ export async function fetchSource(context: StepContext, source: ObjectStore): Pr
   await mkdir(workspace.root, { recursive: true });
   const { info, body } = await openSource(context, source);
   const isOtherSize = task.source.size !== null && task.source.size !== info.sizeBytes;
-  const isTooLarge = task.type === 'image:thumbnail' && info.sizeBytes > imageBytesMax;
+  const isTooLarge = info.sizeBytes > task.source.bytes_max;
   if (isOtherSize || isTooLarge) {
     body.destroy();
     if (isOtherSize) throw new KnownProblem('source_changed');
-    throw new KnownProblem('limit_exceeded', `An image source may have ${imageBytesMax} bytes at most.`);
+    throw new KnownProblem(
+      'limit_exceeded',
+      `The source has ${info.sizeBytes} bytes; at most ${task.source.bytes_max} are accepted.`,
+    );
   }
   let bytes = 0;
   const counter = new Transform({

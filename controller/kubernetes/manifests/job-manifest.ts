@@ -30,6 +30,8 @@ export interface JobTemplate {
   };
   /** Secrets with the credentials of the two stores; null: the pod's own identity. */
   readonly credentials: { readonly source: string | null; readonly media: string | null };
+  /** `MAX_FILE_SIZE`, in bytes. */
+  readonly maxFileSizeBytes: number;
   readonly pendingDeadlineMs: number;
   readonly ttlMs: number;
 }
@@ -157,7 +159,14 @@ function environment(step: StepName, { job, report, keyEndpoint }: JobInput, tem
   const access = accessOf(step, job);
   return [
     ...plain({
-      ...stepVariables({ access, task: runnerTaskOf(job), workspace, base, storage, keyEndpoint }),
+      ...stepVariables({
+        access,
+        task: runnerTaskOf({ job, maxFileSizeBytes: template.maxFileSizeBytes }),
+        workspace,
+        base,
+        storage,
+        keyEndpoint,
+      }),
       [runnerVariables.terminationLog]: terminationLog,
       ...(report === null
         ? {}

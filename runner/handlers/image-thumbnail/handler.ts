@@ -19,7 +19,7 @@ const madeSchema = z
   .min(1);
 
 /** `image:thumbnail`: variants of one image. */
-export const imageThumbnail = jobHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
+export const handler = jobHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
   made: madeSchema,
   async process(context) {
     const made = await makeThumbnails(context.task.options.outputs, context);

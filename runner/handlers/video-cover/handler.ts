@@ -5,7 +5,7 @@ import { jobHandler } from '../job-handler.ts';
 import { coverFile, type CoverMade, coverMadeSchema, makeCover } from './make-cover.ts';
 
 /** `video:cover`: one frame as a JPEG. */
-export const videoCover = jobHandler<'video:cover', CoverMade>({
+export const handler = jobHandler<'video:cover', CoverMade>({
   made: coverMadeSchema,
   async process(context) {
     const source = await examineVideo(context);

@@ -43,7 +43,7 @@ async function runStage<T>(context: StepContext, stage: string, work: () => Prom
 }
 
 /** `video:full`: cover, preview and transcode of one source, which is downloaded and examined once. */
-export const videoFull = jobHandler<'video:full', Made>({
+export const handler = jobHandler<'video:full', Made>({
   made: madeSchema,
   async process(context) {
     const { options } = context.task;

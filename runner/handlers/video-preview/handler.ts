@@ -5,7 +5,7 @@ import { jobHandler } from '../job-handler.ts';
 import { makePreview, previewFile, type PreviewMade, previewMadeSchema } from './make-preview.ts';
 
 /** `video:preview`: a short animation. */
-export const videoPreview = jobHandler<'video:preview', PreviewMade>({
+export const handler = jobHandler<'video:preview', PreviewMade>({
   made: previewMadeSchema,
   async process(context) {
     const source = await examineVideo(context);

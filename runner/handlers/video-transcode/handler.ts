@@ -5,7 +5,7 @@ import { type Encoded, encodedSchema } from './encoded.ts';
 import { packageStream } from './package.ts';
 
 /** `video:transcode`: a ladder of renditions and every audio track, packaged as CMAF. */
-export const videoTranscode = jobHandler<'video:transcode', Encoded>({
+export const handler = jobHandler<'video:transcode', Encoded>({
   made: encodedSchema,
   async process(context) {
     const source = await examineVideo(context);
