@@ -13,57 +13,7 @@ import { checkout, endPrograms, secrets, startProgram } from '../../testing/prog
 // type to a copy of the tree, in these places alone, and runs a job of it.
 
 const run = promisify(execFile);
-
-const optionsFile = `import { z } from 'zod';
-import { jobType } from './job-type.ts';
-
-/** Measures the loudness (EBU R128) of one audio track; \`track\` counts the audio tracks from 0. */
-export const audioLoudness = jobType({
-  options: z.strictObject({ track: z.int().min(0).max(63).default(0) }),
-  results: z.object({ integrated_lufs: z.number(), range_lu: z.number() }),
-});
-`;
-
-const commandFile = `import type { Command } from '#platform/commands/command.ts';
-import { inputArgs } from '../../tools/ffmpeg.ts';
-
-/** Decodes one audio stream and prints its loudness on standard error. */
-export function loudnessCommand(ffmpeg: string, source: string, streamIndex: number): Command {
-  const output = ['-map', \`0:\${streamIndex}\`, '-af', 'ebur128=framelog=verbose', '-f', 'null', '-'];
-  return { program: ffmpeg, args: ['-nostdin', '-hide_banner', '-nostats', ...inputArgs(source), ...output] };
-}
-`;
-
-const handlerFile = `import { z } from 'zod';
-import { KnownProblem } from '#domain/errors.ts';
-import { probeSource } from '../../source/probe.ts';
-import { runTool } from '../../tools/run-tool.ts';
-import { jobHandler } from '../job-handler.ts';
-import { loudnessCommand } from './command.ts';
-
-const measured = z.object({ integrated: z.number(), range: z.number() });
-
-/** \`audio:loudness\`: numbers alone, no file. */
-export const handler = jobHandler<'audio:loudness', z.infer<typeof measured>>({
-  made: measured,
-  async process(context) {
-    const source = await probeSource(context);
-    const track = source.audio[context.task.options.track];
-    if (track === undefined) throw new KnownProblem('unsupported_media', 'The source has no such audio track.');
-    context.reporter.phase('encoding');
-    const lines: string[] = [];
-    const failure = { code: 'corrupt_input', message: 'The audio cannot be decoded.' } as const;
-    const command = loudnessCommand(context.program('ffmpeg'), source.path, track.streamIndex);
-    await runTool(command, { timeoutMs: 60_000, failure, onStderrLine: (line) => lines.push(line) }, context);
-    const numberAfter = (label: string) =>
-      Number(lines.map((line) => new RegExp(\`^\\\\s*\${label}:\\\\s+(-?[\\\\d.]+)\`).exec(line)?.[1]).findLast(Boolean));
-    return { integrated: numberAfter('I'), range: numberAfter('LRA') };
-  },
-  async publish(_context, { integrated, range }) {
-    return { results: { integrated_lufs: integrated, range_lu: range }, error: null, files: [] };
-  },
-});
-`;
+const fixtures = join(checkout, 'test/fixtures/new-job-type');
 
 describe.skipIf(!inject('postgres'))('a sixth job type', () => {
   let folder: string;
@@ -143,11 +93,10 @@ async function copyTree(to: string): Promise<void> {
 }
 
 async function addType(to: string): Promise<void> {
-  await writeFile(join(to, 'domain/job-types/audio-loudness.ts'), optionsFile);
+  await cp(join(fixtures, 'audio-loudness.ts.txt'), join(to, 'domain/job-types/audio-loudness.ts'));
   const handler = join(to, 'runner/handlers/audio-loudness');
   await mkdir(handler);
-  await writeFile(join(handler, 'command.ts'), commandFile);
-  await writeFile(join(handler, 'handler.ts'), handlerFile);
+  for (const name of ['command.ts', 'handler.ts']) await cp(join(fixtures, `${name}.txt`), join(handler, name));
   const table = join(to, 'domain/job-types/index.ts');
   const text = await readFile(table, 'utf8');
   const withRow = text.replace(
