@@ -1,15 +1,15 @@
-import type { KubeClient } from '#platform/kubernetes/client.ts';
+import type { AdoptDependencies } from '#jobs/adopt.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { JobTemplate } from './manifests/job-manifest.ts';
-import type { AdoptDependencies } from '#jobs/adopt.ts';
-import type { PlanSettings } from './reconcile/plan.ts';
-import type { SettleDependencies } from './reconcile/settle.ts';
+import type { ConcludeDependencies } from './reconcile/conclude.ts';
+import type { PlanSettings } from './reconcile/observed.ts';
 
-/** What the reconcilers work with. */
-export interface MediaJobDependencies extends Omit<SettleDependencies, 'jobs' | 'queue'>, PlanSettings {
+/** The dependencies of the Kubernetes executor. */
+export interface MediaJobDependencies extends Omit<ConcludeDependencies, 'jobs' | 'queue'>, PlanSettings {
   readonly client: KubeClient;
   readonly jobs: JobStore;
   readonly queue: TicketQueue;
@@ -18,14 +18,14 @@ export interface MediaJobDependencies extends Omit<SettleDependencies, 'jobs' | 
   readonly config: AdoptDependencies['config'];
   readonly webhookCidrs: AdoptDependencies['webhookCidrs'];
   readonly runnerNamespace: string;
-  /** How often everything is listed again; ten minutes unless told. */
+  /** The pause between two full lists; default ten minutes. */
   readonly relistEveryMs?: number;
   readonly podName: string;
   readonly podNamespace: string;
   readonly pools: Readonly<Record<string, RunnerPoolSpec>>;
   readonly template: JobTemplate;
   readonly baseUrl: string;
-  /** Where the runner of an attempt POSTs its reports, and with what token; null: nowhere. */
+  /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
   readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
   readonly randomUuid: () => string;
 }

@@ -7,17 +7,17 @@ import type { ControllerDependencies } from '../dependencies.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { reportSecretOf, reportTokenOf } from '../reports.ts';
 
-/** What the executor works with, out of what the worker has. */
-export function kubernetesDependencies(d: ControllerDependencies): MediaJobDependencies {
-  const { config, kubernetes: input } = d;
+/** The dependencies of the Kubernetes executor, from those of the worker. */
+export function kubernetesDependencies(dependencies: ControllerDependencies): MediaJobDependencies {
+  const { config, kubernetes: clients, runner } = dependencies;
   const { kubernetes } = config;
-  if (kubernetes === null || input === undefined) throw new TypeError('the kubernetes executor is not configured');
+  if (kubernetes === null || clients === undefined) throw new TypeError('the kubernetes executor is not configured');
   const { runnerNamespace, podName, podNamespace, reportUrl, pendingDeadlineMs, mediaJobTtlMs } = kubernetes;
   const reportSecret = reportSecretOf(config.webhookSecret);
-  const { X264_PRESET: preset } = d.runner.variables;
+  const { X264_PRESET: preset } = runner.variables;
   return {
-    ...d,
-    ...input,
+    ...dependencies,
+    ...clients,
     runnerNamespace,
     podName,
     podNamespace,
@@ -62,7 +62,7 @@ function standardPools(config: Config): Record<string, RunnerPoolSpec> {
   };
 }
 
-/** A store's settings for a pod: credentials come by Secret, and this pod's own identity is no other pod's. */
+/** A store's settings for a pod without credentials, which come by Secret or by the pod's own identity. */
 function withoutKeys(settings: StorageSettings, which: StorageName): Record<string, string> {
   const { s3 } = settings;
   if (s3 === undefined) return storageEnvironment(settings, which);

@@ -2,44 +2,44 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
 import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
+import type { Executor } from '../executor.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { LeaderController } from './leader-controller.ts';
-import { leaseOwner } from './reconcile/settle.ts';
-import type { Executor } from '../executor.ts';
-import { ClaimedJobs } from './slots/claimed-jobs.ts';
+import { ClaimedJobs, leaseOwner } from './slots/claimed-jobs.ts';
 
 /**
- * Runs jobs as pods. Of all the workers, the one that holds the Lease admits and reconciles; the others wait for it.
+ * Runs jobs as pods. Of all workers, the one that holds the Lease admits and reconciles; the others stand by.
  *
- * A worker that stops gives nothing up: pods run on, and the next leader finds them.
+ * A worker that stops ends no job: pods continue, and the next leader finds them.
  */
 export class KubernetesExecutor implements Executor {
   readonly name = 'kubernetes';
-  /** Never lapses: what becomes of a held job is the leader's to see, whoever that is. */
+  /** Never lapses: the current leader decides about every claimed job, whichever leader claimed it. */
   readonly lease = { owner: leaseOwner, durationMs: Infinity };
-  readonly #held = new ClaimedJobs();
+  readonly #claimed = new ClaimedJobs();
   readonly #elector: LeaderElector;
   readonly #recorder: EventRecorder;
-  #leadership: LeaderController | null = null;
+  #leader: LeaderController | null = null;
 
-  constructor(d: MediaJobDependencies) {
-    const { client, log, podName, podNamespace } = d;
+  constructor(dependencies: MediaJobDependencies) {
+    const { client, log, podName, podNamespace, randomUuid } = dependencies;
     this.#recorder = new EventRecorder({ client, instance: podName, log });
     this.#elector = new LeaderElector({
       client,
       log,
       namespace: podNamespace,
       name: 'reelwright-controller',
-      identity: `${podName}_${d.randomUuid()}`,
+      identity: `${podName}_${randomUuid()}`,
       onStarted: (term) => {
         log.info({ pod: podName }, 'became leader');
-        this.#leadership = new LeaderController({ d, term, held: this.#held, recorder: this.#recorder });
-        this.#leadership.start();
+        const recorder = this.#recorder;
+        this.#leader = new LeaderController({ dependencies, term, claimed: this.#claimed, recorder });
+        this.#leader.start();
       },
       onStopped: async () => {
-        const leadership = this.#leadership;
-        this.#leadership = null;
-        await leadership?.stop();
+        const leader = this.#leader;
+        this.#leader = null;
+        await leader?.stop();
         log.info({ pod: podName }, 'stopped leading');
       },
     });
@@ -50,17 +50,17 @@ export class KubernetesExecutor implements Executor {
   }
 
   freeSlots(queue: QueueName): number {
-    return this.#leadership?.freeSlots(queue) ?? 0;
+    return this.#leader?.freeSlots(queue) ?? 0;
   }
 
   async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    while (this.freeSlots(queue) === 0) await this.#held.nextChange(signal);
+    while (this.freeSlots(queue) === 0) await this.#claimed.nextChange(signal);
   }
 
   async run(job: Job): Promise<void> {
-    if (this.#leadership === null) throw new Error('this worker does not lead');
-    await this.#leadership.run(job);
+    if (this.#leader === null) throw new Error('this process is not the leader');
+    await this.#leader.run(job);
   }
 
   async stop(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,9 @@
+import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { jobs, MediaJob, ObjectMeta, pods } from '#platform/kubernetes/objects.ts';
 import { labels, mediaJobName } from './manifests/names.ts';
+import type { ClaimedJob } from './slots/claimed-jobs.ts';
 
-// What the caches keep: of ten thousand objects, the fields that are read and nothing else.
+// The cached forms of objects: only the fields that are read, since there may be ten thousand of them.
 
 interface Condition {
   readonly type: string;
@@ -18,7 +20,7 @@ export interface JobSnapshot {
   readonly hasPod: boolean;
 }
 
-/** How a container stands. */
+/** The state of a container. */
 export interface ContainerSnapshot {
   readonly name: string;
   readonly waiting?: { readonly reason: string; readonly message: string };
@@ -26,7 +28,7 @@ export interface ContainerSnapshot {
   readonly terminated?: { readonly exitCode: number; readonly reason: string; readonly message: string };
 }
 
-/** A runner pod; its containers in the order in which they run. */
+/** A runner pod; its containers in the order of their statuses, init containers first. */
 export interface PodSnapshot {
   metadata: ObjectMeta;
   readonly phase: string;
@@ -39,7 +41,7 @@ export interface PodSnapshot {
 type Pod = NonNullable<(typeof pods)['example']>;
 type BatchJob = NonNullable<(typeof jobs)['example']>;
 
-/** A MediaJob without what is long and read by people alone. */
+/** A MediaJob without its results, which are long and which the controller does not read. */
 export function trimMediaJob({ metadata, spec, status }: MediaJob): MediaJob {
   const { results: _results, ...rest } = status ?? {};
   return { metadata: trimMeta(metadata), spec, ...(status === undefined ? {} : { status: rest }) };
@@ -54,7 +56,7 @@ export function trimJob({ metadata, spec, status }: BatchJob): JobSnapshot {
   };
 }
 
-const isRead = new Set(['PodScheduled', 'DisruptionTarget']);
+const readConditions = new Set(['PodScheduled', 'DisruptionTarget']);
 
 export function trimPod({ metadata, status }: Pod): PodSnapshot {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
@@ -63,9 +65,11 @@ export function trimPod({ metadata, status }: Pod): PodSnapshot {
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',
     message: status?.message ?? '',
-    // That a pod has its node is no news: what it does there is.
+    // Of PodScheduled only False is read.
     conditions: (status?.conditions ?? [])
-      .filter(({ type, status: state }) => state === (type === 'PodScheduled' ? 'False' : 'True') && isRead.has(type))
+      .filter(
+        ({ type, status: state }) => state === (type === 'PodScheduled' ? 'False' : 'True') && readConditions.has(type),
+      )
       .map(trimCondition),
     containers: statuses.map(({ name, state }) => ({
       name,
@@ -104,15 +108,15 @@ function ownAnnotations(annotations: Record<string, string>): Record<string, str
   return Object.fromEntries(Object.entries(annotations).filter(([name]) => name.startsWith('reelwright.dev/')));
 }
 
-/** Whether the executor made this MediaJob for a row that was there; else it is a submission by kubectl. */
-export function isOfRow({ metadata }: Pick<MediaJob, 'metadata'>): boolean {
+/** Whether the executor created this MediaJob for a job of the API; else it is a submission by kubectl. */
+export function isOfApiJob({ metadata }: Pick<MediaJob, 'metadata'>): boolean {
   const jobId = metadata?.labels?.[labels.jobId];
   return jobId !== undefined && metadata?.name === mediaJobName(jobId);
 }
 
-/** The id of a MediaJob's job: for a submission by kubectl its UID, unless an equal job was there before. */
+/** The id of a MediaJob's job: for a submission by kubectl its UID, unless an equal live job was there before. */
 export function jobIdOf(mediaJob: Pick<MediaJob, 'metadata' | 'status'>): string {
-  if (isOfRow(mediaJob)) return mediaJob.metadata?.labels?.[labels.jobId] ?? '';
+  if (isOfApiJob(mediaJob)) return mediaJob.metadata?.labels?.[labels.jobId] ?? '';
   return mediaJob.status?.jobId ?? mediaJob.metadata?.uid ?? '';
 }
 
@@ -123,29 +127,38 @@ export function hasEnded({ status }: Pick<MediaJob, 'status'>): boolean {
   );
 }
 
-/** Whether nothing of a pod runs any more, or its next container never will; its phase follows a moment later. */
+/** Whether no container of a pod runs or will run; the pod's phase follows a moment later. */
 export function isPodOver({ phase, containers }: PodSnapshot): boolean {
   if (phase === 'Succeeded' || phase === 'Failed' || containers.at(-1)?.terminated !== undefined) return true;
   return containers.some(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
 }
 
-/** Whether a step of a pod has begun. */
-export function hasBegun({ containers }: PodSnapshot): boolean {
+/** Whether a step of a pod has started. */
+export function hasStarted({ containers }: PodSnapshot): boolean {
   return containers.some(({ isRunning, terminated }) => isRunning || terminated !== undefined);
 }
 
-/** How the Job controller says that a Job ended; null while it has not. */
+/** The condition with which the Job controller ended a Job; null while it has not ended. */
 export function endOfJob({ conditions }: JobSnapshot): Condition | null {
   return conditions.find(({ type }) => type === 'Complete' || type === 'Failed') ?? null;
 }
 
 /**
- * How long a MediaJob stays of which nothing but its going is left to be done, in milliseconds; 0 for any other. Asks
- * nobody, so that what still happens to the Job and the pod of a job that is over costs nothing.
+ * The remaining TTL of a finished MediaJob, in milliseconds; 0 for any other. It is read from the cache alone, so that
+ * later events of the Job and the pod of a finished job cost nothing.
  */
-export function restOfEnded({ status }: MediaJob, jobCount: number, ttlLessNowMs: number): number {
+export function remainingTtlMs({ status }: MediaJob, ttlMs: number, nowMs: number): number {
   const isComplete = status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true;
-  // Another Job may have to be stopped.
-  if (!isComplete || jobCount > 1) return 0;
-  return Math.max(0, (Date.parse(status?.completionTime ?? '') || 0) + ttlLessNowMs);
+  return isComplete ? Math.max(0, (Date.parse(status?.completionTime ?? '') || 0) + ttlMs - nowMs) : 0;
+}
+
+/** The pool that a job runs in: the one that its MediaJob names, else that of its queue. */
+export function poolOf(mediaJob: MediaJob | undefined, queue: QueueName): string {
+  return mediaJob?.spec.pool ?? poolOfQueue[queue];
+}
+
+/** How a claimed job takes part in its pool. */
+export function claimOf(mediaJob: MediaJob | undefined, queue: QueueName): ClaimedJob {
+  const { suspend, priority = 0 } = mediaJob?.spec ?? {};
+  return { pool: poolOf(mediaJob, queue), isSuspended: suspend === true, priority };
 }

@@ -25,7 +25,7 @@ async function reflected(options: Partial<ReflectorOptions<ConfigMap, Kept>> = {
   const namespace = await newNamespace(direct);
   const proxy = await FaultyProxy.start();
   const told: string[] = [];
-  const problems: { err?: unknown; delayMs?: number }[] = [];
+  const problems: { err?: unknown; retry_in_ms?: number }[] = [];
   const reflector = new Reflector<ConfigMap, Kept>({
     client: clientFor(adminCredentials(proxy.url)),
     resource: configMaps,
@@ -95,7 +95,7 @@ describe('a reflector', () => {
     await make(direct, namespace, 'a');
     await until('a is seen', () => told.includes('added a'), 5000);
     expect(proxy.count(listLine)).toBe(1);
-    expect(String(problems[0]?.err)).toContain('nothing was heard for 700 ms');
+    expect(String(problems[0]?.err)).toContain('no event for 700 ms');
   });
 
   test('waits as long as a 429 asks, and watches again', async () => {
@@ -107,7 +107,7 @@ describe('a reflector', () => {
     await make(direct, namespace, 'a');
     await until('a is seen', () => told.includes('added a'));
     expect(performance.now() - startedMs).toBeGreaterThan(2000);
-    expect(problems.map(({ delayMs }) => (delayMs ?? 0) >= 1000)).toEqual([true, true]);
+    expect(problems.map(({ retry_in_ms: delayMs }) => (delayMs ?? 0) >= 1000)).toEqual([true, true]);
     expect(proxy.count(watchLine)).toBe(3);
   });
 

@@ -1,4 +1,3 @@
-import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import {
   jobs,
@@ -14,6 +13,7 @@ import { Reflector, type ReflectorOptions } from '#platform/kubernetes/reflector
 import { keyOf } from '#platform/kubernetes/store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { labels, mediaJobAnnotation } from '../manifests/names.ts';
+import { MultiMap } from './multi-map.ts';
 import { PodCreationFailures } from './pod-creation-failures.ts';
 import {
   endOfJob,
@@ -26,98 +26,104 @@ import {
   trimPod,
 } from '../snapshots.ts';
 
-/** What the caches tell of: a MediaJob to look at, by its key. */
+/** Called by the caches for each change, in order. */
 export interface CacheListener {
-  /** Something about the MediaJob of this key has changed. */
-  changed(key: string): void;
-  /** A MediaJob is there, or has changed. Returns whether it is to be looked at. */
-  mediaJobSeen(mediaJob: MediaJob): boolean;
-  mediaJobGone(mediaJob: MediaJob): void;
-  /** A Job is there. */
-  jobSeen(job: JobSnapshot): void;
-  /** A Job or one of its pods has changed; `isAtWork`: something of it may run. */
-  jobMoved(name: string, isAtWork: boolean): void;
+  /** The MediaJob of this key is to be reconciled. */
+  reconcile(key: string): void;
+  /** A MediaJob was added or changed. Returns whether it is to be reconciled. */
+  mediaJobStored(mediaJob: MediaJob): boolean;
+  /** A MediaJob was deleted. Returns whether its job is to be cancelled. */
+  mediaJobDeleted(mediaJob: MediaJob): boolean;
+  /** A Job was added or changed. */
+  jobStored(job: JobSnapshot): void;
+  /** A Job or one of its pods has changed; `mayRun`: a container of it runs or may still run. */
+  jobActivity(name: string, mayRun: boolean): void;
   poolChanged(pool: string): void;
-  poolGone(pool: RunnerPool): void;
+  poolDeleted(pool: RunnerPool): void;
 }
 
 interface CacheOptions {
   readonly client: KubeClient;
   readonly namespace: string;
   readonly log: Logger;
-  readonly listener: CacheListener;
   readonly relistEveryMs?: number;
 }
 
-/** A page is whole in memory before it is trimmed: of 10,000 jobs, pages of 500 leave a heap of twice the size. */
+/** A page is in memory as a whole before it is trimmed: for 10,000 jobs, pages of 500 double the heap. */
 const pageSize = 100;
 
-/** Copies of everything in the runners' namespace that is ours, and where to find one thing by another. */
+/** Copies of our objects in the runners' namespace, with indexes from one kind to another. */
 export class Caches {
   readonly mediaJobs: Reflector<MediaJob, MediaJob>;
   readonly pools: Reflector<RunnerPool, RunnerPool>;
-  readonly denials: PodCreationFailures;
+  readonly podCreationFailures: PodCreationFailures;
   readonly #jobs: Reflector<NonNullable<(typeof jobs)['example']>, JobSnapshot & KubeObject>;
   readonly #pods: Reflector<NonNullable<(typeof pods)['example']>, PodSnapshot & KubeObject>;
   readonly #namespace: string;
-  readonly #listener: CacheListener;
   readonly #keyOfJob = new Map<string, string>();
-  readonly #jobNames = new Groups();
-  readonly #podNames = new Groups();
+  readonly #jobNames = new MultiMap();
+  readonly #podNames = new MultiMap();
+  /** Deleted MediaJobs whose jobs are still to be cancelled, by key. */
+  readonly #deleted = new Map<string, MediaJob>();
+  #listener: CacheListener | undefined;
 
-  constructor({ client, namespace, log, listener, ...times }: CacheOptions) {
+  constructor({ client, namespace, log, ...times }: CacheOptions) {
     this.#namespace = namespace;
-    this.denials = new PodCreationFailures(client, namespace);
-    this.#listener = listener;
+    this.podCreationFailures = new PodCreationFailures(client, namespace);
     const shared = { client, namespace, log, pageSize, ...times };
-    const ours = { ...shared, labelSelector: labels.jobId };
+    const labelled = { ...shared, labelSelector: labels.jobId };
     this.mediaJobs = reflector(mediaJobs, trimMediaJob, {
       ...shared,
       handlers: {
-        added: (mediaJob) => this.#mediaJobSeen(mediaJob),
-        updated: (mediaJob) => this.#mediaJobSeen(mediaJob),
-        deleted: (mediaJob) => this.#mediaJobGone(mediaJob),
+        added: (mediaJob) => this.#storeMediaJob(mediaJob),
+        updated: (mediaJob) => this.#storeMediaJob(mediaJob),
+        deleted: (mediaJob) => this.#deleteMediaJob(mediaJob),
       },
     });
     this.pools = reflector(runnerPools, (pool: RunnerPool) => pool, {
       ...shared,
       handlers: {
-        added: ({ metadata }) => listener.poolChanged(metadata?.name ?? ''),
+        added: ({ metadata }) => this.#listener?.poolChanged(metadata?.name ?? ''),
         updated: ({ metadata, spec }, before) => {
-          if (JSON.stringify(spec) !== JSON.stringify(before.spec)) listener.poolChanged(metadata?.name ?? '');
+          if (JSON.stringify(spec) !== JSON.stringify(before.spec)) this.#listener?.poolChanged(metadata?.name ?? '');
         },
-        deleted: (pool) => listener.poolGone(pool),
+        deleted: (pool) => this.#listener?.poolDeleted(pool),
       },
     });
     this.#jobs = reflector(jobs, trimJob, {
-      ...ours,
+      ...labelled,
       handlers: {
-        added: (job) => this.#jobMoved(job),
-        updated: (job, before) => isSameButVersion(job, before) || this.#jobMoved(job),
-        deleted: (job) => this.#jobMoved(job, true),
+        added: (job) => this.#storeJob(job),
+        updated: (job, before) => isUnchanged(job, before) || this.#storeJob(job),
+        deleted: (job) => this.#deleteJob(job),
       },
     });
     this.#pods = reflector(pods, trimPod, {
-      ...ours,
+      ...labelled,
       handlers: {
-        added: (pod) => this.#podMoved(pod),
-        updated: (pod, before) => isSameButVersion(pod, before) || this.#podMoved(pod),
-        deleted: (pod) => this.#podMoved(pod, true),
+        added: (pod) => this.#storePod(pod),
+        updated: (pod, before) => isUnchanged(pod, before) || this.#storePod(pod),
+        deleted: (pod) => this.#deletePod(pod),
       },
     });
   }
 
-  async start(): Promise<void> {
-    await Promise.all([this.mediaJobs, this.pools, this.#jobs, this.#pods].map((each) => each.start()));
+  async start(listener: CacheListener): Promise<void> {
+    this.#listener = listener;
+    await Promise.all(this.#reflectors.map((each) => each.start()));
   }
 
   /** Resolves once everything has been listed; rejects when stopped before. */
   async whenSynced(): Promise<void> {
-    await Promise.all([this.mediaJobs, this.pools, this.#jobs, this.#pods].map((each) => each.whenSynced()));
+    await Promise.all(this.#reflectors.map((each) => each.whenSynced()));
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.mediaJobs, this.pools, this.#jobs, this.#pods].map((each) => each.stop()));
+    await Promise.all(this.#reflectors.map((each) => each.stop()));
+  }
+
+  get #reflectors() {
+    return [this.mediaJobs, this.pools, this.#jobs, this.#pods];
   }
 
   mediaJob(key: string): MediaJob | undefined {
@@ -133,55 +139,81 @@ export class Caches {
     return this.#jobs.get(this.#namespace, name) ?? null;
   }
 
-  /** Every Job of a job, of whatever attempt. */
+  /** The Jobs of all attempts of a job. */
   jobsOf(jobId: string): JobSnapshot[] {
     return this.#jobNames.of(jobId).flatMap((name) => this.job(name) ?? []);
   }
 
-  /** The pod of a Job: the one that came to more, should there be two. */
+  /** The pod of a Job; of several, the one that succeeded. */
   podOf(jobName: string): PodSnapshot | null {
     const found = this.#podNames.of(jobName).flatMap((name) => this.#pods.get(this.#namespace, name) ?? []);
     return found.find(({ phase }) => phase === 'Succeeded') ?? found.at(-1) ?? null;
   }
 
-  #mediaJobSeen(mediaJob: MediaJob): void {
+  /** A deleted MediaJob whose job is still to be cancelled. */
+  deletedMediaJob(key: string): MediaJob | undefined {
+    return this.#deleted.get(key);
+  }
+
+  /** Whether the MediaJob of a job was deleted and the job is still to be cancelled. */
+  isDeletionPending(jobId: string): boolean {
+    return [...this.#deleted.values()].some((mediaJob) => jobIdOf(mediaJob) === jobId);
+  }
+
+  /** The deletion of a MediaJob has been handled. */
+  forgetDeleted(key: string): void {
+    this.#deleted.delete(key);
+  }
+
+  #storeMediaJob(mediaJob: MediaJob): void {
     this.#keyOfJob.set(jobIdOf(mediaJob), keyOf(mediaJob));
-    if (this.#listener.mediaJobSeen(mediaJob)) this.#listener.changed(keyOf(mediaJob));
+    if (this.#listener?.mediaJobStored(mediaJob) === true) this.#listener.reconcile(keyOf(mediaJob));
   }
 
-  #mediaJobGone(mediaJob: MediaJob): void {
-    if (this.#keyOfJob.get(jobIdOf(mediaJob)) === keyOf(mediaJob)) this.#keyOfJob.delete(jobIdOf(mediaJob));
-    this.#listener.mediaJobGone(mediaJob);
-    this.#listener.changed(keyOf(mediaJob));
+  #deleteMediaJob(mediaJob: MediaJob): void {
+    const key = keyOf(mediaJob);
+    if (this.#keyOfJob.get(jobIdOf(mediaJob)) === key) this.#keyOfJob.delete(jobIdOf(mediaJob));
+    if (this.#listener?.mediaJobDeleted(mediaJob) === true) this.#deleted.set(key, mediaJob);
+    this.#listener?.reconcile(key);
   }
 
-  #jobMoved(job: JobSnapshot, isGone = false): void {
-    const { name = '' } = job.metadata;
-    const jobId = job.metadata.labels?.[labels.jobId] ?? '';
-    this.#jobNames.put(jobId, name, isGone);
-    if (!isGone) this.#listener.jobSeen(job);
-    this.#tellOfJob(name, job.metadata.annotations);
+  #storeJob(job: JobSnapshot): void {
+    this.#jobNames.add(jobIdOfJob(job), job.metadata.name ?? '');
+    this.#listener?.jobStored(job);
+    this.#reportActivity(job.metadata.name ?? '', job.metadata.annotations);
   }
 
-  #podMoved(pod: PodSnapshot, isGone = false): void {
-    const jobName = pod.metadata.labels?.['batch.kubernetes.io/job-name'] ?? '';
-    this.#podNames.put(jobName, pod.metadata.name ?? '', isGone);
-    this.#tellOfJob(jobName, pod.metadata.annotations);
+  #deleteJob(job: JobSnapshot): void {
+    this.#jobNames.delete(jobIdOfJob(job), job.metadata.name ?? '');
+    this.#reportActivity(job.metadata.name ?? '', job.metadata.annotations);
   }
 
-  #tellOfJob(name: string, annotations: Record<string, string> = {}): void {
+  #storePod(pod: PodSnapshot): void {
+    this.#podNames.add(jobNameOfPod(pod), pod.metadata.name ?? '');
+    this.#reportActivity(jobNameOfPod(pod), pod.metadata.annotations);
+  }
+
+  #deletePod(pod: PodSnapshot): void {
+    this.#podNames.delete(jobNameOfPod(pod), pod.metadata.name ?? '');
+    this.#reportActivity(jobNameOfPod(pod), pod.metadata.annotations);
+  }
+
+  #reportActivity(name: string, annotations: Record<string, string> = {}): void {
     const job = this.job(name);
     const pod = this.podOf(name);
-    const isPodAtWork = pod !== null && !isPodOver(pod);
+    const mayPodRun = pod !== null && !isPodOver(pod);
     const mediaJob = annotations[mediaJobAnnotation];
-    this.#listener.jobMoved(name, isPodAtWork || (job !== null && endOfJob(job) === null));
-    if (mediaJob !== undefined) this.#listener.changed(`${this.#namespace}/${mediaJob}`);
+    this.#listener?.jobActivity(name, mayPodRun || (job !== null && endOfJob(job) === null));
+    if (mediaJob !== undefined) this.#listener?.reconcile(`${this.#namespace}/${mediaJob}`);
   }
 }
 
-/** The pool that a job runs in: the one that its MediaJob names, else that of its queue. */
-export function poolOf(mediaJob: MediaJob | undefined, queue: QueueName): string {
-  return mediaJob?.spec.pool ?? poolOfQueue[queue];
+function jobIdOfJob({ metadata }: JobSnapshot): string {
+  return metadata.labels?.[labels.jobId] ?? '';
+}
+
+function jobNameOfPod({ metadata }: PodSnapshot): string {
+  return metadata.labels?.['batch.kubernetes.io/job-name'] ?? '';
 }
 
 function reflector<T extends KubeObject, S extends KubeObject>(
@@ -192,28 +224,11 @@ function reflector<T extends KubeObject, S extends KubeObject>(
   return new Reflector({ ...options, resource, trim });
 }
 
-/** Most changes of a Job or a pod are of fields that nobody here reads. */
-function isSameButVersion(now: KubeObject, before: KubeObject): boolean {
+/** Whether no field that is kept has changed; most changes of a Job or a pod are of other fields. */
+function isUnchanged(now: KubeObject, before: KubeObject): boolean {
   return textOf(now) === textOf(before);
 }
 
 function textOf({ metadata, ...rest }: KubeObject): string {
   return JSON.stringify([{ ...metadata, resourceVersion: null }, rest]);
-}
-
-/** Names by what they belong to. */
-class Groups {
-  readonly #names = new Map<string, Set<string>>();
-
-  of(group: string): string[] {
-    return [...(this.#names.get(group) ?? [])];
-  }
-
-  put(group: string, name: string, isGone: boolean): void {
-    const names = this.#names.get(group) ?? new Set();
-    if (isGone) names.delete(name);
-    else names.add(name);
-    if (names.size === 0) this.#names.delete(group);
-    else this.#names.set(group, names);
-  }
 }

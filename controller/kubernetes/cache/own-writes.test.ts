@@ -8,30 +8,30 @@ const at = (resourceVersion: string, more: Partial<MediaJob> = {}): MediaJob => 
   ...more,
 });
 
-describe('what this leader wrote', () => {
-  it('counts until the cache shows it, which is no news', () => {
+describe('the leader’s own status write', () => {
+  it('replaces the cached object until the cache shows it, which needs no reconcile', () => {
     const writes = new OwnWrites();
     writes.written(at('10', { status: { progress: 5 } }), 0);
     expect(writes.newest('r/mj', at('9'))?.status?.progress).toBe(5);
-    expect(writes.seen(at('10', { status: { progress: 5 } }))).toBe(true);
+    expect(writes.arrived(at('10', { status: { progress: 5 } }))).toBe(true);
     expect(writes.newest('r/mj', at('10'))?.status).toBeUndefined();
   });
 
-  it('is news together with what somebody else wrote after it', () => {
+  it('needs a reconcile when another writer changed the object after it', () => {
     const writes = new OwnWrites();
     writes.written(at('10'), 0);
-    expect(writes.seen(at('11'))).toBe(false);
+    expect(writes.arrived(at('11'))).toBe(false);
   });
 
-  it('does not hide what somebody else wrote after it, though its answer came last', () => {
+  it('does not hide a later write by another writer whose event came first', () => {
     const writes = new OwnWrites();
     const suspended = at('11', { spec: { ...at('11').spec, suspend: true } });
-    expect(writes.seen(suspended)).toBe(false);
+    expect(writes.arrived(suspended)).toBe(false);
     writes.written(at('10'), 0);
     expect(writes.newest('r/mj', suspended)?.spec.suspend).toBe(true);
   });
 
-  it('is not taken for an object that bears the name now', () => {
+  it('is not applied to another object of the same name', () => {
     const writes = new OwnWrites();
     writes.written(at('10'), 0);
     const another = { ...at('5'), metadata: { ...at('5').metadata, uid: 'v' } };

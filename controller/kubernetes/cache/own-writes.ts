@@ -3,11 +3,11 @@ import { keyOf } from '#platform/kubernetes/store.ts';
 import { trimMediaJob } from '../snapshots.ts';
 
 /**
- * The statuses that this leader wrote and the cache does not show yet: what was written is not written again, and that
- * it arrives is no news.
+ * The statuses that this leader wrote and the cache does not show yet: they are not written again, and their arrival in
+ * the cache needs no reconcile.
  */
 export class OwnWrites {
-  /** MediaJobs as they were after our own last write, by key, until the cache is as new. */
+  /** MediaJobs after our own last write, by key, until the cache is as new. */
   readonly #ahead = new Map<string, MediaJob>();
   readonly #writtenMs = new Map<string, number>();
 
@@ -16,8 +16,8 @@ export class OwnWrites {
     this.#writtenMs.set(keyOf(mediaJob), nowMs);
   }
 
-  /** The cache shows a MediaJob. Returns whether that is nothing but what was written here. */
-  seen(mediaJob: MediaJob): boolean {
+  /** The cache shows a MediaJob. Returns whether it holds no change but the one written here. */
+  arrived(mediaJob: MediaJob): boolean {
     const key = keyOf(mediaJob);
     const ahead = this.#ahead.get(key);
     if (ahead === undefined || !isAsNew(mediaJob, ahead)) return false;
@@ -30,14 +30,14 @@ export class OwnWrites {
     this.#writtenMs.delete(keyOf(mediaJob));
   }
 
-  /** The newer of what the cache shows and what was written. */
-  newest(key: string, seen: MediaJob | undefined): MediaJob | undefined {
+  /** The newer one of the cached and the written MediaJob. */
+  newest(key: string, cached: MediaJob | undefined): MediaJob | undefined {
     const ahead = this.#ahead.get(key);
-    // The answer to a write may come after the watch has told of it, and of what others wrote since.
-    return ahead !== undefined && seen !== undefined && !isAsNew(seen, ahead) ? ahead : seen;
+    // The answer to a write may come after the watch event of it, and of later writes by others.
+    return ahead !== undefined && cached !== undefined && !isAsNew(cached, ahead) ? ahead : cached;
   }
 
-  /** How long ago a status was written here, in milliseconds; very long, if never. */
+  /** The time since this process last wrote the status, in milliseconds; very long if it never did. */
   sinceMs(key: string, nowMs: number): number {
     return nowMs - (this.#writtenMs.get(key) ?? 0);
   }
@@ -47,7 +47,7 @@ function versionOf({ metadata }: KubeObject): bigint {
   return BigInt(metadata?.resourceVersion ?? 0);
 }
 
-/** Versions of one object are numbers that grow (Kubernetes 1.34 says so; before, they were so all the same). */
-function isAsNew(seen: KubeObject, than: KubeObject): boolean {
-  return seen.metadata?.uid !== than.metadata?.uid || versionOf(seen) >= versionOf(than);
+/** Versions of one object are growing numbers (documented since Kubernetes 1.34, and true before). */
+function isAsNew(cached: KubeObject, than: KubeObject): boolean {
+  return cached.metadata?.uid !== than.metadata?.uid || versionOf(cached) >= versionOf(than);
 }

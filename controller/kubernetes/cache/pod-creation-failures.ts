@@ -2,19 +2,19 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
 import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
 
-/** The old kind of events: the API server selects these by the object they are about. */
+/** Events of the core group: the API server can select these by their object. */
 interface CoreEvent extends KubeObject {
   involvedObject?: { name?: string };
   message?: string;
 }
 const coreEvents: Resource<CoreEvent> = { apiVersion: 'v1', kind: 'Event', plural: 'events', isNamespaced: true };
 
-/** A Job whose pod is not there after this is asked about; the Job controller takes a second or two. */
+/** The events of a Job without a pod are read after this time; the Job controller takes a second or two. */
 const podLateMs = 4_000;
-/** One list for all Jobs serves so long: the API server reads every event of the namespace to make it. */
-const listServesMs = 5_000;
+/** How long one list serves for all Jobs: the API server reads every event of the namespace for it. */
+const listTtlMs = 5_000;
 
-/** Why the Job controller could not make a pod, a quota mostly: it says so in an event alone. */
+/** Why the Job controller could not create pods (mostly a quota): only its events say so. */
 export class PodCreationFailures {
   readonly #client: KubeClient;
   readonly #namespace: string;
@@ -26,12 +26,12 @@ export class PodCreationFailures {
     this.#namespace = namespace;
   }
 
-  /** What was last said of a Job that is late with its pod; null: nothing, or it is not. */
+  /** The last failure of a Job whose pod is late; null when there is none. */
   async of(job: JobSnapshot | null, pod: PodSnapshot | null, nowMs: number): Promise<string | null> {
     if (job === null || pod !== null || job.hasPod || job.isSuspended) return null;
     const { creationTimestamp = '', name = '' } = job.metadata;
     if (nowMs - Date.parse(creationTimestamp) < podLateMs) return null;
-    if (nowMs - this.#listedMs >= listServesMs) {
+    if (nowMs - this.#listedMs >= listTtlMs) {
       this.#listedMs = nowMs;
       this.#messages = this.#list();
     }

@@ -1,54 +1,43 @@
-import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
+import { poolOfQueue, queueNames } from '#domain/jobs/routing.ts';
 import type { RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
-import type { KubeClient } from '#platform/kubernetes/client.ts';
-import { type RunnerPool, runnerPools } from '#platform/kubernetes/objects.ts';
+import { runnerPools } from '#platform/kubernetes/objects.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
-import type { QueueDepth } from '#platform/queue/ticket-queue.ts';
-import type { Logger } from '#platform/telemetry/logger.ts';
+import type { LeaderContext } from '../leader-context.ts';
 import { labels } from '../manifests/names.ts';
 
-interface PoolStatusOptions {
-  readonly client: KubeClient;
-  readonly namespace: string;
-  readonly pools: () => readonly RunnerPool[];
-  readonly active: (pool: string) => number;
-  readonly depth: () => Promise<Readonly<Record<QueueName, QueueDepth>>>;
-  /** What keeps a job of the pool from running now; '' for nothing. */
-  readonly lastError: (pool: string) => string;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-}
-
-/** Numbers that change with every job are written this often, not with every job. */
+/** The numbers of a pool change with every job, so they are written at this interval. */
 const everyMs = 10_000;
 const errorLengthMax = 1_000;
 
-/** Keeps the status of the pools up to date until `signal` aborts; writes what has changed and nothing else. */
-export async function poolStatusLoop(o: PoolStatusOptions): Promise<void> {
-  while (!o.signal.aborted) {
-    await writeChanged(o).catch((error: unknown) => {
-      if (!o.signal.aborted) o.log.warn({ err: error }, 'RunnerPool status could not be written');
+/** Keeps the status of the pools up to date until `signal` aborts; writes only changes. */
+export async function poolStatusLoop(context: LeaderContext, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await writeChanges(context, signal).catch((error: unknown) => {
+      if (!signal.aborted) context.dependencies.log.warn({ err: error }, 'RunnerPool status could not be written');
     });
-    await pause(everyMs, o.signal);
+    await pause(everyMs, signal);
   }
 }
 
-async function writeChanged(o: PoolStatusOptions): Promise<void> {
-  const depths = await o.depth();
-  for (const { metadata, status } of o.pools()) {
+async function writeChanges(context: LeaderContext, signal: AbortSignal): Promise<void> {
+  const { client, caches, dependencies, problems, slots } = context;
+  const depths = await dependencies.queue.depth();
+  for (const { metadata, status } of caches.pools.values()) {
     const name = metadata?.name ?? '';
     const queue = queueNames.find((each) => poolOfQueue[each] === name);
     const depth = queue === undefined ? null : depths[queue];
     const wanted: RunnerPoolStatus = {
       observedGeneration: metadata?.generation ?? 0,
-      active: o.active(name),
+      active: slots.claimed.count(name),
       queued: depth === null ? 0 : depth.pending + depth.retry,
-      lastError: o.lastError(name).slice(0, errorLengthMax),
+      lastError: problems.lastOf(name, caches.mediaJobs.values()).slice(0, errorLengthMax),
       selector: `${labels.pool}=${name}`,
     };
-    const isNews = Object.entries(wanted).some(([field, value]) => status?.[field as keyof RunnerPoolStatus] !== value);
-    if (!isNews) continue;
-    const ref = { namespace: o.namespace, name };
-    await o.client.mergePatch(runnerPools, ref, { status: wanted }, { subresource: 'status', signal: o.signal });
+    const isChanged = Object.entries(wanted).some(
+      ([field, value]) => status?.[field as keyof RunnerPoolStatus] !== value,
+    );
+    if (!isChanged) continue;
+    const ref = { namespace: dependencies.runnerNamespace, name };
+    await client.mergePatch(runnerPools, ref, { status: wanted }, { subresource: 'status', signal });
   }
 }

@@ -5,22 +5,23 @@ import { exitCodes } from '#domain/exit-codes.ts';
 import { parseReport } from '#domain/runner/report.ts';
 import { endOfJob, type ContainerSnapshot, type JobSnapshot, type PodSnapshot } from '../snapshots.ts';
 
-/** A pod that is still there so long after it should have gone is on a node that nobody hears of. */
+/** A pod that exists this long after its deletion time is on a node that does not respond. */
 const afterDeletionMs = 5_000;
 
-interface SeenAttempt {
+interface ObservedAttempt {
   readonly attempt: number;
   readonly job: JobSnapshot;
   readonly pod: PodSnapshot | null;
 }
 
 /**
- * How an attempt ended; null while it goes on. Success is seen on the pod, about a second before the Job says so.
+ * How an attempt ended; null while it continues. Success is read from the pod, which shows it about a second before the
+ * Job.
  *
- * A disruption is told by the pod's condition or by its deletion, never by an exit code: 137 is also what the kernel's
- * out-of-memory killer leaves.
+ * A disruption is recognized by the pod's condition or by its deletion, never by an exit code: 137 is also the code of a
+ * container that ran out of memory.
  */
-export function endOfAttempt({ attempt, job, pod }: SeenAttempt, nowMs: number): AttemptEnd | null {
+export function endOfAttempt({ attempt, job, pod }: ObservedAttempt, nowMs: number): AttemptEnd | null {
   if (pod !== null) {
     const end = endOfPod(pod, attempt, nowMs);
     if (end !== null) return end;
@@ -29,7 +30,7 @@ export function endOfAttempt({ attempt, job, pod }: SeenAttempt, nowMs: number):
   if (ended === null) return null;
   if (ended.type === 'Complete') return { kind: 'done' };
   if (ended.reason === 'DeadlineExceeded') return failed('deadline_exceeded', exitCodes.transient, attempt);
-  // A pod that failed by itself stays for as long as its Job; one that is not there was taken away.
+  // A pod that failed stays as long as its Job; an absent pod was deleted.
   return pod === null ? { kind: 'disrupted' } : null;
 }
 
@@ -51,7 +52,7 @@ function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): AttemptEnd 
   return endOfContainer(broken, attempt);
 }
 
-/** The kubelet's words for a pod that used more scratch than it may; under a node's own pressure it says otherwise. */
+/** The kubelet's message for a pod that exceeded its scratch limit; under node pressure the message differs. */
 function isOverLimit(message: string): boolean {
   return /exceeds the (?:total )?limit|exceeds? its local ephemeral storage limit|exceeds the limit/i.test(message);
 }
@@ -59,16 +60,16 @@ function isOverLimit(message: string): boolean {
 function endOfContainer({ name, terminated }: ContainerSnapshot, attempt: number): AttemptEnd {
   const { exitCode = 1, reason = '', message = '' } = terminated ?? {};
   if (reason === 'OOMKilled') return failed('resource_exhausted', exitCodes.outOfResource, attempt, name);
-  // Stopped, and not by us: the node is shutting down, and tells its processes one by one.
+  // Stopped, and not by us: the node is shutting down and stops its processes one by one.
   if (exitCode === exitCodes.stopped) return { kind: 'disrupted' };
-  // What cannot even be started (no such program, a secret that is missing) fails alike everywhere.
+  // A container that cannot be started (no such program) fails on every node.
   if (reason === 'StartError' || reason === 'ContainerCannotRun') {
     return failed('internal', exitCodes.permanent, attempt, name);
   }
   return { kind: 'failed', exitCode: exitCode > 128 ? null : exitCode, error: reportedError(message, attempt) };
 }
 
-/** What the runner said of its end in its termination message. */
+/** The error in the runner's termination message. */
 function reportedError(message: string, attempt: number): JobError | null {
   const report = parseReport(message.trim());
   return report?.type === 'result' && report.error !== null ? { ...report.error, attempt } : null;

@@ -5,7 +5,8 @@ import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal, jobPhases, jobStatuses } from '#domain/jobs/status.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import { labels } from '../manifests/names.ts';
-import { type Action, type Observed, plan } from './plan.ts';
+import type { Action, Observed } from './observed.ts';
+import { plan } from './plan.ts';
 import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
@@ -59,16 +60,16 @@ const observed: Observed = {
   mediaJob,
   row,
   job: null,
-  isJobUnderway: false,
-  isJobUnmade: true,
-  atWorkMs: 5_000,
+  isJobBeingCreated: false,
+  isJobNeverCreated: true,
+  runningMs: 5_000,
   otherJobs: [],
   pod: null,
-  hasRoom: true,
-  denied: null,
+  hasCapacity: true,
+  podCreationFailure: null,
   pool: { name: 'default', spec: { concurrency: 1 } },
   sinceWrittenMs: Infinity,
-  mayTellProgress: true,
+  mayReportProgress: true,
 };
 
 function condition(type: string, status: 'True' | 'False', reason: string) {
@@ -98,8 +99,8 @@ const done = (more: Partial<Observed>) => planned(more).actions.map((action) => 
 describe('the plan for a MediaJob', () => {
   const cases: [string, Partial<Observed>, Action['do'][]][] = [
     ['with a held row and no Job is to create one', {}, ['createJob']],
-    ['whose pool is full is to wait', { hasRoom: false }, []],
-    ['whose Job is being made is to wait', { isJobUnderway: true }, []],
+    ['whose pool is full is to wait', { hasCapacity: false }, []],
+    ['whose Job is being made is to wait', { isJobBeingCreated: true }, []],
     [
       'from kubectl whose row waits for admission is to say so, once',
       {
@@ -124,13 +125,17 @@ describe('the plan for a MediaJob', () => {
       ['adopt'],
     ],
     ['whose row is gone is to end it', { row: null }, ['writeStatus']],
-    ['whose Job was deleted is another attempt', { mediaJob: withStatus(begun), isJobUnmade: false }, ['settle']],
-    ['whose Job may have been made and deleted is another attempt', { isJobUnmade: false }, ['settle']],
-    ['whose pod has just begun is to wait: it may be over in a moment', { job, pod: running('all'), atWorkMs: 0 }, []],
+    [
+      'whose Job was deleted is another attempt',
+      { mediaJob: withStatus(begun), isJobNeverCreated: false },
+      ['concludeAttempt'],
+    ],
+    ['whose Job may have been made and deleted is another attempt', { isJobNeverCreated: false }, ['concludeAttempt']],
+    ['whose pod has just begun is to wait: it may be over in a moment', { job, pod: running('all'), runningMs: 0 }, []],
     [
       'whose pod has been at work for a second is to say so',
-      { job, pod: running('all'), atWorkMs: 1000 },
-      ['report', 'writeStatus'],
+      { job, pod: running('all'), runningMs: 1000 },
+      ['reportPhase', 'writeStatus'],
     ],
     ['whose pod waits is to wait with saying so', { job, pod }, []],
     [
@@ -141,7 +146,7 @@ describe('the plan for a MediaJob', () => {
     [
       'whose pod runs is to say what it is at',
       { job, pod: running('process'), mediaJob: withStatus(begun) },
-      ['report'],
+      ['reportPhase'],
     ],
     [
       'whose pod runs as the row says is nothing',
@@ -172,18 +177,18 @@ describe('the plan for a MediaJob', () => {
     [
       'whose pod has ended is to settle',
       { job, pod: { ...pod, phase: 'Succeeded' }, mediaJob: withStatus(begun) },
-      ['settle'],
+      ['concludeAttempt'],
     ],
     ['whose pod waits is nothing', { job, pod, mediaJob: withStatus(begun) }, []],
     [
       'whose pod finds no node is to say so',
       { job, pod: unschedulable, mediaJob: withStatus(begun) },
-      ['writeStatus', 'tell'],
+      ['writeStatus', 'recordProblem'],
     ],
     [
       'whose pod waits past the deadline is to fail',
       { job, pod: { ...unschedulable, metadata: { creationTimestamp: ago(3601) } }, mediaJob: withStatus(begun) },
-      ['fail'],
+      ['failJob'],
     ],
     [
       'that is suspended is to stop its Job',
@@ -191,8 +196,8 @@ describe('the plan for a MediaJob', () => {
       ['deleteJob', 'writeStatus'],
     ],
     ['that was suspended from the start is to say so', { mediaJob: suspended }, ['writeStatus']],
-    ['whose pool is missing is to say so', { pool: { name: 'x', spec: null } }, ['writeStatus', 'tell']],
-    ['with a Job of an earlier attempt is to stop that', { otherJobs: [job], hasRoom: false }, ['deleteJob']],
+    ['whose pool is missing is to say so', { pool: { name: 'x', spec: null } }, ['writeStatus', 'recordProblem']],
+    ['with a Job of an earlier attempt is to stop that', { otherJobs: [job], hasCapacity: false }, ['deleteJob']],
     [
       'that was cancelled is to stop its Job and end',
       { job, row: { ...row, status: 'cancelled' } },
@@ -208,7 +213,7 @@ describe('the plan for a MediaJob', () => {
     [
       'that ended long ago is to remove it',
       { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }), row: { ...row, status: 'completed' } },
-      ['remove'],
+      ['deleteMediaJob'],
     ],
     [
       'that ended long ago, but not in Postgres, is nothing',
@@ -233,14 +238,14 @@ describe('the plan for a MediaJob', () => {
       containers: [{ name: 'fetch', isRunning: false, waiting }],
     };
     expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).actions).toEqual([
-      { do: 'fail', error: jobErrorOf('internal', 1, 'ErrImagePull: fetch: not found') },
+      { do: 'failJob', error: jobErrorOf('internal', 1, 'ErrImagePull: fetch: not found') },
     ]);
   });
 
   it('names trouble in phase, condition and event', () => {
     const { actions } = planned({
       job: { ...job, metadata: { ...job.metadata, creationTimestamp: ago(10) } },
-      denied: 'exceeded quota: q',
+      podCreationFailure: 'exceeded quota: q',
       mediaJob: withStatus(begun),
     });
     expect(actions).toMatchObject([
@@ -251,23 +256,26 @@ describe('the plan for a MediaJob', () => {
           conditions: [{ type: 'Progressing', status: 'False', reason: 'QuotaExceeded' }],
         },
       },
-      { do: 'tell', trouble: { reason: 'QuotaExceeded', message: 'exceeded quota: q' } },
+      { do: 'recordProblem', problem: { reason: 'QuotaExceeded', message: 'exceeded quota: q' } },
     ]);
   });
 
   it('tells how far a job is at the pace of all jobs together, and troubles and ends at once', () => {
-    const full = { job, mayTellProgress: false };
+    const full = { job, mayReportProgress: false };
     const paced = { ...full, pod: running('process') };
-    expect(planned(paced)).toMatchObject({ actions: [{ do: 'report' }], againMs: 10_000 });
+    expect(planned(paced)).toMatchObject({ actions: [{ do: 'reportPhase' }], requeueAfterMs: 10_000 });
     expect(done({ ...full, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } })).toEqual([]);
-    expect(done({ ...full, pod: unschedulable, mediaJob: withStatus(begun) })).toEqual(['writeStatus', 'tell']);
+    expect(done({ ...full, pod: unschedulable, mediaJob: withStatus(begun) })).toEqual([
+      'writeStatus',
+      'recordProblem',
+    ]);
     expect(done({ ...full, mediaJob: suspended })).toEqual(['deleteJob', 'writeStatus']);
     expect(done({ ...full, row: { ...row, status: 'completed' } })).toEqual(['writeStatus']);
   });
 
   it('looks again in time for the deadline, also when nothing happens', () => {
     const late = { ...unschedulable, metadata: { creationTimestamp: ago(3590) } };
-    expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).againMs).toBe(10_000);
+    expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).requeueAfterMs).toBe(10_000);
   });
 });
 
@@ -292,11 +300,11 @@ describe('whatever is seen', () => {
     row: option(anyRow.map((some) => ({ ...row, ...some }))),
     job: option(constantFrom(job, { ...job, conditions: [{ type: 'Failed', status: 'True' }] })),
     pod: anyPod,
-    hasRoom: boolean(),
-    isJobUnderway: boolean(),
-    isJobUnmade: boolean(),
-    atWorkMs: constantFrom(0, 1_000),
-    mayTellProgress: boolean(),
+    hasCapacity: boolean(),
+    isJobBeingCreated: boolean(),
+    isJobNeverCreated: boolean(),
+    runningMs: constantFrom(0, 1_000),
+    mayReportProgress: boolean(),
     mediaJob: constantFrom(mediaJob, withStatus(begun), suspended, { ...suspended, status: begun }, complete),
     otherJobs: constantFrom([], [job]),
   });
@@ -307,8 +315,8 @@ describe('whatever is seen', () => {
         if (!done(seen).includes('createJob')) return;
         expect(seen.row?.status).toBe('processing');
         expect(seen.row?.phase).not.toBe('admitted');
-        expect(seen.hasRoom && !seen.isJobUnderway && seen.job === null).toBe(true);
-        expect(seen.isJobUnmade).toBe(true);
+        expect(seen.hasCapacity && !seen.isJobBeingCreated && seen.job === null).toBe(true);
+        expect(seen.isJobNeverCreated).toBe(true);
         expect(seen.mediaJob.spec.suspend).not.toBe(true);
       }),
       { numRuns: 2000 },
@@ -321,7 +329,7 @@ describe('whatever is seen', () => {
         const at = isOld ? now + 2 * settings.mediaJobTtlMs : now;
         const actions = plan({ ...observed, ...seen, mediaJob: complete }, at, settings).actions.map((each) => each.do);
         expect(actions).not.toContain('writeStatus');
-        if (seen.row !== null && !isFinal(seen.row.status)) expect(actions).not.toContain('remove');
+        if (seen.row !== null && !isFinal(seen.row.status)) expect(actions).not.toContain('deleteMediaJob');
       }),
       { numRuns: 1000 },
     );
@@ -334,7 +342,7 @@ describe('whatever is seen', () => {
         if (first === undefined) return;
         const after = { ...seen.mediaJob, status: { ...seen.mediaJob.status, ...first.status } };
         const isMade = done(seen).includes('createJob');
-        const made = isMade ? { job, pod: null, isJobUnmade: false } : {};
+        const made = isMade ? { job, pod: null, isJobNeverCreated: false } : {};
         const next = { ...seen, ...made, mediaJob: after, sinceWrittenMs: 0 };
         expect(plan({ ...observed, ...next }, now + 1000, settings).actions.map((each) => each.do)).not.toContain(
           'writeStatus',

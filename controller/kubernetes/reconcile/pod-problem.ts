@@ -2,13 +2,13 @@ import type { JobErrorCode } from '#domain/errors.ts';
 import type { MediaJobPhase } from '#domain/kubernetes/media-job.ts';
 import type { PodSnapshot } from '../snapshots.ts';
 
-/** What keeps an attempt from beginning. */
+/** What keeps an attempt from starting. */
 export interface PodProblem {
   readonly phase: MediaJobPhase;
   /** One UpperCamelCase word, as Kubernetes has it. */
   readonly reason: string;
   readonly message: string;
-  /** What the job fails with when it lasts past the pending deadline. */
+  /** The error of the job if the problem lasts past the pending deadline. */
   readonly code: JobErrorCode;
 }
 
@@ -22,12 +22,12 @@ const imageReasons = [
 const containerReasons = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
 /**
- * The trouble of an attempt whose Job is there; null: none that is known.
+ * The problem of an attempt whose Job exists; null if there is none.
  *
- * @param denied why the Job controller could not make the pod, as its event says; null when there is no such event
+ * @param creationFailure why the Job controller could not create the pod, as its event says; null without such an event
  */
-export function podProblemOf(pod: PodSnapshot | null, denied: string | null): PodProblem | null {
-  if (pod === null) return denied === null ? null : denialOf(denied);
+export function podProblemOf(pod: PodSnapshot | null, creationFailure: string | null): PodProblem | null {
+  if (pod === null) return creationFailure === null ? null : creationProblemOf(creationFailure);
   const unscheduled = pod.conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
   if (unscheduled !== undefined) {
     const { reason = 'Unschedulable', message = '' } = unscheduled;
@@ -48,7 +48,7 @@ export function podProblemOf(pod: PodSnapshot | null, denied: string | null): Po
   return null;
 }
 
-function denialOf(message: string): PodProblem {
+function creationProblemOf(message: string): PodProblem {
   const isQuota = /exceeded quota|must specify (?:limits|requests)/i.test(message);
   return isQuota
     ? { phase: 'quota_exceeded', reason: 'QuotaExceeded', message, code: 'resource_exhausted' }

@@ -5,12 +5,12 @@ import type { MediaJobConditionType, MediaJobPhase, MediaJobStatus } from '#doma
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { PodProblem } from './pod-problem.ts';
 
-/** What a status is made of. */
+/** The inputs of a status. */
 interface StatusInput {
   readonly mediaJob: MediaJob;
   readonly row: Job;
   readonly pool: string;
-  readonly trouble: PodProblem | null;
+  readonly problem: PodProblem | null;
   readonly nowMs: number;
 }
 
@@ -18,25 +18,25 @@ type Wanted = Partial<
   Record<MediaJobConditionType, readonly [status: 'True' | 'False', reason: string, message: string]>
 >;
 
-/** A condition's message is bounded by the definition; what Kubernetes says of a pod may be longer. */
+/** Messages of Kubernetes may be longer than the definition allows. */
 const messageLengthMax = 2_000;
 
-/** The status of a MediaJob whose job goes on. */
-export function activeStatus({ mediaJob, row, pool, trouble, nowMs }: StatusInput): MediaJobStatus {
+/** The status of a MediaJob whose job is active. */
+export function activeStatus({ mediaJob, row, pool, problem, nowMs }: StatusInput): MediaJobStatus {
   const isSuspended = mediaJob.spec.suspend === true;
-  const phase: MediaJobPhase = isSuspended ? 'suspended' : (trouble?.phase ?? row.phase ?? 'admitted');
+  const phase: MediaJobPhase = isSuspended ? 'suspended' : (problem?.phase ?? row.phase ?? 'admitted');
   const wasSuspended = mediaJob.status?.conditions?.some(({ type }) => type === 'Suspended') === true;
   const wanted: Wanted = {
     ...(isSuspended
-      ? { Suspended: ['True', 'Suspended', 'spec.suspend is set; no work is done.'] }
+      ? { Suspended: ['True', 'Suspended', 'spec.suspend is set; the job does not run.'] }
       : wasSuspended
-        ? { Suspended: ['False', 'Resumed', 'The work goes on.'] }
+        ? { Suspended: ['False', 'Resumed', 'The job continues.'] }
         : {}),
     Progressing: isSuspended
       ? ['False', 'Suspended', 'spec.suspend is set.']
-      : trouble === null
+      : problem === null
         ? ['True', 'AttemptBegun', `Attempt ${row.attempt} has begun.`]
-        : ['False', trouble.reason, trouble.message],
+        : ['False', problem.reason, problem.message],
   };
   const at = timeOf(nowMs);
   return {
@@ -47,15 +47,15 @@ export function activeStatus({ mediaJob, row, pool, trouble, nowMs }: StatusInpu
   };
 }
 
-/** The status of a MediaJob whose row is final; `begunAt`: when its last attempt began, if that is known. */
+/** The status of a MediaJob whose row is final; `begunAt`: when its last attempt began, if known. */
 export function finalStatus({
   mediaJob,
   row,
   pool,
   nowMs,
   begunAt,
-}: Omit<StatusInput, 'trouble'> & { readonly begunAt: string | undefined }): MediaJobStatus {
-  if (!isFinal(row.status)) throw new TypeError(`${row.status} is no end`);
+}: Omit<StatusInput, 'problem'> & { readonly begunAt: string | undefined }): MediaJobStatus {
+  if (!isFinal(row.status)) throw new TypeError(`${row.status} is not final`);
   const isCompleted = row.status === 'completed';
   const reason = isCompleted ? 'Completed' : row.status === 'cancelled' ? 'Cancelled' : camelCase(row.error?.code);
   const message = isCompleted ? 'Every result is published.' : (row.error?.message ?? 'The job failed.');
@@ -82,7 +82,7 @@ export function finalStatus({
   };
 }
 
-/** The status of a MediaJob from kubectl that can be no job. */
+/** The status of a MediaJob that no job can be made for. */
 export function refusedStatus(mediaJob: MediaJob, message: string, nowMs: number): MediaJobStatus {
   const at = timeOf(nowMs);
   return {
@@ -103,7 +103,7 @@ function sharedStatus({ mediaJob, row, pool }: Pick<StatusInput, 'mediaJob' | 'r
   };
 }
 
-/** The conditions with those that are wanted; the time of one moves only with its status. */
+/** The conditions with the wanted ones replaced; the transition time changes only with the condition's status. */
 function mergedConditions({ metadata, status }: MediaJob, wanted: Wanted, at: string): Condition[] {
   const before = status?.conditions ?? [];
   const observedGeneration = metadata?.generation ?? 0;
@@ -121,25 +121,25 @@ function mergedConditions({ metadata, status }: MediaJob, wanted: Wanted, at: st
   return [...before.filter(({ type }) => !(type in wanted)), ...made];
 }
 
-/** Progress is mirrored by so many percent at a time, and so often (docs/decisions/0051). */
-const mirrorStep = 5;
-const mirrorEveryMs = 5_000;
+/** Progress is written at most every 5 s, and in steps of at least 5 %. */
+const progressStep = 5;
+const progressEveryMs = 5_000;
 
 /**
- * Whether `wanted` says enough that the status does not. What changes at once is written at once; progress waits for
- * its step and its time.
+ * Whether `wanted` differs enough from the current status to be written: any condition at once, progress by its step and
+ * interval.
  *
- * @param writtenMs when the status was last written, as far as this process knows
+ * @param sinceWrittenMs the time since this process last wrote the status
  */
 export function isWorthWriting(
-  now: MediaJobStatus | undefined,
+  current: MediaJobStatus | undefined,
   wanted: MediaJobStatus,
   sinceWrittenMs: number,
 ): boolean {
-  if (now === undefined || now.attempt !== wanted.attempt || now.jobId !== wanted.jobId) return true;
-  if (outlineOf(now) !== outlineOf(wanted)) return true;
-  const grown = (wanted.progress ?? 0) - (now.progress ?? 0);
-  return grown >= mirrorStep && sinceWrittenMs >= mirrorEveryMs;
+  if (current === undefined || current.attempt !== wanted.attempt || current.jobId !== wanted.jobId) return true;
+  if (outlineOf(current) !== outlineOf(wanted)) return true;
+  const grown = (wanted.progress ?? 0) - (current.progress ?? 0);
+  return grown >= progressStep && sinceWrittenMs >= progressEveryMs;
 }
 
 function outlineOf({ conditions = [] }: MediaJobStatus): string {

@@ -1,37 +1,47 @@
 import { describe, expect, it } from 'vitest';
 import { ClaimedJobs } from './claimed-jobs.ts';
 
-const slot = { pool: 'default', isSuspended: false };
-const row = (id: string) => ({ id, ...slot });
+const job = { pool: 'default', isSuspended: false, priority: 0 };
+const row = (id: string) => ({ id, ...job });
 
-describe('the jobs that are held', () => {
-  it('are what the last look brought', async () => {
-    const held = new ClaimedJobs();
-    held.add('a', slot);
-    await held.refresh(() => Promise.resolve([row('b'), { ...row('c'), isSuspended: true }]));
-    expect([...held.ids]).toEqual(['b', 'c']);
-    expect(held.count('default')).toBe(1);
+describe('the register of claimed jobs', () => {
+  it('holds what the last read returned', async () => {
+    const claimed = new ClaimedJobs();
+    claimed.set('a', job);
+    await claimed.refresh(() => Promise.resolve([row('b'), { ...row('c'), isSuspended: true }]));
+    expect([...claimed.ids]).toEqual(['b', 'c']);
+    expect(claimed.count('default')).toBe(1);
   });
 
-  it('with what changed while a look was under way: what it brings of that may be old', async () => {
-    const held = new ClaimedJobs();
-    held.add('ended', slot);
-    const looking = Promise.withResolvers<ReturnType<typeof row>[]>();
-    const refreshed = held.refresh(() => looking.promise);
-    // Between its end and its next claim an attempt is nobody's: a look that fell between them does not know the job.
-    held.add('claimed', slot);
-    held.remove('ended');
-    looking.resolve([row('ended')]);
+  it('keeps what changed during a read, whose answer about it may be old', async () => {
+    const claimed = new ClaimedJobs();
+    claimed.set('ended', job);
+    const reading = Promise.withResolvers<ReturnType<typeof row>[]>();
+    const refreshed = claimed.refresh(() => reading.promise);
+    // Between the end of an attempt and the next claim the job has no owner: a read in between does not return it.
+    claimed.set('claimed', job);
+    claimed.remove('ended');
+    reading.resolve([row('ended')]);
     await refreshed;
-    expect([...held.ids]).toEqual(['claimed']);
+    expect([...claimed.ids]).toEqual(['claimed']);
   });
 
-  it('stay as they were when the look fails', async () => {
-    const held = new ClaimedJobs();
-    held.add('a', slot);
-    await expect(held.refresh(() => Promise.reject(new Error('no database')))).rejects.toThrow('no database');
-    expect(held.has('a')).toBe(true);
-    await held.refresh(() => Promise.resolve([]));
-    expect(held.has('a')).toBe(false);
+  it('stays as it is when a read fails', async () => {
+    const claimed = new ClaimedJobs();
+    claimed.set('a', job);
+    await expect(claimed.refresh(() => Promise.reject(new Error('no database')))).rejects.toThrow('no database');
+    expect(claimed.has('a')).toBe(true);
+    await claimed.refresh(() => Promise.resolve([]));
+    expect(claimed.has('a')).toBe(false);
+  });
+
+  it('orders the jobs of a pool by priority, and equal ones by their claims', () => {
+    const claimed = new ClaimedJobs();
+    claimed.set('first', job);
+    claimed.set('second', job);
+    claimed.set('urgent', { ...job, priority: 5 });
+    claimed.set('suspended', { ...job, isSuspended: true });
+    claimed.set('elsewhere', { ...job, pool: 'video-large' });
+    expect(claimed.activeIn('default')).toEqual(['urgent', 'first', 'second']);
   });
 });

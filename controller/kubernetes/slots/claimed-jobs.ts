@@ -1,68 +1,79 @@
 import { EventEmitter, once } from 'node:events';
 
-/** A job that is claimed for Kubernetes. */
-interface Held {
+/** The owner of every job that is claimed for Kubernetes. Any leader may continue them, so all leaders share one name. */
+export const leaseOwner = 'kubernetes';
+
+/** How a claimed job takes part in its pool. */
+export interface ClaimedJob {
   readonly pool: string;
-  /** A suspended one takes no slot. */
+  /** A suspended job takes no slot. */
   readonly isSuspended: boolean;
+  readonly priority: number;
 }
 
 /**
- * The jobs that are claimed for Kubernetes, by pool: what takes a slot. Postgres knows them; this copy is read from
- * there when a leader begins and every second after, and moved on at once by what the leader itself does.
+ * The jobs that are claimed for Kubernetes; each takes a slot of its pool. Postgres is the truth: this copy is read from
+ * there when a leader begins and every second after, and changed at once by the leader's own transitions.
  */
 export class ClaimedJobs {
-  readonly #held = new Map<string, Held>();
+  readonly #jobs = new Map<string, ClaimedJob>();
   readonly #changed = new EventEmitter().setMaxListeners(0);
-  /** Ids that changed while a read was under way: what it brings about them may be old. */
-  #touched: Set<string> | null = null;
+  /** Ids that changed during a read: what it returns about them may be old. */
+  #changedDuringRead: Set<string> | null = null;
 
   get ids(): IterableIterator<string> {
-    return this.#held.keys();
+    return this.#jobs.keys();
   }
 
   has(jobId: string): boolean {
-    return this.#held.has(jobId);
+    return this.#jobs.has(jobId);
   }
 
+  /** How many slots of a pool are taken. */
   count(pool: string): number {
-    let count = 0;
-    for (const held of this.#held.values()) if (held.pool === pool && !held.isSuspended) count += 1;
-    return count;
+    return this.activeIn(pool).length;
   }
 
-  add(jobId: string, held: Held): void {
-    this.#touched?.add(jobId);
-    this.#held.set(jobId, held);
+  /** The ids of the jobs of a pool that are not suspended, highest priority first, then in the order of their claims. */
+  activeIn(pool: string): string[] {
+    return [...this.#jobs]
+      .filter(([, job]) => job.pool === pool && !job.isSuspended)
+      .toSorted(([, a], [, b]) => b.priority - a.priority)
+      .map(([id]) => id);
+  }
+
+  set(jobId: string, job: ClaimedJob): void {
+    this.#changedDuringRead?.add(jobId);
+    this.#jobs.set(jobId, job);
     this.#changed.emit('changed');
   }
 
   remove(jobId: string): void {
-    this.#touched?.add(jobId);
-    if (this.#held.delete(jobId)) this.#changed.emit('changed');
+    this.#changedDuringRead?.add(jobId);
+    if (this.#jobs.delete(jobId)) this.#changed.emit('changed');
   }
 
-  /** Something else changed that decides about free slots. */
+  /** Wakes `nextChange` after a change outside of this register that may free slots. */
   announce(): void {
     this.#changed.emit('changed');
   }
 
-  /** Takes what `read` brings for the truth, but for what changed meanwhile. */
-  async refresh(read: () => Promise<readonly ({ readonly id: string } & Held)[]>): Promise<void> {
-    const touched = new Set<string>();
-    this.#touched = touched;
+  /** Replaces the contents by what `read` returns, except for jobs that changed during the read. */
+  async refresh(read: () => Promise<readonly ({ readonly id: string } & ClaimedJob)[]>): Promise<void> {
+    const changed = new Set<string>();
+    this.#changedDuringRead = changed;
     try {
       const rows = await read();
       const present = new Set(rows.map(({ id }) => id));
-      for (const id of this.#held.keys()) if (!present.has(id) && !touched.has(id)) this.#held.delete(id);
-      for (const { id, pool, isSuspended } of rows) if (!touched.has(id)) this.#held.set(id, { pool, isSuspended });
+      for (const id of this.#jobs.keys()) if (!present.has(id) && !changed.has(id)) this.#jobs.delete(id);
+      for (const { id, ...job } of rows) if (!changed.has(id)) this.#jobs.set(id, job);
     } finally {
-      this.#touched = null;
+      this.#changedDuringRead = null;
       this.#changed.emit('changed');
     }
   }
 
-  /** Resolves with the next change; rejects with the reason of `signal`. */
+  /** Resolves at the next change; rejects with the reason of `signal`. */
   async nextChange(signal: AbortSignal): Promise<void> {
     await once(this.#changed, 'changed', { signal });
   }

@@ -1,49 +1,60 @@
 import { describe, expect, it } from 'vitest';
 import { RunningJobs } from './running-jobs.ts';
 
+const name = 'mj-1-1';
 const claimed = () => {
-  const working = new RunningJobs();
-  working.claim('mj-1-1', '1');
-  return working;
+  const running = new RunningJobs();
+  running.claim(name, '1');
+  return running;
 };
 
-describe('the Jobs that are at work', () => {
-  it('are surely unmade only where their attempt was claimed here', () => {
-    expect(new RunningJobs().isUnmade('mj-1-1')).toBe(false);
-    expect(claimed().isUnmade('mj-1-1')).toBe(true);
+describe('the register of running Jobs', () => {
+  it('knows that a Job never existed only if its attempt was claimed in this term', () => {
+    expect(new RunningJobs().isNeverCreated(name)).toBe(false);
+    expect(claimed().isNeverCreated(name)).toBe(true);
   });
 
-  it('are made once they are asked for, also when they have ended', () => {
-    const working = claimed();
-    working.begin('mj-1-1', 'default');
-    expect(working.isUnmade('mj-1-1')).toBe(false);
-    expect(working.isUnderway('mj-1-1')).toBe(true);
-    working.settleCreation('mj-1-1');
-    expect(working.end('mj-1-1')).toBe('default');
-    expect(working.isUnmade('mj-1-1')).toBe(false);
+  it('treats a requested Job as created, also after it has ended', () => {
+    const running = claimed();
+    running.beginCreation(name, '1', 'default');
+    expect(running.isNeverCreated(name)).toBe(false);
+    expect(running.isBeingCreated(name)).toBe(true);
+    expect([...running.jobIds()]).toEqual(['1']);
+    running.show(name, { jobId: '1', pool: 'default', mayRun: true });
+    expect(running.isBeingCreated(name)).toBe(false);
+    expect(running.end(name)).toBe('default');
+    expect(running.isNeverCreated(name)).toBe(false);
   });
 
-  it('may be asked for again when they were refused, and take no room meanwhile', () => {
-    const working = claimed();
-    working.begin('mj-1-1', 'default');
-    working.fail('mj-1-1', '1');
-    expect([working.isUnmade('mj-1-1'), working.isUnderway('mj-1-1'), working.count('default')]).toEqual([
+  it('lets a refused Job be requested again and does not count it meanwhile', () => {
+    const running = claimed();
+    running.beginCreation(name, '1', 'default');
+    running.failCreation(name, '1');
+    expect([running.isNeverCreated(name), running.isBeingCreated(name), running.count('default')]).toEqual([
       true,
       false,
       0,
     ]);
   });
 
-  it('are forgotten when their job is not wanted any more', () => {
-    const working = claimed();
-    working.forgetUnmade(() => false);
-    expect(working.isUnmade('mj-1-1')).toBe(false);
+  it('forgets a claimed attempt whose job is no longer claimed', () => {
+    const running = claimed();
+    running.forgetUnclaimed(() => false);
+    expect(running.isNeverCreated(name)).toBe(false);
   });
 
-  it('count how long they have been seen at work', () => {
-    const working = claimed();
-    working.begin('mj-1-1', 'default');
-    expect(working.seenAtWorkMs('mj-1-1', 1_000)).toBe(0);
-    expect(working.seenAtWorkMs('mj-1-1', 2_500)).toBe(1_500);
+  it('counts a Job of the cache only if its attempt may run', () => {
+    const running = new RunningJobs();
+    running.show(name, { jobId: '1', pool: 'default', mayRun: false });
+    expect(running.count('default')).toBe(0);
+    running.show(name, { jobId: '1', pool: 'default', mayRun: true });
+    expect(running.count('default')).toBe(1);
+  });
+
+  it('measures how long a Job has been running', () => {
+    const running = claimed();
+    running.beginCreation(name, '1', 'default');
+    expect(running.runningMs(name, 1_000)).toBe(0);
+    expect(running.runningMs(name, 2_500)).toBe(1_500);
   });
 });

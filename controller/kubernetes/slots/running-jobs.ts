@@ -1,86 +1,99 @@
 /**
- * The batch/v1 Jobs that are at work, by pool: a Job from the moment it is asked for until its attempt has ended well
- * or nothing of it runs any more. This is what holds a pool to its concurrency, also when suspended jobs go on.
+ * - `never_created`: the attempt was claimed in this term and its Job was not requested, so it certainly does not exist.
+ * - `creating`: the Job was requested, and the cache does not show it yet.
+ * - `created`: the cache showed the Job.
+ */
+type State = 'never_created' | 'creating' | 'created';
+
+interface AttemptJob {
+  readonly jobId: string;
+  readonly pool: string;
+  state: State;
+  /** When its first step was first observed to run, in milliseconds. */
+  runningSinceMs?: number;
+}
+
+/**
+ * The batch/v1 Jobs of the current attempts, by name: a Job counts as running from the moment it is requested until its
+ * attempt has succeeded or none of its containers can run. This keeps a pool at its concurrency, also when suspended
+ * jobs are resumed.
  */
 export class RunningJobs {
-  readonly #poolOf = new Map<string, string>();
-  /** Asked for, and not in the cache yet. */
-  readonly #underway = new Set<string>();
-  readonly #counts = new Map<string, number>();
-  /** Claimed in this term, and not asked for; with the id of its job. */
-  readonly #unmade = new Map<string, string>();
-  /** When the first step of each was first seen to have begun, in milliseconds. */
-  readonly #begunMs = new Map<string, number>();
+  readonly #jobs = new Map<string, AttemptJob>();
 
+  /** How many run in a pool. */
   count(pool: string): number {
-    return this.#counts.get(pool) ?? 0;
+    let count = 0;
+    for (const job of this.#jobs.values()) if (job.pool === pool && job.state !== 'never_created') count += 1;
+    return count;
   }
 
   has(name: string): boolean {
-    return this.#poolOf.has(name);
+    return this.#running(name) !== undefined;
   }
 
-  isUnderway(name: string): boolean {
-    return this.#underway.has(name);
+  /** The ids of the jobs that have a running Job. */
+  jobIds(): Set<string> {
+    const running = [...this.#jobs.values()].filter(({ state }) => state !== 'never_created');
+    return new Set(running.map(({ jobId }) => jobId));
   }
 
-  /** The attempt of this Job was claimed here and now: nobody else can have made its Job. */
-  claim(name: string, jobId: string): void {
-    if (!this.#poolOf.has(name)) this.#unmade.set(name, jobId);
-  }
-
-  /** Forgets what was claimed and is not wanted any more. */
-  forgetUnmade(isWanted: (jobId: string) => boolean): void {
-    for (const [name, jobId] of this.#unmade) if (!isWanted(jobId)) this.#unmade.delete(name);
+  isBeingCreated(name: string): boolean {
+    return this.#jobs.get(name)?.state === 'creating';
   }
 
   /**
-   * Whether it is sure that no Job of this name was ever made. One of which that is not known may have been made, and
-   * may have been taken away since.
+   * Whether a Job of this name certainly never existed. Any other absent Job may have been created and deleted since.
    */
-  isUnmade(name: string): boolean {
-    return this.#unmade.has(name);
+  isNeverCreated(name: string): boolean {
+    return this.#jobs.get(name)?.state === 'never_created';
   }
 
-  /** A Job is about to be made. */
-  begin(name: string, pool: string): void {
-    this.#unmade.delete(name);
-    this.#underway.add(name);
-    this.put(name, pool);
+  /** The attempt of this Job was just claimed here: no other process can have created its Job. */
+  claim(name: string, jobId: string): void {
+    if (!this.has(name)) this.#jobs.set(name, { jobId, pool: '', state: 'never_created' });
   }
 
-  /** A Job that was asked for was refused, or nobody knows: it may be asked for again. */
-  fail(name: string, jobId: string): void {
-    this.settleCreation(name);
-    this.end(name);
-    this.claim(name, jobId);
+  /** Removes claimed attempts without a Job whose job is no longer claimed. */
+  forgetUnclaimed(isClaimed: (jobId: string) => boolean): void {
+    for (const [name, { jobId }] of this.#jobs)
+      if (this.isNeverCreated(name) && !isClaimed(jobId)) this.#jobs.delete(name);
   }
 
-  /** How long ago a Job was first seen at work, in milliseconds; it is now. */
-  seenAtWorkMs(name: string, nowMs: number): number {
-    const begunMs = this.#begunMs.get(name);
-    if (begunMs === undefined && this.#poolOf.has(name)) this.#begunMs.set(name, nowMs);
-    return nowMs - (begunMs ?? nowMs);
+  /** A Job is about to be created. */
+  beginCreation(name: string, jobId: string, pool: string): void {
+    this.#jobs.set(name, { jobId, pool, state: 'creating' });
   }
 
-  /** The cache shows a Job that was asked for, or it was not made after all. */
-  settleCreation(name: string): void {
-    this.#underway.delete(name);
+  /** The request for a Job failed, so it may be made again. */
+  failCreation(name: string, jobId: string): void {
+    this.#jobs.set(name, { jobId, pool: '', state: 'never_created' });
   }
 
-  put(name: string, pool: string): void {
-    if (this.#poolOf.has(name)) return;
-    this.#poolOf.set(name, pool);
-    this.#counts.set(pool, this.count(pool) + 1);
+  /** The cache shows a Job; it is added only if its attempt `mayRun`. */
+  show(name: string, { jobId, pool, mayRun }: { jobId: string; pool: string; mayRun: boolean }): void {
+    const known = this.#running(name);
+    if (known !== undefined) known.state = 'created';
+    else if (mayRun) this.#jobs.set(name, { jobId, pool, state: 'created' });
   }
 
-  /** Returns the pool that has room now; undefined when this Job took none. */
+  /** How long ago a step of the Job was first observed to run, in milliseconds; a step is running now. */
+  runningMs(name: string, nowMs: number): number {
+    const job = this.#running(name);
+    if (job === undefined) return 0;
+    job.runningSinceMs ??= nowMs;
+    return nowMs - job.runningSinceMs;
+  }
+
+  /** Returns the pool that has capacity now; undefined if this Job was not running. */
   end(name: string): string | undefined {
-    const pool = this.#poolOf.get(name);
-    this.#begunMs.delete(name);
-    if (pool === undefined) return undefined;
-    this.#poolOf.delete(name);
-    this.#counts.set(pool, this.count(pool) - 1);
-    return pool;
+    const job = this.#running(name);
+    if (job !== undefined) this.#jobs.delete(name);
+    return job?.pool;
+  }
+
+  #running(name: string): AttemptJob | undefined {
+    const job = this.#jobs.get(name);
+    return job?.state === 'never_created' ? undefined : job;
   }
 }

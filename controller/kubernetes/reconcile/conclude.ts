@@ -12,13 +12,11 @@ import {
 } from '#jobs/conclude-attempt.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
+import { leaseOwner } from '../slots/claimed-jobs.ts';
 
-export interface SettleDependencies extends ConclusionDependencies {
+export interface ConcludeDependencies extends ConclusionDependencies {
   readonly jobs: Pick<JobStore, 'finish' | 'nextAttempt' | 'claim'>;
 }
-
-/** In whose name jobs are claimed that run on Kubernetes. Any leader may go on with them, so it is one name for all. */
-export const leaseOwner = 'kubernetes';
 
 /** An attempt that ended, or never began. */
 export interface EndedAttempt {
@@ -27,53 +25,57 @@ export interface EndedAttempt {
   readonly begunAt: Date | null;
 }
 
-/** What became of the attempt: the job is over, the next attempt is claimed, or it waits for admission. */
-export type Settled = 'over' | 'claimed' | 'given_up';
+/** The job is final or another process's; the next attempt is claimed; or it waits for admission. */
+export type AttemptOutcome = 'job_ended' | 'next_claimed' | 'next_queued';
 
 /**
  * Does what follows from the end of an attempt. Every part of it can be repeated.
  *
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
-export function settleAttempt(
+export function concludeAndClaim(
   attempt: EndedAttempt,
   end: AttemptEnd,
-  dependencies: SettleDependencies,
-): Promise<Settled> {
+  dependencies: ConcludeDependencies,
+): Promise<AttemptOutcome> {
   const { row, begunAt: startedAt } = attempt;
   const attributes = { 'job.id': row.id, 'job.type': row.type, 'job.attempt': row.attempt };
   return withSpan('attempt', { parent: row.trace, kind: 'consumer', attributes, startedAt }, () =>
-    withSpan('completion', {}, () => settle(attempt, end, dependencies)),
+    withSpan('completion', {}, () => conclude(attempt, end, dependencies)),
   );
 }
 
-async function settle(attempt: EndedAttempt, end: AttemptEnd, dependencies: SettleDependencies): Promise<Settled> {
+async function conclude(
+  attempt: EndedAttempt,
+  end: AttemptEnd,
+  dependencies: ConcludeDependencies,
+): Promise<AttemptOutcome> {
   const { row } = attempt;
   const conclusion = await concludeAttempt({ job: row, end, mayHaveCompleted: true }, dependencies);
-  if (conclusion.kind === 'not_current') return 'over';
+  if (conclusion.kind === 'not_current') return 'job_ended';
   count(attempt, resultOf(conclusion), dependencies);
-  if (conclusion.kind === 'ended') return 'over';
-  // What was interrupted keeps its slot instead of waiting behind everything that came later.
+  if (conclusion.kind === 'ended') return 'job_ended';
+  // An interrupted job keeps its slot instead of queueing again behind later jobs.
   if (conclusion.delayMs === 0) {
     const claim = { jobId: row.id, attempt: conclusion.ticket.attempt, owner: leaseOwner, leaseMs: Infinity };
-    if ((await dependencies.jobs.claim(claim)) !== null) return 'claimed';
+    if ((await dependencies.jobs.claim(claim)) !== null) return 'next_claimed';
   }
   await enqueueNextAttempt(conclusion, dependencies);
-  return 'given_up';
+  return 'next_queued';
 }
 
 /** Ends a job whose attempt left no result manifest. */
 export async function failJob(
   attempt: EndedAttempt,
   error: JobError,
-  dependencies: SettleDependencies,
-): Promise<'over'> {
+  dependencies: ConcludeDependencies,
+): Promise<'job_ended'> {
   await recordFailure({ job: attempt.row, error }, dependencies);
   count(attempt, 'failed', dependencies);
-  return 'over';
+  return 'job_ended';
 }
 
-function count({ row, begunAt }: EndedAttempt, result: AttemptResult, { metrics, clock }: SettleDependencies): void {
+function count({ row, begunAt }: EndedAttempt, result: AttemptResult, { metrics, clock }: ConcludeDependencies): void {
   const seconds = begunAt === null ? null : (clock().getTime() - begunAt.getTime()) / 1000;
   countAttempt(metrics, { type: row.type, result, seconds });
 }

@@ -1,0 +1,44 @@
+import type { Job } from '#domain/jobs/job.ts';
+import { runnerVariables } from '#domain/runner/steps.ts';
+import { hasReason } from '#platform/kubernetes/errors.ts';
+import { type MediaJob, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
+import type { LeaderContext } from '../leader-context.ts';
+import { keySecretName, labels } from '../manifests/names.ts';
+
+/** Creates the immutable Secret with the content key for `publish`; it is deleted with the attempt. */
+export async function createKeySecret(mediaJob: MediaJob, row: Job, context: LeaderContext): Promise<void> {
+  const { client, dependencies } = context;
+  // The process that concluded an earlier attempt may have died before it deleted that attempt's key.
+  await deleteKeySecrets(mediaJob, { id: row.id, attempt: row.attempt - 1 }, context);
+  const { kid, key } = await dependencies.contentKeys.findOrCreate(row.hash);
+  const { apiVersion, kind } = mediaJobs;
+  const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
+  const secret = {
+    metadata: {
+      namespace,
+      name: keySecretName(row),
+      labels: { [labels.jobId]: row.id, [labels.attempt]: String(row.attempt) },
+      ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
+    },
+    immutable: true,
+    type: 'Opaque',
+    data: { [runnerVariables.contentKey]: Buffer.from(`${kid}:${key.toString('hex')}`).toString('base64') },
+  };
+  await client.create(secrets, secret).catch((error: unknown) => {
+    if (!hasReason(error, 'AlreadyExists')) throw error;
+  });
+}
+
+/** Deletes the keys of an attempt and of all before it, by name: the controller may not list Secrets. */
+export async function deleteKeySecrets(
+  { metadata }: MediaJob,
+  { id, attempt: last }: Pick<Job, 'id' | 'attempt'>,
+  { client }: LeaderContext,
+): Promise<void> {
+  for (let attempt = last; attempt >= 1; attempt -= 1) {
+    const ref = { namespace: metadata?.namespace, name: keySecretName({ id, attempt }) };
+    await client.delete(secrets, ref).catch((error: unknown) => {
+      if (!hasReason(error, 'NotFound')) throw error;
+    });
+  }
+}

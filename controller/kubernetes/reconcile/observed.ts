@@ -1,0 +1,64 @@
+import type { JobError } from '#domain/job-error.ts';
+import type { AttemptEnd } from '#domain/jobs/attempts.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { JobPhase } from '#domain/jobs/status.ts';
+import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
+import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import type { MediaJob } from '#platform/kubernetes/objects.ts';
+import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
+import type { PodProblem } from './pod-problem.ts';
+
+/** The observed state of one MediaJob. */
+export interface Observed {
+  readonly mediaJob: MediaJob;
+  /** Its job in Postgres; null while there is none. */
+  readonly row: Job | null;
+  /** The Job of the row's attempt. */
+  readonly job: JobSnapshot | null;
+  /** The Job was requested a moment ago, and the cache does not show it yet. */
+  readonly isJobBeingCreated: boolean;
+  /** The Job of the row's attempt certainly never existed. */
+  readonly isJobNeverCreated: boolean;
+  /** How long the attempt has been observed to run, in milliseconds; 0: not at all, or this is the first time. */
+  readonly runningMs: number;
+  /** Jobs of other attempts whose pods may run. A Job that has ended stays until its TTL, with its log. */
+  readonly otherJobs: readonly JobSnapshot[];
+  readonly pod: PodSnapshot | null;
+  readonly pool: { readonly name: string; readonly spec: RunnerPoolSpec | null };
+  /** Whether the pool's concurrency allows one more Job. */
+  readonly hasCapacity: boolean;
+  /** Why the Job controller could not create the pod, as its event says; null without such an event. */
+  readonly podCreationFailure: string | null;
+  /** The time since this process last wrote the status, in milliseconds. */
+  readonly sinceWrittenMs: number;
+  /** Whether the rate of progress writes allows one more. */
+  readonly mayReportProgress: boolean;
+}
+
+export type Action =
+  | { readonly do: 'adopt' }
+  | { readonly do: 'createJob' }
+  /** Deletes the Secrets with the content key, before the end of the job is shown. */
+  | { readonly do: 'deleteKeys' }
+  | { readonly do: 'deleteJob'; readonly job: JobSnapshot }
+  /** The attempt has ended. */
+  | { readonly do: 'concludeAttempt'; readonly end: AttemptEnd }
+  /** The job fails although no runner reported an error. */
+  | { readonly do: 'failJob'; readonly error: JobError }
+  | { readonly do: 'reportPhase'; readonly phase: JobPhase }
+  /** `isProgress`: the status differs in progress only, so the write may be delayed. */
+  | { readonly do: 'writeStatus'; readonly status: MediaJobStatus; readonly isProgress?: true }
+  /** Writes an Event and notes the problem for the status of the pool. */
+  | { readonly do: 'recordProblem'; readonly problem: PodProblem }
+  | { readonly do: 'deleteMediaJob' };
+
+export interface Plan {
+  readonly actions: readonly Action[];
+  /** When to reconcile again at the latest, in milliseconds. */
+  readonly requeueAfterMs?: number;
+}
+
+export interface PlanSettings {
+  readonly pendingDeadlineMs: number;
+  readonly mediaJobTtlMs: number;
+}
