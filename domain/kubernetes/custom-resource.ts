@@ -5,13 +5,13 @@ export const apiGroup = 'reelwright.dev';
 export const apiVersion = `${apiGroup}/v1alpha1`;
 
 /**
- * A rule that the API server itself holds objects to (CEL, https://kubernetes.io/docs/reference/using-api/cel/).
- * `self` is the value at the schema that carries the rule; with `oldSelf` in it, it is asked of changes alone.
+ * A rule that the API server enforces (CEL, https://kubernetes.io/docs/reference/using-api/cel/). `self` is the value at
+ * the schema that has the rule; a rule with `oldSelf` applies to changes alone.
  */
 export interface CelRule {
   readonly rule: string;
   readonly message: string;
-  /** Which field to name in the refusal, from the schema that carries the rule: `.options.outputs`. */
+  /** The field that the refusal names, relative to the schema that has the rule: `.options.outputs`. */
   readonly fieldPath?: string;
 }
 

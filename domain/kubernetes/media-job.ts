@@ -13,14 +13,14 @@ import {
   timeSchema,
 } from './custom-resource.ts';
 
-// A MediaJob is one job as an object of Kubernetes. The API makes one for each job that runs there; one that is applied
-// with kubectl is a submission like any other. What POST /api/jobs refuses with 400, the API server refuses here, with
-// the field named: bounds by the schema, what a schema cannot say by CEL rules.
+// A MediaJob is one job as a Kubernetes object. The controller creates one for each job that runs there; one that is
+// applied with kubectl is a submission like any other. What POST /api/jobs refuses with 400, the API server refuses here
+// with the field's name: bounds by the schema, other rules by CEL.
 //
-// A structural schema has no unions, so `options` has the fields of every type, each with its bounds, and a rule says
-// which type each belongs to. Defaults are not filled in here: they would be those of every type at once.
+// A structural schema has no unions, so `options` has the fields of every type, and a rule says which type each field
+// belongs to. Defaults are not filled in here: they would be the defaults of every type at once.
 
-/** How a MediaJob stands, in one word: the phase of its job, a trouble that holds it up, or its end. */
+/** The state of a MediaJob in one word: the phase of its job, a problem that keeps it from running, or its end. */
 export const mediaJobPhases = [
   ...jobPhases,
   'suspended',

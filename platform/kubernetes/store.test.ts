@@ -10,62 +10,62 @@ const thing = (name: string, uid: string, resourceVersion: string): Thing => ({
 });
 
 function recorded(extra: StoreHandlers<Thing> = {}) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const thrown: unknown[] = [];
   const say = ({ metadata }: Thing) => `${metadata.name}:${metadata.uid}@${metadata.resourceVersion}`;
   const store = new Store<Thing>(
     {
-      added: (object) => told.push(`added ${say(object)}`),
-      updated: (object, before) => told.push(`updated ${say(before)} to ${say(object)}`),
-      deleted: (object) => told.push(`deleted ${say(object)}`),
+      added: (object) => reported.push(`added ${say(object)}`),
+      updated: (object, before) => reported.push(`updated ${say(before)} to ${say(object)}`),
+      deleted: (object) => reported.push(`deleted ${say(object)}`),
       ...extra,
     },
     (error) => thrown.push(error),
   );
-  return { store, told, thrown };
+  return { store, reported, thrown };
 }
 
 test('an object is added, updated when its version changes, and deleted', () => {
-  const { store, told } = recorded();
+  const { store, reported } = recorded();
   store.put(thing('a', 'u1', '1'));
   store.put(thing('a', 'u1', '1'));
   store.put(thing('a', 'u1', '2'));
   store.delete(thing('a', 'u1', '3'));
-  expect(told).toEqual(['added a:u1@1', 'updated a:u1@1 to a:u1@2', 'deleted a:u1@3']);
+  expect(reported).toEqual(['added a:u1@1', 'updated a:u1@1 to a:u1@2', 'deleted a:u1@3']);
   expect(store.size).toBe(0);
 });
 
 test('another object under a known name is the end of the first and a new one', () => {
-  const { store, told } = recorded();
+  const { store, reported } = recorded();
   store.put(thing('a', 'u1', '1'));
   store.put(thing('a', 'u2', '5'));
-  expect(told).toEqual(['added a:u1@1', 'deleted a:u1@1', 'added a:u2@5']);
+  expect(reported).toEqual(['added a:u1@1', 'deleted a:u1@1', 'added a:u2@5']);
   expect(store.get('ns', 'a')?.metadata.uid).toBe('u2');
 });
 
-test('the end of an object whose name another bears by now is not told', () => {
-  const { store, told } = recorded();
+test('the deletion of an object whose name belongs to another object by now is not reported', () => {
+  const { store, reported } = recorded();
   store.put(thing('a', 'u2', '5'));
   store.delete(thing('a', 'u1', '4'));
-  expect(told).toEqual(['added a:u2@5']);
+  expect(reported).toEqual(['added a:u2@5']);
 });
 
 test('a list tells what went, came, changed and was replaced since, and nothing of the rest', () => {
-  const { store, told } = recorded();
+  const { store, reported } = recorded();
   store.replace([
     thing('same', 'u1', '1'),
     thing('gone', 'u2', '1'),
     thing('new uid', 'u3', '1'),
     thing('new', 'u4', '1'),
   ]);
-  told.length = 0;
+  reported.length = 0;
   store.replace([
     thing('same', 'u1', '1'),
     thing('new uid', 'u5', '9'),
     thing('new', 'u4', '2'),
     thing('come', 'u6', '9'),
   ]);
-  expect(told).toEqual([
+  expect(reported).toEqual([
     'deleted gone:u2@1',
     'deleted new uid:u3@1',
     'added new uid:u5@9',

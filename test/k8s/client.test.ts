@@ -79,7 +79,7 @@ describe('server-side apply', () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const metadata = { name: 'a', namespace };
-    await client.apply(configMaps, { metadata, data: { ours: '1', gone: '1' } });
+    await client.apply(configMaps, { metadata, data: { ours: '1', dropped: '1' } });
     await client.mergePatch(configMaps, metadata, { data: { theirs: '1' } });
     const applied = await client.apply(configMaps, { metadata, data: { ours: '2' } });
     expect(applied.data).toEqual({ ours: '2', theirs: '1' });
@@ -145,7 +145,7 @@ describe('pages', () => {
     expect(names).toHaveLength(501);
   });
 
-  test('a page whose snapshot etcd has forgotten is Expired', async () => {
+  test('a page whose snapshot was compacted is Expired', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     await makeMany(client, namespace, 4);
@@ -161,7 +161,7 @@ describe('pages', () => {
 });
 
 describe('watch', () => {
-  test('tells what was added, modified and deleted since a resource version', async () => {
+  test('reports added, modified and deleted objects since a resource version', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const ref = { namespace, name: 'a' };
@@ -198,7 +198,7 @@ describe('watch', () => {
     expect(types).toContain('BOOKMARK');
   });
 
-  test('from a version that etcd has forgotten is Expired', async () => {
+  test('from a compacted version is Expired', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const { metadata } = await client.list(configMaps, { namespace });
@@ -239,7 +239,7 @@ test('a request on a silent connection ends at its time limit, and the next goes
   await client.list(namespaces);
 });
 
-test('a reset connection and a 429 are told as such', async () => {
+test('a reset connection is Unreachable and a 429 is TooManyRequests', async () => {
   const proxy = await FaultyProxy.start();
   const client = clientFor(adminCredentials(proxy.url));
   proxy.answer(/^GET/, 429, { headers: { 'retry-after': '7' } });
@@ -256,7 +256,7 @@ test('many requests go over few connections', async () => {
   expect(proxy.linksEver).toBeLessThanOrEqual(3);
 });
 
-test('a guard that throws keeps a write from leaving, and reads pass it', async () => {
+test('a guard that throws prevents writes but not reads', async () => {
   const client = clientFor();
   const namespace = await newNamespace(client);
   const guarded = client.guardedBy(() => {

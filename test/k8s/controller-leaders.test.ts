@@ -40,7 +40,7 @@ const allOver = (rig: ControllerRig, ids: readonly string[], withinMs: number) =
     withinMs,
   );
 
-test('a pool’s concurrency is never passed, and kubectl scale changes it while jobs run', async () => {
+test('a pool never runs more jobs than its concurrency, which kubectl scale changes while jobs run', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '1' });
   rig.startWorker();
   running(rig);
@@ -57,7 +57,7 @@ test('a pool’s concurrency is never passed, and kubectl scale changes it while
   for (const id of ids) expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
 });
 
-test('jobs go on when the leader stops, and each has one Job', async () => {
+test('jobs continue when the leader stops, each with one Job', async () => {
   const rig = await openControllerRig();
   const first = rig.startWorker();
   const ids: string[] = [];
@@ -71,7 +71,7 @@ test('jobs go on when the leader stops, and each has one Job', async () => {
   expect(await rig.node.jobs()).toHaveLength(3);
 });
 
-test('a job that was claimed by a worker that died before it made a MediaJob goes on', async () => {
+test('a job whose worker died between the claim and the MediaJob continues', async () => {
   const rig = await openControllerRig();
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
   await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'kubernetes', leaseMs: Infinity });
@@ -81,7 +81,7 @@ test('a job that was claimed by a worker that died before it made a MediaJob goe
   expect(await rig.find(id)).toMatchObject({ status: 'completed', failures: 0 });
 });
 
-test('a trivial job costs four writes at most, of which one makes the MediaJob', async () => {
+test('a brief job costs at most four writes to the API server', async () => {
   const rig = await openControllerRig();
   const proxy = await FaultyProxy.start();
   const client = new KubeClient(adminCredentials(proxy.url));
@@ -95,7 +95,7 @@ test('a trivial job costs four writes at most, of which one makes the MediaJob',
   const ids: string[] = [];
   for (let n = 0; n < 3; n += 1) ids.push(await rig.submit('video:cover', { source: `${rig.notes}/ok` }));
   await until('the Jobs are there', async () => (await rig.node.jobs()).length === 3);
-  // Nothing is told of the pods before their end, as when they take no time.
+  // Only the end of each pod is reported, as for a pod that ends at once.
   for (const job of await rig.node.jobs()) {
     const pod = await rig.node.makePod(job);
     await rig.node.execute(pod, scriptedRunner, { isSilent: true });
@@ -111,7 +111,7 @@ test('a trivial job costs four writes at most, of which one makes the MediaJob',
   expect(writes.length, writes.join('\n')).toBeLessThanOrEqual(3 * 4);
 });
 
-test('the pools are made as configured, and a concurrency that was set by hand stays', async () => {
+test('pools are created as configured, and a concurrency set by hand stays', async () => {
   const pools = { default: { concurrency: 3, nodeSelector: { disk: 'fast' } }, 'video-large': { concurrency: 1 } };
   const rig = await openControllerRig({ RUNNER_POOLS: JSON.stringify(pools) });
   const ref = { namespace: rig.namespace, name: 'default' };
@@ -124,11 +124,11 @@ test('the pools are made as configured, and a concurrency that was set by hand s
   rig.startWorker({
     config: { ...rig.config, kubernetes: { ...rig.kubernetes, runnerPools: { default: { concurrency: 3 } } } },
   });
-  await until('the node selector is gone', async () => (await pool()).spec.nodeSelector === undefined);
+  await until('the node selector is deleted', async () => (await pool()).spec.nodeSelector === undefined);
   expect((await pool()).spec.concurrency).toBe(8);
 });
 
-test('a runner’s reports reach the row by its token, and by no other', async () => {
+test('reports of a runner reach the row with its own token and with no other', async () => {
   const rig = await openControllerRig({ WORKER_METRICS_PORT: '39017', HOST: '127.0.0.1' });
   rig.startWorker();
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -143,7 +143,7 @@ test('a runner’s reports reach the row by its token, and by no other', async (
   await until('it is mirrored', async () => (await rig.mediaJob(id)).status?.progress === 42, 10_000);
 });
 
-test('work is made again after its whole namespace was wiped', async () => {
+test('jobs are created again after their whole namespace was wiped', async () => {
   const rig = await openControllerRig();
   rig.startWorker();
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });

@@ -23,7 +23,7 @@ const image = () =>
     .jpeg()
     .toBuffer();
 
-/** The node runs whatever comes, until the test is over; by the real runner unless told. */
+/** The node runs every Job until the test is over; by default with the real runner. */
 function running(rig: ControllerRig, script?: string) {
   const over = new AbortController();
   onTestFinished(() => over.abort());
@@ -45,7 +45,7 @@ async function jobOf(rig: ControllerRig, id: string, attempt = 1): Promise<Batch
 const becomes = (rig: ControllerRig, id: string, type: string, so: string, withinMs?: number) =>
   until(`${type} is ${so}`, async () => conditionOf(await rig.mediaJob(id), type) === so, withinMs);
 
-test('a submitted job becomes a MediaJob, a Job and a pod, and its end stands in Postgres and in the status', async () => {
+test('a submitted job runs as a MediaJob, a Job and a pod, and Postgres and the status show its end', async () => {
   const rig = await openControllerRig();
   await rig.writeSource('source', await image());
   rig.startWorker();
@@ -59,7 +59,7 @@ test('a submitted job becomes a MediaJob, a Job and a pod, and its end stands in
   expect(conditionOf(mediaJob, 'Published')).toBe('True/Published');
 });
 
-test('an encrypted stream’s key is in a Secret for publish alone, which goes with the attempt', async () => {
+test('the key of an encrypted stream is in a Secret for publish alone, which is deleted with the attempt', async () => {
   const rig = await openControllerRig();
   rig.startWorker();
   const id = await rig.submit('video:transcode', { source: `${rig.notes}/ok`, options: { encrypt: true } });
@@ -77,14 +77,14 @@ test('an encrypted stream’s key is in a Secret for publish alone, which goes w
   for (const form of ['hex', 'base64'] as const) expect(JSON.stringify(lists)).not.toContain(key.toString(form));
   await rig.node.run(job, scriptedRunner);
   expect(await ended(rig, id)).toMatchObject({ status: 'completed' });
-  await until('the Secret is gone', async () => {
+  await until('the Secret is deleted', async () => {
     const { items } = await rig.admin.list(secrets, { namespace: rig.namespace });
     return items.length === 0;
   });
 });
 
-describe('a failure', () => {
-  test('by the input ends the job with the reason that the runner gave', async () => {
+describe('a failed attempt', () => {
+  test('with a permanent error ends the job with the runner’s error', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -96,7 +96,7 @@ describe('a failure', () => {
     expect((await rig.mediaJob(id)).status?.error).toMatchObject({ code: 'no_video_stream' });
   });
 
-  test('that passes is counted and tried again in a Job of its own', async () => {
+  test('with a transient error is counted and repeated in a new Job', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -120,7 +120,7 @@ describe('a disruption costs no attempt', () => {
     [
       'when the Job is deleted',
       async (rig, { metadata }) => {
-        await until('the status tells of the attempt', async () => {
+        await until('the status shows the attempt', async () => {
           const { items } = await rig.admin.list(mediaJobs, { namespace: rig.namespace });
           return items[0]?.status?.attempt === 1;
         });
@@ -128,7 +128,7 @@ describe('a disruption costs no attempt', () => {
       },
     ],
     [
-      'when the pod is gone and the Job says that it failed',
+      'when the pod is absent and the Job has failed',
       async (rig, { metadata }) => {
         const at = new Date().toISOString();
         const failure = { status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: at, lastProbeTime: at };
@@ -148,7 +148,7 @@ describe('a disruption costs no attempt', () => {
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
-  test('when the job was suspended and goes on', async () => {
+  test('when the job was suspended and is resumed', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -156,7 +156,7 @@ describe('a disruption costs no attempt', () => {
     const suspend = (isSo: boolean) =>
       rig.admin.mergePatch(mediaJobs, { namespace: rig.namespace, name: `mj-${id}` }, { spec: { suspend: isSo } });
     await suspend(true);
-    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0);
+    await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
     await becomes(rig, id, 'Suspended', 'True/Suspended');
     await suspend(false);
     await rig.node.run(await jobOf(rig, id, 2), scriptedRunner);
@@ -164,7 +164,7 @@ describe('a disruption costs no attempt', () => {
     await becomes(rig, id, 'Suspended', 'False/Resumed');
   });
 
-  test('when the attempt had come to its end before, there is no other', async () => {
+  test('when the attempt had already written its results, which then end the job', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -176,35 +176,35 @@ describe('a disruption costs no attempt', () => {
   });
 });
 
-describe('the end of a job from outside', () => {
-  test('by a cancellation stops its Job', async () => {
+describe('a job that is ended from outside', () => {
+  test('by a cancellation has its Job deleted', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
     await jobOf(rig, id);
     await rig.cancel(id);
-    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0, 5_000);
+    await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0, 5_000);
     await becomes(rig, id, 'Failed', 'True/Cancelled');
     expect((await rig.mediaJob(id)).status?.phase).toBe('cancelled');
   });
 
-  test('by deleting its MediaJob cancels it', async () => {
+  test('by the deletion of its MediaJob is cancelled', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
     await jobOf(rig, id);
     await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${id}` });
     expect(await ended(rig, id)).toMatchObject({ status: 'cancelled' });
-    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0);
+    await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
   });
 
-  test('comes to its MediaJob, which goes after its time', async () => {
+  test('keeps its MediaJob until the TTL has passed', async () => {
     const rig = await openControllerRig({ MEDIA_JOB_TTL: '1s' });
     rig.startWorker();
     running(rig, scriptedRunner);
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
     await ended(rig, id);
-    await until('the MediaJob is gone', async () => {
+    await until('the MediaJob is deleted', async () => {
       const { items } = await rig.admin.list(mediaJobs, { namespace: rig.namespace });
       return items.length === 0;
     });
@@ -216,7 +216,7 @@ const manifest = (name: string, spec: object) =>
   JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
 
 describe('a MediaJob from kubectl', () => {
-  test('becomes a job with its UID, and ends', async () => {
+  test('becomes a job with its UID and completes', async () => {
     const rig = await openControllerRig();
     await rig.writeSource('source', await image());
     rig.startWorker();
@@ -231,7 +231,7 @@ describe('a MediaJob from kubectl', () => {
     expect(status).toMatchObject({ jobId: job.id, phase: 'completed', results: { key: expect.any(String) as string } });
   });
 
-  test('that an equal job has gone before shows the results of that one', async () => {
+  test('that equals a completed job shows the results of that job', async () => {
     const rig = await openControllerRig();
     await rig.writeSource('source', await image());
     rig.startWorker();
@@ -245,7 +245,7 @@ describe('a MediaJob from kubectl', () => {
     expect(await rig.node.jobs()).toHaveLength(1);
   });
 
-  test('whose source does not exist fails and says so', async () => {
+  test('whose source does not exist fails with the reason in its condition', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const spec = { type: 'video:transcode', hash: 'none', source: 'nowhere.mp4' };
@@ -256,13 +256,13 @@ describe('a MediaJob from kubectl', () => {
   });
 });
 
-describe('what a MediaJob from kubectl may not ask for', () => {
+describe('a MediaJob from kubectl with a forbidden webhook address', () => {
   const refusals: [string, object, string][] = [
     ['a loopback address', { callbackUrl: 'http://127.0.0.1:8080/hook' }, 'spec.callbackUrl'],
     ['a metadata service', { callbackUrl: 'http://169.254.169.254/latest' }, 'spec.callbackUrl'],
     ['localhost by name', { callbackUrl: 'http://localhost/hook' }, 'spec.callbackUrl'],
   ];
-  test.each(refusals)('as a webhook to %s is named in its status, and there is no job', async (_, more, field) => {
+  test.each(refusals)('(%s) is refused with the field in its status, and no job is made', async (_, more, field) => {
     const rig = await openControllerRig();
     await rig.writeSource('source', await image());
     rig.startWorker();
@@ -275,7 +275,7 @@ describe('what a MediaJob from kubectl may not ask for', () => {
   });
 });
 
-test('a pool with a Kueue queue labels its Jobs with it, and leaves their suspension to Kueue', async () => {
+test('a pool with a Kueue queue labels its Jobs with it and leaves their suspension to Kueue', async () => {
   const pools = { default: { concurrency: 1, kueueQueue: 'video' }, 'video-large': { concurrency: 1 } };
   const rig = await openControllerRig({ RUNNER_POOLS: JSON.stringify(pools) });
   rig.startWorker();
@@ -283,7 +283,7 @@ test('a pool with a Kueue queue labels its Jobs with it, and leaves their suspen
   const { metadata, spec } = await jobOf(rig, id);
   expect(metadata?.labels?.['kueue.x-k8s.io/queue-name']).toBe('video');
   expect(spec?.template.metadata?.labels?.['kueue.x-k8s.io/queue-name']).toBeUndefined();
-  // As Kueue does: it holds the Job, and lets it go. Nobody else writes to it meanwhile.
+  // Kueue suspends the Job and resumes it; no other client writes to it meanwhile.
   const ref = { namespace: rig.namespace, name: `mj-${id}-1` };
   await rig.admin.mergePatch(jobs, ref, { spec: { suspend: true } });
   await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -294,7 +294,7 @@ test('a pool with a Kueue queue labels its Jobs with it, and leaves their suspen
   expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
 });
 
-test('a failed attempt’s Job stays with its pod’s log for as long as its MediaJob, and no longer', async () => {
+test('the Job of a failed attempt stays with its pod’s log as long as its MediaJob', async () => {
   const rig = await openControllerRig({ MEDIA_JOB_TTL: '90s' });
   rig.startWorker();
   const id = await rig.submit('video:cover');
@@ -307,8 +307,8 @@ test('a failed attempt’s Job stays with its pod’s log for as long as its Med
   expect(spec?.ttlSecondsAfterFinished).toBe(90);
 });
 
-describe('a pod that does not begin', () => {
-  test('for want of a node is named in phase, condition and Event, and fails past its deadline', async () => {
+describe('a pod that does not start', () => {
+  test('because no node fits shows in phase, condition and Event, and fails the job past the deadline', async () => {
     const rig = await openControllerRig({ PENDING_DEADLINE: '9s' });
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -316,17 +316,17 @@ describe('a pod that does not begin', () => {
     await rig.node.setStatus(pod, unschedulable);
     await becomes(rig, id, 'Progressing', 'False/Unschedulable', 30_000);
     expect((await rig.mediaJob(id)).status?.phase).toBe('unschedulable');
-    await until('an Event tells', async () => {
+    await until('there is an Event', async () => {
       const { items } = await rig.admin.list(events, { namespace: rig.namespace });
       return items.some(({ reason, regarding }) => reason === 'Unschedulable' && regarding?.name === `mj-${id}`);
     });
     const job = await ended(rig, id);
     expect(job).toMatchObject({ status: 'failed', error: { code: 'resource_exhausted', retryable: true } });
     expect(job.error?.message).toContain('node affinity');
-    await until('the Job is gone', async () => (await rig.node.jobs()).length === 0);
+    await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
   });
 
-  test('for want of its image is named, and goes on once it is there', async () => {
+  test('because its image is missing shows in the condition, and continues once the image exists', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -338,7 +338,7 @@ describe('a pod that does not begin', () => {
     expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'probing' });
   });
 
-  test('for want of quota is named by the Event of its Job', async () => {
+  test('because of a quota shows the message of its Job’s Event', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');

@@ -180,7 +180,7 @@ async function suspendOnce({ admin, namespace, id }: Scene): Promise<void> {
 async function expectOneEnd({ admin, namespace, workplace, player, id }: Scene): Promise<void> {
   await until('the job is over', async () => isFinal((await workplace.find(id)).status), 90_000);
   await until(
-    'its MediaJob is gone',
+    'its MediaJob is deleted',
     async () => (await admin.list(mediaJobs, { namespace })).items.length === 0,
     100_000,
   );

@@ -51,7 +51,7 @@ describe('credentials', () => {
     expect(await calls()).toBe(2);
   });
 
-  test('a client certificate is shown', async () => {
+  test('a client certificate authenticates', async () => {
     const seen: string[] = [];
     const web = createServer(
       { key: server.serverKey, cert: server.caCert, ca: server.caCert, requestCert: true, rejectUnauthorized: false },
@@ -66,7 +66,7 @@ describe('credentials', () => {
     expect(seen).toEqual([new X509Certificate(server.caCert).fingerprint256]);
   });
 
-  test('a proxy that the kubeconfig names is gone through, and one that cannot be is refused', async () => {
+  test('the proxy of a kubeconfig is used, and a SOCKS proxy is refused', async () => {
     const tunnels: string[] = [];
     const proxy = createPlainServer();
     proxy.on('connect', (request, socket) => {
@@ -82,7 +82,7 @@ describe('credentials', () => {
     expect(() => kubeConfigCredentials(configWithProxy('socks5://127.0.0.1:1'))).toThrow('SOCKS');
   });
 
-  test("a pod's service account folder lets in", async () => {
+  test("a pod's service account folder authenticates", async () => {
     const folder = await tempFolder();
     await Promise.all([
       writeFile(join(folder, 'token'), `${server.adminToken}\n`),
@@ -92,7 +92,7 @@ describe('credentials', () => {
     await clientFor(serviceAccountCredentials({ host, port, folder })).list(namespaces);
   });
 
-  test('a kubeconfig file lets in, and one without its context is refused', async () => {
+  test('a kubeconfig file authenticates, and one without its context is refused', async () => {
     await clientFor(await kubeConfigFileCredentials(server.kubeconfigPath)).list(namespaces);
     expect(() => kubeConfigCredentials(new KubeConfig())).toThrow('names no cluster');
   });

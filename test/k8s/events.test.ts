@@ -18,7 +18,7 @@ async function recorded(options: Partial<EventRecorderOptions> = {}) {
     ...options,
   });
   onTestFinished(() => recorder.stop(AbortSignal.timeout(1000)));
-  const happening: EventInput = {
+  const event: EventInput = {
     regarding: object,
     type: 'Warning',
     reason: 'Unschedulable',
@@ -26,83 +26,83 @@ async function recorded(options: Partial<EventRecorderOptions> = {}) {
     note: '0/2 nodes are available',
   };
   const written = async () => (await direct.list(events, { namespace })).items;
-  return { recorder, happening, written, namespace, direct };
+  return { recorder, event, written, namespace, direct };
 }
 
-test('a happening is written at once and shown by kubectl', async () => {
-  const { recorder, happening, written, namespace } = await recorded();
-  recorder.record(happening);
+test('an event is written at once and shown by kubectl', async () => {
+  const { recorder, event, written, namespace } = await recorded();
+  recorder.record(event);
   await until('it is written', async () => (await written()).length === 1);
-  const [event] = await written();
-  expect(event).toMatchObject({
+  const [found] = await written();
+  expect(found).toMatchObject({
     reason: 'Unschedulable',
     note: '0/2 nodes are available',
     reportingController: 'reelwright-controller',
-    regarding: { kind: 'ConfigMap', name: 'thing', uid: happening.regarding.metadata?.uid },
+    regarding: { kind: 'ConfigMap', name: 'thing', uid: event.regarding.metadata?.uid },
   });
-  expect(event).not.toHaveProperty('series');
+  expect(found).not.toHaveProperty('series');
   const shown = await kubectl(server, ['events', '-n', namespace]);
   expect(shown).toMatch(/Warning\s+Unschedulable\s+ConfigMap\/thing\s+0\/2 nodes are available/);
 });
 
-test('the same again is counted in one series, with few writes', async () => {
+test('a repeated event is counted in one series, with few writes', async () => {
   const proxy = await FaultyProxy.start();
-  const { recorder, happening, written } = await recorded({ client: clientFor(adminCredentials(proxy.url)) });
-  for (let i = 0; i < 50; i += 1) recorder.record({ ...happening, note: `note ${i}` });
+  const { recorder, event, written } = await recorded({ client: clientFor(adminCredentials(proxy.url)) });
+  for (let i = 0; i < 50; i += 1) recorder.record({ ...event, note: `note ${i}` });
   await until('the count is written', async () => (await written())[0]?.series?.count === 50);
-  for (let i = 0; i < 50; i += 1) recorder.record(happening);
+  for (let i = 0; i < 50; i += 1) recorder.record(event);
   await recorder.stop(AbortSignal.timeout(5000));
   expect((await written()).map(({ series }) => series?.count)).toEqual([100]);
   expect(proxy.requests.length).toBeLessThanOrEqual(3);
   expect(recorder.dropped).toBe(0);
 });
 
-test('another reason, type or object begins an event of its own, and so does the same after a long pause', async () => {
-  const { recorder, happening, written, namespace, direct } = await recorded({ seriesMs: 300 });
+test('another reason, type or object begins a new event, and so does the same one after a long pause', async () => {
+  const { recorder, event, written, namespace, direct } = await recorded({ seriesMs: 300 });
   const other = await direct.create(configMaps, { metadata: { name: 'other', namespace } });
-  recorder.record(happening);
-  recorder.record({ ...happening, reason: 'ImagePull' });
-  recorder.record({ ...happening, type: 'Normal' });
-  recorder.record({ ...happening, regarding: other });
+  recorder.record(event);
+  recorder.record({ ...event, reason: 'ImagePull' });
+  recorder.record({ ...event, type: 'Normal' });
+  recorder.record({ ...event, regarding: other });
   await until('four are written', async () => (await written()).length === 4);
   await new Promise((resolve) => setTimeout(resolve, 350));
-  recorder.record(happening);
+  recorder.record(event);
   await until('a fifth is written', async () => (await written()).length === 5);
 });
 
-test('a flood is bounded, and what was left out is counted', async () => {
-  const { recorder, happening, written } = await recorded({ rate: { perSecond: 0.001, burst: 5 } });
-  for (let i = 0; i < 20; i += 1) recorder.record({ ...happening, reason: `Reason${i}` });
+test('writes are limited by a rate, and dropped events are counted', async () => {
+  const { recorder, event, written } = await recorded({ rate: { perSecond: 0.001, burst: 5 } });
+  for (let i = 0; i < 20; i += 1) recorder.record({ ...event, reason: `Reason${i}` });
   await recorder.stop(AbortSignal.timeout(5000));
   expect(await written()).toHaveLength(5);
   expect(recorder.dropped).toBe(15);
 });
 
-test('an event that is refused for the moment is tried again; one that cannot be is dropped', async () => {
+test('an event is retried after a transient error and dropped after a permanent one', async () => {
   const proxy = await FaultyProxy.start();
-  const { recorder, happening, written } = await recorded({ client: clientFor(adminCredentials(proxy.url)) });
+  const { recorder, event, written } = await recorded({ client: clientFor(adminCredentials(proxy.url)) });
   proxy.answer(/^POST/, 429, { headers: { 'retry-after': '1' } });
-  recorder.record(happening);
+  recorder.record(event);
   await until('it is written', async () => (await written()).length === 1);
   proxy.answer(/^POST/, 403);
-  recorder.record({ ...happening, reason: 'Other' });
+  recorder.record({ ...event, reason: 'Other' });
   await until('it is dropped', () => recorder.dropped === 1);
   expect(await written()).toHaveLength(1);
 });
 
-test('a series whose event the API server has forgotten is written anew with its count', async () => {
-  const { recorder, happening, written, namespace, direct } = await recorded();
-  recorder.record(happening);
+test('a series whose event the API server has deleted is created again with its count', async () => {
+  const { recorder, event, written, namespace, direct } = await recorded();
+  recorder.record(event);
   await until('it is written', async () => (await written()).length === 1);
   const [first] = await written();
   await direct.delete(events, { namespace, name: first?.metadata?.name ?? '' });
-  recorder.record(happening);
+  recorder.record(event);
   await until('it is written anew', async () => (await written())[0]?.series?.count === 2);
 });
 
-test('a note beyond a kilobyte is cut between characters', async () => {
-  const { recorder, happening, written } = await recorded();
-  recorder.record({ ...happening, note: 'ü'.repeat(2000) });
+test('a note longer than a kilobyte is truncated between characters', async () => {
+  const { recorder, event, written } = await recorded();
+  recorder.record({ ...event, note: 'ü'.repeat(2000) });
   await until('it is written', async () => (await written()).length === 1);
   expect((await written())[0]?.note).toMatch(/^ü{510}…$/);
 });

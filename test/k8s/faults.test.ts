@@ -67,7 +67,7 @@ const outages: [string, (proxy: FaultyProxy) => void, (proxy: FaultyProxy) => vo
 ];
 
 test.each(outages)(
-  'when the API server %s for longer than a lease holds, what ended meanwhile is seen, and nothing is done twice',
+  'after the API server %s for longer than a lease, ends of that time are recorded and nothing is done twice',
   async (_, away, back) => {
     const { rig, proxy, ids, pods } = await openScene();
     away(proxy);
@@ -82,14 +82,14 @@ test.each(outages)(
     await succeed(rig, await rig.node.makePod(job));
     await over(rig, [late]);
     for (const id of ids) expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
-    // Its hand-over may have failed once, which costs an attempt's number and no failure.
+    // Its start may have failed once, which costs no failure.
     expect(await rig.find(late)).toMatchObject({ status: 'completed', failures: 0 });
     expect(await rig.node.jobs()).toHaveLength(3);
   },
   120_000,
 );
 
-test('when every watch is too old, what was missed is listed: an end, and a MediaJob that was deleted', async () => {
+test('after every watch has expired, a new list shows an end and a deleted MediaJob', async () => {
   const { rig, proxy, ids, pods } = await openScene();
   const [ended = '', deleted = ''] = ids;
   proxy.refuse();
@@ -102,10 +102,10 @@ test('when every watch is too old, what was missed is listed: an end, and a Medi
   await over(rig, ids);
   expect(await rig.find(ended)).toMatchObject({ status: 'completed', attempt: 1 });
   expect(await rig.find(deleted)).toMatchObject({ status: 'cancelled' });
-  await until('its Job is gone', async () => (await rig.node.jobs()).length === 1);
+  await until('its Job is deleted', async () => (await rig.node.jobs()).length === 1);
 }, 120_000);
 
-test('a leader that was paused while another took over writes nothing when it goes on', async () => {
+test('a leader that was paused while another took over writes nothing when it is resumed', async () => {
   const admin = clientFor();
   const namespace = await newNamespace(admin);
   const proxy = await FaultyProxy.start();
@@ -155,7 +155,7 @@ test('a leader that was paused while another took over writes nothing when it go
   expect(await node.jobs()).toHaveLength(3);
 }, 150_000);
 
-test('in a steady state nothing is written, over several relists of everything', async () => {
+test('in a steady state nothing is written during several full lists', async () => {
   const rig = await openControllerRig();
   const proxy = await FaultyProxy.start();
   const client = new KubeClient(adminCredentials(proxy.url));
@@ -175,7 +175,7 @@ test('in a steady state nothing is written, over several relists of everything',
     proxy.requests.filter(
       (line) => /^GET \S+\/(mediajobs|runnerpools|jobs|pods)\?/.test(line) && !line.includes('watch='),
     );
-  // What is to be told of all that is told within five seconds, and of the pools within ten.
+  // Statuses of jobs are written within five seconds, and those of pools within ten.
   await new Promise((resolve) => setTimeout(resolve, 17_000));
   const [from, listsFrom] = [proxy.requests.length, lists().length];
   await until('each was listed three times', () => lists().length >= listsFrom + 12, 60_000);

@@ -16,7 +16,7 @@ const times = { termMs: 3000, deadlineMs: 2000, renewEveryMs: 400, retryEveryMs:
 
 /** A contender, with what happened to it in order. */
 function contender(namespace: string, identity: string, options: Partial<LeaderElectorOptions> = {}) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const problems: string[] = [];
   const terms: LeaderTerm[] = [];
   const elector = new LeaderElector({
@@ -26,17 +26,17 @@ function contender(namespace: string, identity: string, options: Partial<LeaderE
     identity,
     onStarted: (term) => {
       terms.push(term);
-      told.push('started');
+      reported.push('started');
     },
     onStopped: () => {
-      told.push('stopped');
+      reported.push('stopped');
     },
     log: { warn: (_, message) => problems.push(message), error: (_, message) => problems.push(message) },
     ...times,
     ...options,
   });
   onTestFinished(() => elector.stop());
-  return { elector, told, problems, terms };
+  return { elector, reported, problems, terms };
 }
 
 test.each([
@@ -53,16 +53,16 @@ test.each([
     expect(all.filter(({ elector }) => elector.isLeader)).toHaveLength(1);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  expect(all.flatMap(({ told }) => told)).toEqual(['started']);
+  expect(all.flatMap(({ reported }) => reported)).toEqual(['started']);
 });
 
-test('a leader that stops gives the lease back once its work has ended, and another takes it at once', async () => {
+test('a leader that stops gives the lease back once its work has ended, and another process takes it at once', async () => {
   const client = clientFor();
   const namespace = await newNamespace(client);
   let hasEnded = false;
   const first = contender(namespace, 'first', {
     onStopped: async () => {
-      // Longer than a deadline: the lease is renewed on while the work winds down.
+      // Longer than a deadline: the lease is renewed until the work has stopped.
       await new Promise((resolve) => setTimeout(resolve, times.deadlineMs * 1.3));
       expect(second.elector.isLeader).toBe(false);
       expect(first.terms[0]?.isHeld()).toBe(true);
@@ -82,7 +82,7 @@ test('a leader that stops gives the lease back once its work has ended, and anot
   expect(lease.spec).toMatchObject({ holderIdentity: 'second', leaseTransitions: 1, leaseDurationSeconds: 3 });
 });
 
-test('a leader that cannot reach the API server stops before another may begin', async () => {
+test('a leader that cannot reach the API server stops before another process may begin', async () => {
   const namespace = await newNamespace(clientFor());
   const proxy = await FaultyProxy.start();
   const events: { who: string; what: string; atMs: number }[] = [];
@@ -108,31 +108,31 @@ test('a leader that cannot reach the API server stops before another may begin',
 test('a leader on a silent connection stops within its deadline', async () => {
   const namespace = await newNamespace(clientFor());
   const proxy = await FaultyProxy.start();
-  const { elector, told } = contender(namespace, 'first', { client: clientFor(adminCredentials(proxy.url)) });
+  const { elector, reported } = contender(namespace, 'first', { client: clientFor(adminCredentials(proxy.url)) });
   await elector.start();
   await until('it leads', () => elector.isLeader);
   const mutedMs = performance.now();
   proxy.mute({ alsoNew: true });
-  await until('it stopped', () => told.includes('stopped'));
+  await until('it stopped', () => reported.includes('stopped'));
   expect(performance.now() - mutedMs).toBeLessThan(times.deadlineMs + 500);
 });
 
-test('a leader whose connection dies renews over another', async () => {
+test('a leader whose connection dies renews over another connection', async () => {
   const namespace = await newNamespace(clientFor());
   const proxy = await FaultyProxy.start();
-  const { elector, told } = contender(namespace, 'first', { client: clientFor(adminCredentials(proxy.url)) });
+  const { elector, reported } = contender(namespace, 'first', { client: clientFor(adminCredentials(proxy.url)) });
   await elector.start();
   await until('it leads', () => elector.isLeader);
   proxy.mute();
   await new Promise((resolve) => setTimeout(resolve, times.deadlineMs * 1.5));
   expect(elector.isLeader).toBe(true);
-  expect(told).toEqual(['started']);
+  expect(reported).toEqual(['started']);
 });
 
 test('a renewal whose answer was lost does not end the term', async () => {
   const namespace = await newNamespace(clientFor());
   const client = clientFor();
-  const { elector, told } = contender(namespace, 'first');
+  const { elector, reported } = contender(namespace, 'first');
   await elector.start();
   await until('it leads', () => elector.isLeader);
   for (let i = 0; i < 4; i += 1) {
@@ -141,16 +141,16 @@ test('a renewal whose answer was lost does not end the term', async () => {
     await new Promise((resolve) => setTimeout(resolve, times.renewEveryMs * 1.5));
   }
   expect(elector.isLeader).toBe(true);
-  expect(told).toEqual(['started']);
+  expect(reported).toEqual(['started']);
 });
 
-test('a leader whose lease another holds stops at its next renewal', async () => {
+test('a leader whose lease another process holds stops at its next renewal', async () => {
   const namespace = await newNamespace(clientFor());
-  const { elector, told, terms } = contender(namespace, 'first');
+  const { elector, reported, terms } = contender(namespace, 'first');
   await elector.start();
   await until('it leads', () => elector.isLeader);
   await clientFor().mergePatch(leases, { namespace, name: 'leader' }, { spec: { holderIdentity: 'usurper' } });
-  await until('it stopped', () => told.includes('stopped'), times.deadlineMs);
+  await until('it stopped', () => reported.includes('stopped'), times.deadlineMs);
   expect(terms[0]?.signal.reason).toBeInstanceOf(NotLeader);
   expect(() => terms[0]?.guard()).toThrow(NotLeader);
 });
@@ -166,10 +166,10 @@ test('a leader that cannot begin its work gives the lease back', async () => {
   });
   await first.elector.start();
   await until('it tried twice', () => begun >= 2);
-  expect(first.told[0]).toBe('stopped');
+  expect(first.reported[0]).toBe('stopped');
 });
 
-test('a leader that was paused knows that it has lost before it writes', async () => {
+test('a leader that was paused finds out before its next write that it lost the lease', async () => {
   const client = clientFor();
   const namespace = await newNamespace(client);
   await client.create(configMaps, { metadata: { name: 'work', namespace }, data: { by: 'nobody' } });
@@ -190,7 +190,6 @@ test('a leader that was paused knows that it has lost before it writes', async (
   const after = await client.get(configMaps, work(namespace));
   expect(after.data).toMatchObject({ by: 'second' });
   expect(after.metadata.resourceVersion).toBe(metadata.resourceVersion);
-  // It was about to write, and was kept from it.
   await until('a write was refused', () => paused.lines.slice(linesBefore).includes('refused'));
 });
 

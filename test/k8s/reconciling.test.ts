@@ -8,7 +8,7 @@ import { type ConfigMap, configMaps } from '../../testing/k8s/kinds.ts';
 
 // The smallest controller there is: every ConfigMap is to say how long its text is.
 
-test('a reflector and a work queue bring 300 objects to where they should be, through faults, and then write nothing', async () => {
+test('a reflector and a work queue reconcile 300 objects despite faults and then write nothing', async () => {
   const direct = clientFor();
   const namespace = await newNamespace(direct);
   const proxy = await FaultyProxy.start();

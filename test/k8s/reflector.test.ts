@@ -24,7 +24,7 @@ async function reflected(options: Partial<ReflectorOptions<ConfigMap, Kept>> = {
   const direct = clientFor();
   const namespace = await newNamespace(direct);
   const proxy = await FaultyProxy.start();
-  const told: string[] = [];
+  const reported: string[] = [];
   const problems: { err?: unknown; retry_in_ms?: number }[] = [];
   const reflector = new Reflector<ConfigMap, Kept>({
     client: clientFor(adminCredentials(proxy.url)),
@@ -32,16 +32,16 @@ async function reflected(options: Partial<ReflectorOptions<ConfigMap, Kept>> = {
     namespace,
     trim,
     handlers: {
-      added: (object) => told.push(`added ${object.metadata.name}`),
-      updated: (object) => told.push(`updated ${object.metadata.name}`),
-      deleted: (object) => told.push(`deleted ${object.metadata.name}`),
+      added: (object) => reported.push(`added ${object.metadata.name}`),
+      updated: (object) => reported.push(`updated ${object.metadata.name}`),
+      deleted: (object) => reported.push(`deleted ${object.metadata.name}`),
     },
     log: { warn: (fields) => problems.push(fields), error: (fields) => problems.push(fields) },
     backoff: { baseMs: 20, maxMs: 200 },
     ...options,
   });
   onTestFinished(() => reflector.stop());
-  return { direct, namespace, proxy, told, problems, reflector };
+  return { direct, namespace, proxy, reported, problems, reflector };
 }
 
 function make(client: KubeClient, namespace: string, ...names: string[]) {
@@ -62,56 +62,56 @@ describe('a reflector', () => {
   });
 
   test('follows what is created, changed and deleted', async () => {
-    const { direct, namespace, told, reflector } = await reflected();
+    const { direct, namespace, reported, reflector } = await reflected();
     await reflector.start();
     await reflector.whenSynced();
     await make(direct, namespace, 'a');
     await direct.mergePatch(configMaps, { namespace, name: 'a' }, { data: { x: '1' } });
     await direct.delete(configMaps, { namespace, name: 'a' });
-    await until('all three are told', () => told.length === 3);
-    expect(told).toEqual(['added a', 'updated a', 'deleted a']);
+    await until('all three are reported', () => reported.length === 3);
+    expect(reported).toEqual(['added a', 'updated a', 'deleted a']);
     expect(reflector.size).toBe(0);
   });
 
-  test('goes on after its connection is reset, from where it was', async () => {
-    const { direct, namespace, proxy, told, reflector } = await reflected();
+  test('continues from its last version after its connection is reset', async () => {
+    const { direct, namespace, proxy, reported, reflector } = await reflected();
     await reflector.start();
     await reflector.whenSynced();
     for (const [index, name] of ['a', 'b', 'c'].entries()) {
       await until('the watch is open', () => proxy.count(watchLine) > index);
       proxy.reset();
       await make(direct, namespace, name);
-      await until(`${name} is seen`, () => told.includes(`added ${name}`));
+      await until(`${name} is seen`, () => reported.includes(`added ${name}`));
     }
     expect(proxy.count(listLine)).toBe(1);
   });
 
-  test('gives a silent connection up and sees what it missed', async () => {
-    const { direct, namespace, proxy, told, problems, reflector } = await reflected({ silenceMs: 700 });
+  test('aborts a silent connection and catches up', async () => {
+    const { direct, namespace, proxy, reported, problems, reflector } = await reflected({ silenceMs: 700 });
     await reflector.start();
     await reflector.whenSynced();
     await until('the watch is open', () => proxy.count(watchLine) === 1);
     proxy.mute();
     await make(direct, namespace, 'a');
-    await until('a is seen', () => told.includes('added a'), 5000);
+    await until('a is seen', () => reported.includes('added a'), 5000);
     expect(proxy.count(listLine)).toBe(1);
     expect(String(problems[0]?.err)).toContain('no event for 700 ms');
   });
 
-  test('waits as long as a 429 asks, and watches again', async () => {
-    const { direct, namespace, proxy, told, problems, reflector } = await reflected();
+  test('waits for the Retry-After of a 429 and watches again', async () => {
+    const { direct, namespace, proxy, reported, problems, reflector } = await reflected();
     proxy.answer(watchLine, 429, { headers: { 'retry-after': '1' }, times: 2 });
     const startedMs = performance.now();
     await reflector.start();
     await reflector.whenSynced();
     await make(direct, namespace, 'a');
-    await until('a is seen', () => told.includes('added a'));
+    await until('a is seen', () => reported.includes('added a'));
     expect(performance.now() - startedMs).toBeGreaterThan(2000);
     expect(problems.map(({ retry_in_ms: delayMs }) => (delayMs ?? 0) >= 1000)).toEqual([true, true]);
     expect(proxy.count(watchLine)).toBe(3);
   });
 
-  test('waits out a 429 on its first list', async () => {
+  test('retries its first list after a 429', async () => {
     const { proxy, reflector } = await reflected();
     proxy.answer(listLine, 429, { headers: { 'retry-after': '1' } });
     await reflector.start();
@@ -120,40 +120,40 @@ describe('a reflector', () => {
   });
 
   test('lists again when a watch answers 410', async () => {
-    const { direct, namespace, proxy, told, reflector } = await reflected();
+    const { direct, namespace, proxy, reported, reflector } = await reflected();
     proxy.answer(watchLine, 410);
     await reflector.start();
     await reflector.whenSynced();
     await make(direct, namespace, 'a');
-    await until('a is seen', () => told.includes('added a'));
+    await until('a is seen', () => reported.includes('added a'));
     expect(proxy.count(listLine)).toBe(2);
   });
 
-  test('lists again after the history it missed is compacted, and tells a name that changed hands as two objects', async () => {
-    const { direct, namespace, proxy, told, problems, reflector } = await reflected();
+  test('lists again after its history is compacted, and reports a reused name as two objects', async () => {
+    const { direct, namespace, proxy, reported, problems, reflector } = await reflected();
     await make(direct, namespace, 'reborn', 'gone', 'same');
     await reflector.start();
     await reflector.whenSynced();
     const before = reflector.get(namespace, 'reborn')?.metadata.uid;
     await until('the watch is open', () => proxy.count(watchLine) === 1);
     proxy.refuse();
-    told.length = 0;
+    reported.length = 0;
     await direct.delete(configMaps, { namespace, name: 'reborn' });
     await direct.delete(configMaps, { namespace, name: 'gone' });
     await make(direct, namespace, 'reborn', 'new');
     await compactEtcd(server);
     proxy.accept();
-    await until('the new one is seen', () => told.includes('added new'));
-    expect(told.toSorted()).toEqual(['added new', 'added reborn', 'deleted gone', 'deleted reborn']);
-    expect(told.indexOf('deleted reborn')).toBeLessThan(told.indexOf('added reborn'));
+    await until('the new one is seen', () => reported.includes('added new'));
+    expect(reported.toSorted()).toEqual(['added new', 'added reborn', 'deleted gone', 'deleted reborn']);
+    expect(reported.indexOf('deleted reborn')).toBeLessThan(reported.indexOf('added reborn'));
     expect(reflector.get(namespace, 'reborn')?.metadata.uid).not.toBe(before);
     expect(proxy.count(listLine)).toBe(2);
     // The real server says it as an ERROR event within a watch that was answered with 200.
     expect(problems.some(({ err }) => String(err).includes('too old') || String(err).includes('compacted'))).toBe(true);
   });
 
-  test('outlives a list that fails again and again after a 410', async () => {
-    const { direct, namespace, proxy, told, reflector } = await reflected();
+  test('continues when its list fails repeatedly after a 410', async () => {
+    const { direct, namespace, proxy, reported, reflector } = await reflected();
     await reflector.start();
     await reflector.whenSynced();
     await until('the watch is open', () => proxy.count(watchLine) === 1);
@@ -161,11 +161,11 @@ describe('a reflector', () => {
     proxy.answer(watchLine, 410, { times: 1 });
     proxy.reset();
     await make(direct, namespace, 'a');
-    await until('a is seen', () => told.includes('added a'));
+    await until('a is seen', () => reported.includes('added a'));
     expect(proxy.count(listLine)).toBe(5);
   });
 
-  test('takes everything at once when the pages of its list expire midway', async () => {
+  test('lists without pages when the pages of its list expire midway', async () => {
     const { direct, namespace, proxy, reflector } = await reflected({ pageSize: 2 });
     await make(direct, namespace, 'a', 'b', 'c', 'd', 'e');
     proxy.answer(/continue=/, 410);
@@ -175,15 +175,15 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(3);
   });
 
-  test('lists everything again on its timer, and tells nothing of what is the same', async () => {
-    const { direct, namespace, proxy, told, reflector } = await reflected({ relistEveryMs: 1000 });
+  test('lists everything again on its timer and does not report unchanged objects', async () => {
+    const { direct, namespace, proxy, reported, reflector } = await reflected({ relistEveryMs: 1000 });
     await make(direct, namespace, 'a');
     await reflector.start();
     await until('four lists were made', () => proxy.count(listLine) >= 4);
-    expect(told).toEqual(['added a']);
+    expect(reported).toEqual(['added a']);
   });
 
-  test('survives handlers that throw', async () => {
+  test('continues after a handler throws', async () => {
     const seen: string[] = [];
     const { direct, namespace, problems, reflector } = await reflected({
       handlers: {
@@ -224,7 +224,7 @@ describe('a reflector', () => {
     expect(proxy.requests).toHaveLength(requests);
   });
 
-  test('that is stopped while it waits for its first list rejects whoever waits for that', async () => {
+  test('that is stopped before its first list rejects whenSynced', async () => {
     const { proxy, reflector } = await reflected();
     proxy.refuse();
     await reflector.start();
@@ -234,7 +234,7 @@ describe('a reflector', () => {
   });
 });
 
-test('bookmarks move a quiet watch forward, so that a reset does not bring it back to its list', async () => {
+test('bookmarks advance a quiet watch, so that it continues from there after a reset', async () => {
   const direct = clientFor();
   const [mine, other] = [await newNamespace(direct), await newNamespace(direct)];
   const proxy = await FaultyProxy.start();

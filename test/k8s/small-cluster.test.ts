@@ -73,27 +73,27 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
     return id;
   }
 
-  test('a pod that is deleted underneath costs no attempt', async () => {
+  test('a deleted pod costs no attempt', async () => {
     const id = await begun();
     const [pod] = await podsOf(id);
     await cluster.admin.delete(pods, { namespace, name: pod?.metadata?.name ?? '' }, { gracePeriodSeconds: 0 });
     expect(await over(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   }, 120_000);
 
-  test('a Job that is deleted underneath costs no attempt', async () => {
+  test('a deleted Job costs no attempt', async () => {
     const id = await begun();
     await cluster.admin.delete(jobs, { namespace, name: `mj-${id}-1` });
     expect(await over(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   }, 120_000);
 
-  test('a MediaJob that is deleted underneath takes its job, its Job and its pod with it', async () => {
+  test('a deleted MediaJob cancels its job and deletes its Job and its pod', async () => {
     const id = await begun();
     await cluster.admin.delete(mediaJobs, { namespace, name: `mj-${id}` });
     expect(await over(id)).toMatchObject({ status: 'cancelled' });
-    await until('its pod is gone', async () => (await podsOf(id)).length === 0, 60_000);
+    await until('its pod is deleted', async () => (await podsOf(id)).length === 0, 60_000);
   }, 120_000);
 
-  test('a namespace that is deleted underneath and made again costs no attempt', async () => {
+  test('a namespace that is deleted and created again costs no attempt', async () => {
     const id = await begun();
     await cluster.admin.delete(namespaces, { name: namespace });
     const isThere = () =>
@@ -101,13 +101,13 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
         () => true,
         () => false,
       );
-    await until('the namespace is gone', async () => !(await isThere()), 60_000);
+    await until('the namespace is deleted', async () => !(await isThere()), 60_000);
     expect(await workplace.find(id)).toMatchObject({ status: 'processing' });
     await cluster.admin.create(namespaces, { metadata: { name: namespace } });
     expect(await over(id)).toMatchObject({ status: 'completed', failures: 0 });
   }, 180_000);
 
-  test('a cancelled job of an encrypted stream leaves no key', async () => {
+  test('the key Secret of a cancelled job is deleted', async () => {
     const id = await workplace.submit('video:transcode', { options: { encrypt: true } });
     const key = { namespace, name: `mj-${id}-1-key` };
     const isThere = () =>
@@ -117,8 +117,8 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
       );
     await until('its key is there', isThere, 60_000);
     await workplace.cancel(id);
-    await until('its key is gone', async () => !(await isThere()), 60_000);
-    await until('its pod is gone', async () => (await podsOf(id)).length === 0, 60_000);
+    await until('its key is deleted', async () => !(await isThere()), 60_000);
+    await until('its pod is deleted', async () => (await podsOf(id)).length === 0, 60_000);
   }, 120_000);
 
   test(

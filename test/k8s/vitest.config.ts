@@ -10,7 +10,7 @@ export default defineConfig({
     globalSetup: ['testing/k8s/global-setup.ts', 'testing/k8s/postgres-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Processes are killed and frozen while a whole control plane runs beside; a retry is told as one.
+    // Processes are killed and paused beside a whole control plane; a retry is shown as a retry.
     retry: 1,
     // They share one etcd, and some compact it.
     fileParallelism: false,

@@ -131,7 +131,7 @@ describe('how an attempt ended', () => {
       null,
     ],
     [
-      'a pod that should be gone is on a node that is no more',
+      'a pod that exists past its deletion time is on a dead node and was disrupted',
       job,
       pod({ metadata: { deletionTimestamp: '2026-11-21T11:59:54Z' } }),
       { kind: 'disrupted' },

@@ -98,11 +98,11 @@ const done = (more: Partial<Observed>) => planned(more).actions.map((action) => 
 
 describe('the plan for a MediaJob', () => {
   const cases: [string, Partial<Observed>, Action['do'][]][] = [
-    ['with a held row and no Job is to create one', {}, ['createJob']],
+    ['with a claimed row and no Job is to create the Job', {}, ['createJob']],
     ['whose pool is full is to wait', { hasCapacity: false }, []],
-    ['whose Job is being made is to wait', { isJobBeingCreated: true }, []],
+    ['whose Job is being created is to wait', { isJobBeingCreated: true }, []],
     [
-      'from kubectl whose row waits for admission is to say so, once',
+      'from kubectl whose row waits for admission is to show that once',
       {
         mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(6) } },
         row: { ...row, status: 'queued', phase: null },
@@ -110,61 +110,65 @@ describe('the plan for a MediaJob', () => {
       ['writeStatus'],
     ],
     [
-      'from kubectl that was made a moment ago is to wait with saying so',
+      'from kubectl that is new is to wait before it shows that it is queued',
       {
         mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(1) } },
         row: { ...row, status: 'queued', phase: null },
       },
       [],
     ],
-    ['whose row waits for admission is nothing', { row: { ...row, status: 'queued', phase: null } }, []],
-    ['whose row waits for its next attempt is nothing', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
+    ['whose row waits for admission is empty', { row: { ...row, status: 'queued', phase: null } }, []],
+    ['whose row waits for its next attempt is empty', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
     [
-      'from kubectl is to make its row',
+      'from kubectl without a row is to adopt it',
       { row: null, mediaJob: { ...mediaJob, metadata: { name: 'x', uid: 'u' } } },
       ['adopt'],
     ],
-    ['whose row is gone is to end it', { row: null }, ['writeStatus']],
+    ['of an API job without a row is to end it', { row: null }, ['writeStatus']],
     [
       'whose Job was deleted is another attempt',
       { mediaJob: withStatus(begun), isJobNeverCreated: false },
       ['concludeAttempt'],
     ],
-    ['whose Job may have been made and deleted is another attempt', { isJobNeverCreated: false }, ['concludeAttempt']],
-    ['whose pod has just begun is to wait: it may be over in a moment', { job, pod: running('all'), runningMs: 0 }, []],
     [
-      'whose pod has been at work for a second is to say so',
+      'whose Job may have been created and deleted is another attempt',
+      { isJobNeverCreated: false },
+      ['concludeAttempt'],
+    ],
+    ['whose pod has just started is to wait: it may end in a moment', { job, pod: running('all'), runningMs: 0 }, []],
+    [
+      'whose pod has run for a second is to show that',
       { job, pod: running('all'), runningMs: 1000 },
       ['reportPhase', 'writeStatus'],
     ],
-    ['whose pod waits is to wait with saying so', { job, pod }, []],
+    ['whose pod is new and pending is to wait', { job, pod }, []],
     [
-      'whose pod waits for longer is to say so',
+      'whose pod is pending for longer is to show the attempt',
       { job, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } },
       ['writeStatus'],
     ],
     [
-      'whose pod runs is to say what it is at',
+      'whose pod runs is to report its phase',
       { job, pod: running('process'), mediaJob: withStatus(begun) },
       ['reportPhase'],
     ],
     [
-      'whose pod runs as the row says is nothing',
+      'whose pod is at the phase of the row is empty',
       { job, pod: running('fetch'), row: { ...row, phase: 'probing' }, mediaJob: withStatus(begun) },
       [],
     ],
     [
-      'whose runner has told more than its pod shows is nothing',
+      'whose runner has reported more than its pod shows is empty',
       { job, pod: running('publish'), row: { ...row, phase: 'publishing' }, mediaJob: withStatus(begun) },
       [],
     ],
     [
-      'whose progress has grown is to mirror it',
+      'whose progress has grown is to write it',
       { job, pod: running('fetch'), row: { ...row, phase: 'probing', progress: 5 }, mediaJob: withStatus(begun) },
       ['writeStatus'],
     ],
     [
-      'whose progress was mirrored a second ago is nothing',
+      'whose progress was written a second ago is empty',
       {
         job,
         pod: running('fetch'),
@@ -175,53 +179,57 @@ describe('the plan for a MediaJob', () => {
       [],
     ],
     [
-      'whose pod has ended is to settle',
+      'whose pod has ended is to conclude the attempt',
       { job, pod: { ...pod, phase: 'Succeeded' }, mediaJob: withStatus(begun) },
       ['concludeAttempt'],
     ],
-    ['whose pod waits is nothing', { job, pod, mediaJob: withStatus(begun) }, []],
+    ['whose pod is pending without a problem is empty', { job, pod, mediaJob: withStatus(begun) }, []],
     [
-      'whose pod finds no node is to say so',
+      'whose pod finds no node is to show and record the problem',
       { job, pod: unschedulable, mediaJob: withStatus(begun) },
       ['writeStatus', 'recordProblem'],
     ],
     [
-      'whose pod waits past the deadline is to fail',
+      'whose pod is pending past the deadline is to fail the job',
       { job, pod: { ...unschedulable, metadata: { creationTimestamp: ago(3601) } }, mediaJob: withStatus(begun) },
       ['failJob'],
     ],
     [
-      'that is suspended is to stop its Job',
+      'that is suspended is to delete its Job',
       { job, pod, mediaJob: { ...suspended, status: begun } },
       ['deleteJob', 'writeStatus'],
     ],
-    ['that was suspended from the start is to say so', { mediaJob: suspended }, ['writeStatus']],
-    ['whose pool is missing is to say so', { pool: { name: 'x', spec: null } }, ['writeStatus', 'recordProblem']],
-    ['with a Job of an earlier attempt is to stop that', { otherJobs: [job], hasCapacity: false }, ['deleteJob']],
+    ['that was suspended from the start is to show that', { mediaJob: suspended }, ['writeStatus']],
     [
-      'that was cancelled is to stop its Job and end',
+      'whose pool is missing is to show and record the problem',
+      { pool: { name: 'x', spec: null } },
+      ['writeStatus', 'recordProblem'],
+    ],
+    ['with a Job of an earlier attempt is to delete that Job', { otherJobs: [job], hasCapacity: false }, ['deleteJob']],
+    [
+      'that was cancelled is to delete its Job and end',
       { job, row: { ...row, status: 'cancelled' } },
       ['deleteJob', 'writeStatus'],
     ],
     [
-      'whose stream is encrypted is to lose its key before its end is told',
+      'whose stream is encrypted is to delete the key before it shows the end',
       { job, row: { ...row, type: 'video:transcode', options: { encrypt: true }, status: 'completed' } },
       ['deleteKeys', 'writeStatus'],
     ],
     ['that is completed is one write', { job, row: { ...row, status: 'completed' } }, ['writeStatus']],
-    ['that has ended is nothing', { mediaJob: complete, row: { ...row, status: 'completed' } }, []],
+    ['that has ended is empty', { mediaJob: complete, row: { ...row, status: 'completed' } }, []],
     [
-      'that ended long ago is to remove it',
+      'whose TTL has passed is to delete it',
       { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }), row: { ...row, status: 'completed' } },
       ['deleteMediaJob'],
     ],
     [
-      'that ended long ago, but not in Postgres, is nothing',
+      'whose TTL has passed before Postgres has the end is empty',
       { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }) },
       [],
     ],
     [
-      'that is being deleted is nothing',
+      'that is being deleted is empty',
       { mediaJob: { ...mediaJob, metadata: { ...mediaJob.metadata, deletionTimestamp: ago(0) } } },
       [],
     ],
@@ -230,7 +238,7 @@ describe('the plan for a MediaJob', () => {
     expect(done(more)).toEqual(actions);
   });
 
-  it('fails a job whose image cannot be had with that reason in its message', () => {
+  it('fails a job whose image cannot be pulled with that reason in its message', () => {
     const waiting = { reason: 'ErrImagePull', message: 'not found' };
     const late = {
       ...pod,
@@ -242,7 +250,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('names trouble in phase, condition and event', () => {
+  it('shows a problem in phase, condition and Event', () => {
     const { actions } = planned({
       job: { ...job, metadata: { ...job.metadata, creationTimestamp: ago(10) } },
       podCreationFailure: 'exceeded quota: q',
@@ -260,10 +268,10 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('tells how far a job is at the pace of all jobs together, and troubles and ends at once', () => {
+  it('limits progress writes by the rate of all jobs, and writes problems and ends at once', () => {
     const full = { job, mayReportProgress: false };
-    const paced = { ...full, pod: running('process') };
-    expect(planned(paced)).toMatchObject({ actions: [{ do: 'reportPhase' }], requeueAfterMs: 10_000 });
+    const limited = { ...full, pod: running('process') };
+    expect(planned(limited)).toMatchObject({ actions: [{ do: 'reportPhase' }], requeueAfterMs: 10_000 });
     expect(done({ ...full, pod: { ...pod, metadata: { creationTimestamp: ago(6) } } })).toEqual([]);
     expect(done({ ...full, pod: unschedulable, mediaJob: withStatus(begun) })).toEqual([
       'writeStatus',
@@ -273,13 +281,13 @@ describe('the plan for a MediaJob', () => {
     expect(done({ ...full, row: { ...row, status: 'completed' } })).toEqual(['writeStatus']);
   });
 
-  it('looks again in time for the deadline, also when nothing happens', () => {
+  it('requeues a pending pod in time for the deadline', () => {
     const late = { ...unschedulable, metadata: { creationTimestamp: ago(3590) } };
     expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).requeueAfterMs).toBe(10_000);
   });
 });
 
-describe('whatever is seen', () => {
+describe('for any observed state', () => {
   const anyRow = record({
     status: constantFrom(...jobStatuses),
     phase: constantFrom(null, ...jobPhases),
@@ -309,7 +317,7 @@ describe('whatever is seen', () => {
     otherJobs: constantFrom([], [job]),
   });
 
-  it('a Job is made only for a held row, with room, and never twice for an attempt', () => {
+  it('a Job is created only for a claimed row, with capacity, and never twice for an attempt', () => {
     check(
       property(anything, (seen) => {
         if (!done(seen).includes('createJob')) return;
@@ -323,7 +331,7 @@ describe('whatever is seen', () => {
     );
   });
 
-  it('what has ended is never written again, and is removed only after Postgres has its end', () => {
+  it('a MediaJob that has ended is never written again, and is deleted only after Postgres has its end', () => {
     check(
       property(anything, boolean(), (seen, isOld) => {
         const at = isOld ? now + 2 * settings.mediaJobTtlMs : now;
@@ -335,7 +343,7 @@ describe('whatever is seen', () => {
     );
   });
 
-  it('what was written and seen again is not written again', () => {
+  it('a status is not written again once it was observed', () => {
     check(
       property(anything, (seen) => {
         const first = plan({ ...observed, ...seen }, now, settings).actions.find((each) => each.do === 'writeStatus');
