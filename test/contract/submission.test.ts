@@ -169,9 +169,10 @@ describe('the body of a submission', () => {
     'http://169.254.169.254/latest/meta-data',
     'http://[::ffff:10.0.0.1]/',
     'http://2130706433/',
+    `https://example.com/${'x'.repeat(2048)}`,
     'ftp://example.com/',
     'https://user:secret@example.com/',
-  ])('C2.6, C2.7, C6.14: the callback_url %s is refused at submission', async (url) => {
+  ])('C2.6, C2.7, C6.14: the callback_url %.60s is refused at submission', async (url) => {
     const answer = await api.submit(thumbnail({ callback_url: url }));
     expect(answer.status).toBe(400);
     expect(answer.json.errors).toMatchObject([{ pointer: '/callback_url' }]);
