@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { signThumbPath } from '#domain/playback/thumb.ts';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { hasValidSignature, signPlaybackToken } from '#domain/playback/token.ts';
 
 const secret = 'a secret of at least sixteen bytes';
@@ -15,10 +15,42 @@ async function run(script: string, args: string[], env: Record<string, string>):
   return (await promisify(execFile)(process.execPath, [path, ...args], { env })).stdout.trim();
 }
 
-test('the functions make the vectors of docs/signing.md', async () => {
+const exp = 1_893_456_000;
+const query = { w: 200, f: 'webp' } as const;
+const [derivedSecret = ''] = thumbSecretsOf([], secret);
+const vectors = [
+  signPlaybackToken({ hash: 'my-video-1', exp }, secret),
+  signThumbPath(key, query, secret),
+  derivedSecret,
+];
+
+/** The code blocks of docs/signing.md in a language, as one program. */
+async function programOf(language: string): Promise<string> {
   const text = await readFile(page, 'utf8');
-  expect(text).toContain(`\`${signPlaybackToken({ hash: 'my-video-1', exp: 1_893_456_000 }, secret)}\``);
-  expect(text).toContain(`\`${signThumbPath(key, { w: 200, f: 'webp' }, secret)}\``);
+  const blocks = [...text.matchAll(new RegExp(String.raw`^\`\`\`${language}\n([\s\S]*?)^\`\`\`$`, 'gm'))];
+  expect(blocks).toHaveLength(2);
+  return blocks.map(([, code = '']) => code).join('\n');
+}
+
+test('C5.5, C4.43, C4.50: docs/signing.md shows the token, the address and the derived secret that the functions make', async () => {
+  const text = await readFile(page, 'utf8');
+  for (const vector of vectors) expect(text).toContain(`\`${vector}\``);
+});
+
+test('the Node code in docs/signing.md makes the vectors', async () => {
+  // Two imports of one module may not name the same function twice.
+  const code = (await programOf('js')).replace(/^import \{ createHmac \} from 'node:crypto';$/m, '');
+  const calls = `console.log([playbackToken('my-video-1', ${exp}, '${secret}'), imageAddress('${key}', { w: 200, f: 'webp' }, '${secret}'), derivedImageSecret('${secret}')].join('\\n'))`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', `${code}\n${calls}`]);
+  expect(stdout.trim().split('\n')).toEqual(vectors);
+});
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+test.skipIf(!hasPython)('the Python code in docs/signing.md makes the vectors', async () => {
+  const code = await programOf('python');
+  const calls = `print(playback_token("my-video-1", ${exp}, "${secret}"), image_address("${key}", {"w": 200, "f": "webp"}, "${secret}"), derived_image_secret("${secret}"), sep="\\n")`;
+  const { stdout } = await promisify(execFile)('python3', ['-c', `${code}\n${calls}`]);
+  expect(stdout.trim().split('\n')).toEqual(vectors);
 });
 
 test('`npm run token` prints a token with a valid signature', async () => {
