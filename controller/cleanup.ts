@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, workRoot } from '#domain/media/object-keys.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
-import type { CleanupStore, Leftover } from '#platform/postgres/cleanup-store.ts';
+import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { periodicComponent } from './periodic-component.ts';
@@ -40,7 +40,7 @@ export function cleanupComponent(dependencies: CleanupDependencies): Component {
   return periodicComponent({ name: 'cleanup', everyMs, log, work });
 }
 
-async function cleanUp(job: Leftover, { cleanup, media, log, clock }: CleanupDependencies): Promise<void> {
+async function cleanUp(job: JobToCleanUp, { cleanup, media, log, clock }: CleanupDependencies): Promise<void> {
   const { jobId, hash } = job;
   let removed = 0;
   for (const rev of await unpublishedRevisions(job, media))
@@ -51,7 +51,7 @@ async function cleanUp(job: Leftover, { cleanup, media, log, clock }: CleanupDep
   log.debug({ job_id: jobId, objects: removed }, 'job cleaned up');
 }
 
-async function unpublishedRevisions(job: Leftover, media: ObjectStore): Promise<string[]> {
+async function unpublishedRevisions(job: JobToCleanUp, media: ObjectStore): Promise<string[]> {
   const { jobId, hash, attempt: lastAttempt } = job;
   const named = JSON.stringify(job.results);
   const unpublished: string[] = [];

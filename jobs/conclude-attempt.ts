@@ -27,7 +27,7 @@ export type Conclusion =
   | { readonly kind: 'ended'; readonly job: Job }
   /** The job is final already, or at another attempt: nothing was written. */
   | { readonly kind: 'not_current' }
-  /** Nobody holds the next attempt yet; `ticket` asks for it. */
+  /** The next attempt is not claimed yet; `ticket` asks for it. */
   | { readonly kind: 'again'; readonly ticket: Ticket; readonly countsAsFailure: boolean; readonly delayMs: number };
 
 interface EndedAttempt {

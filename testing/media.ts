@@ -133,7 +133,7 @@ export function frameNumber(number: number): string {
   return `select=eq(n\\,${number})`;
 }
 
-/** The errors that ffmpeg prints when it decodes a file; empty when there are none. */
+/** The errors that ffmpeg prints when it decodes a file; empty without errors. */
 export async function decodingErrors(path: string): Promise<string> {
   const command = {
     program: findProgram('ffmpeg', process.env),

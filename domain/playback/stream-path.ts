@@ -42,7 +42,7 @@ function decode(encoded: string): string | null {
   }
 }
 
-/** Decodes every escape of an ASCII character and leaves what is none, where `decodeURIComponent` would give up. */
+/** Decodes every escape of an ASCII character and leaves all others, where `decodeURIComponent` would throw. */
 function decodeLeniently(text: string): string {
   return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type JobOptions, type JobType, jobTypeNames, jobTypes } from '../job-types/index.ts';
 
-/** The task document (`RUNNER_TASK`, JSON): all that a runner is told, and no secret in it. */
+/** The task document (`RUNNER_TASK`, JSON): all that a runner gets of a job; it holds no secret. */
 const taskShape = z.strictObject({
   v: z.literal(1),
   job_id: z.uuid(),

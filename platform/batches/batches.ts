@@ -1,6 +1,6 @@
 /** How calls are put together. */
 interface BatchesOptions<Call, Result> {
-  /** Does all of them in one go; a result, or a promise of one, for each in their order. What it throws, all are told. */
+  /** Does all of them in one go; a result, or a promise of one, for each in their order. What it throws, every call rejects with. */
   readonly run: (calls: readonly Call[]) => Promise<readonly (Result | Promise<Result>)[]>;
   readonly sizeMax: number;
   /** Batches under way at the same time, at most. */

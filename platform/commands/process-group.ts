@@ -6,7 +6,7 @@ const killDelayMs = 3000;
 const drainMs = 1000;
 
 /**
- * Groups that still run. When this process exits they are killed; when it is killed itself nobody can, and its tools
+ * Groups that still run. When this process exits they are killed; when it is killed itself nothing can, and its tools
  * end by their closed pipes.
  */
 const running = new Set<ProcessGroup>();

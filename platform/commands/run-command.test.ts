@@ -29,7 +29,7 @@ function processesWith(mark: string): number[] {
     .map(Number);
 }
 
-async function gone(mark: string): Promise<boolean> {
+async function hasEnded(mark: string): Promise<boolean> {
   for (let tries = 0; tries < 40; tries += 1) {
     if (processesWith(mark).length === 0) return true;
     await sleep(50);
@@ -76,7 +76,7 @@ describe('a command that ends by itself', () => {
     const child = `require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "${mark}"], { stdio: "inherit" }).unref()`;
     const outcome = await runCommand(node(`${child}; console.log("done")`), { timeoutMs });
     expect(outcome).toMatchObject({ exitCode: 0, stdout: 'done\n' });
-    expect(await gone(mark)).toBe(true);
+    expect(await hasEnded(mark)).toBe(true);
   });
 
   it('is not waited for by a process that has left the group and holds its output open', async () => {
@@ -109,7 +109,7 @@ describe('a command that is stopped', () => {
     const child = `require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "${mark}"])`;
     const outcome = await runCommand(node(`${child}; setInterval(() => {}, 1000)`), { timeoutMs: 500 });
     expect(outcome).toMatchObject({ exitCode: null, signal: 'SIGTERM', timedOut: true });
-    expect(await gone(mark)).toBe(true);
+    expect(await hasEnded(mark)).toBe(true);
   });
 
   it('is killed three seconds after it was asked, when it will not end', async () => {
@@ -129,7 +129,7 @@ describe('a command that is stopped', () => {
     const run = runCommand(node(`"${mark}"; setInterval(() => {}, 1000)`), { timeoutMs, signal: stopping.signal });
     setTimeout(() => stopping.abort(reason), 300);
     await expect(run).rejects.toBe(reason);
-    expect(await gone(mark)).toBe(true);
+    expect(await hasEnded(mark)).toBe(true);
   });
 
   it('is not started for a signal that is aborted already', async () => {
@@ -151,7 +151,7 @@ describe('a command that is stopped', () => {
       setTimeout(() => process.exit(3), 300);`;
     const command = { program: process.execPath, args: ['--input-type=module', '-e', script] };
     expect(await runCommand(command, { timeoutMs })).toMatchObject({ exitCode: 3 });
-    expect(await gone(mark)).toBe(true);
+    expect(await hasEnded(mark)).toBe(true);
   });
 });
 
@@ -207,7 +207,7 @@ describe('output', () => {
       },
     });
     await expect(run).rejects.toBe(failure);
-    expect(await gone(mark)).toBe(true);
+    expect(await hasEnded(mark)).toBe(true);
   });
 });
 
@@ -231,7 +231,7 @@ describe('input', () => {
   });
 
   it('that fails stops the command and fails the call', async () => {
-    const failure = new Error('the source is gone');
+    const failure = new Error('the source was deleted');
     const stdin = new Readable({ read: () => stdin.destroy(failure) });
     await expect(
       runCommand(node('process.stdin.resume(); setInterval(() => {}, 1000)'), { timeoutMs, stdin }),

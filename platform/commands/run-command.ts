@@ -19,7 +19,7 @@ export interface RunOptions {
   /** Called with each line as it comes, without its end, at most 64 kB of it. */
   readonly onStdoutLine?: ((line: string) => void) | undefined;
   readonly onStderrLine?: ((line: string) => void) | undefined;
-  /** How much of stdout is kept for `stdout`, 1 MiB unless told; the rest is read and dropped. */
+  /** How much of stdout is kept for `stdout`, 1 MiB by default; the rest is read and dropped. */
   readonly stdoutBytesMax?: number | undefined;
 }
 

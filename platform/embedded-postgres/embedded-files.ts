@@ -33,7 +33,7 @@ export interface ServerUser {
 export interface Places {
   /** The folder that was asked for, absolute. */
   readonly dir: string;
-  /** For what root must put elsewhere: root's own, and nobody else may write to it. */
+  /** For what root must put elsewhere: root's own, and no other user may write to it. */
   readonly outsideDir: string;
   readonly user: ServerUser | undefined;
 }
@@ -60,7 +60,7 @@ export async function serverUser(): Promise<ServerUser | undefined> {
 /**
  * The folder with `bin/postgres` and `bin/initdb`, which `user` can run: the one in node_modules, or a copy of it.
  *
- * npm may have been told to run no install scripts; the links to the shared libraries are made here then. A copy is
+ * npm may run no install scripts; the links to the shared libraries are made here then. A copy is
  * needed when the server's user cannot reach node_modules (a checkout in root's home), or this process cannot write
  * there: root's is made once a version in a folder of root's own, a user's beside the data.
  */
@@ -86,9 +86,9 @@ export async function serverPrograms({ dir, outsideDir, user }: Places): Promise
  * The folder to keep a cluster in: `dir` itself, made when it is not there.
  *
  * Root's server has a user of its own. When that user cannot pass through to `dir` (a checkout in a folder that only
- * its owner can read), or somebody else could exchange what root makes in there, the cluster is put in a new folder of
+ * its owner can read), or another user could exchange what root makes in there, the cluster is put in a new folder of
  * `outsideDir` and the file `dir/postgres-is-at` holds its path. Whoever removes `dir` begins anew; the folder
- * outside is then nobody's and may be removed too.
+ * outside is then unused and may be removed too.
  */
 export async function clusterFolder({ dir, outsideDir, user }: Places): Promise<string> {
   await mkdir(dir, { recursive: true });
@@ -103,7 +103,7 @@ export async function clusterFolder({ dir, outsideDir, user }: Places): Promise<
     await rm(temporary);
   }
   const outside = (await readPointer(pointer)) ?? '';
-  // Root does not follow a pointer that somebody else may have written to wherever it leads.
+  // Root does not follow a pointer that another user may have written.
   if (dirname(outside) !== outsideDir || !/\/postgres-[0-9a-f]{32}$/.test(outside))
     throw new Error(`${pointer} does not name a folder of ${outsideDir}`);
   await ownedFolder(outsideDir);
@@ -150,7 +150,7 @@ async function finishPackage(native: string): Promise<void> {
   }
 }
 
-/** The original may have been installed under a umask that lets nobody else in. */
+/** The original may have been installed under a umask that lets no other user in. */
 async function letOthersRead(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -160,7 +160,7 @@ async function letOthersRead(folder: string): Promise<void> {
   }
 }
 
-/** Runs the program as the server's user would: tells of unreachable folders, modes and libraries alike. */
+/** Runs the program as the server's user would: finds unreachable folders, modes and libraries alike. */
 async function canRun(native: string, user: ServerUser | undefined): Promise<boolean> {
   try {
     await run(join(native, 'bin', 'postgres'), ['--version'], { cwd: '/', timeout: 10_000, ...user });
@@ -185,12 +185,12 @@ async function isSafe(dir: string, user: ServerUser): Promise<boolean> {
   return folder.isDirectory() && [0, user.uid, program.uid].includes(folder.uid) && (folder.mode & 0o002) === 0;
 }
 
-/** A folder of root's that everybody may pass through, whatever the umask is, and that nobody else may write to. */
+/** A folder of root's that every user may pass through, whatever the umask is, and no other user may write to. */
 async function ownedFolder(path: string): Promise<string> {
   await mkdir(path, { recursive: true });
   const found = await lstat(path);
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0)
-    throw new Error(`${path} must be a folder of root's that nobody else may write to`);
+    throw new Error(`${path} must be a folder of root's that no other user may write to`);
   await chmod(path, 0o755);
   return path;
 }

@@ -3,7 +3,7 @@ import { KnownProblem, type RequestErrorCode, requestErrors } from '#domain/erro
 import { traceIdOf } from '../telemetry/trace-context.ts';
 import { beginTrace, traceOf } from './tracing.ts';
 
-// Every refusal of the JSON API is one RFC 9457 problem document (decisions.md, "error body of the JSON APIs").
+// Every refusal of the JSON API is one RFC 9457 problem document (C7.19).
 
 /** The HTTP status of each code. */
 const statusOf = {

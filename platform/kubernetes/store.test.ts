@@ -50,11 +50,11 @@ test('the deletion of an object whose name belongs to another object by now is n
   expect(reported).toEqual(['added a:u2@5']);
 });
 
-test('a list tells what went, came, changed and was replaced since, and nothing of the rest', () => {
+test('a list reports what was deleted, added, changed and replaced since, and nothing else', () => {
   const { store, reported } = recorded();
   store.replace([
     thing('same', 'u1', '1'),
-    thing('gone', 'u2', '1'),
+    thing('removed', 'u2', '1'),
     thing('new uid', 'u3', '1'),
     thing('new', 'u4', '1'),
   ]);
@@ -66,7 +66,7 @@ test('a list tells what went, came, changed and was replaced since, and nothing 
     thing('come', 'u6', '9'),
   ]);
   expect(reported).toEqual([
-    'deleted gone:u2@1',
+    'deleted removed:u2@1',
     'deleted new uid:u3@1',
     'added new uid:u5@9',
     'updated new:u4@1 to new:u4@2',

@@ -29,7 +29,7 @@ function setup() {
 }
 
 describe('running components', () => {
-  it('starts them in order and stops them in reverse once it is told to', async () => {
+  it('components start in order and stop in reverse order on a stop signal', async () => {
     const { events, stopping, options } = setup();
     const running = runComponents([componentOf(events, 'a'), componentOf(events, 'b')], options);
     await sleep(20);
@@ -48,7 +48,7 @@ describe('running components', () => {
     expect(events).toEqual(['start a', 'start broken', 'stop a']);
   });
 
-  it('starts nothing more once it was told to stop in the middle of starting', async () => {
+  it('no further component starts after a stop signal in the middle of starting', async () => {
     const { events, stopping, options } = setup();
     const slow = componentOf(events, 'slow', { start: () => sleep(50) });
     const running = runComponents([slow, componentOf(events, 'never')], options);

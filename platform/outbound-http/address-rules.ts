@@ -37,7 +37,7 @@ export function isAllowedAddress(address: string, allowedCidrs: readonly string[
 
 /**
  * The one way to write an address: `::8.8.8.8` is `::808:808` (ipaddr.js would take it for `::ffff:8.8.8.8`). Null for
- * what is none, also for one with a zone (`fe80::1%eth0`), which names an interface of this machine.
+ * what is not an address, also for one with a zone (`fe80::1%eth0`), which names an interface of this machine.
  */
 export function canonicalAddress(address: string): string | null {
   const family = isIP(address);

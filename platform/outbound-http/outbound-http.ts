@@ -38,7 +38,7 @@ interface OutboundPost {
   readonly timeoutMs: number;
   readonly allowedCidrs: readonly string[];
   readonly signal?: AbortSignal;
-  /** The system's resolver unless told. */
+  /** The system's resolver by default. */
   readonly resolve?: (name: string) => Promise<readonly ResolvedAddress[]>;
 }
 
@@ -124,7 +124,7 @@ async function exchange(
     },
     lookup: pinnedLookup(addresses),
   });
-  // An error after the answer, or while it is given up, tells nothing any more.
+  // An error after the answer, or while it is given up, has no meaning any more.
   request.on('error', () => undefined);
   request.once('socket', (socket) => refuseOtherPeers(socket, addresses, request));
   request.end(post.body);

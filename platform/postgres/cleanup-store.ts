@@ -1,8 +1,8 @@
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
 
-/** A final job whose objects nobody has tidied up. */
-export interface Leftover {
+/** A final job whose objects were not cleaned up yet. */
+export interface JobToCleanUp {
   readonly jobId: string;
   readonly hash: string;
   /** Its last attempt, from 1; every attempt before may have left a revision. */
@@ -10,7 +10,7 @@ export interface Leftover {
   readonly results: JobResults | null;
 }
 
-interface LeftoverRow {
+interface JobToCleanUpRow {
   readonly id: string;
   readonly hash: string;
   readonly attempt: number;
@@ -31,8 +31,8 @@ export class CleanupStore {
   }
 
   /** Jobs that ended before `endedBefore` and were not tidied up, the longest ended first. */
-  async unswept(o: { readonly endedBefore: Date; readonly limit: number }): Promise<Leftover[]> {
-    const { rows } = await this.#database.pool.query<LeftoverRow>(unswept, [o.endedBefore, o.limit]);
+  async unswept(o: { readonly endedBefore: Date; readonly limit: number }): Promise<JobToCleanUp[]> {
+    const { rows } = await this.#database.pool.query<JobToCleanUpRow>(unswept, [o.endedBefore, o.limit]);
     return rows.map(({ id, hash, attempt, results }) => ({ jobId: id, hash, attempt, results }));
   }
 

@@ -89,7 +89,7 @@ async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<
       await client.query('rollback');
       client.release();
     } catch {
-      // The connection is gone, and the transaction with it.
+      // The connection is lost, and the transaction with it.
       client.release(true);
     }
     throw error;

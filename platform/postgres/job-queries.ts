@@ -48,7 +48,7 @@ export class JobQueries {
     return rows[0] === undefined ? null : jobOfRow(rows[0]);
   }
 
-  /** At most `limit` jobs, the newest first. Jobs that are made while somebody turns pages are on none of them. */
+  /** At most `limit` jobs, the newest first. Jobs that are made while a caller pages through are on no page. */
   async list(filter: JobFilter, page: { after: JobCursor | null; limit: number }): Promise<Job[]> {
     const { type = null, status = null, hash = null } = filter;
     const { after, limit } = page;

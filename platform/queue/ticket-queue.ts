@@ -23,7 +23,7 @@ export interface TicketQueue {
   add(ticket: Ticket, options?: { readonly delayMs?: number }): Promise<void>;
   reader(queue: QueueName): TicketReader;
   depth(): Promise<Readonly<Record<QueueName, QueueDepth>>>;
-  /** Removes every ticket of a job that nobody has taken. */
+  /** Removes every ticket of a job that was not taken. */
   remove(ticket: Pick<Ticket, 'jobId' | 'attempt' | 'queue'>): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;

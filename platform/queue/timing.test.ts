@@ -6,7 +6,7 @@ test('what comes in time is handed on, be it a value or a failure', async () => 
   await expect(withTimeout(Promise.reject(new Error('broken')), 1_000, 'no answer')).rejects.toThrow('broken');
 });
 
-test('what does not come in time is told, and its later failure is no unhandled rejection', async () => {
+test('a result that is late rejects, and its later failure is no unhandled rejection', async () => {
   const late = Promise.withResolvers<never>();
   await expect(withTimeout(late.promise, 10, 'no answer')).rejects.toThrow('no answer within 10 ms');
   late.reject(new Error('too late'));

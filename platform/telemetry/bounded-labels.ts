@@ -1,5 +1,5 @@
 /**
- * What a label may say: one of a list, or as many different values as the number tells, the first ones seen. Every
+ * What a label may say: one of a list, or as many different values as the number says, the first ones seen. Every
  * other value becomes `other`, so that no caller can make time series without end.
  */
 export type LabelBounds<Label extends string> = Readonly<Record<Label, readonly string[] | number>>;

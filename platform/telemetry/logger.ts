@@ -13,7 +13,7 @@ export interface LoggerOptions {
   readonly level: LogLevel;
   /** The program, in the field `name` of each line. */
   readonly name: string;
-  /** Standard error unless told; standard output belongs to reports. */
+  /** Standard error by default; standard output belongs to reports. */
   readonly destination?: DestinationStream;
 }
 

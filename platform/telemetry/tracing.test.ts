@@ -124,9 +124,9 @@ describe('spans that are exported', () => {
     await tracing.shutdown();
     collector.close();
     expect(new Set(paths)).toEqual(new Set(['/v1/traces']));
-    const told = bodies.join('');
+    const exported = bodies.join('');
     for (const part of ['outer', 'inner', 'reelwright-test', 'job.type', 'it broke', traceId, spanId, '1'.repeat(32)]) {
-      expect(told).toContain(part);
+      expect(exported).toContain(part);
     }
   });
 

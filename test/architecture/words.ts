@@ -32,7 +32,10 @@ export const bannedWords: Readonly<Record<string, string>> = {
 const exempt = [/^LICENSE$/, /^platform\/postgres\/migrations\//, /^test\/architecture\/words\.(?:test\.)?ts$/];
 /** Uses in which a word has its ordinary meaning. */
 const ordinaryUses = [
-  /\bthere is none\b/gi,
+  /\bthere (?:is|are) none\b/gi,
+  // A reason of Kubernetes, and a user of Unix.
+  /'Gone'/g,
+  /(?<=["'`])nobody(?=["'`])/g,
   /\b410 Gone\b/g,
   /\bGone\b(?= of RFC)/g,
   /\btell (?:\w+ ){0,4}apart\b/g,

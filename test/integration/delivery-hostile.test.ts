@@ -12,7 +12,7 @@ import { getRaw, type RawAnswer } from '../../testing/raw-http.ts';
 
 const hash = 'movie-1';
 const rev = '0123456789abcdef';
-const secretText = 'nobody may read this';
+const secretText = 'no client may read this';
 const escapes = (text: string, times: number) => {
   let escaped = text;
   for (let i = 0; i < times; i++)
@@ -165,7 +165,7 @@ describe('hostile tokens of /api/key', () => {
       'the same fields in another order, unsigned',
       `${encode(`{"exp":${inAnHour},"hash":"${hash}"}`)}.${goodSignature}`,
     ],
-    ['another secret', `${goodPayload}.${hmac(goodPayload, 'another secret of somebody')}`],
+    ['another secret', `${goodPayload}.${hmac(goodPayload, 'another secret of someone')}`],
     ['an empty secret', `${goodPayload}.${hmac(goodPayload, '')}`],
     ['SHA-512', `${goodPayload}.${hmac(goodPayload, keyTokenSecret, 'sha512')}`],
     ['SHA-1', `${goodPayload}.${hmac(goodPayload, keyTokenSecret, 'sha1')}`],
@@ -215,7 +215,7 @@ describe('hostile tokens of /api/key', () => {
     ['another scheme', [`/api/key/${hash}`, `Authorization: Basic ${good}`]],
     ['no scheme', [`/api/key/${hash}`, `Authorization: ${good}`]],
     ['X-API-Key', [`/api/key/${hash}`, `X-API-Key: ${good}`]],
-  ])('a good token in %s is none: 401', async (what, [target = '', ...headers]) => {
+  ])('C5.11: a good token in %s answers 401', async (what, [target = '', ...headers]) => {
     expectRefusal(await getRaw(api.url, target, ...headers), [401], what);
   });
 

@@ -55,7 +55,7 @@ const startDelivery = () =>
       SERVER_SURFACES: 'delivery',
       KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
       ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
-      DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+      DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
       MEDIA_BUCKET: `file:${join(dir, 'media')}`,
       DELIVERY_CACHE_SIZE: `${cacheMebibytes}MiB`,
     },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 
-// What the program does about an error that nobody caught: it says so once, stops as if it had been told to, and ends
+// What the program does about an uncaught error: it says so once, stops as on a signal, and ends
 // with 1, so that whoever runs it starts it again.
 
 let dir: string;
@@ -20,7 +20,7 @@ const planted = {
 };
 
 describe.each(Object.entries(planted))('an %s', (kind, statement) => {
-  it('ends the process with exit code 1, after a line that tells the error with its stack', async () => {
+  it('ends the process with exit code 1, after a line with the error and its stack', async () => {
     const script = `process.on('SIGUSR2', () => { ${statement} })`;
     const program = await startProgram({
       env: {
@@ -28,20 +28,22 @@ describe.each(Object.entries(planted))('an %s', (kind, statement) => {
         SERVER_SURFACES: 'delivery',
         KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
         ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
-        DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+        DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
         MEDIA_BUCKET: `file:${dir}`,
-        // SIGUSR2 is nobody's, so the moment is the test's to choose.
+        // Nothing else uses SIGUSR2, so the test can choose the moment.
         NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
       },
     });
     program.signal('SIGUSR2');
     expect(await program.ended).toBe(1);
     const lines = program.output().trim().split('\n');
-    const told = lines.map((line) => JSON.parse(line) as { level: string; msg: string; err?: Record<string, string> });
-    const fatal = told.filter(({ level }) => level === 'fatal');
+    const logged = lines.map(
+      (line) => JSON.parse(line) as { level: string; msg: string; err?: Record<string, string> },
+    );
+    const fatal = logged.filter(({ level }) => level === 'fatal');
     expect(fatal).toHaveLength(1);
     expect(fatal[0]?.msg).toContain(kind);
     expect(fatal[0]?.err).toMatchObject({ message: 'planted', stack: expect.stringContaining('at ') as string });
-    expect(told.at(-1)?.msg).toBe('stopped');
+    expect(logged.at(-1)?.msg).toBe('stopped');
   });
 });

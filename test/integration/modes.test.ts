@@ -119,14 +119,14 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     expect(server.output() + worker.output()).not.toMatch(/"level":"(?:error|fatal)"/);
   });
 
-  it('stop with exit code 0 when they are told to', async () => {
+  it('server and worker stop with exit code 0 on SIGTERM', async () => {
     for (const mode of ['server', 'worker', 'all']) {
       const program = await startProgram({ args: [`--mode=${mode}`], env });
       expect([mode, await stopped(program)]).toEqual([mode, 0]);
     }
   });
 
-  it('end at once when they are told a second time', async () => {
+  it('server and worker end at once on a second signal', async () => {
     const proxy = await startProxy(database.url);
     const program = await startProgram({
       args: ['--mode=worker'],

@@ -79,7 +79,7 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     await database.ping();
   });
 
-  test('a server that is away is told at once, and is found when it is back', async () => {
+  test('a server that is away is reported at once, and used again when it is back', async () => {
     await database.ping();
     await line.cut();
     await expect(database.ping()).rejects.toThrow(Error);
@@ -98,7 +98,7 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     await line.mend();
     await expect.poll(() => database.ping(AbortSignal.timeout(500)).then(() => 'up'), { timeout: 10_000 }).toBe('up');
     expect(database.pool.waitingCount).toBe(0);
-    await expect(database.ping(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+    await expect(database.ping(AbortSignal.abort(new Error('cancelled')))).rejects.toThrow('cancelled');
   });
 
   test('connections that fall silent are replaced before half a minute is over', async () => {

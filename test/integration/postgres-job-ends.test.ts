@@ -143,7 +143,7 @@ describeStores('the end of a job', (c) => {
 
   describe('withoutTicket', () => {
     const options = { olderThanMs: 0, limit: 100 };
-    test('names queued jobs and attempts that nobody holds, and no others', async () => {
+    test('jobs that may lack a ticket are the queued ones and the unclaimed attempts', async () => {
       const queued = (await c.jobs.insertOrFind(newJob())).job;
       const again = await claimedJob(c.jobs);
       await c.jobs.nextAttempt({ jobId: again.id, attempt: 1, countsAsFailure: true, delayMs: 0 });

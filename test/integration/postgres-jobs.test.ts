@@ -125,7 +125,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.renewLease({ jobId: randomUUID(), attempt: 1, owner: 'worker-1', leaseMs })).toBe('lost');
     });
 
-    test('the owner of a cancelled job is told so', async () => {
+    test('a renewal by the owner of a cancelled job reports the cancellation', async () => {
       const { id } = await claimedJob(c.jobs);
       await c.jobs.finish(failure(id, 1, { status: 'cancelled', error: jobErrorOf('cancelled', 1) }));
       expect(await c.jobs.renewLease({ jobId: id, attempt: 1, owner: 'worker-1', leaseMs })).toBe('cancelled');
@@ -139,7 +139,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.find(id)).toEqual(before);
     });
 
-    test('a lapsed lease ends the attempt: the next one is to be had, and the old owner changes nothing more', async () => {
+    test('a lapsed lease ends the attempt: the next one can be claimed, and the old owner changes nothing more', async () => {
       const { job } = await c.jobs.insertOrFind(newJob());
       await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'dead', leaseMs: 20 });
       await c.jobs.report({ jobId: job.id, attempt: 1, phase: 'encoding', progress: 40 });
@@ -172,7 +172,7 @@ describeStores('the job store', (c) => {
         await c.jobs.claim({ jobId: id, attempt: 1, owner: 'dead', leaseMs: 1 });
       }
       await sleep(20);
-      // One row is locked for a while, as by somebody who is about to end its job: the sweepers meet there.
+      // One row is locked for a while, as by a worker that is about to end its job: the sweepers meet there.
       const locker = await c.database.pool.connect();
       await locker.query('begin');
       await locker.query('select from jobs limit 1 for update');
@@ -192,7 +192,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.releaseLapsed(new Date('9999-12-31'))).toEqual([]);
     });
 
-    test('jobs that somebody holds are counted by queue, until they are over', async () => {
+    test('claimed jobs are counted by queue, until they are over', async () => {
       const before = await c.jobs.countAtWork();
       const { id } = (await c.jobs.insertOrFind(newJob({ queue: 'video:large' }))).job;
       expect(await c.jobs.countAtWork()).toEqual(before);
@@ -217,7 +217,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.find(id)).toMatchObject({ phase: 'packaging', progress: 80 });
     });
 
-    test('a report of a job that nobody runs, or that is over, changes nothing', async () => {
+    test('a report of a job that no worker runs, or that is over, changes nothing', async () => {
       const queued = (await c.jobs.insertOrFind(newJob())).job;
       const over = await failedJob(c.jobs);
       for (const { id } of [queued, over])

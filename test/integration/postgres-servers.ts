@@ -21,7 +21,7 @@ interface Stores {
   jobs: JobStore;
 }
 
-/** One suite for both servers: each gets a migrated database, whose jobs are gone before every test. */
+/** One suite for both servers: each gets a migrated database, whose jobs are deleted before every test. */
 export function describeStores(title: string, tests: (stores: Stores) => void): void {
   describe.each(serverKinds)(`${title} on the %s PostgreSQL`, (kind) => {
     describe.skipIf(!isAvailable(kind))('with a real server', () => {
@@ -79,7 +79,7 @@ async function findSystemPrograms(): Promise<string | null> {
 
 async function startSystemServer(programs: string): Promise<Server> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-system-postgres-'));
-  const user = process.getuid?.() === 0 ? await nobody() : undefined;
+  const user = process.getuid?.() === 0 ? await unprivilegedUser() : undefined;
   if (user !== undefined) await chown(dir, user.uid, user.gid);
   const as = { cwd: '/', ...user };
   await run(join(programs, 'initdb'), ['-D', join(dir, 'data'), '-U', 'postgres', '-A', 'trust', '--no-sync'], as);
@@ -108,7 +108,7 @@ async function startSystemServer(programs: string): Promise<Server> {
 }
 
 /** The server does not run as root. */
-async function nobody(): Promise<{ uid: number; gid: number }> {
+async function unprivilegedUser(): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all([run('id', ['-u', 'nobody']), run('id', ['-g', 'nobody'])]);
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }

@@ -41,7 +41,7 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
     });
     afterEach(() => queue.close());
 
-    test('a ticket is handed out as it was added, and is gone once it is done', async () => {
+    test('a ticket is delivered as it was added, and removed once it is done', async () => {
       const ticket = newTicket({ trace: { traceparent: '00-1-2-01', tracestate: 'a=b' } });
       await queue.add(ticket);
       const next = await queue.reader('default').next(never);
@@ -106,7 +106,7 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       });
     });
 
-    test('no ticket is taken while nobody asks for one', async () => {
+    test('no ticket is taken while no reader asks for one', async () => {
       const reader = queue.reader('default');
       for (let i = 0; i < 3; i++) await queue.add(newTicket());
       const next = await reader.next(never);
@@ -193,7 +193,7 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect(await next).toEqual(ticket);
     });
 
-    test('a ticket that nobody has taken can be removed; one that is taken cannot', async () => {
+    test('a ticket that was not taken can be removed; one that was taken cannot', async () => {
       const [waiting, delayed, held] = [newTicket(), newTicket(), newTicket()];
       await queue.add(held);
       const next = await queue.reader('default').next(never);

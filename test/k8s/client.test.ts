@@ -67,8 +67,8 @@ describe('objects', () => {
   });
 
   test('an unprivileged user is Forbidden and an unknown one Unauthorized', async () => {
-    const nobody = clientFor(adminCredentials(server.url, { token: server.unprivilegedToken }));
-    await expect(nobody.list(configMaps)).rejects.toMatchObject({ reason: 'Forbidden', status: 403 });
+    const unprivileged = clientFor(adminCredentials(server.url, { token: server.unprivilegedToken }));
+    await expect(unprivileged.list(configMaps)).rejects.toMatchObject({ reason: 'Forbidden', status: 403 });
     const unknown = clientFor(adminCredentials(server.url, { token: 'no-such-token' }));
     await expect(unknown.list(configMaps)).rejects.toMatchObject({ reason: 'Unauthorized', status: 401 });
   });

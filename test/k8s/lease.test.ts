@@ -86,13 +86,13 @@ test('a leader that cannot reach the API server stops before another process may
   const namespace = await newNamespace(clientFor());
   const proxy = await FaultyProxy.start();
   const events: { who: string; what: string; atMs: number }[] = [];
-  const tell = (who: string, what: string) => void events.push({ who, what, atMs: performance.now() });
+  const note = (who: string, what: string) => void events.push({ who, what, atMs: performance.now() });
   const first = contender(namespace, 'first', {
     client: clientFor(adminCredentials(proxy.url)),
-    onStarted: () => tell('first', 'started'),
-    onStopped: () => tell('first', 'stopped'),
+    onStarted: () => note('first', 'started'),
+    onStopped: () => note('first', 'stopped'),
   });
-  const second = contender(namespace, 'second', { onStarted: () => tell('second', 'started') });
+  const second = contender(namespace, 'second', { onStarted: () => note('second', 'started') });
   await first.elector.start();
   await until('the first leads', () => first.elector.isLeader);
   await second.elector.start();
@@ -172,7 +172,7 @@ test('a leader that cannot begin its work gives the lease back', async () => {
 test('a leader that was paused finds out before its next write that it lost the lease', async () => {
   const client = clientFor();
   const namespace = await newNamespace(client);
-  await client.create(configMaps, { metadata: { name: 'work', namespace }, data: { by: 'nobody' } });
+  await client.create(configMaps, { metadata: { name: 'work', namespace }, data: { by: 'none' } });
   const paused = await leaderProcess(namespace);
   const second = contender(namespace, 'second');
   await until(

@@ -63,7 +63,7 @@ describe('the status of a MediaJob', () => {
     await expect(patch({ conditions: [condition(type), condition(other)] })).rejects.toMatchObject(
       named('status.conditions'),
     );
-    // What does not touch the end may still be told.
+    // What does not touch the end may still be reported.
     await patch({ progress: 100, conditions: [condition(type), condition('Published')] });
   });
 
@@ -73,7 +73,7 @@ describe('the status of a MediaJob', () => {
     await patch({ phase: 'completed', conditions: [condition('Complete')] });
   });
 
-  test('keeps results of any shape, and refuses a phase or an error that is none', async () => {
+  test('keeps results of any shape, and refuses an unknown phase and an invalid error', async () => {
     const results = {
       key: 'images/ab/h/1/thumb.webp',
       outputs: [{ variant: 'thumb', width: 1 }],

@@ -131,7 +131,7 @@ describe('a reflector', () => {
 
   test('lists again after its history is compacted, and reports a reused name as two objects', async () => {
     const { direct, namespace, proxy, reported, problems, reflector } = await reflected();
-    await make(direct, namespace, 'reborn', 'gone', 'same');
+    await make(direct, namespace, 'reborn', 'removed', 'same');
     await reflector.start();
     await reflector.whenSynced();
     const before = reflector.get(namespace, 'reborn')?.metadata.uid;
@@ -139,12 +139,12 @@ describe('a reflector', () => {
     proxy.refuse();
     reported.length = 0;
     await direct.delete(configMaps, { namespace, name: 'reborn' });
-    await direct.delete(configMaps, { namespace, name: 'gone' });
+    await direct.delete(configMaps, { namespace, name: 'removed' });
     await make(direct, namespace, 'reborn', 'new');
     await compactEtcd(server);
     proxy.accept();
     await until('the new one is seen', () => reported.includes('added new'));
-    expect(reported.toSorted()).toEqual(['added new', 'added reborn', 'deleted gone', 'deleted reborn']);
+    expect(reported.toSorted()).toEqual(['added new', 'added reborn', 'deleted removed', 'deleted reborn']);
     expect(reported.indexOf('deleted reborn')).toBeLessThan(reported.indexOf('added reborn'));
     expect(reflector.get(namespace, 'reborn')?.metadata.uid).not.toBe(before);
     expect(proxy.count(listLine)).toBe(2);

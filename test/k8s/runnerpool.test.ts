@@ -34,9 +34,9 @@ describe('a RunnerPool', () => {
     { what: 'a negative concurrency', spec: { concurrency: -1 }, field: 'spec.concurrency' },
     { what: 'no concurrency', spec: { concurrency: undefined }, field: 'spec.concurrency' },
     { what: 'a deadline of nothing', spec: { activeDeadlineSeconds: 0 }, field: 'spec.activeDeadlineSeconds' },
-    { what: 'a quantity that is none', spec: { scratch: { sizeLimit: 'lots' } }, field: 'spec.scratch.sizeLimit' },
+    { what: 'an invalid quantity', spec: { scratch: { sizeLimit: 'lots' } }, field: 'spec.scratch.sizeLimit' },
     {
-      what: 'an amount of memory that is none',
+      what: 'an invalid amount of memory',
       spec: { resources: { limits: { memory: '4 GB' } } },
       field: 'spec.resources.limits.memory',
     },

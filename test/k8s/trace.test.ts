@@ -42,7 +42,7 @@ test('a job that runs in a pod is one trace from its attempt over the runner’s
     expect([name, named(name).length]).toEqual([name, 1]);
   const ids = new Set([requestSpan, ...spans.map(({ spanId }) => spanId)]);
   expect(spans.filter(({ parentSpanId = '' }) => !ids.has(parentSpanId))).toEqual([]);
-  // From the Job's first moment, which the API server tells in whole seconds, to the end that was recorded.
+  // From the Job's first moment, which the API server records in whole seconds, to the end that was recorded.
   const [attempt, publish] = [named('attempt')[0], named('step publish')[0]];
   expect(Number(attempt?.startTimeUnixNano)).toBeLessThan(Number(publish?.startTimeUnixNano));
   expect(Number(attempt?.endTimeUnixNano)).toBeGreaterThan(Number(publish?.startTimeUnixNano));
