@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { KnownProblem } from '#domain/errors.ts';
 import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
@@ -11,12 +12,13 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { revisionRoots } from './revision-roots.ts';
 
 /**
- * Completion: what an attempt left in the bucket becomes the job's end.
+ * Completion: the output of an attempt becomes the end of its job.
  *
- * Read the result manifest, verify that every object it names is there and whole, write the top master playlist, and
- * then, in one transaction, record status, results and webhook event. Everything before that transaction can be
- * repeated, by this process or another, and comes to the same: a crash leaves a running job whose attempt is completed
- * again. The transaction is guarded by the attempt, so an attempt that is no longer the job's records nothing.
+ * Read the result manifest and verify by listing that every object it names is there and whole. Then, in one
+ * transaction that holds the job's row and knows this attempt to be the current one, write the top master playlist and
+ * record status, results and webhook event. An attempt that is no longer the current one publishes and records nothing.
+ * Everything before the transaction can be repeated; a crash between the playlist and the commit leaves a running job
+ * whose attempt is completed again, and the same playlist is written again.
  */
 export interface CompletionDependencies {
   readonly jobs: Pick<JobStore, 'finish'>;
@@ -29,14 +31,14 @@ export type Completion =
   | { readonly outcome: 'recorded'; readonly job: Job }
   /** The job is final already, or at another attempt. */
   | { readonly outcome: 'not_current' }
-  /** The attempt ended well by its own account, but what it left is not whole. */
+  /** The attempt reported success, but its output is incomplete. */
   | { readonly outcome: 'not_whole'; readonly reason: string };
 
 interface AttemptToComplete {
   readonly job: Job;
-  /** The attempt that the job is at: what is recorded is recorded for it. */
+  /** The current attempt of the job, for which the end is recorded. */
   readonly attempt: number;
-  /** The attempt whose manifest counts; the same unless told. */
+  /** The attempt whose manifest counts; by default the same. */
   readonly manifestOf?: number;
   readonly signal?: AbortSignal;
 }
@@ -44,15 +46,17 @@ interface AttemptToComplete {
 /** @throws KnownProblem `storage_error`, or an error of the database: try again */
 export async function completeAttempt(
   { job, attempt, manifestOf = attempt, signal }: AttemptToComplete,
-  d: CompletionDependencies,
+  dependencies: CompletionDependencies,
 ): Promise<Completion> {
-  const read = await readManifest({ job, attempt: manifestOf }, d.media, signal);
+  const { media } = dependencies;
+  const read = await readManifest({ job, attempt: manifestOf }, media, signal);
   if ('reason' in read) return { outcome: 'not_whole', reason: read.reason };
   const { manifest } = read;
-  const missing = await firstNotWhole(manifest, d.media, signal);
+  const missing = await firstIncomplete(manifest, media, signal);
   if (missing !== null) return { outcome: 'not_whole', reason: missing };
-  const published = await publishTopMaster(manifest, d.media, signal);
-  if (published !== null) return { outcome: 'not_whole', reason: published };
+  const stream = await topMasterOfManifest(manifest, media, signal);
+  if ('reason' in stream) return { outcome: 'not_whole', reason: stream.reason };
+  const { topMaster } = stream;
   const error = manifest.error ?? jobErrorOf('internal', manifestOf);
   return recordEnd(
     {
@@ -60,8 +64,9 @@ export async function completeAttempt(
       attempt,
       results: manifest.results as JobResults | null,
       error: manifest.status === 'completed' ? null : { ...error, attempt: manifestOf },
+      ...(topMaster === null ? {} : { publish: () => putTopMaster(job.hash, topMaster, media) }),
     },
-    d,
+    dependencies,
   );
 }
 
@@ -87,11 +92,13 @@ interface End {
   readonly results: JobResults | null;
   /** Null: completed. */
   readonly error: JobError | null;
+  /** Makes the stream public; called under the lock of the job's row, unless a later job's stream is public. */
+  readonly publish?: () => Promise<void>;
 }
 
 /** The transaction that ends a job: status, results or error, and the webhook event. */
 export async function recordEnd(
-  { job, attempt, results, error }: End,
+  { job, attempt, results, error, publish }: End,
   { jobs, clock, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'clock' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const recorded = await jobs.finish({
@@ -103,6 +110,9 @@ export async function recordEnd(
     ...(error === null ? { progress: jobTypes[job.type].completedProgress } : {}),
     eventId: randomUuid(),
     now: clock(),
+    beforeCommit: async ({ hasNewerStream }) => {
+      if (!hasNewerStream) await publish?.();
+    },
   });
   return recorded === null ? { outcome: 'not_current' } : { outcome: 'recorded', job: recorded };
 }
@@ -132,58 +142,62 @@ async function readManifest(
   return isOurs ? { manifest } : { reason: 'the result manifest is of another attempt' };
 }
 
-/** As many questions to the bucket at a time; a full ladder of a long video is thousands of objects. */
-const headsAtOnce = 16;
-
-/** What is wrong with the objects of a manifest; null when all are there, whole, and below the attempt's revision. */
-async function firstNotWhole(
-  manifest: ResultManifest,
+/** The first fault of a manifest's objects; null when all are there, whole, and below the attempt's revision. */
+async function firstIncomplete(
+  { hash, rev, objects }: ResultManifest,
   media: ObjectStore,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  const { hash, rev } = manifest;
-  const roots = revisionRoots(hash, rev);
-  const strange = manifest.objects.find(({ key }) => !roots.some((root) => key.startsWith(root)));
-  if (strange !== undefined) return 'the result manifest names an object outside its revision';
-  const waiting = [...manifest.objects];
-  let problem: string | null = null;
-  const look = async () => {
-    for (let object = waiting.pop(); object !== undefined && problem === null; object = waiting.pop()) {
-      const found = await media.head(object.key, signal);
-      if (found === null) problem = `${object.key} is not there`;
-      else if (found.sizeBytes !== object.size)
-        problem = `${object.key} has ${found.sizeBytes} bytes, not ${object.size}`;
+  const expected = new Map(objects.map(({ key, size }) => [key, size]));
+  const roots = revisionRoots(hash, rev).filter((root) => objects.some(({ key }) => key.startsWith(root)));
+  if (objects.some(({ key }) => !roots.some((root) => key.startsWith(root))))
+    return 'the result manifest names an object outside its revision';
+  for (const root of roots) {
+    for await (const { key, sizeBytes } of media.list(root)) {
+      signal?.throwIfAborted();
+      const size = expected.get(key);
+      if (size !== undefined && size !== sizeBytes) return `${key} has ${sizeBytes} bytes, not ${size}`;
+      expected.delete(key);
     }
-  };
-  await Promise.all(Array.from({ length: headsAtOnce }, look));
-  return problem;
+  }
+  const [missing] = expected.keys();
+  return missing === undefined ? null : `${missing} does not exist`;
 }
 
 const playlistBytesMax = 1024 * 1024;
 
-/**
- * Publishes a revision that has a stream, in one atomic step: the top master playlist, whose URIs lead into the
- * revision. Returns what is wrong, or null.
- */
-async function publishTopMaster(
-  manifest: ResultManifest,
+/** The top master playlist of a revision with a stream, whose URIs lead into it; null for a revision without one. */
+async function topMasterOfManifest(
+  { hash, rev, objects, ...manifest }: ResultManifest,
   media: ObjectStore,
   signal?: AbortSignal,
-): Promise<string | null> {
+): Promise<{ readonly topMaster: string | null } | { readonly reason: string }> {
   const results = manifest.results as { streaming?: { master_playlist: string } } | null;
-  if (results?.streaming === undefined) return null;
-  const key = masterKey(manifest.hash);
-  if (results.streaming.master_playlist !== key) return 'the results name another master playlist';
-  const revisionKey = videoKey(manifest.hash, manifest.rev, 'master.m3u8');
-  if (!manifest.objects.some((object) => object.key === revisionKey)) return 'the revision has no master playlist';
-  const revisionMaster = await readText(media, { key: revisionKey, bytesMax: playlistBytesMax, signal });
-  if (revisionMaster === null) return `${revisionKey} is not there`;
-  const contentType = storedContentType(key);
-  await media.put(key, topMasterOf(revisionMaster, manifest.rev), { contentType, ...(signal ? { signal } : {}) });
-  return null;
+  if (results?.streaming === undefined) return { topMaster: null };
+  if (results.streaming.master_playlist !== masterKey(hash))
+    return { reason: 'the results name another master playlist' };
+  const key = videoKey(hash, rev, 'master.m3u8');
+  if (!objects.some((object) => object.key === key)) return { reason: 'the revision has no master playlist' };
+  const revisionMaster = await readText(media, { key, bytesMax: playlistBytesMax, signal });
+  return revisionMaster === null
+    ? { reason: `${key} does not exist` }
+    : { topMaster: topMasterOf(revisionMaster, rev) };
 }
 
-/** A whole object as text; null when it is not there. @throws Error when it is larger than `bytesMax` */
+/** The job's row is locked meanwhile, and a connection to the database is in use. */
+const publishTimeoutMs = 5_000;
+
+async function putTopMaster(hash: string, topMaster: string, media: ObjectStore): Promise<void> {
+  const key = masterKey(hash);
+  const signal = AbortSignal.timeout(publishTimeoutMs);
+  try {
+    await media.put(key, topMaster, { contentType: storedContentType(key), signal });
+  } catch (cause) {
+    throw new KnownProblem('storage_error', undefined, { cause });
+  }
+}
+
+/** A whole object as text; null when it does not exist. @throws Error when it is larger than `bytesMax` */
 async function readText(
   store: ObjectStore,
   { key, bytesMax, signal }: { key: string; bytesMax: number; signal?: AbortSignal | undefined },

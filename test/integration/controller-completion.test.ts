@@ -1,9 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import type { ResultManifest } from '#domain/runner/manifest.ts';
+import { revisionOfMaster } from '#domain/media/master-playlist.ts';
+import { cancelJob } from '#jobs/cancel.ts';
 import { completeAttempt } from '#jobs/complete-attempt.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
@@ -128,4 +131,116 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     });
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
+
+  describe('of a stream', () => {
+    const masterText = '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo/r360_h264/playlist.m3u8\n';
+
+    /** A transcode job that is claimed, and its whole revision with a result manifest. */
+    async function transcoded(hash: string): Promise<Job> {
+      const id = await rig.submit('ok', { type: 'video:transcode', hash, ticket: false });
+      const claimed = (await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'the test', leaseMs: 60_000 })) as Job;
+      const rev = revisionOf(id, 1);
+      const key = videoKey(hash, rev, 'master.m3u8');
+      await rig.media.put(key, masterText, { contentType: 'application/vnd.apple.mpegurl' });
+      const manifest: ResultManifest = {
+        v: 1,
+        job_id: id,
+        attempt: 1,
+        type: 'video:transcode',
+        hash,
+        rev,
+        status: 'completed',
+        results: transcodeResults(hash),
+        error: null,
+        objects: [{ key, size: masterText.length, sha256: createHash('sha256').update(masterText).digest('hex') }],
+      };
+      await rig.media.put(resultManifestKey(id, 1), JSON.stringify(manifest), { contentType: 'application/json' });
+      return claimed;
+    }
+
+    it('the completion of the current attempt publishes its top master playlist', async () => {
+      const claimed = await transcoded('published');
+      expect(await completeFirst(rig, claimed)).toMatchObject({ outcome: 'recorded' });
+      expect(await publicRevision(rig, 'published')).toBe(revisionOf(claimed.id, 1));
+    });
+
+    it('an attempt that is no longer the current one publishes nothing', async () => {
+      const claimed = await transcoded('late');
+      await rig.jobs.nextAttempt({ jobId: claimed.id, attempt: 1, countsAsFailure: false, delayMs: 0 });
+      expect(await completeFirst(rig, claimed)).toEqual({ outcome: 'not_current' });
+      expect(await publicRevision(rig, 'late')).toBeNull();
+    });
+
+    it('the attempt of a cancelled job publishes nothing', async () => {
+      const claimed = await transcoded('cancelled');
+      await cancelJob({ ...rig, clock: () => new Date(), randomUuid: () => randomUUID() }, claimed.id);
+      expect(await completeFirst(rig, claimed)).toEqual({ outcome: 'not_current' });
+      expect(await publicRevision(rig, 'cancelled')).toBeNull();
+    });
+
+    it('of a cancellation and a completion at once one wins, and a cancelled job has no public stream', async () => {
+      for (let round = 0; round < 10; round++) {
+        const hash = `race-${round}`;
+        const claimed = await transcoded(hash);
+        const cancelling = cancelJob({ ...rig, clock: () => new Date(), randomUuid: () => randomUUID() }, claimed.id);
+        await Promise.allSettled([completeFirst(rig, claimed), cancelling]);
+        const { status } = await rig.find(claimed.id);
+        const isPublic = (await publicRevision(rig, hash)) !== null;
+        expect({ status, isPublic }).toEqual({ status, isPublic: status === 'completed' });
+      }
+    });
+
+    it('the stream of a job submitted earlier does not replace that of a later one', async () => {
+      const earlier = await transcoded('two-jobs');
+      await rig.database.pool.query(`update jobs set idempotency_key = 'another' where id = $1`, [earlier.id]);
+      const later = await transcoded('two-jobs');
+      expect(await completeFirst(rig, later)).toMatchObject({ outcome: 'recorded' });
+      expect(await completeFirst(rig, earlier)).toMatchObject({ outcome: 'recorded', job: { status: 'completed' } });
+      expect(await publicRevision(rig, 'two-jobs')).toBe(revisionOf(later.id, 1));
+    });
+  });
 });
+
+function completeFirst({ jobs, media }: Rig, job: Job) {
+  return completeAttempt({ job, attempt: 1 }, { jobs, media, clock: () => new Date(), randomUuid: () => randomUUID() });
+}
+
+/** The revision that the top master playlist of a media leads into; null when it has none. */
+async function publicRevision({ media }: Rig, hash: string): Promise<string | null> {
+  const master = await media.get(masterKey(hash));
+  return master === null ? null : revisionOfMaster(await text(master.body));
+}
+
+function transcodeResults(hash: string) {
+  const playlist = { playlist: 'p.m3u8', init: 'init.mp4', segment_count: 1 };
+  return {
+    streaming: {
+      protocol: 'hls',
+      container: 'cmaf',
+      encrypted: false,
+      master_playlist: masterKey(hash),
+      default_audio_track_id: null,
+    },
+    audio_tracks: [],
+    video_tracks: [
+      { id: 'r360_h264', codec: 'h264', width: 640, height: 360, bitrate: 1, audio_track_ids: [], ...playlist },
+    ],
+    source: {
+      container: 'mov',
+      size: 1,
+      duration_sec: 1,
+      video: {
+        codec: 'h264',
+        width: 640,
+        height: 360,
+        frame_rate: 25,
+        rotation: 0,
+        hdr: 'none',
+        pixel_format: 'yuv420p',
+        interlaced: false,
+      },
+      audio: [],
+    },
+    warnings: [],
+  };
+}
