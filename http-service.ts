@@ -8,7 +8,7 @@ import type { Database } from '#platform/postgres/database.ts';
 
 /** What a server of the surface `delivery` alone is made of. */
 export type DeliveryServiceDependencies = DeliveryDependencies &
-  Pick<HttpServerOptions, 'keyValues'> & {
+  Pick<HttpServerOptions, 'windowCounter'> & {
     readonly config: HttpServerOptions['config'] & Pick<Config, 'surfaces'>;
     readonly database: Database;
   };
@@ -18,13 +18,13 @@ export type ServiceDependencies = DeliveryServiceDependencies & ApiDependencies;
 
 /** The HTTP server of a process: the routes of the surfaces that `config.surfaces` names, and its readiness checks. */
 export function httpServiceOptions(dependencies: DeliveryServiceDependencies | ServiceDependencies): HttpServerOptions {
-  const { config, database, keyValues, media } = dependencies;
+  const { config, database, windowCounter, media } = dependencies;
   const source = 'source' in dependencies ? dependencies.source : undefined;
   return {
     ...dependencies,
     checks: {
       database: (signal) => database.ping(signal),
-      key_value_store: () => keyValues.ping(),
+      key_value_store: () => windowCounter.ping(),
       // A server of the surface `delivery` alone reads no sources.
       ...(source === undefined ? {} : { source_bucket: (signal: AbortSignal) => source.ping(signal) }),
       media_bucket: (signal) => media.ping(signal),

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { httpServiceOptions, type ServiceDependencies } from './http-service.ts';
 import { httpServerComponent } from './platform/http/server.ts';
@@ -13,10 +12,11 @@ import { openTableWindowCounter } from './platform/rate-limit/table-window-count
 import { KubeClient } from './platform/kubernetes/client.ts';
 import { kubeConfigFileCredentials, serviceAccountCredentials } from './platform/kubernetes/credentials.ts';
 import type { Component } from './platform/lifecycle/component.ts';
+import { Resources } from './platform/lifecycle/resources.ts';
 import { runComponents } from './platform/lifecycle/run-components.ts';
+import { stopSignal } from './platform/lifecycle/stop-signal.ts';
 import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, migrate, openDatabase } from './platform/postgres/database.ts';
-import { startEmbeddedPostgres } from './platform/embedded-postgres/embedded.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
@@ -29,15 +29,11 @@ import { Metrics } from './platform/telemetry/metrics.ts';
 import { startTracing } from './platform/telemetry/tracing.ts';
 
 /**
- * The program: configuration, then parts by mode, then waiting to be told to stop. Everything is built by hand here,
- * from the outside in, and closed in reverse.
+ * The program: configuration, resources, components by mode, then a wait for the signal to stop. Everything is built by
+ * hand here; components stop in reverse order, and then resources close in reverse order.
  *
- * Exit codes: 0 stopped as asked, 1 it could not go on, 2 the configuration is wrong, 130 told twice to stop.
+ * Exit codes: 0 stopped by a signal, 1 failed, 2 the configuration is wrong, 130 a second signal.
  */
-
-/** What is left of Kubernetes' 30 seconds once a worker's children have had their three. */
-const stopTimeoutMs = 20_000;
-
 async function main(): Promise<void> {
   const loaded = loadConfig(process.env, process.argv.slice(2));
   if ('faults' in loaded) {
@@ -52,122 +48,80 @@ async function main(): Promise<void> {
     await run(config, log, signal);
     log.info('stopped');
   } catch (error) {
-    log.fatal({ err: error }, 'the process cannot go on');
+    log.fatal({ err: error }, 'process failed');
     process.exitCode = 1;
   }
-  // Whatever still holds the process open has been told to stop, and the deadline is over.
+  // Whatever still keeps the process alive was asked to stop and has missed its deadline.
   process.exit();
 }
 
-/** Aborts at the first SIGTERM or SIGINT, and at an error that nobody caught; the second signal ends the process at once. */
-function stopSignal(log: Logger): AbortSignal {
-  const stopping = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(name, () => {
-      if (stopping.signal.aborted) process.exit(130);
-      log.info({ signal: name }, 'stopping');
-      stopping.abort();
-    });
-  }
-  for (const name of ['uncaughtException', 'unhandledRejection'] as const) {
-    process.on(name, (error: unknown) => {
-      log.fatal({ err: error }, `an error that nobody caught (${name})`);
-      process.exitCode = 1;
-      stopping.abort();
-    });
-  }
-  return stopping.signal;
-}
+/** Kubernetes gives a pod 30 s: three are for a worker's child processes, and some for closing resources. */
+const stopTimeoutMs = 20_000;
 
-/** Opens what the mode needs, runs its parts until `signal` aborts, and closes what was opened. */
+/** Opens what the mode needs, runs its components until `signal` aborts, and closes what was opened. */
 async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSignal): Promise<void> {
-  const opened: Opened[] = [];
-  const open = <T>(name: string, resource: T, closeIt: (resource: T) => Promise<void>): T => {
-    opened.push({ name, close: () => closeIt(resource) });
-    return resource;
-  };
+  const resources = new Resources();
   try {
-    const parts = await openComponents(config, log, open);
+    const components = await openComponents(config, log, resources);
     log.info({ mode: config.mode }, 'starting');
-    await runComponents(parts, { log, stopTimeoutMs, signal });
+    await runComponents(components, { log, stopTimeoutMs, signal });
   } finally {
-    for (const resource of opened.toReversed()) await closeInTime(resource, log);
+    await resources.closeAll(log);
   }
 }
 
-/** What a resource may take to close once everything that used it has stopped. */
-const closeTimeoutMs = 5_000;
-
-async function closeInTime({ name, close: closeIt }: Opened, log: Logger): Promise<void> {
-  const late = sleep(closeTimeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('no end')));
-  try {
-    await Promise.race([closeIt(), late]);
-  } catch (error) {
-    log.warn({ err: error, resource: name }, 'a resource did not close cleanly');
-  }
-}
-
-/** A resource that is open and must be closed. */
-interface Opened {
-  readonly name: string;
-  readonly close: () => Promise<void>;
-}
-
-type Open = <T>(name: string, resource: T, close: (resource: T) => Promise<void>) => T;
-
-async function openComponents(config: Config | DeliveryConfig, log: Logger, open: Open): Promise<Component[]> {
-  open('tracing', startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' }), (it) => it.shutdown());
-  const databaseUrl = await openDatabaseServer(config, open);
-  const database = open('database', openDatabase(databaseUrl), close);
+async function openComponents(
+  config: Config | DeliveryConfig,
+  log: Logger,
+  resources: Resources,
+): Promise<readonly Component[]> {
+  const tracing = startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' });
+  resources.add('tracing', tracing, () => tracing.shutdown());
+  const databaseUrl = await openDatabaseServer(config, resources);
+  const database = resources.add('database', openDatabase(databaseUrl), close);
   const shared = {
     log,
     database,
-    images: open('image processor', new ImageProcessor(), close),
+    images: resources.add('image processor', new ImageProcessor(), close),
     metrics: new Metrics(),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
-    media: open('media bucket', openObjectStore(config.media), close),
+    media: resources.add('media bucket', openObjectStore(config.media), close),
+    windowCounter: resources.add('window counter', openWindowCounter(config, database), close),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
     webDir: fileURLToPath(new URL('web', import.meta.url)),
   };
-  // Delivery alone writes nothing to the database and starts without it: streams and images need none.
-  if (config.source === null)
-    return [
-      httpServerComponent(
-        httpServiceOptions({
-          ...shared,
-          config,
-          keyValues: open('key-value store', openDeliveryKeyValues(config), close),
-        }),
-      ),
-    ];
+  // Delivery alone writes nothing to the database and starts while it is away: streams and images do not need it.
+  if (config.source === null) return [httpServerComponent(httpServiceOptions({ ...shared, config }))];
   await migrate(database);
-  const whole: Whole = {
+  const dependencies: WholeDependencies = {
     ...shared,
     config,
     jobs: new JobStore(database),
-    queue: open('queue', openQueue(config, databaseUrl, log), close),
-    keyValues: open('key-value store', openKeyValues(config, database), close),
-    source: open('source bucket', openObjectStore(config.source), close),
+    queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
+    source: resources.add('source bucket', openObjectStore(config.source), close),
   };
   return [
-    ...(config.mode === 'server' ? [] : await openControllerComponents(whole, open)),
-    ...(config.mode === 'worker' ? [] : [httpServerComponent(httpServiceOptions(whole))]),
+    ...(config.mode === 'server' ? [] : await openControllerComponents(dependencies, resources)),
+    ...(config.mode === 'worker' ? [] : [httpServerComponent(httpServiceOptions(dependencies))]),
   ];
 }
 
-/** What a server and a worker share. */
-type Whole = ServiceDependencies & { readonly config: Config };
+/** What a server with the surface `api` and a worker share. */
+type WholeDependencies = ServiceDependencies & { readonly config: Config };
 
-/** The parts of a worker, and what only they need. */
-async function openControllerComponents(whole: Whole, open: Open): Promise<readonly Component[]> {
-  const { config, database, source } = whole;
+/** The components of a worker, and what only they need. */
+async function openControllerComponents(
+  dependencies: WholeDependencies,
+  resources: Resources,
+): Promise<readonly Component[]> {
+  const { config, database, source } = dependencies;
   const kubernetes =
     config.kubernetes === null
       ? {}
-      : { kubernetes: { client: open('API server', await openKubeClient(config.kubernetes), close), source } };
+      : { kubernetes: { client: resources.add('API server', await openKubeClient(config.kubernetes), close), source } };
   return controllerComponents({
-    ...whole,
+    ...dependencies,
     ...kubernetes,
     webhookEvents: new WebhookEventStore(database),
     cleanup: new CleanupStore(database),
@@ -180,7 +134,7 @@ async function openControllerComponents(whole: Whole, open: Open): Promise<reado
   });
 }
 
-/** The little of this process's own environment that a runner sees. */
+/** The variables that a runner inherits from this process. */
 function runnerVariables({ x264Preset }: Config): Record<string, string> {
   const { PATH: path } = process.env;
   return {
@@ -202,10 +156,12 @@ async function openKubeClient({ access }: NonNullable<Config['kubernetes']>): Pr
   );
 }
 
-async function openDatabaseServer({ databaseUrl }: Config | DeliveryConfig, open: Open): Promise<string> {
+/** The URL of the database; the embedded one is started first. The images of production do not contain it. */
+async function openDatabaseServer({ databaseUrl }: Pick<Config, 'databaseUrl'>, resources: Resources): Promise<string> {
   if (databaseUrl.kind === 'postgres') return databaseUrl.url;
-  const embedded = await startEmbeddedPostgres({ dir: databaseUrl.dir });
-  return open('embedded database', embedded, (it) => it.stop()).url;
+  const { startEmbeddedPostgres } = await import('./platform/embedded-postgres/embedded.ts');
+  const server = await startEmbeddedPostgres({ dir: databaseUrl.dir });
+  return resources.add('embedded database', server, () => server.stop()).url;
 }
 
 function openQueue({ redis }: Config, databaseUrl: string, log: Logger): TicketQueue {
@@ -214,15 +170,10 @@ function openQueue({ redis }: Config, databaseUrl: string, log: Logger): TicketQ
     : openPostgresTicketQueue({ databaseUrl, log });
 }
 
-function openKeyValues({ redis }: Config, database: Database): WindowCounter {
-  return redis.kind === 'redis' ? openRedisWindowCounter({ url: redis.url }) : openTableWindowCounter(database);
-}
-
-/** Its windows are its own where it has no Redis: a table would have it write to the database. */
-function openDeliveryKeyValues({ redis }: DeliveryConfig): WindowCounter {
-  return redis?.kind === 'redis'
-    ? openRedisWindowCounter({ url: redis.url })
-    : openProcessWindowCounter(() => new Date());
+/** Delivery alone counts by itself where it has no Redis: a table would make it write to the database. */
+function openWindowCounter({ redis, source }: Config | DeliveryConfig, database: Database): WindowCounter {
+  if (redis?.kind === 'redis') return openRedisWindowCounter({ url: redis.url });
+  return source === null ? openProcessWindowCounter(() => new Date()) : openTableWindowCounter(database);
 }
 
 await main();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '#domain/jobs/job.ts';
+import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
@@ -41,26 +42,13 @@ export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal
     if (signal.aborted) return;
     try {
       const renewing = jobs.renewLease({ jobId: job.id, attempt: job.attempt, owner, leaseMs });
-      const state = await withinMs(renewing, answerMsMax);
+      // A connection that hangs must not delay the next renewal, which may get a better one.
+      const state = await withTimeout(renewing, answerMsMax, 'the database did not answer');
       if (state === 'held') continue;
       onLoss(state);
       return;
     } catch (error) {
       log.warn({ err: error, job_id: job.id, attempt: job.attempt }, 'lease renewal failed');
     }
-  }
-}
-
-/** A connection that hangs must not delay the next renewal, which may get a better one. */
-async function withinMs<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
-  const timer = new AbortController();
-  const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`no answer within ${timeoutMs} ms`);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    timer.abort();
-    for (const promise of [answer, late]) promise.catch(() => undefined);
   }
 }

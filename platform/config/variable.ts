@@ -87,10 +87,15 @@ export function readVariables<V extends Variables>(
   return { values: values as Partial<Values<V>>, faults };
 }
 
-/** A fault for each variable that one of `roles`, or where they are unknown every role, requires and that is not set. */
+/**
+ * A fault for each variable that one of `roles` requires and that is not set. Null: the roles are unknown, and only what
+ * both the API and a worker require is looked for.
+ */
 export function missingVariables(variables: Variables, env: Environment, roles: ReadonlySet<Role> | null): string[] {
   const isRequired = ({ requiredBy }: Variable<unknown>) =>
-    roles === null ? requiredBy.length === everyRole.length : requiredBy.some((role) => roles.has(role));
+    roles === null
+      ? requiredBy.includes('api') && requiredBy.includes('worker')
+      : requiredBy.some((role) => roles.has(role));
   return Object.values(variables)
     .filter((declared) => isRequired(declared) && !isGiven(env, declared.name))
     .map(({ name }) => `${name}: is required`);

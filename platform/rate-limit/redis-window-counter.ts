@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import type { WindowCounter } from './window-counter.ts';
 
-const prefix = 'reelwright:kv:';
+const prefix = 'reelwright:kv:hits:';
 
-// One step on the server, so that no crash leaves a counter without an end (decisions.md, "rate limits").
+// One step on the server, so that no crash leaves a counter that never expires.
 const hitScript = `
 local count = redis.call('INCR', KEYS[1])
 local rest = redis.call('PTTL', KEYS[1])
@@ -18,15 +18,13 @@ interface HitRedis extends Redis {
 }
 
 /**
- * The key-value store on Redis or Valkey. Every call fails within about two seconds while the server is away: at once
- * when the connection is known to be lost (probes.md, "ioredis for limits and health"). It is made again by itself.
- *
- * @param o `url` is `redis://…` or `rediss://…`
+ * Counts on Redis or Valkey (`redis://…` or `rediss://…`). While the server does not answer, every call fails within
+ * about two seconds, and at once when the connection is known to be lost; the client reconnects by itself.
  */
-export function openRedisWindowCounter(o: { readonly url: string }): WindowCounter {
-  const redis = new Redis(o.url, {
+export function openRedisWindowCounter({ url }: { readonly url: string }): WindowCounter {
+  const redis = new Redis(url, {
     enableOfflineQueue: false,
-    // Commands of one turn of the event loop share a write and an answer.
+    // Commands of one turn of the event loop share a write.
     enableAutoPipelining: true,
     connectTimeout: 500,
     commandTimeout: 1_500,
@@ -37,7 +35,7 @@ export function openRedisWindowCounter(o: { readonly url: string }): WindowCount
   }) as HitRedis;
   redis.on('error', () => {});
   redis.defineCommand('hit', { numberOfKeys: 1, lua: hitScript });
-  // Without an offline queue a command may not come before the connection: the first calls wait for it.
+  // Without an offline queue a command fails before the first connection, so the first calls wait for it.
   const connected = redis.connect().catch(() => {});
   const ready = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await connected;
@@ -45,14 +43,8 @@ export function openRedisWindowCounter(o: { readonly url: string }): WindowCount
   };
   return {
     async hit(bucket, windowMs) {
-      const [count, resetMs] = await (await ready()).hit(`${prefix}hits:${bucket}`, windowMs);
+      const [count, resetMs] = await (await ready()).hit(`${prefix}${bucket}`, windowMs);
       return { count, resetMs: Math.max(1, resetMs) };
-    },
-    async get(key) {
-      return await (await ready()).get(`${prefix}value:${key}`);
-    },
-    async set(key, value, ttlMs) {
-      await (await ready()).set(`${prefix}value:${key}`, value, 'PX', Math.max(1, Math.ceil(ttlMs)));
     },
     async ping() {
       await (await ready()).ping();

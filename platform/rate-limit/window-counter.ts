@@ -5,12 +5,10 @@ export interface WindowCount {
   readonly resetMs: number;
 }
 
-/** The key-value store: limits and small caches. On Redis, or on a table of the database. */
+/** Counters of rate limits: on Redis, in a table of the database, or in this process. */
 export interface WindowCounter {
-  /** Counts a hit in the fixed window of `bucket`, atomically. */
+  /** Counts a hit in the fixed window of `bucket`, atomically. The first hit starts the window. */
   hit(bucket: string, windowMs: number): Promise<WindowCount>;
-  get(key: string): Promise<string | null>;
-  set(key: string, value: string, ttlMs: number): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }

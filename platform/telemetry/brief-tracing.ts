@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Task } from '#domain/runner/task.ts';
 
-/** What a span of a brief process says of itself, beside its name and its times. */
+/** The settings of a span of a short-lived process. */
 export interface BriefSpanSettings {
   /** The span that this one belongs to; with null, or one that is not sampled, nothing is recorded. */
   readonly parent: Task['trace'];
@@ -26,12 +26,12 @@ interface Attribute {
   readonly value: { readonly stringValue: string } | { readonly doubleValue: number };
 }
 
-/** A collector that does not answer may hold a process up for so long. */
+/** How long a collector that does not answer may delay the end of a process. */
 const sendTimeoutMs = 1_000;
 
 /**
- * Tracing for a process that lives for one task: spans are kept, and sent once, as OTLP in JSON over HTTP. The SDK
- * takes half a second of processor time to load, which a step of a job does not have to spare.
+ * Tracing for a process that lives for one task: spans are collected and sent once, as OTLP in JSON over HTTP. Loading
+ * the SDK would add 0.1 to 0.2 s of processor time to every step (docs/decisions/0111-short-processes-export-spans-themselves.md).
  */
 export class BriefTracing {
   readonly #url: string;
@@ -86,7 +86,7 @@ export class BriefTracing {
       });
       await answer.arrayBuffer();
     } catch {
-      // Nobody is left who could do anything about it.
+      // The process ends now: a lost span is not worth an error.
     }
   }
 }
@@ -95,7 +95,7 @@ function isSampled({ traceparent }: NonNullable<Task['trace']>): boolean {
   return (Number.parseInt(traceparent.slice(53, 55), 16) & 1) === 1;
 }
 
-/** Nanoseconds since 1970 have more digits than a number; the clock tells microseconds. */
+/** Nanoseconds since 1970 do not fit a number; the clock has microseconds. */
 function nanosOf(timeMs: number): string {
   return `${BigInt(Math.round(timeMs * 1_000)) * 1_000n}`;
 }

@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module';
 import { type Attributes, context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import type { TraceContext } from '#domain/jobs/job.ts';
-import { AsyncContextManager, LocalTracerProvider } from './local-tracing.ts';
+import { LocalTracerProvider } from './local-tracing.ts';
 import { spanContextOf, traceContextOf } from './trace-context.ts';
 
 export interface Tracing {
-  /** Sends what was not sent yet, within a few seconds, and ends tracing in this process. Never throws. */
+  /** Sends the spans that were not sent yet, within a few seconds, and ends tracing in this process. Never throws. */
   shutdown(): Promise<void>;
 }
 
@@ -15,9 +16,9 @@ export interface TracingOptions {
   readonly serviceName: string;
 }
 
-/** Begins tracing in this process, once. Nothing is loaded or opened for export without an endpoint. */
+/** Starts tracing in this process, once. The SDK is loaded only with an endpoint. */
 export function startTracing({ endpoint, serviceName }: TracingOptions): Tracing {
-  context.setGlobalContextManager(new AsyncContextManager());
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager());
   if (endpoint === null) {
     trace.setGlobalTracerProvider(new LocalTracerProvider());
     return { shutdown: () => Promise.resolve(forget()) };
@@ -26,14 +27,14 @@ export function startTracing({ endpoint, serviceName }: TracingOptions): Tracing
   sdk.start();
   return {
     shutdown: async () => {
-      // A collector that is away loses spans; it must not hold up a shutdown.
+      // A collector that does not answer loses spans; it must not delay a shutdown.
       await sdk.shutdown().catch(() => undefined);
       forget();
     },
   };
 }
 
-/** Loads the SDK, half a second's work, only here. */
+/** Loads the SDK, which takes 0.2 s of processor time. */
 function exportingSdk(endpoint: string, serviceName: string) {
   const require = createRequire(import.meta.url);
   const { NodeSDK } = require('@opentelemetry/sdk-node') as typeof import('@opentelemetry/sdk-node');
@@ -42,8 +43,8 @@ function exportingSdk(endpoint: string, serviceName: string) {
   return new NodeSDK({
     serviceName,
     traceExporter: new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: 3000 }),
-    contextManager: new AsyncContextManager(),
-    // Headers are read and written in trace-context.ts, and metrics and logs have ways of their own.
+    contextManager: new AsyncLocalStorageContextManager(),
+    // Headers are read and written in trace-context.ts; metrics and logs are not exported by OTLP.
     textMapPropagator: null,
     metricReaders: [],
     logRecordProcessors: [],
@@ -62,16 +63,16 @@ export interface SpanSettings {
   readonly parent?: TraceContext | null | undefined;
   /** Spans of other traces that led to this one. */
   readonly links?: readonly TraceContext[];
-  /** `internal` unless told. */
+  /** `internal` by default. */
   readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
   readonly attributes?: Attributes;
-  /** When what it tells of began, where that was before now and elsewhere. */
+  /** When the span began, if that was before now. */
   readonly startedAt?: Date | null;
 }
 
-/** A span that runs. */
+/** A span that has not ended. */
 export interface RunningSpan {
-  /** What is sent along so that others continue this span. */
+  /** The headers with which another process continues this span. */
   readonly trace: TraceContext;
   /** Runs `work` with this span active: `currentTrace()` and new spans in it see it, also after awaits. */
   run<T>(work: () => T): T;

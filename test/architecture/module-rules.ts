@@ -20,8 +20,8 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'platform/storage': { imports: ['domain', 'platform/config'] },
   'platform/batches': { imports: [], packages: [] },
   'platform/postgres': { imports: ['domain', 'platform/batches', 'platform/telemetry'] },
-  'platform/embedded-postgres': { imports: [] },
-  'platform/queue': { imports: ['domain', 'platform/batches', 'platform/telemetry'] },
+  'platform/embedded-postgres': { imports: ['platform/commands'] },
+  'platform/queue': { imports: ['domain', 'platform/batches', 'platform/lifecycle', 'platform/telemetry'] },
   'platform/rate-limit': { imports: ['domain', 'platform/postgres'] },
   'platform/outbound-http': { imports: ['domain'] },
   'platform/http': {

@@ -93,7 +93,7 @@ export async function startApi(
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue:
       redisUrl === null ? openPostgresTicketQueue({ databaseUrl, log }) : openRedisTicketQueue({ url: redisUrl, log }),
-    keyValues: redisUrl === null ? openTableWindowCounter(database) : openRedisWindowCounter({ url: redisUrl }),
+    windowCounter: redisUrl === null ? openTableWindowCounter(database) : openRedisWindowCounter({ url: redisUrl }),
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
     database,
@@ -110,7 +110,7 @@ export async function startApi(
   const { port } = app.server.address() as AddressInfo;
   const close = async () => {
     await app.close();
-    await Promise.all([d.queue.close(), d.keyValues.close(), d.images.close(), d.source.close(), d.media.close()]);
+    await Promise.all([d.queue.close(), d.windowCounter.close(), d.images.close(), d.source.close(), d.media.close()]);
     await redis?.stop();
     await database.close();
     await tracing.shutdown();

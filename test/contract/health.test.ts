@@ -36,7 +36,7 @@ describe('`GET /readyz`', () => {
 
   it.each([
     ['database', 'database'],
-    ['keyValues', 'key_value_store'],
+    ['windowCounter', 'key_value_store'],
     ['source', 'source_bucket'],
     ['media', 'media_bucket'],
   ] as const)(

@@ -3,7 +3,7 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
 // Section 8 of docs/contract.md. The defaults: limit-defaults.test.ts. That a window ends when it began plus its length:
-// test/integration/key-value.test.ts.
+// test/integration/window-counter.test.ts.
 
 let api: ApiUnderTest;
 afterEach(() => api.close());
@@ -55,16 +55,14 @@ describe('the limit on submissions', () => {
 
   it('C8.3: servers on one key-value store share the windows', async () => {
     api = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 });
-    const { keyValues } = api.d;
+    const { windowCounter } = api.d;
     // The store is the first server's, which closes it.
-    const shared: typeof keyValues = {
-      hit: (...args) => keyValues.hit(...args),
-      get: (...args) => keyValues.get(...args),
-      set: (...args) => keyValues.set(...args),
-      ping: () => keyValues.ping(),
+    const shared: typeof windowCounter = {
+      hit: (...args) => windowCounter.hit(...args),
+      ping: () => windowCounter.ping(),
       close: () => Promise.resolve(),
     };
-    const other = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 }, { keyValues: shared });
+    const other = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 }, { windowCounter: shared });
     try {
       const servers = [api, other, api, other];
       const submitted = [];
@@ -83,7 +81,7 @@ describe('the limit on submissions', () => {
   // With a Redis that is cut off: test/integration/api-outages.test.ts.
   it('C8.7: a server counts by itself while the key-value store fails, and counts that', async () => {
     api = await startApi({ apiRateLimitPerMinute: 2, keyRateLimitPerMinute: 2 });
-    api.d.keyValues.hit = () => Promise.reject(new Error('the store is away'));
+    api.d.windowCounter.hit = () => Promise.reject(new Error('the store is away'));
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await api.submit(thumbnail(n))).status);
     for (let n = 0; n < 3; n++) statuses.push((await api.raw('/api/key/h')).status);

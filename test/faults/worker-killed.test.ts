@@ -121,7 +121,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     await sleep(4_000);
     await fleet.databaseProxy.set('open');
     expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
-    expect(worker.output()).not.toContain('nobody caught');
+    expect(worker.output()).not.toContain('uncaught error');
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
   });
 

@@ -3,7 +3,7 @@
 // `hold`: until standard input ends, then stops it. `forget`: ends without stopping it.
 const [checkout, dir, outsideDir, mode] = process.argv.slice(2) as [string, string, string, string];
 const { startEmbeddedPostgres } = (await import(
-  `${checkout}/platform/postgres/embedded.ts`
+  `${checkout}/platform/embedded-postgres/embedded.ts`
 )) as typeof import('#platform/embedded-postgres/embedded.ts');
 const server = await startEmbeddedPostgres({ dir, outsideDir });
 process.stdout.write(`${server.url}\n`);

@@ -35,7 +35,7 @@ const isUp = (url: string) =>
 /** A checkout with what the server needs, as npm leaves it when it may run no install scripts. */
 const copyCheckout = async (to: string): Promise<string> => {
   await mkdir(join(to, 'node_modules'), { recursive: true });
-  for (const path of ['package.json', 'platform/postgres', script])
+  for (const path of ['package.json', 'platform/embedded-postgres', 'platform/commands', script])
     await cp(join(repository, path), join(to, path), { recursive: true });
   for (const name of await readdir(join(repository, 'node_modules'))) {
     const [from, into] = [join(repository, 'node_modules', name), join(to, 'node_modules', name)];
@@ -117,7 +117,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
   const pidOf = async (cluster = join(dir, 'postgres')) =>
     Number((await readFile(join(cluster, 'data/postmaster.pid'), 'utf8')).split('\n')[0]);
 
-  test('what is stored survives a restart', async () => {
+  test('rows survive a restart of the embedded server', async () => {
     const first = await start();
     expect((await query(first, 'show server_version'))[0]?.['server_version']).toMatch(/^18\./);
     await query(first, 'create table kept as select 42 as n');
@@ -126,7 +126,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect(await query(await start(), 'select n from kept')).toEqual([{ n: 42 }]);
   });
 
-  test('processes that start at once on one folder share one server', async () => {
+  test('processes that start on one folder at the same time share one server', async () => {
     const urls = await Promise.all([start(), start(), start()]);
     expect(new Set(urls).size).toBe(1);
     const later = await start();
@@ -134,7 +134,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect((await readdir(dir)).toSorted()).toEqual(['postgres', 'server.log']);
   });
 
-  test('of processes that start a server at once on data that is there, all but one find themselves too late', async () => {
+  test('when several processes start a server on existing data, one starts and the others share it', async () => {
     await start();
     const tooLate = /lock file .* already exists/;
     // Whether two of them meet is chance, so they are given several.
@@ -146,7 +146,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect(await serverLog()).toMatch(tooLate);
   });
 
-  test('who only shares a server leaves it running', async () => {
+  test('a process that only shares the server leaves it running', async () => {
     const url = await start();
     await start();
     await stop(starters[1]);
@@ -162,7 +162,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect(await isUp(await start())).toBe(true);
   });
 
-  test('a program that forgets to stop it ends all the same, and so does the server', async () => {
+  test('a program that does not stop the server can end, and the server ends with it', async () => {
     const starter = launch({ mode: 'forget' });
     const exited = once(starter, 'exit');
     const url = await addressOf(starter);
@@ -170,7 +170,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     await expect.poll(() => isUp(url), { timeout: 10_000 }).toBe(false);
   });
 
-  test('when everything was killed at once the next start recovers', async () => {
+  test('the next start recovers after server and starter were killed together', async () => {
     const url = await start();
     await query(url, 'create table kept as select 42 as n');
     const server = await pidOf();
@@ -179,7 +179,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect(await query(await start(), 'select n from kept')).toEqual([{ n: 42 }]);
   });
 
-  test('a number in postmaster.pid that another program has by now is no obstacle', async () => {
+  test('a postmaster.pid that names another program does not prevent a start', async () => {
     await start();
     await stop(starters[0]);
     const pidFile = join(dir, 'postgres/data/postmaster.pid');
@@ -187,7 +187,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect(await isUp(await start())).toBe(true);
   });
 
-  test('nobody gets in without the password, and only this machine gets as far as that', async () => {
+  test('the server listens on this machine only and asks for a password', async () => {
     const url = await start();
     const wrong = new URL(url);
     wrong.password = 'postgres';
@@ -202,7 +202,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     expect(cluster.mode & 0o077).toBe(0);
   });
 
-  test('the server gets nothing of the environment that started it', async () => {
+  test('the server inherits no environment variables of its starter', async () => {
     await start();
     const pid = await pidOf();
     const { uid, gid } = await lstat(`/proc/${pid}`);
@@ -242,7 +242,7 @@ describe.skipIf(!inject('postgres'))('the embedded PostgreSQL', () => {
     },
   );
 
-  test.skipIf(!isRoot)('root follows no pointer that leads elsewhere', async () => {
+  test.skipIf(!isRoot)('root does not follow a pointer file to a folder of another owner', async () => {
     await mkdir(dir, { mode: 0o700 });
     await writeFile(join(dir, 'postgres-is-at'), '/etc\n');
     await expect(start()).rejects.toThrow('does not name a folder of');

@@ -1,6 +1,6 @@
 /**
- * What `promise` resolves with, unless it takes longer than `timeoutMs`. The promise goes on; a failure that comes
- * after the timeout is dropped.
+ * What `promise` resolves with, unless it takes longer than `timeoutMs`. The promise is not cancelled; a failure that
+ * comes after the timeout is dropped.
  *
  * @throws Error with `message` at the timeout
  */

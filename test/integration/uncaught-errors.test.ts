@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 
-// What the program does about an uncaught error: it says so once, stops as on a signal, and ends
-// with 1, so that whoever runs it starts it again.
+// An uncaught error is logged once; the program then stops as after a signal and ends with 1, so that its supervisor
+// starts it again.
 
 let dir: string;
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'reelwright-last-words-'));
+  dir = await mkdtemp(join(tmpdir(), 'reelwright-uncaught-'));
 });
 afterEach(endPrograms);
 afterAll(() => rm(dir, { recursive: true, force: true }));
@@ -20,7 +20,7 @@ const planted = {
 };
 
 describe.each(Object.entries(planted))('an %s', (kind, statement) => {
-  it('ends the process with exit code 1, after a line with the error and its stack', async () => {
+  it('an uncaught error ends the process with exit code 1 after a log line with its stack', async () => {
     const script = `process.on('SIGUSR2', () => { ${statement} })`;
     const program = await startProgram({
       env: {
@@ -30,7 +30,7 @@ describe.each(Object.entries(planted))('an %s', (kind, statement) => {
         ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
         DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
         MEDIA_BUCKET: `file:${dir}`,
-        // Nothing else uses SIGUSR2, so the test can choose the moment.
+        // The program does not use SIGUSR2, so the test decides when.
         NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
       },
     });
@@ -38,11 +38,11 @@ describe.each(Object.entries(planted))('an %s', (kind, statement) => {
     expect(await program.ended).toBe(1);
     const lines = program.output().trim().split('\n');
     const logged = lines.map(
-      (line) => JSON.parse(line) as { level: string; msg: string; err?: Record<string, string> },
+      (line) => JSON.parse(line) as { level: string; msg: string; event?: string; err?: Record<string, string> },
     );
     const fatal = logged.filter(({ level }) => level === 'fatal');
     expect(fatal).toHaveLength(1);
-    expect(fatal[0]?.msg).toContain(kind);
+    expect(fatal[0]).toMatchObject({ msg: 'uncaught error', event: kind });
     expect(fatal[0]?.err).toMatchObject({ message: 'planted', stack: expect.stringContaining('at ') as string });
     expect(logged.at(-1)?.msg).toBe('stopped');
   });
