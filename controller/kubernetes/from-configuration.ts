@@ -2,6 +2,7 @@ import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
+import type { RunnerPoolSettings } from '#platform/config/kubernetes-variables.ts';
 import { storageEnvironment, type StorageName, type StorageSettings } from '#platform/config/storage-settings.ts';
 import type { ControllerDependencies } from '../dependencies.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
@@ -27,13 +28,16 @@ export function kubernetesDependencies(dependencies: ControllerDependencies): Me
     config,
     webhookCidrs: config.webhookAllowedCidrs,
     baseUrl: config.baseUrl,
-    pools: kubernetes.runnerPools ?? standardPools(config),
+    pools: poolsOf(config, kubernetes.runnerPools ?? {}),
     template: {
       image: {
         name: kubernetes.runnerImage,
         pullPolicy: kubernetes.runnerImagePullPolicy,
         pullSecrets: kubernetes.runnerImagePullSecrets,
       },
+      serviceAccount: kubernetes.runnerServiceAccount,
+      pod: kubernetes.runnerPod,
+      caConfigMap: kubernetes.runnerCaConfigMap,
       base: {
         LOG_LEVEL: config.logLevel,
         ...(preset === undefined ? {} : { X264_PRESET: preset }),
@@ -55,11 +59,14 @@ export function kubernetesDependencies(dependencies: ControllerDependencies): Me
   };
 }
 
-function standardPools(config: Config): Record<string, RunnerPoolSpec> {
-  return {
+/** The pools of the settings, and the two of the queues where the settings leave them out or do not size them. */
+function poolsOf(config: Config, given: Readonly<Record<string, RunnerPoolSettings>>): Record<string, RunnerPoolSpec> {
+  const standard: Record<string, RunnerPoolSpec> = {
     [poolOfQueue.default]: { concurrency: config.workerConcurrency },
     [poolOfQueue['video:large']]: { concurrency: config.largeWorkerConcurrency },
   };
+  const sized = Object.entries(given).map(([name, spec]) => [name, { concurrency: 1, ...standard[name], ...spec }]);
+  return { ...standard, ...(Object.fromEntries(sized) as Record<string, RunnerPoolSpec>) };
 }
 
 /** A store's settings for a pod without credentials, which come by Secret or by the pod's own identity. */

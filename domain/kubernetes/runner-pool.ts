@@ -36,7 +36,8 @@ const tolerationSchema = z
 
 const resourceListSchema = z.record(z.string(), quantitySchema).meta({ maxProperties: 16 });
 
-const specSchema = z.strictObject({
+/** The schema of `spec` of a RunnerPool. */
+export const runnerPoolSpecSchema = z.strictObject({
   concurrency: z.int().min(0).max(10_000).describe('How many jobs of this pool are at work at once; 0 begins none.'),
   nodeSelector: z
     .record(z.string(), z.string().max(63))
@@ -71,7 +72,7 @@ const statusSchema = z.strictObject({
 });
 
 /** `spec` of a RunnerPool. Empty names mean none. */
-export type RunnerPoolSpec = z.infer<typeof specSchema>;
+export type RunnerPoolSpec = z.infer<typeof runnerPoolSpecSchema>;
 /** `status` of a RunnerPool. */
 export type RunnerPoolStatus = z.infer<typeof statusSchema>;
 
@@ -89,7 +90,7 @@ export const runnerPoolResource: CustomResource = {
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     { name: 'Last Error', type: 'string', jsonPath: '.status.lastError', priority: 1 },
   ],
-  spec: specSchema,
+  spec: runnerPoolSpecSchema,
   status: statusSchema,
   rules: [],
   scale: {

@@ -308,6 +308,19 @@ describe('faults', () => {
     ]);
   });
 
+  it('a pool that neither RUNNER_POOLS nor a queue sizes is a fault that names it', () => {
+    const cluster = {
+      KUBERNETES_SERVICE_HOST: '10.0.0.1',
+      RUNNER_NAMESPACE: 'runners',
+      RUNNER_IMAGE: 'registry.example.com/runner:1',
+      RUNNER_SOURCE_SECRET: 'source',
+      RUNNER_MEDIA_SECRET: 'media',
+    };
+    const faultsWith = (pools: object) => faultsOf({ ...whole, ...cluster, RUNNER_POOLS: JSON.stringify(pools) });
+    expect(faultsWith({ gpu: {} })).toEqual(['RUNNER_POOLS: expected a concurrency for the pool gpu']);
+    expect(faultsWith({ default: {}, 'video-large': { nodeSelector: {} }, gpu: { concurrency: 2 } })).toEqual([]);
+  });
+
   it('one half of a pair of S3 keys is a fault', () => {
     expect(faultsOf(without('SOURCE_S3_SECRET_ACCESS_KEY'))).toEqual([
       'SOURCE_S3_SECRET_ACCESS_KEY: expected together with SOURCE_S3_ACCESS_KEY_ID, or neither',

@@ -1,3 +1,4 @@
+import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
 import { type Environment, missingVariables, readVariables, type Role, type Values } from './variable.ts';
@@ -119,6 +120,7 @@ function kubernetesConfig(
   const faults = [
     ...missingVariables(kubernetesVariables, env, new Set(['kubernetes'])),
     ...(access === null ? ['KUBECONFIG: is required outside a cluster'] : []),
+    ...unsizedPools(values.runnerPools ?? {}),
     ...(hasKeys.source && values.runnerSourceSecret === null ? ['RUNNER_SOURCE_SECRET: is required'] : []),
     ...(hasKeys.media && values.runnerMediaSecret === null ? ['RUNNER_MEDIA_SECRET: is required'] : []),
   ];
@@ -127,6 +129,15 @@ function kubernetesConfig(
   const runnerSourceSecret = hasKeys.source ? values.runnerSourceSecret : null;
   const runnerMediaSecret = hasKeys.media ? values.runnerMediaSecret : null;
   return { kubernetes: { ...values, runnerSourceSecret, runnerMediaSecret, access } };
+}
+
+/** A fault for each pool that no variable sizes. */
+function unsizedPools(pools: NonNullable<KubernetesConfig['runnerPools']>): string[] {
+  const sizedByQueue = Object.values<string>(poolOfQueue);
+  const unsized = Object.keys(pools).filter(
+    (name) => pools[name]?.concurrency === undefined && !sizedByQueue.includes(name),
+  );
+  return unsized.map((name) => `RUNNER_POOLS: expected a concurrency for the pool ${name}`);
 }
 
 function accessOf(kubeconfig: string | null, env: Environment): KubernetesConfig['access'] | null {

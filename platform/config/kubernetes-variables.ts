@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { runnerPoolResource, type RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import { type RunnerPoolSpec, runnerPoolSpecSchema } from '#domain/kubernetes/runner-pool.ts';
 import {
   httpUrlValue,
   imageValue,
@@ -12,17 +12,42 @@ import {
 } from './values.ts';
 import { declareFor } from './variable.ts';
 
-const poolsSchema = z.record(z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/), runnerPoolResource.spec);
-const poolsValue: TextValue<Readonly<Record<string, RunnerPoolSpec>>> = {
-  expected: 'JSON: RunnerPool specs by name',
-  read: (text) => {
-    try {
-      return (poolsSchema.safeParse(JSON.parse(text)).data as Record<string, RunnerPoolSpec> | undefined) ?? null;
-    } catch {
-      return null;
-    }
-  },
-};
+/** A pool's spec; without a concurrency it is sized by `WORKER_CONCURRENCY` or `LARGE_WORKER_CONCURRENCY`. */
+export type RunnerPoolSettings = Omit<RunnerPoolSpec, 'concurrency'> & { readonly concurrency?: number };
+
+const poolNameSchema = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+const poolsSchema = z.record(poolNameSchema, runnerPoolSpecSchema.partial({ concurrency: true }));
+const poolsValue = jsonValue<Readonly<Record<string, RunnerPoolSettings>>>(
+  'JSON: RunnerPool specs by name',
+  poolsSchema,
+);
+
+const textsSchema = z.record(z.string(), z.string());
+const podSchema = z.strictObject({
+  labels: textsSchema.optional(),
+  annotations: textsSchema.optional(),
+  securityContext: z.record(z.string(), z.unknown()).optional(),
+  containerSecurityContext: z.record(z.string(), z.unknown()).optional(),
+});
+/** What an operator sets in every runner pod; a security context replaces the default one. */
+export type RunnerPodSettings = z.infer<typeof podSchema>;
+const podValue = jsonValue<RunnerPodSettings>(
+  'JSON: an object with labels, annotations, securityContext and containerSecurityContext',
+  podSchema,
+);
+
+function jsonValue<T>(expected: string, schema: z.ZodType): TextValue<T> {
+  return {
+    expected,
+    read: (text) => {
+      try {
+        return (schema.safeParse(JSON.parse(text)).data as T | undefined) ?? null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
 
 const reportUrlValue: TextValue<string> = {
   ...httpUrlValue,
@@ -66,6 +91,19 @@ export const kubernetesVariables = {
     defaultDoc: '`default` and `video-large`, sized by `WORKER_CONCURRENCY` and `LARGE_WORKER_CONCURRENCY`',
     absent: nothing,
     doc: 'RunnerPools to create: JSON, their specs by name; the concurrency of an existing pool is left alone.',
+  }),
+  runnerServiceAccount: forKubernetes('RUNNER_SERVICE_ACCOUNT', objectNameValue, {
+    default: 'default',
+    doc: "Service account of runner pods, in the runners' namespace; they mount no token of it.",
+  }),
+  runnerPod: forKubernetes('RUNNER_POD', podValue, {
+    default: '{}',
+    doc: 'Further fields of runner pods, as JSON: `labels`, `annotations`, `securityContext`, `containerSecurityContext`.',
+  }),
+  runnerCaConfigMap: forKubernetes('RUNNER_CA_CONFIG_MAP', objectNameValue, {
+    defaultDoc: 'none',
+    absent: nothing,
+    doc: "ConfigMap of the runners' namespace whose key `ca.crt` holds more certificate authorities for runners (PEM).",
   }),
   podName: forKubernetes('POD_NAME', objectNameValue, { default: 'controller', doc: "This process's own pod." }),
   podNamespace: forKubernetes('POD_NAMESPACE', objectNameValue, {

@@ -2,6 +2,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
+import type { RunnerPodSettings } from '#platform/config/kubernetes-variables.ts';
 import type { MediaJob, jobs } from '#platform/kubernetes/objects.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
 import { runnerTaskOf } from '#jobs/runner-task.ts';
@@ -21,6 +22,11 @@ export interface JobTemplate {
     readonly pullPolicy: string;
     readonly pullSecrets: readonly string[];
   };
+  /** Of runner pods, which mount no token of it. */
+  readonly serviceAccount: string;
+  readonly pod: RunnerPodSettings;
+  /** A ConfigMap of the runners' namespace with the key `ca.crt`; null: none. */
+  readonly caConfigMap: string | null;
   /** What every step's environment holds, such as `LOG_LEVEL`. No secret. */
   readonly base: Readonly<Record<string, string>>;
   /** Settings of the two stores, without credentials. */
@@ -45,7 +51,26 @@ interface JobInput {
   readonly keyEndpoint: string;
 }
 
+/**
+ * On EKS the webhook of IRSA gives every container of a pod the role of its service account. The step that decodes
+ * untrusted bytes must not have it.
+ */
+const withoutCloudIdentity = { 'eks.amazonaws.com/skip-containers': 'process' satisfies StepName };
+
 const userId = 10_001;
+const defaultPodSecurityContext = {
+  runAsNonRoot: true,
+  runAsUser: userId,
+  runAsGroup: userId,
+  fsGroup: userId,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+const defaultContainerSecurityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+const caFolder = '/etc/reelwright/ca';
 const workspace = '/workspace';
 const terminationLog = '/dev/termination-log';
 /** One to notice, three for the tools to end, one to spare (runner/main.ts). */
@@ -67,6 +92,10 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
   const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
   const ownLabels = { [labels.jobId]: job.id, [labels.attempt]: String(job.attempt), [labels.pool]: pool.name };
   const annotations = { [mediaJobAnnotation]: name };
+  const podMetadata = {
+    labels: { ...template.pod.labels, ...ownLabels },
+    annotations: { ...template.pod.annotations, ...withoutCloudIdentity, ...annotations },
+  };
   const { apiVersion, kind } = mediaJobs;
   return {
     metadata: {
@@ -91,7 +120,7 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
       // The pod has its own deadline, from its start; this one bounds what no pod begins.
       activeDeadlineSeconds: activeDeadlineSeconds + Math.ceil(template.pendingDeadlineMs / 1000) + 60,
       ttlSecondsAfterFinished: Math.max(1, Math.ceil(template.ttlMs / 1000)),
-      template: { metadata: { labels: ownLabels, annotations }, spec: podSpec(input, template, activeDeadlineSeconds) },
+      template: { metadata: podMetadata, spec: podSpec(input, template, activeDeadlineSeconds) },
     },
   };
 }
@@ -105,15 +134,10 @@ function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: 
     restartPolicy: 'Never',
     activeDeadlineSeconds,
     terminationGracePeriodSeconds: graceSeconds,
+    serviceAccountName: template.serviceAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: userId,
-      runAsGroup: userId,
-      fsGroup: userId,
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    securityContext: template.pod.securityContext ?? defaultPodSecurityContext,
     ...(template.image.pullSecrets.length > 0
       ? { imagePullSecrets: template.image.pullSecrets.map((name) => ({ name })) }
       : {}),
@@ -126,6 +150,7 @@ function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: 
     volumes: [
       { name: 'workspace', emptyDir: sizeLimit },
       { name: 'tmp', emptyDir: { sizeLimit: '256Mi' } },
+      ...(template.caConfigMap === null ? [] : [{ name: 'ca', configMap: { name: template.caConfigMap } }]),
     ],
   };
 }
@@ -139,16 +164,13 @@ function container(step: StepName, input: JobInput, template: JobTemplate): Cont
     args: [step],
     env: environment(step, input, template),
     ...(resources === undefined ? {} : { resources: resources as NonNullable<Container['resources']> }),
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    securityContext: template.pod.containerSecurityContext ?? defaultContainerSecurityContext,
     terminationMessagePath: terminationLog,
     terminationMessagePolicy: 'File',
     volumeMounts: [
       { name: 'workspace', mountPath: workspace },
       { name: 'tmp', mountPath: '/tmp' },
+      ...(template.caConfigMap === null ? [] : [{ name: 'ca', mountPath: caFolder, readOnly: true }]),
     ],
   };
 }
@@ -168,6 +190,7 @@ function environment(step: StepName, { job, report, keyEndpoint }: JobInput, tem
         keyEndpoint,
       }),
       [runnerVariables.terminationLog]: terminationLog,
+      ...(template.caConfigMap === null ? {} : { NODE_EXTRA_CA_CERTS: `${caFolder}/ca.crt` }),
       ...(report === null
         ? {}
         : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import type { Job } from '#domain/jobs/job.ts';
+import { jobManifest, type JobTemplate } from './job-manifest.ts';
+
+const job = {
+  id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
+  type: 'video:transcode',
+  hash: 'h',
+  source: 'clips/a.mp4',
+  options: { encrypt: false },
+  attempt: 1,
+  trace: null,
+} as unknown as Job;
+
+const template: JobTemplate = {
+  image: { name: 'registry.example.com/runner:1', pullPolicy: 'IfNotPresent', pullSecrets: [] },
+  serviceAccount: 'reelwright-runner',
+  pod: {},
+  caConfigMap: null,
+  base: {},
+  storage: { source: {}, media: {} },
+  credentials: { source: null, media: null },
+  maxFileSizeBytes: 1_000_000,
+  pendingDeadlineMs: 3_600_000,
+  ttlMs: 3_600_000,
+};
+
+function podOf(changes: Partial<JobTemplate>) {
+  const mediaJob = { metadata: { name: 'mj-1', namespace: 'runners', uid: 'u' }, spec: {} } as never;
+  const pool = { name: 'default', spec: { concurrency: 1 } };
+  const manifest = jobManifest(
+    { job, mediaJob, pool, report: null, keyEndpoint: 'https://m/api/key/h' },
+    { ...template, ...changes },
+  );
+  const { metadata, spec } = manifest.spec?.template ?? {};
+  if (spec == null) throw new Error('expected a pod in the Job');
+  return { metadata, spec, containers: [...(spec.initContainers ?? []), ...spec.containers] };
+}
+
+describe('the runner pod of a Job', () => {
+  it('a runner pod runs under the configured service account and mounts no token of it', () => {
+    const { spec } = podOf({});
+    expect(spec).toMatchObject({ serviceAccountName: 'reelwright-runner', automountServiceAccountToken: false });
+  });
+
+  it('the step that decodes untrusted bytes gets no cloud identity from the webhook of EKS', () => {
+    const { metadata, containers } = podOf({ pod: { annotations: { 'eks.amazonaws.com/skip-containers': 'none' } } });
+    expect(metadata?.annotations?.['eks.amazonaws.com/skip-containers']).toBe('process');
+    expect(containers.map(({ name }) => name)).toContain('process');
+  });
+
+  it('configured labels and annotations are added and replace none of the controller', () => {
+    const { metadata } = podOf({
+      pod: { labels: { team: 'video', 'reelwright.dev/pool': 'other' }, annotations: { note: 'text' } },
+    });
+    expect(metadata?.labels).toMatchObject({ team: 'video', 'reelwright.dev/pool': 'default' });
+    expect(metadata?.annotations).toMatchObject({ note: 'text', 'reelwright.dev/media-job': 'mj-1' });
+  });
+
+  it('a configured security context replaces the default one of the pod and of every container', () => {
+    const { spec, containers } = podOf({
+      pod: { securityContext: { runAsNonRoot: true }, containerSecurityContext: { privileged: false } },
+    });
+    expect(spec.securityContext).toEqual({ runAsNonRoot: true });
+    expect(containers.map(({ securityContext }) => securityContext)).toEqual(
+      containers.map(() => ({ privileged: false })),
+    );
+  });
+
+  it('configured certificate authorities are mounted read-only in every step, and Node reads them', () => {
+    const { spec, containers } = podOf({ caConfigMap: 'authorities' });
+    expect(spec.volumes).toContainEqual({ name: 'ca', configMap: { name: 'authorities' } });
+    for (const { env, volumeMounts } of containers) {
+      expect(env).toContainEqual({ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/reelwright/ca/ca.crt' });
+      expect(volumeMounts).toContainEqual({ name: 'ca', mountPath: '/etc/reelwright/ca', readOnly: true });
+    }
+  });
+});
