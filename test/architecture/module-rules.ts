@@ -51,7 +51,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
-  scripts: { imports: ['domain'], isProgram: true },
+  scripts: { imports: ['domain', 'platform/config'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
     imports: [

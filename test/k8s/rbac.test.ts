@@ -20,13 +20,14 @@ const places = { release: `release-${suffix}`, runners: `runners-${suffix}` };
 /** A namespace that does not belong to the release, and the question about all namespaces at once. */
 const [otherNamespace, allNamespaces] = ['default', ''];
 
-const { api, delivery, controller } = serviceAccounts;
+const { api, delivery, controller, runner } = serviceAccounts;
 
 /** What each account may do beyond an account without roles: by namespace, `<resource>.<group>`, then verbs. */
 const allowed: Record<string, Record<string, Record<string, string>>> = {
   [api]: {},
   [delivery]: {},
-  // The account of runner pods. No pod has its token.
+  // The account of runner pods, which mount no token of it, and that of any other pod of their namespace.
+  [runner]: {},
   default: {},
   [controller]: {
     [places.runners]: {
@@ -68,7 +69,7 @@ async function may(
   account: string,
   { namespace, group, resource: whole, verb, name = '' }: Question,
 ): Promise<boolean> {
-  const home = account === 'default' ? places.runners : places.release;
+  const home = [runner, 'default'].includes(account) ? places.runners : places.release;
   const [resource, subresource = ''] = whole.split('/');
   const body = {
     apiVersion: 'authorization.k8s.io/v1',

@@ -1,13 +1,16 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
 import { kubectl } from './api-server.ts';
 import { server } from './cluster.ts';
 
 const run = promisify(execFile);
-const chart = fileURLToPath(new URL('../../charts/reelwright', import.meta.url));
+export const chart = fileURLToPath(new URL('../../charts/reelwright', import.meta.url));
 
 /** The namespaces of a release: its own, and that of its runners. */
 export interface ReleaseNamespaces {
@@ -20,44 +23,96 @@ export const serviceAccounts = {
   api: 'reelwright-api',
   delivery: 'reelwright-delivery',
   controller: 'reelwright-controller',
+  runner: 'reelwright-runner',
 } as const;
 
-// Every kind that grants rights.
+/** An object of Kubernetes, as YAML holds it. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** The least that an installation needs: a bucket for each store, and where every secret is. */
+export const leastValues = {
+  baseUrl: 'https://media.example.com',
+  secrets: Object.fromEntries(
+    ['apiKey', 'keyTokenSecret', 'webhookSecret', 'encryptionKey', 'databaseUrl', 'redisUrl'].map((name) => [
+      name,
+      { existingSecret: 'reelwright-keys' },
+    ]),
+  ),
+  storage: { source: { bucket: 'uploads' }, media: { bucket: 'media' } },
+};
+
+const clusterKinds = [
+  'Namespace',
+  'CustomResourceDefinition',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+];
+/** Every kind that grants rights. */
 const rbacKinds = ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
+
+/**
+ * Runs helm against the test's API server; what it printed.
+ *
+ * @param values given as a values file beside the arguments
+ * @throws Error with what helm wrote to standard error
+ */
+export async function helm(args: readonly string[], values: object = {}): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-chart-'));
+  const file = join(dir, 'values.json');
+  await writeFile(file, JSON.stringify(values));
+  const env = { ...process.env, KUBECONFIG: server.kubeconfigPath };
+  const withValues = ['template', 'install', 'upgrade', 'lint'].includes(args[0] ?? '') ? ['--values', file] : [];
+  try {
+    const options = { env, maxBuffer: 16 * 1024 * 1024 };
+    return (await run(helmPath(), [...args, ...withValues], options)).stdout;
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+/** The objects that the release `reelwright` would consist of, each with its namespace. */
+export async function renderChart(values: object, namespace = 'reelwright'): Promise<Manifest[]> {
+  const text = await helm(
+    ['template', 'reelwright', chart, '--namespace', namespace, '--kube-version', '1.34.0'],
+    values,
+  );
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as Manifest | null);
+  return objects
+    .filter((object) => object !== null)
+    .map((object) => {
+      if (!clusterKinds.includes(object.kind)) object.metadata.namespace ??= namespace;
+      return object;
+    });
+}
+
+/** The object of a kind and name. @throws Error when there is none */
+export function objectOf(manifests: readonly Manifest[], kind: string, name: string): Manifest {
+  const found = manifests.find((object) => object.kind === kind && object.metadata.name === name);
+  if (found === undefined) throw new Error(`expected the ${kind} ${name} among the objects of the chart`);
+  return found;
+}
 
 /** Applies the chart's service accounts, roles and bindings, and both namespaces; nothing else of the chart. */
 export async function applyChartRbac({ release, runners }: ReleaseNamespaces): Promise<void> {
-  const { stdout } = await run(
-    helmPath(),
-    [
-      'template',
-      'reelwright',
-      chart,
-      '--namespace',
-      release,
-      '--kube-version',
-      '1.34.0',
-      '--values',
-      join(chart, 'values-dev.yaml'),
-      '--set',
-      `runners.namespace=${runners}`,
-    ],
-    { maxBuffer: 16 * 1024 * 1024 },
-  );
-  // The kind of a document is found by its line, so no YAML is parsed here.
-  const documents = stdout
-    .split(/^---$/m)
-    .filter((text) => rbacKinds.some((kind) => RegExp(`^kind: ${kind}$`, 'm').test(text)));
-  const namespace = `apiVersion: v1\nkind: Namespace\nmetadata: { name: ${release} }\n`;
-  const accounts = documents.filter((text) => /^kind: ServiceAccount$/m.test(text));
-  const rest = documents.filter((text) => !accounts.includes(text));
-  await apply([namespace, ...rest]);
-  // The chart gives these no namespace: Helm sets that of the release.
-  await apply(accounts, '--namespace', release);
+  const manifests = await renderChart({ ...leastValues, runners: { namespace: runners } }, release);
+  const rights = manifests.filter(({ kind }) => rbacKinds.includes(kind));
+  await applyManifests([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: release } }, ...rights]);
 }
 
-function apply(documents: readonly string[], ...where: string[]): Promise<string> {
-  return kubectl(server, ['apply', ...where, '-f', '-'], documents.join('\n---\n'));
+/** `kubectl apply`, with further options. */
+export function applyManifests(manifests: readonly Manifest[], ...options: string[]): Promise<string> {
+  const documents = manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n');
+  return kubectl(server, ['apply', ...options, '-f', '-'], documents);
 }
 
 /** Path of helm: beside the API server's binaries, else on PATH. @throws Error with how to install it */

@@ -1,16 +1,33 @@
 {{/*
-One secret as an environment variable:
-(dict "root" $ "name" "API_KEY" "from" .Values.secrets.apiKey "optional" false)
+Settings go into a ConfigMap, secrets into the container by reference. Both list every name whether it has a value or
+not: Helm merges maps and lists of variables by name, and what a failed upgrade has added would otherwise stay.
+An empty variable counts as one that is not set.
 */}}
-{{- define "reelwright.secretVariable" -}}
-{{- if or .from.existingSecret .from.value .root.Values.dev.enabled }}
-- name: {{ .name }}
-  valueFrom:
-    secretKeyRef:
-      name: {{ .from.existingSecret | default (printf "%s-secrets" (include "reelwright.fullname" .root)) }}
-      key: {{ ternary .from.key .name (ne .from.existingSecret "") }}
-      optional: {{ .optional | default false }}
+
+{{/*
+The settings of values `config` that a deployment reads, and the CA bundle, as the data of a ConfigMap. settings.yaml
+lists the names by deployment: (dict "root" $ "component" "api")
+*/}}
+{{- define "reelwright.settings" -}}
+{{- $names := .root.Files.Get "settings.yaml" | fromYaml }}
+{{- range $name, $_ := .root.Values.config }}
+{{- if not (has $name (concat $names.api $names.delivery $names.controller)) }}
+{{- fail (printf "config.%s is not a setting that `config` may hold: see the settings.yaml of this chart and docs/configuration.md" $name) }}
 {{- end }}
+{{- end }}
+{{- range $name := index $names .component }}
+{{ $name }}: {{ include "reelwright.settingText" (get $.root.Values.config $name) | quote }}
+{{- end }}
+NODE_EXTRA_CA_CERTS: '{{ if include "reelwright.hasCaBundle" .root }}/etc/reelwright/ca/ca.crt{{ end }}'
+{{- end }}
+
+{{/* A setting as text. YAML numbers are floats in Helm, whose large ones would be written with an exponent. */}}
+{{- define "reelwright.settingText" -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) -}}
+{{ int64 . }}
+{{- else if not (kindIs "invalid" .) -}}
+{{ . }}
+{{- end -}}
 {{- end }}
 
 {{/* The values of one store, as YAML; with dev.enabled those of the S3 server that the chart installs: (dict "root" $ "which" "source") */}}
@@ -23,27 +40,26 @@ One secret as an environment variable:
 {{- toYaml $store }}
 {{- end }}
 
+{{/* Bucket and endpoint of one store, as the data of a ConfigMap: (dict "root" $ "which" "source") */}}
+{{- define "reelwright.storeSettings" -}}
+{{- $prefix := upper .which }}
+{{- $store := include "reelwright.store" . | fromYaml -}}
+{{ $prefix }}_BUCKET: {{ required (printf "storage.%s.bucket is needed" .which) $store.bucket | quote }}
+{{ $prefix }}_S3_ENDPOINT: {{ $store.endpoint | quote }}
+{{ $prefix }}_S3_REGION: {{ $store.region | quote }}
+{{ $prefix }}_S3_FORCE_PATH_STYLE: {{ $store.forcePathStyle | quote }}
+{{- end }}
+
 {{/* The name of the Secret with the credentials of one store: (dict "root" $ "which" "source") */}}
 {{- define "reelwright.storeSecretName" -}}
 {{- $store := index .root.Values.storage .which -}}
 {{ $store.existingSecret | default (printf "%s-%s-storage" (include "reelwright.fullname" .root) .which) }}
 {{- end }}
 
-{{/* Bucket, endpoint and credentials of one store: (dict "root" $ "which" "source") */}}
-{{- define "reelwright.storeVariables" -}}
+{{/* The credentials of one store as variables. Without that Secret the pod's own identity opens the bucket. */}}
+{{- define "reelwright.storeCredentials" -}}
 {{- $prefix := upper .which }}
-{{- $store := include "reelwright.store" . | fromYaml }}
-- name: {{ $prefix }}_BUCKET
-  value: {{ required (printf "storage.%s.bucket is needed" .which) $store.bucket | quote }}
-{{- with $store.endpoint }}
-- name: {{ $prefix }}_S3_ENDPOINT
-  value: {{ . | quote }}
-{{- end }}
-- name: {{ $prefix }}_S3_REGION
-  value: {{ $store.region | quote }}
-- name: {{ $prefix }}_S3_FORCE_PATH_STYLE
-  value: {{ $store.forcePathStyle | quote }}
-{{- if or $store.existingSecret $store.accessKeyId .root.Values.dev.enabled }}
+{{- $store := index .root.Values.storage .which }}
 {{- $secretName := include "reelwright.storeSecretName" . }}
 {{- range $key := list "ACCESS_KEY_ID" "SECRET_ACCESS_KEY" }}
 - name: {{ $prefix }}_S3_{{ $key }}
@@ -51,20 +67,23 @@ One secret as an environment variable:
     secretKeyRef:
       name: {{ $secretName }}
       key: {{ $prefix }}_S3_{{ $key }}
-{{- end }}
+      optional: {{ empty $store.existingSecret }}
 {{- end }}
 {{- end }}
 
-{{/* The variables that every deployment has. */}}
-{{- define "reelwright.commonVariables" -}}
-- name: BASE_URL
-  value: {{ .Values.baseUrl | quote }}
-{{- include "reelwright.secretVariable" (dict "root" . "name" "DATABASE_URL" "from" .Values.secrets.databaseUrl) }}
-{{- include "reelwright.secretVariable" (dict "root" . "name" "REDIS_URL" "from" .Values.secrets.redisUrl) }}
-{{- include "reelwright.storeVariables" (dict "root" . "which" "source") }}
-{{- include "reelwright.storeVariables" (dict "root" . "which" "media") }}
-{{- range $name, $value := .Values.config }}
+{{/* Secrets as variables: (dict "root" $ "names" (list "API_KEY" "DATABASE_URL")). The keys of values `secrets` are the same in camel case. */}}
+{{- define "reelwright.secretVariables" -}}
+{{- range $name := .names }}
+{{- $from := index $.root.Values.secrets ($name | lower | camelcase | untitle) }}
 - name: {{ $name }}
-  value: {{ $value | quote }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $from.existingSecret | default (printf "%s-secrets" (include "reelwright.fullname" $.root)) }}
+      key: {{ ternary $from.key $name (ne $from.existingSecret "") }}
+      optional: {{ eq $name "THUMB_SECRET" }}
 {{- end }}
+{{- end }}
+
+{{- define "reelwright.hasCaBundle" -}}
+{{- if or .Values.caBundle.configMap .Values.caBundle.secret }}true{{ end }}
 {{- end }}

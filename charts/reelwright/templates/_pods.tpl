@@ -1,32 +1,44 @@
 {{/*
-What the deployments have in common. All take one component: (dict "root" $ "component" "api" "values" .Values.api).
+Common parts of the deployments. All take one component: (dict "root" $ "component" "api" "values" .Values.api).
 */}}
 
-{{/* Metadata of a pod. */}}
+{{/* Metadata of a pod. Takes the component's settings as well: a pod is replaced when a setting or a secret of the values changes. */}}
 {{- define "reelwright.podMetadata" -}}
-labels: {{- include "reelwright.labels" . | nindent 2 }}
+labels:
+  {{- include "reelwright.labels" . | nindent 2 }}
+  {{- with .values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 annotations:
-  # A changed secret or setting restarts the pods.
-  checksum/secrets: {{ toJson (list .root.Values.secrets .root.Values.storage .root.Values.config) | sha256sum }}
+  checksum/settings: {{ sha256sum .settings }}
+  checksum/secrets: {{ toJson (list .root.Values.secrets .root.Values.storage) | sha256sum }}
+  {{- with .values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
-{{/* Identity, security and scheduling of a pod. */}}
+{{/* Identity, security, volumes and scheduling of a pod. */}}
 {{- define "reelwright.podSettings" -}}
-serviceAccountName: {{ include "reelwright.fullname" .root }}-{{ .component }}
+serviceAccountName: {{ include "reelwright.serviceAccountName" . }}
 enableServiceLinks: false
 terminationGracePeriodSeconds: 40
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
-  seccompProfile: { type: RuntimeDefault }
+securityContext: {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
 volumes:
   - name: tmp
     emptyDir: { sizeLimit: 256Mi }
+  {{- if include "reelwright.hasCaBundle" .root }}
+  - name: ca-bundle
+    {{- include "reelwright.caVolume" .root.Values.caBundle | nindent 4 }}
+  {{- end }}
+  {{- with .values.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -35,28 +47,52 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .values.affinity }}
 affinity: {{- toYaml . | nindent 2 }}
-{{- else }}
+{{- end }}
+{{- with .values.topologySpreadConstraints }}
 topologySpreadConstraints:
-  - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
-    whenUnsatisfiable: ScheduleAnyway
+  {{- range . }}
+  - {{ toYaml . | nindent 4 | trim }}
+    {{- if not .labelSelector }}
     labelSelector:
-      matchLabels: {{- include "reelwright.selector" . | nindent 8 }}
+      matchLabels: {{- include "reelwright.selector" $ | nindent 8 }}
+    {{- end }}
+  {{- end }}
 {{- end }}
 {{- end }}
 
-{{/* Image, security and resources of a container. */}}
+{{/* The source of the volume with the CA bundle. Takes values `caBundle`. */}}
+{{- define "reelwright.caVolume" -}}
+{{- if .configMap -}}
+configMap:
+  name: {{ .configMap }}
+{{- else -}}
+secret:
+  secretName: {{ .secret }}
+{{- end }}
+  items:
+    - key: {{ .key }}
+      path: ca.crt
+{{- end }}
+
+{{/* Image, settings, security, probes and resources of a container. */}}
 {{- define "reelwright.containerSettings" -}}
-image: {{ include "reelwright.image" .root }}
+image: {{ include "reelwright.imageReference" (dict "root" .root "image" .root.Values.image) }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: { drop: [ALL] }
-resources: {{- toYaml .values.resources | nindent 2 }}
+securityContext: {{- toYaml .root.Values.containerSecurityContext | nindent 2 }}
+envFrom:
+  - configMapRef:
+      name: {{ include "reelwright.fullname" .root }}-{{ .component }}
 volumeMounts:
   - name: tmp
     mountPath: /tmp
+  {{- if include "reelwright.hasCaBundle" .root }}
+  - name: ca-bundle
+    mountPath: /etc/reelwright/ca
+    readOnly: true
+  {{- end }}
+  {{- with .values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 startupProbe:
   httpGet: { path: /healthz, port: http }
   periodSeconds: 1
@@ -65,4 +101,5 @@ livenessProbe:
   httpGet: { path: /healthz, port: http }
   periodSeconds: 10
   timeoutSeconds: 3
+resources: {{- toYaml .values.resources | nindent 2 }}
 {{- end }}

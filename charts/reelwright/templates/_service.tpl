@@ -1,13 +1,30 @@
 {{/*
-What stands beside each deployment. All take one component: (dict "root" $ "component" "api" "values" .Values.api).
+The objects beside each deployment. All take one component: (dict "root" $ "component" "api" "values" .Values.api).
 */}}
 
-{{- define "reelwright.serviceAccount" -}}
+{{/* Takes the component's settings as well. */}}
+{{- define "reelwright.configMap" -}}
 apiVersion: v1
-kind: ServiceAccount
+kind: ConfigMap
 metadata:
   name: {{ include "reelwright.fullname" .root }}-{{ .component }}
   labels: {{- include "reelwright.labels" . | nindent 4 }}
+data: {{- .settings | nindent 2 }}
+{{- end }}
+
+{{- define "reelwright.serviceAccount" -}}
+{{- if .values.serviceAccount.create }}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "reelwright.serviceAccountName" . }}
+  labels: {{- include "reelwright.labels" . | nindent 4 }}
+  {{- with .values.serviceAccount.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+# The deployments say themselves whether their pods get a token.
+automountServiceAccountToken: false
+{{- end }}
 {{- end }}
 
 {{- define "reelwright.service" -}}
@@ -16,6 +33,9 @@ kind: Service
 metadata:
   name: {{ include "reelwright.fullname" .root }}-{{ .component }}
   labels: {{- include "reelwright.labels" . | nindent 4 }}
+  {{- with .values.service.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   type: {{ .values.service.type }}
   selector: {{- include "reelwright.selector" . | nindent 4 }}
@@ -33,7 +53,7 @@ metadata:
   name: {{ include "reelwright.fullname" .root }}-{{ .component }}
   labels: {{- include "reelwright.labels" . | nindent 4 }}
 spec:
-  minAvailable: {{ .values.podDisruptionBudget.minAvailable }}
+  maxUnavailable: {{ .values.podDisruptionBudget.maxUnavailable }}
   selector:
     matchLabels: {{- include "reelwright.selector" . | nindent 6 }}
 {{- end }}

@@ -1,0 +1,122 @@
+{{/* Rules of NetworkPolicies. */}}
+
+{{/* The peers of an egress rule: those given, else every address but those of the node and of cloud metadata services. */}}
+{{- define "reelwright.egressPeers" -}}
+{{- if . -}}
+{{ toYaml . }}
+{{- else -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except: [169.254.0.0/16]
+- ipBlock:
+    cidr: ::/0
+    except: ['fe80::/10', 'fd00:ec2::/32']
+{{- end }}
+{{- end }}
+
+{{/* A rule for some ports of some peers: (dict "ports" (list 443) "to" list) */}}
+{{- define "reelwright.egressRule" -}}
+- to: {{- include "reelwright.egressPeers" .to | nindent 4 }}
+  ports:
+    {{- range .ports | toStrings | uniq }}
+    - port: {{ . }}
+    {{- end }}
+{{- end }}
+
+{{/* The port of a URL; the scheme's own where it names none; nothing for an empty one. */}}
+{{- define "reelwright.portOfUrl" -}}
+{{- if . }}
+{{- $url := urlParse . }}
+{{- $default := ternary "443" "80" (eq $url.scheme "https") -}}
+{{ regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default $default }}
+{{- end }}
+{{- end }}
+
+{{/* DNS, and the rules of networkPolicies.egress.extra. Takes the root. */}}
+{{- define "reelwright.commonEgress" -}}
+# Not only at the cluster's DNS pods: a node-local cache answers at a link-local address.
+- ports:
+    - { port: 53, protocol: UDP }
+    - { port: 53, protocol: TCP }
+  {{- with .Values.networkPolicies.egress.dns.to }}
+  to: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- $telemetry := get .Values.config "OTEL_EXPORTER_OTLP_ENDPOINT" }}
+{{- if $telemetry }}
+{{ include "reelwright.egressRule" (dict "ports" (list (include "reelwright.portOfUrl" $telemetry)) "to" .Values.networkPolicies.egress.telemetry.to) }}
+{{- end }}
+{{- with .Values.networkPolicies.egress.extra }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Object storage: (dict "root" $ "stores" (list "source" "media")) */}}
+{{- define "reelwright.storageEgress" -}}
+{{- $ports := list }}
+{{- range .stores }}
+{{- $store := include "reelwright.store" (dict "root" $.root "which" .) | fromYaml }}
+{{- $ports = append $ports (include "reelwright.portOfUrl" ($store.endpoint | default "https://amazonaws.com")) }}
+{{- end }}
+{{- include "reelwright.egressRule" (dict "ports" $ports "to" .root.Values.networkPolicies.egress.storage.to) }}
+{{- end }}
+
+{{/* Postgres and Redis. An address given as a value adds its port. Takes the root. */}}
+{{- define "reelwright.databaseEgress" -}}
+{{- $egress := .Values.networkPolicies.egress }}
+{{- $postgres := regexFind ":[0-9]+$" (urlParse .Values.secrets.databaseUrl.value).host | trimPrefix ":" }}
+{{- $redis := regexFind ":[0-9]+$" (urlParse .Values.secrets.redisUrl.value).host | trimPrefix ":" }}
+{{- include "reelwright.egressRule" (dict "ports" (concat $egress.database.ports (without (list $postgres) "")) "to" $egress.database.to) }}
+{{ include "reelwright.egressRule" (dict "ports" (concat $egress.redis.ports (without (list $redis) "")) "to" $egress.redis.to) }}
+{{- end }}
+
+{{/*
+The controller's webhooks: any port of public addresses and of the networks of config.WEBHOOK_ALLOWED_CIDRS. The
+excepted ranges are those that the controller refuses by itself. Takes the root.
+*/}}
+{{- define "reelwright.webhookEgress" -}}
+{{- if .Values.networkPolicies.egress.webhooks.to -}}
+- to: {{- toYaml .Values.networkPolicies.egress.webhooks.to | nindent 4 }}
+{{- else -}}
+- to:
+    - ipBlock:
+        cidr: 0.0.0.0/0
+        except:
+          - 0.0.0.0/8
+          - 10.0.0.0/8
+          - 100.64.0.0/10
+          - 127.0.0.0/8
+          - 169.254.0.0/16
+          - 172.16.0.0/12
+          - 192.168.0.0/16
+          - 224.0.0.0/3
+    - ipBlock:
+        cidr: 2000::/3
+    {{- range splitList "," (get .Values.config "WEBHOOK_ALLOWED_CIDRS" | default "") }}
+    {{- with trim . }}
+    - ipBlock:
+        cidr: {{ . }}
+    {{- end }}
+    {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The metadata and pods of the policy of a deployment: (dict "root" $ "component" "api") */}}
+{{- define "reelwright.policyHead" -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "reelwright.fullname" .root }}-{{ .component }}
+  labels: {{- include "reelwright.labels" . | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels: {{- include "reelwright.selector" . | nindent 6 }}
+  policyTypes: [Ingress, Egress]
+{{- end }}
+
+{{/* The pods of a deployment in the release's namespace, as a peer of another namespace: (dict "root" $ "component" "controller") */}}
+{{- define "reelwright.componentPeer" -}}
+namespaceSelector:
+  matchLabels: { kubernetes.io/metadata.name: {{ .root.Release.Namespace }} }
+podSelector:
+  matchLabels: {{- include "reelwright.selector" . | nindent 4 }}
+{{- end }}

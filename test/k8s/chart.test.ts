@@ -1,0 +1,309 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { loadConfig } from '#platform/config/config.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import {
+  applyManifests,
+  chart,
+  helm,
+  leastValues,
+  type Manifest,
+  objectOf,
+  renderChart,
+} from '../../testing/k8s/chart.ts';
+import { server } from '../../testing/k8s/cluster.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+
+// The objects of the chart, checked by a real API server and by the program's own configuration.
+
+const podValues = {
+  podLabels: { tier: 'media' },
+  podAnnotations: { 'example.com/note': 'text' },
+  extraEnv: [{ name: 'HTTP_PROXY', valueFrom: { configMapKeyRef: { name: 'proxy', key: 'url' } } }],
+  extraVolumes: [{ name: 'more', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
+  priorityClassName: 'important',
+  nodeSelector: { disk: 'ssd' },
+  tolerations: [{ key: 'media', operator: 'Exists' }],
+  affinity: { nodeAffinity: {} },
+  topologySpreadConstraints: [
+    { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
+  ],
+  serviceAccount: { annotations: { 'example.com/role': 'media' } },
+  service: { annotations: { 'example.com/lb': 'internal' } },
+  podDisruptionBudget: { maxUnavailable: '50%' },
+};
+/** Every optional part at once; the kinds of other projects (Prometheus, KEDA) are not known to the API server. */
+const everything = {
+  ...leastValues,
+  commonLabels: { team: 'video' },
+  image: { digest: `sha256:${'a'.repeat(64)}` },
+  runnerImage: { digest: `sha256:${'b'.repeat(64)}` },
+  imagePullSecrets: [{ name: 'pull' }],
+  caBundle: { configMap: 'authorities' },
+  podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
+  api: { ...podValues, autoscaling: { enabled: true } },
+  delivery: { ...podValues, autoscaling: { enabled: true } },
+  controller: { ...podValues, strategy: { type: 'Recreate', rollingUpdate: null } },
+  storage: {
+    source: {
+      bucket: 'uploads',
+      endpoint: 'http://s3.internal:9000',
+      accessKeyId: 'reader',
+      secretAccessKey: 'secret',
+    },
+    media: { bucket: 'media', existingSecret: 'media-keys' },
+  },
+  config: {
+    LOG_LEVEL: 'debug',
+    DELIVERY_CACHE_SIZE: 1_073_741_824,
+    WEBHOOK_ALLOWED_CIDRS: '10.1.0.0/16, fd00:1::/32',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.tracing:4318',
+  },
+  pools: { default: { concurrency: 8 }, gpu: { concurrency: 1 } },
+  runners: {
+    imagePullSecrets: [{ name: 'pull' }],
+    serviceAccount: { annotations: { 'example.com/role': 'runner' } },
+    podLabels: { tier: 'runner' },
+    podAnnotations: { 'example.com/note': 'text' },
+    podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
+    caConfigMap: 'authorities',
+  },
+  ingress: {
+    enabled: true,
+    className: 'nginx',
+    api: {
+      host: 'jobs.example.com',
+      annotations: { a: 'b' },
+      tls: [{ hosts: ['jobs.example.com'], secretName: 'jobs' }],
+    },
+    delivery: { host: 'media.example.com', tls: [{ hosts: ['media.example.com'], secretName: 'media' }] },
+  },
+  networkPolicies: {
+    ingress: { api: [{ podSelector: {} }], metrics: [{ namespaceSelector: {} }] },
+    egress: { database: { ports: [6432], to: [{ ipBlock: { cidr: '10.2.0.0/16' } }] } },
+  },
+  monitoring: { dashboard: { enabled: true } },
+};
+const dev = { baseUrl: 'http://127.0.0.1:8080', dev: { enabled: true } };
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef?: { readonly key: string; readonly optional: boolean } };
+}
+interface PodSpec {
+  readonly serviceAccountName: string;
+  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly containers: readonly { readonly env: readonly Variable[]; readonly envFrom?: readonly object[] }[];
+}
+
+function podOf(manifests: readonly Manifest[], component: string): PodSpec {
+  const { spec } = objectOf(manifests, 'Deployment', `reelwright-${component}`);
+  return (spec as { template: { spec: PodSpec } }).template.spec;
+}
+
+/** The secrets that a deployment must have, by name. */
+function secretsOf(manifests: readonly Manifest[], component: string): string[] {
+  const variables = podOf(manifests, component).containers[0]?.env ?? [];
+  const required = variables.filter(({ valueFrom }) => valueFrom?.secretKeyRef?.optional === false);
+  return required.map(({ name }) => name).toSorted();
+}
+
+/** The environment of a deployment's program, with a value of its own for every required secret. */
+function environmentOf(manifests: readonly Manifest[], component: string): Record<string, string> {
+  const plain = (podOf(manifests, component).containers[0]?.env ?? []).filter(({ value }) => value !== undefined);
+  const { data } = objectOf(manifests, 'ConfigMap', `reelwright-${component}`) as { data?: Record<string, string> };
+  const known: Record<string, string> = {
+    DATABASE_URL: 'postgres://reelwright@db/reelwright',
+    REDIS_URL: 'redis://redis:6379',
+  };
+  return {
+    ...data,
+    ...Object.fromEntries(plain.map(({ name, value = '' }) => [name, value])),
+    ...Object.fromEntries(secretsOf(manifests, component).map((name) => [name, known[name] ?? `${name}-`.repeat(4)])),
+    KUBERNETES_SERVICE_HOST: '10.96.0.1',
+    KUBERNETES_SERVICE_PORT: '443',
+  };
+}
+
+describe('the objects of the chart', () => {
+  test.each([
+    ['the least values', leastValues],
+    ['values-dev.yaml', dev],
+    ['everything switched on', everything],
+  ])('the API server accepts the chart with %s, with pods at the level `restricted`', async (_, values) => {
+    await installCrds();
+    const suffix = randomBytes(3).toString('hex');
+    const [release, runners] = [`release-${suffix}`, `runners-${suffix}`];
+    const namespaces = [release, runners].map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { 'pod-security.kubernetes.io/warn': 'restricted' } },
+    }));
+    await applyManifests(namespaces);
+    const given = values as { readonly runners?: object };
+    const own = { ...given.runners, namespace: runners, createNamespace: false };
+    const manifests = await renderChart({ ...values, runners: own, crds: { install: false } }, release);
+    const accepted = await applyManifests(
+      manifests,
+      '--server-side',
+      '--dry-run=server',
+      '--warnings-as-errors',
+      '--field-manager=helm',
+    );
+    expect(accepted.trim().split('\n')).toHaveLength(manifests.length);
+  });
+
+  test.each([
+    ['the least values', leastValues],
+    ['everything switched on', everything],
+  ])('`helm lint` finds no fault with %s', async (_, values) => {
+    expect(await helm(['lint', chart, '--strict'], values)).toContain('0 chart(s) failed');
+  });
+});
+
+describe('settings and secrets of each deployment', () => {
+  test.each([
+    ['api', ['API_KEY', 'DATABASE_URL', 'REDIS_URL'], ['--mode=server']],
+    ['delivery', ['DATABASE_URL', 'ENCRYPTION_KEY', 'KEY_TOKEN_SECRET', 'REDIS_URL'], ['--mode=server']],
+    ['controller', ['DATABASE_URL', 'ENCRYPTION_KEY', 'REDIS_URL', 'WEBHOOK_SECRET'], ['--mode=worker']],
+  ])(
+    'the deployment %s gets exactly the secrets without which its program does not start',
+    async (component, secrets, flags) => {
+      const manifests = await renderChart(leastValues);
+      expect(secretsOf(manifests, component)).toEqual(secrets);
+      const environment = environmentOf(manifests, component);
+      expect(loadConfig(environment, flags)).toHaveProperty('config');
+      // REDIS_URL is optional for delivery, which then limits requests for keys in each process by itself.
+      const needed = secrets.filter((name) => !(component === 'delivery' && name === 'REDIS_URL'));
+      for (const name of needed)
+        expect(loadConfig({ ...environment, [name]: '' }, flags), name).toHaveProperty('faults');
+    },
+  );
+
+  test('delivery gets neither the source bucket nor its credentials', async () => {
+    const manifests = await renderChart(everything);
+    const names = [
+      ...(podOf(manifests, 'delivery').containers[0]?.env ?? []).map(({ name }) => name),
+      ...Object.keys((objectOf(manifests, 'ConfigMap', 'reelwright-delivery') as { data?: object }).data ?? {}),
+    ];
+    expect(names.filter((name) => name.startsWith('SOURCE_'))).toEqual([]);
+  });
+
+  test('the program accepts every setting of `config` as the chart passes it on', async () => {
+    const manifests = await renderChart(everything);
+    const loaded = loadConfig(environmentOf(manifests, 'delivery'), ['--mode=server']);
+    expect(loaded).toMatchObject({ config: { logLevel: 'debug', deliveryCacheBytesMax: 1_073_741_824 } });
+  });
+});
+
+describe('refused values', () => {
+  test.each([
+    ['an unknown setting in `config`', { config: { LOG_LEVLE: 'debug' } }, /config\.LOG_LEVLE is not a setting/],
+    ['a secret in `config`', { config: { API_KEY: 'a-key-of-sixteen-bytes' } }, /config\.API_KEY is not a setting/],
+    [
+      'a setting that another value sets',
+      { config: { MEDIA_BUCKET: 'other' } },
+      /config\.MEDIA_BUCKET is not a setting/,
+    ],
+    [
+      'a quantity of a pool that is not a quantity',
+      { pools: { default: { resources: { requests: { cpu: 'abc' } } } } },
+      /cpu/,
+    ],
+    ['an unknown operator of a toleration', { pools: { default: { tolerations: [{ operator: 'Foo' }] } } }, /operator/],
+    ['a pull secret that is not an object', { runners: { imagePullSecrets: ['pull'] } }, /imagePullSecrets/],
+    ['KEDA without a deployment to scale', { keda: { enabled: true, prometheusAddress: 'http://p' } }, /autoscaling/],
+    ['an Ingress path that includes /metrics', { ingress: { delivery: { paths: ['/'] } } }, /\/metrics/],
+  ])('the chart refuses %s and names the value', async (_, values, message) => {
+    await expect(renderChart({ ...leastValues, ...values })).rejects.toThrow(message);
+  });
+});
+
+test('no path of an Ingress shows /metrics or /readyz', async () => {
+  const manifests = await renderChart(everything);
+  const ingresses = manifests.filter(({ kind }) => kind === 'Ingress') as unknown as {
+    spec: { rules: { http: { paths: { path: string; pathType: string }[] } }[]; tls: { secretName: string }[] };
+  }[];
+  const paths = ingresses.flatMap(({ spec }) => spec.rules.flatMap(({ http }) => http.paths));
+  expect(paths.map(({ path }) => path)).toContain('/stream');
+  const shown = paths.filter(({ path }) =>
+    ['/metrics/', '/readyz/'].some((hidden) => hidden.startsWith(path.replace(/\/?$/, '/'))),
+  );
+  expect(shown).toEqual([]);
+  expect(ingresses.map(({ spec }) => spec.tls[0]?.secretName)).toEqual(['jobs', 'media']);
+});
+
+test('the ids of pods can be left to the platform, as OpenShift needs', async () => {
+  for (const component of ['api', 'delivery', 'controller'])
+    expect(podOf(await renderChart(everything), component).securityContext).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+});
+
+test('the controller makes runner pods with the account, labels, security context and authorities of the values', async () => {
+  const manifests = await renderChart(everything);
+  const loaded = loadConfig(environmentOf(manifests, 'controller'), ['--mode=worker']);
+  expect(loaded).toMatchObject({
+    config: {
+      kubernetes: {
+        runnerServiceAccount: 'reelwright-runner',
+        runnerCaConfigMap: 'authorities',
+        runnerPod: {
+          labels: { team: 'video', tier: 'runner' },
+          annotations: { 'example.com/note': 'text' },
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+        },
+      },
+    },
+  });
+});
+
+test('RUNNER_POOLS holds a concurrency only for the pools whose value sets one', async () => {
+  const manifests = await renderChart(everything);
+  const { data } = objectOf(manifests, 'ConfigMap', 'reelwright-controller') as { data?: Record<string, string> };
+  const pools = JSON.parse(data?.['RUNNER_POOLS'] ?? '') as Record<string, { concurrency?: number }>;
+  expect(Object.entries(pools).map(([name, { concurrency }]) => [name, concurrency])).toEqual([
+    ['default', 8],
+    ['gpu', 1],
+    ['video-large', undefined],
+  ]);
+});
+
+/** The environment that the pods of the live deployment would get, without references to Secrets. */
+async function liveEnvironment(namespace: string, component: string): Promise<Record<string, string>> {
+  const get = async (kind: string) =>
+    JSON.parse(
+      await kubectl(server, ['-n', namespace, 'get', kind, `reelwright-${component}`, '-o', 'json']),
+    ) as Manifest;
+  const deployment = await get('deployment');
+  const [container] = podOf([deployment], component).containers;
+  const variables = container?.env.filter(({ value }) => value !== undefined) ?? [];
+  const { data } =
+    container?.envFrom === undefined ? {} : ((await get('configmap')) as { data?: Record<string, string> });
+  const all = { ...data, ...Object.fromEntries(variables.map(({ name, value = '' }) => [name, value])) };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
+}
+
+test('after a failed upgrade with a bad setting, a corrected upgrade and a rollback both repair the deployments', async () => {
+  const namespace = `repair-${randomBytes(3).toString('hex')}`;
+  await applyManifests([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+  const values = { ...leastValues, crds: { install: false }, runners: { namespace: `${namespace}-runners` } };
+  const upgrade = (config: object, ...options: string[]) =>
+    helm(['upgrade', '--install', 'reelwright', chart, '-n', namespace, ...options], { ...values, config });
+  await upgrade({});
+  const original = await liveEnvironment(namespace, 'controller');
+
+  const bad = { LOG_LEVEL: 'loud', JOB_ATTEMPTS: 'zero' };
+  // No controller runs the pods here, so the upgrade never becomes ready and fails.
+  await expect(upgrade(bad, '--wait', '--timeout', '2s')).rejects.toThrow(/UPGRADE FAILED/);
+  expect(await liveEnvironment(namespace, 'controller')).toMatchObject({ LOG_LEVEL: 'loud' });
+  await upgrade({ JOB_ATTEMPTS: 5 });
+  expect(await liveEnvironment(namespace, 'controller')).toEqual({ ...original, JOB_ATTEMPTS: '5' });
+
+  await expect(upgrade(bad, '--wait', '--timeout', '2s')).rejects.toThrow(/UPGRADE FAILED/);
+  await helm(['rollback', 'reelwright', '1', '-n', namespace]);
+  expect(await liveEnvironment(namespace, 'controller')).toEqual(original);
+});
