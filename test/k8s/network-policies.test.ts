@@ -1,0 +1,102 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { leastValues, type Manifest, objectOf, renderChart } from '../../testing/k8s/chart.ts';
+
+// The rules of the chart's NetworkPolicies. That a cluster enforces them needs a network plugin and is not tested.
+
+interface Peer {
+  readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
+  readonly namespaceSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+  readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+}
+interface Rule {
+  readonly to?: readonly Peer[];
+  readonly from?: readonly Peer[];
+  readonly ports?: readonly { readonly port: number; readonly protocol?: string }[];
+}
+interface Policy extends Manifest {
+  readonly spec: {
+    readonly policyTypes: readonly string[];
+    readonly ingress: readonly Rule[];
+    readonly egress: readonly Rule[];
+  };
+}
+
+const values = {
+  ...leastValues,
+  secrets: { ...leastValues.secrets, redisUrl: { value: 'rediss://cache.internal:6380' } },
+  storage: {
+    source: { bucket: 'uploads', endpoint: 'http://s3.internal:9000' },
+    media: { bucket: 'media', endpoint: 'https://s3.internal' },
+  },
+  config: { WEBHOOK_ALLOWED_CIDRS: '10.9.0.0/16, fd00:9::/32' },
+  networkPolicies: { egress: { storage: { to: [{ ipBlock: { cidr: '10.5.0.0/24' } }] } } },
+};
+
+let manifests: Manifest[];
+beforeAll(async () => {
+  manifests = await renderChart(values);
+});
+const policyOf = (component: string) =>
+  objectOf(manifests, 'NetworkPolicy', component === 'runners' ? component : `reelwright-${component}`) as Policy;
+/** The ports to which a component may connect, those of DNS left out. */
+const portsOf = (component: string) =>
+  policyOf(component)
+    .spec.egress.flatMap(({ ports }) => (ports ?? []).map(({ port }) => port))
+    .filter((port) => port !== 53)
+    .toSorted((a, b) => a - b);
+
+describe('NetworkPolicies', () => {
+  test.each([
+    ['api', [443, 5432, 6379, 6380, 9000]],
+    ['delivery', [443, 5432, 6379, 6380]],
+    ['controller', [443, 443, 5432, 6379, 6380, 6443, 9000]],
+    ['runners', [443, 3001, 9000]],
+  ])('the pods of %s connect only to the ports of what they use', (component, ports) => {
+    expect(portsOf(component)).toEqual(ports);
+    expect(policyOf(component).spec.policyTypes).toEqual(['Ingress', 'Egress']);
+  });
+
+  test('no rule reaches the addresses of the node and of cloud metadata services', () => {
+    const policies = ['api', 'delivery', 'controller', 'runners'].map(policyOf);
+    const blocks = policies.flatMap(({ spec }) =>
+      spec.egress.flatMap(({ to }) => (to ?? []).flatMap(({ ipBlock }) => ipBlock ?? [])),
+    );
+    const open = blocks.filter(({ cidr }) => cidr === '0.0.0.0/0');
+    expect(open.length).toBeGreaterThan(0);
+    for (const { except } of open) expect(except).toContain('169.254.0.0/16');
+    for (const { except } of blocks.filter(({ cidr }) => cidr === '::/0'))
+      expect(except).toEqual(expect.arrayContaining(['fe80::/10', 'fd00:ec2::/32']));
+  });
+
+  test('runner pods reach object storage, the controller and DNS, and nothing connects to them', () => {
+    const { spec } = policyOf('runners');
+    expect(spec.ingress).toEqual([]);
+    expect(spec.egress).toHaveLength(3);
+    expect(spec.egress[1]?.to).toEqual([{ ipBlock: { cidr: '10.5.0.0/24' } }]);
+    const [controller] = spec.egress[2]?.to ?? [];
+    expect(controller?.namespaceSelector?.matchLabels).toEqual({ 'kubernetes.io/metadata.name': 'reelwright' });
+    expect(controller?.podSelector?.matchLabels).toMatchObject({ 'app.kubernetes.io/component': 'controller' });
+  });
+
+  test('webhooks reach public addresses and the allowed networks, and no other private address', () => {
+    const rule = policyOf('controller').spec.egress.at(-1);
+    expect(rule?.ports).toBeUndefined();
+    const [ipv4, ...others] = (rule?.to ?? []).map(({ ipBlock }) => ipBlock);
+    expect(ipv4?.except).toEqual(
+      expect.arrayContaining(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.0/8', '100.64.0.0/10']),
+    );
+    expect(others.map((block) => block?.cidr)).toEqual(['2000::/3', '10.9.0.0/16', 'fd00:9::/32']);
+  });
+
+  test('only runner pods connect to the controller unless metrics are collected', async () => {
+    const peersOf = (policy: Policy) => policy.spec.ingress.flatMap(({ from }) => from ?? []);
+    const runners = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'reelwright-runners' } } };
+    expect(peersOf(policyOf('controller'))).toEqual([runners]);
+    const prometheus = { namespaceSelector: { matchLabels: { name: 'monitoring' } } };
+    const withMetrics = await renderChart({ ...values, networkPolicies: { ingress: { metrics: [prometheus] } } });
+    expect(peersOf(objectOf(withMetrics, 'NetworkPolicy', 'reelwright-controller') as Policy)).toEqual([
+      runners,
+      prometheus,
+    ]);
+  });
+});
