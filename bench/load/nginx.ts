@@ -16,7 +16,7 @@ export interface Nginx {
   stop(): Promise<void>;
 }
 
-/** What every configuration begins with. A log of requests, and `open_file_cache`, would only cost or help nginx. */
+/** The beginning of each configuration. It has no access log, and no `open_file_cache`. */
 function configuration(port: number, dir: string, body: string): string {
   return `
 daemon off;
@@ -39,20 +39,29 @@ http {
 `;
 }
 
-/** Files of a folder, by their paths: an origin that asks for no signature and costs as little as one can. */
-export function startOrigin(program: string, root: string): Promise<Nginx> {
-  return start(program, () => `server { LISTEN; root ${root}; types {} default_type application/octet-stream; }`);
+/** Serves the files of a folder by their paths, without checking signatures, over TLS when a certificate is given. */
+export function startOrigin(program: string, root: string, certificate: Certificate | null = null): Promise<Nginx> {
+  const files = `root ${root}; types {} default_type application/octet-stream;`;
+  if (certificate === null) return start(program, () => `server { LISTEN; ${files} }`);
+  const tls = `ssl_certificate ${certificate.file}; ssl_certificate_key ${certificate.keyFile};`;
+  return start(program, () => `server { LISTEN ssl; ${tls} ${files} }`, 'https');
+}
+
+/** Files in PEM. */
+export interface Certificate {
+  readonly file: string;
+  readonly keyFile: string;
 }
 
 interface ProxyOptions {
   readonly origin: string;
-  /** Addresses below `/stream/` lead here in the origin. */
+  /** The path in the origin to which `/stream/` is mapped. */
   readonly path: string;
   /** Bytes of a cache on disk (a memory file system where there is one); without it, none. */
   readonly cacheBytesMax?: number;
 }
 
-/** The tuned proxy: kept-alive connections to the origin, buffers that hold a quarter of a segment, no file between. */
+/** The tuned proxy: kept-alive connections to the origin, buffers that hold two segments, no temporary files. */
 export function startProxy(program: string, { origin, path, cacheBytesMax }: ProxyOptions): Promise<Nginx> {
   return start(program, (dir) => {
     const cachePath = `proxy_cache_path ${dir}/cache levels=1:2 keys_zone=c:16m max_size=${cacheBytesMax ?? 0};`;
@@ -62,7 +71,7 @@ export function startProxy(program: string, { origin, path, cacheBytesMax }: Pro
   server {
     LISTEN;
     location /stream/ {
-      proxy_pass http://origin${path};
+      proxy_pass ${new URL(origin).protocol}//origin${path};
       proxy_http_version 1.1;
       proxy_set_header Connection "";
       proxy_buffer_size 64k;
@@ -74,7 +83,7 @@ export function startProxy(program: string, { origin, path, cacheBytesMax }: Pro
   });
 }
 
-async function start(program: string, body: (dir: string) => string): Promise<Nginx> {
+async function start(program: string, body: (dir: string) => string, scheme = 'http'): Promise<Nginx> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-nginx-'));
   // As root, the worker runs as a user of its own.
   await chmod(dir, 0o755);
@@ -98,7 +107,7 @@ async function start(program: string, body: (dir: string) => string): Promise<Ng
     }
     await sleep(50);
   }
-  return { url: `http://127.0.0.1:${port}`, pid: await workerOf(child.pid ?? 0), stop };
+  return { url: `${scheme}://127.0.0.1:${port}`, pid: await workerOf(child.pid ?? 0), stop };
 }
 
 async function workerOf(pid: number): Promise<number> {

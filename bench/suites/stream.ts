@@ -3,6 +3,7 @@ import { chmod, link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { videoRoot } from '#domain/media/object-keys.ts';
+import { certificate } from '../../testing/certificate.ts';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
@@ -10,18 +11,19 @@ import { type Nginx, startOrigin, startProxy } from '../load/nginx.ts';
 import { load, type Outcome } from '../load/wrk.ts';
 
 // Delivery against a tuned nginx that proxies the same origin: the program as it is shipped, with its default settings,
-// one process each. The origin is an nginx that serves files and asks for no signature, the cheapest there is, so that
-// what is measured is the proxies; ours signs its requests all the same. nginx has no cache of its own here, as ours is
-// compared with proxying; a third contender, nginx with its cache on disk, is printed for information.
+// one process each. The origin is an nginx that serves files without checking signatures, the cheapest there is, so that
+// the proxies are what is measured; ours signs its requests all the same. The compared nginx has no cache, as the
+// comparison is with proxying; a third contender, nginx with its cache on disk, is printed for information. One case has
+// an origin that speaks TLS, as object storage in a cloud does.
 
 const hash = 'bench';
 const rev = '0123456789abcdef';
 const bucket = 'media';
 const segmentBytes = 2 * 1024 * 1024;
-/** Each run takes names that no run before it has asked for, more than can be served in its time. */
+/** Each run requests names that no run before it has requested, more than can be served in its time. */
 const coldCount = 60_000;
 const coldCountPerSecond = 1_500;
-/** What a few live rungs hold: these are in memory after the first second. */
+/** As many as a few renditions have in use: these are in memory after the first second. */
 const hotCount = 20;
 const connections = 32;
 /** Connections are opened, and code is compiled, which in our process goes on for some twenty seconds. */
@@ -29,9 +31,13 @@ const warmUpSeconds = { ours: 25, nginx: 4, nginxCache: 4 };
 const roundSeconds = 2;
 const rounds = 5;
 
+type Scheme = 'http' | 'https';
+
 interface Case {
   readonly id: string;
   readonly what: string;
+  /** Of the origin. */
+  readonly scheme: Scheme;
   readonly path: { readonly prefix: string; readonly count: number; readonly suffix: string };
   readonly sizeBytesMin: number;
 }
@@ -41,18 +47,28 @@ const cases: readonly Case[] = [
   {
     id: 'segments-hot',
     what: '2 MB segments, hot',
+    scheme: 'http',
     path: { prefix: `${trackPath}/hot/seg_`, count: hotCount, suffix: '.m4s' },
     sizeBytesMin: segmentBytes,
   },
   {
     id: 'segments-cold',
     what: '2 MB segments, cold',
+    scheme: 'http',
+    path: { prefix: `${trackPath}/cold/seg_`, count: coldCount, suffix: '.m4s' },
+    sizeBytesMin: segmentBytes,
+  },
+  {
+    id: 'segments-cold-tls',
+    what: '2 MB segments, cold, origin with TLS',
+    scheme: 'https',
     path: { prefix: `${trackPath}/cold/seg_`, count: coldCount, suffix: '.m4s' },
     sizeBytesMin: segmentBytes,
   },
   {
     id: 'playlists',
     what: '4 kB playlists',
+    scheme: 'http',
     path: { prefix: `${trackPath}/list`, count: hotCount, suffix: '/playlist.m3u8' },
     sizeBytesMin: 4000,
   },
@@ -69,9 +85,14 @@ export const streamSuite: BenchSuite = {
   async run() {
     const stops: (() => Promise<void>)[] = [endPrograms];
     try {
-      const targets = await startTargets(stops);
+      const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
+      stops.push(() => rm(folder, { recursive: true, force: true }));
+      await fillOrigin(folder);
       const lines: BenchLine[] = [];
-      for (const one of cases) lines.push(...(await measure(one, targets)));
+      for (const scheme of ['http', 'https'] as const) {
+        const targets = await startTargets(folder, scheme, stops);
+        for (const one of cases.filter((it) => it.scheme === scheme)) lines.push(...(await measure(one, targets)));
+      }
       return lines;
     } finally {
       for (const stop of stops.toReversed()) await stop();
@@ -81,42 +102,47 @@ export const streamSuite: BenchSuite = {
 
 type Targets = Readonly<Record<Contender, { readonly url: string; readonly pid: number }>>;
 
-async function startTargets(stops: (() => Promise<void>)[]): Promise<Targets> {
+async function startTargets(folder: string, scheme: Scheme, stops: (() => Promise<void>)[]): Promise<Targets> {
   const nginx = findProgram('nginx') ?? '';
-  const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
-  stops.push(() => rm(folder, { recursive: true, force: true }));
-  await fillOrigin(folder);
   const started = async (starting: Promise<Nginx>): Promise<Nginx> => {
     const server = await starting;
     stops.push(() => server.stop());
     return server;
   };
-  const origin = await started(startOrigin(nginx, folder));
+  const origin = await started(
+    startOrigin(nginx, folder, scheme === 'https' ? { file: certificateFile(folder), keyFile: keyFile(folder) } : null),
+  );
   const path = `/${bucket}/${dirname(videoRoot(hash))}/`;
   return {
-    ours: await startProgram({ args: ['--mode=server'], env: ourEnvironment(origin.url) }),
+    ours: await startProgram({ args: ['--mode=server'], env: ourEnvironment(origin.url, certificateFile(folder)) }),
     nginx: await started(startProxy(nginx, { origin: origin.url, path })),
     nginxCache: await started(startProxy(nginx, { origin: origin.url, path, cacheBytesMax: 256 * 1024 * 1024 })),
   };
 }
 
-function ourEnvironment(endpoint: string): Record<string, string> {
+const certificateFile = (folder: string) => join(folder, 'certificate.pem');
+const keyFile = (folder: string) => join(folder, 'key.pem');
+
+function ourEnvironment(endpoint: string, trustedCertificate: string): Record<string, string> {
   return {
     ...secrets,
     SERVER_SURFACES: 'delivery',
     // Streams need no database, and there is none.
-    DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
+    DATABASE_URL: 'postgres://bench@127.0.0.1:1/none',
     LOG_LEVEL: 'warn',
     MEDIA_BUCKET: bucket,
     MEDIA_S3_ENDPOINT: endpoint,
-    MEDIA_S3_ACCESS_KEY_ID: 'unused',
-    MEDIA_S3_SECRET_ACCESS_KEY: 'a-key-that-is-not-checked',
+    MEDIA_S3_ACCESS_KEY_ID: 'bench',
+    MEDIA_S3_SECRET_ACCESS_KEY: 'a-secret-that-is-not-checked',
+    NODE_EXTRA_CA_CERTS: trustedCertificate,
   };
 }
 
-/** One segment under many names: what is read is in the page cache for all alike. */
+/** One segment under many names, so that it is in the page cache for all contenders alike. */
 async function fillOrigin(folder: string): Promise<void> {
   await chmod(folder, 0o755);
+  await writeFile(certificateFile(folder), certificate.cert);
+  await writeFile(keyFile(folder), certificate.key);
   const track = join(folder, bucket, videoRoot(hash), rev, 'video');
   for (const name of ['hot', 'cold']) await mkdir(join(track, name), { recursive: true });
   const segment = join(folder, 'segment');

@@ -1,25 +1,24 @@
-import { connect, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { KnownProblem } from '#domain/errors.ts';
-import type { Block, BlockPool, Piece } from '../blocks.ts';
-import type { Download, ObjectInfo, PieceReceiver } from '../object-store.ts';
+import type { BlockPool } from '../blocks.ts';
+import type { Download } from '../object-store.ts';
+import { RawBody, type RawSource } from './raw-body.ts';
 import { readRawHead } from './raw-head.ts';
 
-// The fast way to a storage server that speaks plain http. A client of HTTP for everything copies each body through
-// buffers of 64 kB and a stream; what that costs is most of what delivery costs (docs/decisions/0050). Here the kernel
-// writes into blocks that are sent on as they are. It knows one exchange: a GET, answered by a 200 with a length. Of
-// anything else it says `null`, closes the connection, and the caller asks again in the careful way.
+// The raw path to a storage server: HTTP/1.1 on a socket whose bytes go into large blocks that are sent on as they are.
+// A general HTTP client copies each body through small buffers and a stream, which costs two to three times as much
+// (docs/decisions/0100). It knows one exchange: a GET, answered by a 200 with a length. For any other answer it closes
+// the connection and returns null, and the caller repeats the request on the SDK path.
 //
 // A connection is in one of these states, and a failure in any of them ends it:
-//   idle      no request is out; a byte that comes is nobody's
+//   idle      no request is sent; an incoming byte is unexpected and closes it
 //   waiting   the request is sent, the head has not come whole
-//   open      the head has come, and nobody has started to read: the socket is paused after the next piece
-//   body      bytes go into blocks; a full one is handed on, and what lies in one that is not full after a while (at
-//             once at the beginning, for the sake of the first byte, then 25 ms: each piece costs as much as its sending)
-// A body that has come whole brings it back to idle; one that is not wanted any more ends it.
+//   body      the head has come; bytes go into the body's blocks until it is complete, then it is idle again
+//   ended     closed
 
 const headBytesMax = 16 * 1024;
-const handOnAfterMs = 25;
-/** Shorter than servers usually keep connections: a request on one that is being closed is asked again. */
+/** Shorter than servers usually keep connections: a request on one that is being closed is repeated. */
 const idleTimeoutMs = 4_000;
 const connectTimeoutMs = 5_000;
 
@@ -31,9 +30,10 @@ export interface RawRequest {
 }
 
 export interface RawAddress {
+  readonly isSecure: boolean;
   readonly host: string;
   readonly port: number;
-  /** How long the server may let wait for the head of its answer, or for another byte. */
+  /** The longest wait for the head of an answer, or for another byte. */
   readonly timeoutMs: number;
 }
 
@@ -46,115 +46,109 @@ export interface RawShared {
 }
 
 interface ConnectionEvents {
-  /** It can be asked again. */
+  /** It can take another request. */
   readonly onIdle: () => void;
   readonly onEnd: () => void;
 }
 
-/** One connection. Its owner lets it know when time has passed. */
-export class RawConnection {
+interface PendingAnswer {
+  readonly key: string;
+  readonly resolve: (download: Download | null) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One connection. Its owner calls `onTick` at intervals. */
+export class RawConnection implements RawSource {
   readonly #shared: RawShared;
   readonly #events: ConnectionEvents;
   readonly #socket: Socket;
   readonly #headMemory = Buffer.allocUnsafeSlow(headBytesMax);
-  #state: 'idle' | 'waiting' | 'open' | 'body' | 'ended' = 'idle';
+  #state: 'idle' | 'waiting' | 'body' | 'ended' = 'idle';
   #headFilledBytes = 0;
-  #key = '';
-  #answer: ((download: Download | null, error?: Error) => void) | null = null;
-  #download: Download | null = null;
+  #pending: PendingAnswer | null = null;
+  #body: RawBody | null = null;
   #isKeptAlive = false;
-  #receiver: PieceReceiver | null = null;
-  #block: Block | null = null;
-  /** A block that was full before anyone started to read. */
-  #early: Piece | null = null;
-  #leftBytes = 0;
   #isPaused = false;
-  /** When it came to its state; while a body comes, its last byte or the end of a pause. */
+  /** When it came to its state; while a body comes, the time of its last byte or of the end of a pause. */
   #sinceMs = 0;
-  #handOnAtMs = 0;
 
   constructor(shared: RawShared, events: ConnectionEvents) {
     this.#shared = shared;
     this.#events = events;
-    this.#socket = connect({
-      host: shared.address.host,
-      port: shared.address.port,
-      noDelay: true,
-      onread: {
-        buffer: () => this.#room(),
-        callback: (count) => this.#onRead(count),
-      },
-    });
+    this.#socket = openSocket(shared.address, { room: () => this.#room(), onRead: (count) => this.#onRead(count) });
     this.#socket.on('error', (error) => this.#fail(error));
     this.#socket.on('end', () => this.#fail(new Error('the server closed the connection')));
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
-  ask({ key, path, headers }: RawRequest, signal: AbortSignal | undefined): Promise<Download | null> {
+  get blocks(): BlockPool {
+    return this.#shared.blocks;
+  }
+
+  get nowMs(): number {
+    return this.#shared.nowMs;
+  }
+
+  /**
+   * Null for an answer that this path does not understand, and for a connection that failed before one.
+   *
+   * @throws KnownProblem `storage_error` when the server does not answer in time
+   */
+  async get({ key, path, headers }: RawRequest, signal: AbortSignal | undefined): Promise<Download | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Download | null>();
-    const giveUp = () => this.end();
-    signal?.addEventListener('abort', giveUp, { once: true });
-    this.#answer = (download, error) => {
-      signal?.removeEventListener('abort', giveUp);
-      this.#answer = null;
-      if (error === undefined) resolve(download);
-      else reject(error);
-    };
-    this.#key = key;
+    this.#pending = { key, resolve, reject };
     this.#state = 'waiting';
     this.#sinceMs = this.#shared.nowMs;
     this.#headFilledBytes = 0;
     this.#socket.ref();
-    let request = `GET ${path} HTTP/1.1\r\n`;
-    for (const name in headers) request += `${name}: ${headers[name]}\r\n`;
-    this.#socket.write(`${request}\r\n`, 'latin1');
-    return promise;
+    this.#socket.write(requestText(path, headers), 'latin1');
+    const onAbort = () => this.close();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
   }
 
-  /** Ends the connection without a word to whoever reads. */
-  end(): void {
-    this.#receiver = null;
-    this.#fail(new Error('the connection is not needed any more'));
+  close(): void {
+    this.#fail(new Error('the connection was closed here'));
   }
 
   onTick(): void {
     const { nowMs, address } = this.#shared;
-    const spentMs = nowMs - this.#sinceMs;
-    if (this.#state === 'idle' && spentMs > idleTimeoutMs) this.end();
-    else if (this.#state === 'waiting') this.#waitFor(spentMs);
-    // The server has no time to keep while a reader lets it wait.
-    else if (this.#state !== 'body' || this.#isPaused) return;
-    else if (spentMs > address.timeoutMs) this.#fail(new Error('the server stopped answering'));
-    else if (nowMs >= this.#handOnAtMs) this.#handOn();
+    const elapsedMs = nowMs - this.#sinceMs;
+    if (this.#state === 'idle' && elapsedMs > idleTimeoutMs) this.close();
+    else if (this.#state === 'waiting') this.#checkAnswerTime(elapsedMs);
+    // A reader that pauses is not the server's fault.
+    else if (this.#body?.isStarted !== true || this.#isPaused) return;
+    else if (elapsedMs > address.timeoutMs) this.#fail(new Error('the server stopped answering'));
+    else this.#body.onTick();
   }
 
-  #waitFor(spentMs: number): void {
+  #checkAnswerTime(elapsedMs: number): void {
     const { timeoutMs } = this.#shared.address;
-    if (this.#socket.connecting && spentMs > Math.min(timeoutMs, connectTimeoutMs)) this.end();
-    if (spentMs <= timeoutMs) return;
-    this.#answer?.(null, storageError('Object storage did not answer in time.'));
-    this.end();
+    if (this.#socket.connecting && elapsedMs > Math.min(timeoutMs, connectTimeoutMs)) this.close();
+    if (elapsedMs <= timeoutMs) return;
+    this.#pending?.reject(new KnownProblem('storage_error', 'Object storage did not answer in time.'));
+    this.close();
   }
 
-  /** The memory that the kernel writes into next. It is asked for after each read, so it must fit what comes then. */
+  /** The memory that the next read writes into. It is asked for after each read, so it must fit what comes then. */
   #room(): Buffer {
     if (this.#state === 'waiting') return this.#headMemory.subarray(this.#headFilledBytes);
-    if (!this.#isInBody() || this.#leftBytes === 0) return this.#headMemory;
-    this.#block ??= this.#shared.blocks.take();
-    const { room } = this.#block;
-    // Never past the body: what comes after it is nobody's, and must be seen.
-    return room.length > this.#leftBytes ? room.subarray(0, this.#leftBytes) : room;
-  }
-
-  #isInBody(): boolean {
-    return this.#state === 'open' || this.#state === 'body';
+    return this.#body === null || this.#body.isComplete ? this.#headMemory : this.#body.room();
   }
 
   /** False stops the reading until the socket is resumed. */
   #onRead(count: number): boolean {
     if (this.#state === 'waiting') this.#onHead(count);
-    else if (this.#isInBody() && this.#leftBytes > 0) this.#onBody(count);
-    else this.end();
+    else if (this.#body === null || this.#body.isComplete) this.close();
+    else {
+      this.#sinceMs = this.#shared.nowMs;
+      this.#body.onBytes(count);
+      this.#finishIfComplete();
+    }
     return !this.#isPaused;
   }
 
@@ -162,145 +156,83 @@ export class RawConnection {
     this.#headFilledBytes += count;
     const head = readRawHead(this.#headMemory.subarray(0, this.#headFilledBytes));
     if (head === 'incomplete' && this.#headFilledBytes < headBytesMax) return;
-    if (head === 'incomplete' || head === 'unfit') return this.end();
+    if (head === 'incomplete' || head === 'unfit' || this.#pending === null) return this.close();
     const early = this.#headMemory.subarray(head.headBytes, this.#headFilledBytes);
-    // More than the body has come: this server says one thing and does another.
-    if (early.length > head.sizeBytes) return this.end();
     const { sizeBytes, etag, lastModified, isKeptAlive } = head;
-    this.#download = new RawDownload(this, { key: this.#key, sizeBytes, etag, lastModified });
+    // More than the body has come: the length is not to be trusted.
+    if (early.length > sizeBytes) return this.close();
+    const { key, resolve } = this.#pending;
+    this.#pending = null;
+    this.#body = new RawBody(this, { key, sizeBytes, etag, lastModified }, early);
     this.#isKeptAlive = isKeptAlive;
-    this.#leftBytes = head.sizeBytes - early.length;
-    this.#state = 'open';
-    // What a server does after the whole of an answer is no concern of its reader.
-    this.#isPaused = this.#leftBytes === 0;
-    if (early.length > 0) {
-      this.#block = this.#shared.blocks.take();
-      early.copy(this.#block.room);
-      this.#block.fill(early.length);
-    }
-    this.#answer?.(this.#download);
-  }
-
-  // What follows is a download's; one that has ended has no say in what the connection does next.
-
-  start(download: Download, receiver: PieceReceiver): void {
-    if (this.#download !== download || this.#state !== 'open') {
-      receiver.onFailure(storageError('The object was cut off.'));
-      return;
-    }
     this.#state = 'body';
-    this.#receiver = receiver;
-    if (this.#leftBytes > 0) {
-      this.#sinceMs = this.#handOnAtMs = this.#shared.nowMs;
-      this.resume(download);
-    }
-    const early = this.#early;
-    this.#early = null;
-    if (early !== null) receiver.onPiece(early);
-    if (this.#leftBytes === 0) this.#finish();
+    // A server that closes after the whole of an answer does not fail it, so no more is read until it is taken.
+    if (this.#body.isComplete) this.pause();
+    resolve(this.#body);
   }
 
-  #onBody(count: number): void {
-    this.#sinceMs = this.#shared.nowMs;
-    this.#block?.fill(count);
-    this.#leftBytes -= count;
-    if (this.#block?.isFull === true) this.#handOn();
-    if (this.#state === 'open') this.#isPaused = true;
-    else if (this.#leftBytes === 0) this.#finish();
-  }
-
-  #handOn(): void {
-    const block = this.#block;
-    if (block === null) return;
-    const piece = block.handOn();
-    if (block.isFull || this.#leftBytes === 0) {
-      this.#block = null;
-      block.release();
-    }
-    if (piece === null) return;
-    this.#handOnAtMs = this.#shared.nowMs + handOnAfterMs;
-    if (this.#receiver === null) this.#early = piece;
-    else this.#receiver.onPiece(piece);
-  }
-
-  #finish(): void {
-    this.#handOn();
-    const receiver = this.#receiver;
-    // The receiver of the last piece may have ended it all.
-    if (this.#state !== 'body' || receiver === null) return;
-    this.#receiver = null;
-    this.#state = 'idle';
-    this.#download = null;
-    if (this.#isKeptAlive) {
-      if (this.#isPaused) this.#socket.resume();
-      this.#isPaused = false;
-      this.#sinceMs = this.#shared.nowMs;
-      // An idle connection must not keep the process alive.
-      this.#socket.unref();
-      this.#events.onIdle();
-    } else this.end();
-    receiver.onEnd();
-  }
-
-  pause(download: Download): void {
-    if (this.#download !== download || this.#state !== 'body') return;
+  pause(): void {
     this.#isPaused = true;
     this.#socket.pause();
   }
 
-  resume(download: Download): void {
-    if (this.#download !== download || this.#state !== 'body' || !this.#isPaused) return;
+  resume(): void {
+    if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#sinceMs = this.#shared.nowMs;
     this.#socket.resume();
   }
 
-  destroy(download: Download): void {
-    if (this.#download === download) this.end();
+  onStarted(): void {
+    this.#sinceMs = this.#shared.nowMs;
+    if (this.#body?.isComplete === true) this.#finishIfComplete();
+    else this.resume();
+  }
+
+  #finishIfComplete(): void {
+    const body = this.#body;
+    if (body?.isComplete !== true || !body.isStarted) return;
+    const receiver = body.complete();
+    // The receiver of the last piece may have closed the connection.
+    if (this.#state !== 'body' || receiver === null) return;
+    this.#body = null;
+    this.#state = 'idle';
+    this.#sinceMs = this.#shared.nowMs;
+    if (this.#isKeptAlive) {
+      this.resume();
+      // An idle connection must not keep the process alive.
+      this.#socket.unref();
+      this.#events.onIdle();
+    } else this.close();
+    receiver.onEnd();
   }
 
   #fail(cause: Error): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#socket.destroy();
-    this.#block?.release();
-    this.#early?.release();
-    this.#block = this.#early = null;
-    this.#download = null;
     this.#events.onEnd();
-    this.#answer?.(null);
-    this.#receiver?.onFailure(storageError('The object was cut off.', cause));
-    this.#receiver = null;
+    this.#pending?.resolve(null);
+    this.#pending = null;
+    this.#body?.fail(cause);
+    this.#body = null;
   }
 }
 
-/** One exchange of a connection, which is used again for others. */
-class RawDownload implements Download {
-  readonly info: ObjectInfo;
-  readonly #connection: RawConnection;
-
-  constructor(connection: RawConnection, info: ObjectInfo) {
-    this.#connection = connection;
-    this.info = info;
-  }
-
-  start(receiver: PieceReceiver): void {
-    this.#connection.start(this, receiver);
-  }
-
-  pause(): void {
-    this.#connection.pause(this);
-  }
-
-  resume(): void {
-    this.#connection.resume(this);
-  }
-
-  destroy(): void {
-    this.#connection.destroy(this);
-  }
+function requestText(path: string, headers: RawRequest['headers']): string {
+  let text = `GET ${path} HTTP/1.1\r\n`;
+  for (const name in headers) text += `${name}: ${headers[name]}\r\n`;
+  return `${text}\r\n`;
 }
 
-function storageError(message: string, cause?: Error): KnownProblem {
-  return new KnownProblem('storage_error', message, cause === undefined ? {} : { cause });
+interface SocketReads {
+  readonly room: () => Buffer;
+  readonly onRead: (count: number) => boolean;
+}
+
+function openSocket({ isSecure, host, port }: RawAddress, { room, onRead }: SocketReads): Socket {
+  const options = { host, port, noDelay: true, onread: { buffer: room, callback: onRead } };
+  if (!isSecure) return connectTcp(options);
+  // A certificate for an address is checked against it; the server name of TLS cannot be an address (RFC 6066).
+  return connectTls({ ...options, ALPNProtocols: ['http/1.1'], ...(isIP(host) === 0 && { servername: host }) });
 }

@@ -13,8 +13,8 @@ const headOf = (given: readonly string[]) => Buffer.from(`${given.join('\r\n')}\
 const replaced = (from: string, ...to: string[]) =>
   headOf(lines.flatMap((line) => (line.startsWith(from) ? to : [line])));
 
-describe('the head of an answer', () => {
-  it('is read up to its empty line', () => {
+describe('readRawHead', () => {
+  it('the head of an answer is read up to its empty line', () => {
     const head = headOf(lines);
     expect(readRawHead(Buffer.concat([head, Buffer.from('0123')]))).toEqual({
       headBytes: head.length,
@@ -25,19 +25,22 @@ describe('the head of an answer', () => {
     });
   });
 
-  it('is incomplete until the empty line has come whole', () => {
+  it('a head is incomplete until its empty line has come whole', () => {
     const head = headOf(lines);
     for (let length = 0; length < head.length; length++)
       expect(readRawHead(head.subarray(0, length))).toBe('incomplete');
   });
 
-  it.each(['Connection: close', 'connection: Keep-Alive, Close'])('%s: the connection is used no more', (line) => {
-    expect(readRawHead(replaced('Connection', line))).toMatchObject({ isKeptAlive: false });
-  });
+  it.each(['Connection: close', 'connection: Keep-Alive, Close'])(
+    'a connection whose answer says %s is not used again',
+    (line) => {
+      expect(readRawHead(replaced('Connection', line))).toMatchObject({ isKeptAlive: false });
+    },
+  );
 
   it.each([
     ['another status', replaced('HTTP', 'HTTP/1.1 206 Partial Content')],
-    ['404', replaced('HTTP', 'HTTP/1.1 404 Not Found')],
+    ['status 404', replaced('HTTP', 'HTTP/1.1 404 Not Found')],
     ['an interim answer', replaced('HTTP', 'HTTP/1.1 100 Continue')],
     ['a status that only begins like 200', replaced('HTTP', 'HTTP/1.1 2000 OK')],
     ['HTTP/1.0, which keeps no connection', replaced('HTTP', 'HTTP/1.0 200 OK')],
@@ -52,17 +55,17 @@ describe('the head of an answer', () => {
     ['a range', headOf([...lines, 'Content-Range: bytes 0-9/20'])],
     ['no ETag', replaced('ETag')],
     ['no date', replaced('Last-Modified')],
-    ['a date that is none', replaced('Last-Modified', 'Last-Modified: yesterday')],
+    ['a malformed date', replaced('Last-Modified', 'Last-Modified: yesterday')],
     ['a space before the colon', replaced('Content-Length', 'Content-Length : 10')],
     ['a folded line', headOf([...lines, 'x-a: 1', ' Content-Length: 5'])],
-    ['a line that is no header', headOf([...lines, 'nothing'])],
+    ['a line that is not a header', headOf([...lines, 'nothing'])],
     ['a bare line feed in a value', headOf([...lines, 'x-a: 1\nContent-Length: 5'])],
     ['NUL in a value', headOf([...lines, 'x-a: \u0000'])],
-  ])('with %s is left to the careful way', (_what, head) => {
+  ])('an answer with %s is left to the SDK path', (_what, head) => {
     expect(readRawHead(head)).toBe('unfit');
   });
 
-  it('whatever comes, is never taken for something else than it says', () => {
+  it('no sequence of lines is read as a head that it is not', () => {
     const line = oneof(constantFrom(...lines, 'Content-Length: 5', 'Transfer-Encoding: chunked', ''), string());
     assert(
       property(array(line, { maxLength: 8 }), (given) => {

@@ -1,4 +1,4 @@
-// The head of an HTTP/1.1 answer (RFC 9112), read narrowly: what the fast way to storage can go on with, and nothing else.
+// The head of an HTTP/1.1 answer (RFC 9112), read narrowly: what the raw path to storage can use, and nothing else.
 
 /** What must be known of an answer whose body is read off the socket. */
 export interface RawHead {
@@ -17,13 +17,13 @@ const contentLength = /\ncontent-length:([^\r]*)/i;
 const entityTag = /\netag:([^\r]*)/i;
 const modified = /\nlast-modified:([^\r]*)/i;
 const closing = /\nconnection:(?:[^\r]*,)?[ \t]*close[ \t]*[,\r]/i;
-/** A 200, and lines that are headers and nothing else: what can be read in two ways is not read at all. */
+/** A 200, and lines that are headers and nothing else: an ambiguous head is refused. */
 const headForm =
   /^HTTP\/1\.1 200(?: [^\r\n]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\u0020-\u007e\u0080-\u00ff]*\r\n)*$/;
 
 /**
  * Reads the head at the beginning of `bytes`. `incomplete` until its empty line has come; `unfit` for anything but a
- * 200 of HTTP/1.1 with one length, an ETag and a date: others are asked for again in the careful way.
+ * 200 of HTTP/1.1 with one length, an ETag and a date: other answers are left to the SDK path.
  */
 export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   const end = bytes.indexOf('\r\n\r\n');

@@ -21,8 +21,8 @@ const clockSkewMsMin = 5 * 60_000;
 /** Where the bucket is reached: asked of the SDK once, which knows Amazon's partitions and host names. */
 interface Place {
   readonly pool: Pool;
-  /** Null where the server speaks https: a TLS record is no larger than 16 kB, so there is nothing to win. */
-  readonly raw: RawConnections | null;
+  /** For whole objects (docs/decisions/0100). */
+  readonly raw: RawConnections;
   readonly host: string;
   /** Of the bucket, without a slash at its end. */
   readonly path: string;
@@ -81,19 +81,18 @@ export class S3Reads {
     }
   }
 
-  /** By the fast way; null when that does not lead there, be it that there is no such object. It keeps its own time. */
-  async downloadFast(key: string, signal: AbortSignal | undefined): Promise<Download | null> {
+  /** By the raw path, with its own timeouts; null when that does not lead to the object, also when there is none. */
+  async downloadRaw(key: string, signal: AbortSignal | undefined): Promise<Download | null> {
     const { raw, host, path } = await this.#found();
-    if (raw === null) return null;
     const target = `${path}/${encodePath(key)}`;
     const headers = await this.#sign('GET', host, target);
     signal?.throwIfAborted();
-    return raw.ask({ key, path: target, headers }, signal);
+    return raw.get({ key, path: target, headers }, signal);
   }
 
   async close(): Promise<void> {
     const place = await this.#place?.catch(() => null);
-    place?.raw?.close();
+    place?.raw.close();
     await place?.pool.destroy();
   }
 
@@ -177,18 +176,19 @@ export class S3Reads {
       ...(endpoint === undefined ? {} : { Endpoint: endpoint }),
     });
     const { origin, protocol, hostname, port, host, pathname } = url;
-    const raw = new RawConnections({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port === '' ? 80 : port),
-      timeoutMs,
-    });
+    const isSecure = protocol === 'https:';
     return {
       pool: new Pool(origin, {
         connections: connectionsMax,
         allowH2: false,
         connect: { timeout: Math.min(connectTimeoutMs, timeoutMs) },
       }),
-      raw: protocol === 'http:' ? raw : null,
+      raw: new RawConnections({
+        isSecure,
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: port === '' ? (isSecure ? 443 : 80) : Number(port),
+        timeoutMs,
+      }),
       host,
       path: pathname.replace(/\/$/, ''),
     };

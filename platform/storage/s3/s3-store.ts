@@ -76,14 +76,14 @@ class S3Store implements ObjectStore {
     try {
       signal?.throwIfAborted();
       checkKey(key);
-      const download = await this.#reads.downloadFast(key, signal);
+      const download = await this.#reads.downloadRaw(key, signal);
       if (signal?.aborted === true) download?.destroy();
       signal?.throwIfAborted();
       if (download !== null) return download;
     } catch (error) {
       throw toStorageError(error, signal);
     }
-    // Whatever the fast way could not make sense of is asked again, and told as what it is.
+    // Whatever the raw path did not understand is requested on the SDK path, which names the cause.
     const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
     const again = (abortSignal: AbortSignal) => this.#reads.get(key, { signal: abortSignal, caller: signal });
     const found = await this.#guard(signal, again, leftMs);
