@@ -7,7 +7,7 @@ function lineOf(id: string, value: number): BenchLine {
 }
 
 describe('interleave', () => {
-  it('runs every other round backwards and keeps the figures of each contender in order', async () => {
+  it('every other round runs backwards and the figures of each contender keep their order', async () => {
     const order: string[] = [];
     const contender = (name: string) => () => Promise.resolve(order.push(name));
     const figures = await interleave({ rounds: 3, contenders: { a: contender('a'), b: contender('b') } });
@@ -15,7 +15,7 @@ describe('interleave', () => {
     expect(figures).toEqual({ a: [1, 4, 5], b: [2, 3, 6] });
   });
 
-  it('never runs two at once', async () => {
+  it('two contenders never run at once', async () => {
     let running = 0;
     const contender = async () => {
       expect(++running).toBe(1);
@@ -25,7 +25,7 @@ describe('interleave', () => {
     await interleave({ rounds: 2, contenders: { a: contender, b: contender, c: contender } });
   });
 
-  it('ends with the first contender that fails', async () => {
+  it('the first contender that fails ends the rounds', async () => {
     const contenders = { a: () => Promise.resolve(1), b: () => Promise.reject(new Error('no server')) };
     await expect(interleave({ rounds: 2, contenders })).rejects.toThrow('no server');
   });
@@ -37,11 +37,11 @@ describe('median', () => {
     [[9, 1, 5], 5],
     [[4, 1, 3, 2], 2.5],
     [[10, 9, 100], 10],
-  ])('of %j is %d', (figures, expected) => {
+  ])('the median of %j is %d', (figures, expected) => {
     expect(median(figures)).toBe(expected);
   });
 
-  it('of nothing is an error, and not a figure', () => {
+  it('the median of no figures is an error', () => {
     expect(() => median([])).toThrow(RangeError);
   });
 });
@@ -56,7 +56,7 @@ describe('judge', () => {
     [{ min: 1, max: 2 }, 1.5, 'met'],
     [{ max: 3 }, Number.NaN, 'missed'],
     [{ min: 0 }, Number.NaN, 'missed'],
-  ])('holds to %j that %d is %s', (expected, value, verdict) => {
+  ])('with the expectation %j the value %d is %s', (expected, value, verdict) => {
     expect(judge([lineOf('stream.hot', value)], { 'stream.hot': expected })).toMatchObject([{ verdict }]);
   });
 
@@ -67,14 +67,14 @@ describe('judge', () => {
 });
 
 describe('unmeasured', () => {
-  it('names what a suite that ran did not give, and nothing of suites that did not run', () => {
+  it('expected lines of a suite that ran are named when they are missing', () => {
     const expectations = { 'stream.hot': { min: 1 }, 'stream.cold': { min: 1 }, 'thumb.hits': { min: 1 } };
     expect(unmeasured(['stream'], [lineOf('stream.hot', 1)], expectations)).toEqual(['stream.cold']);
   });
 });
 
 describe('readExpectations', () => {
-  it('reads ranges by the ids of lines', () => {
+  it('expectations are read by the ids of lines', () => {
     expect(readExpectations('# why\nstream.hot: {min: 1.5}\nkubernetes.calls: {max: 4}\n')).toEqual({
       'stream.hot': { min: 1.5 },
       'kubernetes.calls': { max: 4 },
@@ -83,7 +83,7 @@ describe('readExpectations', () => {
   });
 
   it.each(['stream.hot: {minimum: 1}', 'stream.hot: {}', 'stream.hot: {min: 2, max: 1}', 'hot: {min: 1}', 'a.b: 3'])(
-    'refuses %j',
+    'the expectation %j is refused',
     (text) => {
       expect(() => readExpectations(text)).toThrow(/./);
     },
@@ -91,7 +91,7 @@ describe('readExpectations', () => {
 });
 
 describe('the table', () => {
-  it('has a row for each line, with both figures, what was expected and whether it was met', () => {
+  it('the table has a row for each line with both figures, the expectation and the verdict', () => {
     const table = renderTable(judge([lineOf('stream.hot', 1.234), lineOf('x.y', 250)], { 'stream.hot': { min: 1.5 } }));
     const [, first = '', second = ''] = table.split('\n');
     expect(first.split(/ {2,}/)).toEqual([

@@ -1,24 +1,24 @@
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectInfo, PieceReceiver } from '#platform/storage/object-store.ts';
 
-// One reading of an object, for all who ask for it while it lasts and, when it is kept, for those who ask later.
+// One read of an object, shared by all readers that request it while it lasts and, when it is kept, by later ones.
 //
-//   reading   bytes come. A reading that is not kept lets go of what every reader has taken, and the source waits while
-//             its readers lag behind; one that is kept holds all bytes and waits for nobody
-//   whole     all bytes are there. Only a kept reading is found again
-//   failed    the source failed: readers learn it once they have taken what came before
-//   gone      forgotten by the cache, or nobody reads: its memory is used for others
+//   reading    bytes come. A read that is not kept releases what every reader has taken, and its source is paused while
+//              the readers lag behind; a kept one holds all bytes and is never paused
+//   whole      all bytes are there; only a kept read is found again
+//   failed     the source failed: readers notice after they have taken what came before
+//   released   evicted from the cache, or without readers: its memory is used for other objects
 //
-// A reader of a failed or gone reading that is not done takes the rest from the bucket by itself.
-// What a slow reader holds is therefore what it was handed last, never a whole object.
+// A reader of a failed or released read takes the rest from the bucket by itself. So a slow reader holds what it was
+// handed last, never a whole object.
 
-/** So far a source may be ahead of the fastest reader of a reading that is not kept. */
+/** How far the source of a read that is not kept may be ahead of its slowest reader. */
 const aheadBytesMax = 256 * 1024;
 
-type State = 'reading' | 'whole' | 'failed' | 'gone';
+type State = 'reading' | 'whole' | 'failed' | 'released';
 
 interface ReadEvents {
-  /** The reading has ended, well or not. */
+  /** The read has ended, successfully or not. */
   readonly onEnd: (read: CoalescedRead) => void;
 }
 
@@ -47,7 +47,7 @@ export class CoalescedRead implements PieceReceiver {
     return this.#isKept;
   }
 
-  /** Whether a reader who joins now can have every byte. */
+  /** Whether a reader that joins now gets every byte. */
   get isJoinable(): boolean {
     const hasBeginning = this.#receivedBytes === 0 || this.#pieces[0]?.start === 0;
     return (this.#state === 'reading' || this.#state === 'whole') && hasBeginning;
@@ -59,18 +59,18 @@ export class CoalescedRead implements PieceReceiver {
     return [...blocks].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   }
 
-  /** Lets the bytes come. Readers may join before and after. */
+  /** Starts the source. Readers may join before and after. */
   start(): void {
     this.#download.start(this);
   }
 
-  /** Holds every byte from now on, for as long as it is not forgotten. */
+  /** Holds every byte from now on, until `release`. */
   keep(): void {
     this.#isKept = true;
     this.#pace();
   }
 
-  /** Bytes from `start` to before `end`; `onMore` is called when there is something to take, or to learn. */
+  /** Adds a reader of the bytes from `start` to before `end`; `onMore` is called when bytes or the state have changed. */
   join({ start, end }: { start: number; end: number }, onMore: () => void): ReadCursor {
     const cursor = new ReadCursor(this, { start, end, onMore });
     this.#readers.add(cursor);
@@ -83,18 +83,18 @@ export class CoalescedRead implements PieceReceiver {
     this.#pace();
   }
 
-  /** Ends a reading that nobody reads, and lets go of what nobody will ask for again. */
+  /** Ends a read that has no readers and will not be found again. */
   endUnread(): void {
-    const isOfUse = this.#readers.size > 0 || (this.#state === 'whole' && this.#isKept);
-    if (!isOfUse && this.#state !== 'gone') this.#end('gone');
+    const isNeeded = this.#readers.size > 0 || (this.#state === 'whole' && this.#isKept);
+    if (!isNeeded && this.#state !== 'released') this.#end('released');
   }
 
-  /** Lets go of the memory of a reading that is whole. */
-  forget(): void {
-    if (this.#state === 'whole') this.#end('gone');
+  /** Releases the memory of a read that is whole. */
+  release(): void {
+    if (this.#state === 'whole') this.#end('released');
   }
 
-  /** Moves the bytes of a whole object into memory of their very size, out of blocks that are partly empty. */
+  /** Moves the bytes of a whole object into memory of exactly their size, out of blocks that are partly empty. */
   compact(copy: (pieces: readonly Buffer[]) => Piece): void {
     const before = this.#pieces;
     this.#pieces = [{ piece: copy(before.map(({ piece }) => piece.bytes)), start: 0 }];
@@ -119,7 +119,7 @@ export class CoalescedRead implements PieceReceiver {
     if (this.#state === 'reading') this.#end('failed');
   }
 
-  /** Up to `bytesMax` from `start` on, each piece retained for the caller. Nothing of what has not come. */
+  /** The received bytes from `start`, at most about `bytesMax`; each piece is retained for the caller. */
   take(start: number, end: number, bytesMax: number): { bytes: Buffer; piece: Piece }[] {
     const taken: { bytes: Buffer; piece: Piece }[] = [];
     let position = start;
@@ -136,7 +136,7 @@ export class CoalescedRead implements PieceReceiver {
     return taken;
   }
 
-  /** Told by a reader that took something: what nobody needs any more goes, and a source that waited goes on. */
+  /** Called after a reader took something: releases what all readers have taken and resumes a paused source. */
   onTaken(): void {
     this.#pace();
   }
@@ -167,8 +167,8 @@ export class CoalescedRead implements PieceReceiver {
   #end(state: Exclude<State, 'reading'>): void {
     const wasReading = this.#state === 'reading';
     this.#state = state;
-    if (wasReading && state === 'gone') this.#download.destroy();
-    if (state === 'gone') {
+    if (wasReading && state === 'released') this.#download.destroy();
+    if (state === 'released') {
       for (const { piece } of this.#pieces) piece.release();
       this.#pieces = [];
     }
@@ -181,7 +181,7 @@ export class CoalescedRead implements PieceReceiver {
   }
 }
 
-/** Where one reader is in a reading. */
+/** The position of one reader in a read. */
 export class ReadCursor {
   readonly onMore: () => void;
   readonly #read: CoalescedRead;
@@ -207,14 +207,14 @@ export class ReadCursor {
     return this.#read.state;
   }
 
-  /** What has come and was not taken yet, at most about `bytesMax`; each piece must be released. */
+  /** The received bytes that were not taken yet, at most about `bytesMax`; each piece must be released. */
   take(bytesMax: number): { bytes: Buffer; piece: Piece }[] {
     const taken = this.#read.take(this.#position, this.#end, bytesMax);
     for (const { bytes } of taken) this.#position += bytes.length;
     return taken;
   }
 
-  /** Told when what was taken has been sent. */
+  /** Called when what was taken has been sent. */
   taken(): void {
     this.#read.onTaken();
   }

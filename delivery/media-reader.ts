@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
-import { ByteCache } from './byte-cache.ts';
 import { ReadCache } from './read-cache.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 
@@ -11,19 +11,19 @@ const compress = promisify(gzip);
 const playlistBytesMax = 4 * 1024 * 1024;
 /** Of the memory: playlists are small, and the rest is for segments. */
 const playlistShare = 1 / 8;
-/** How old the only thing that changes, a top master playlist, may be when it is answered from memory. */
+/** How long a top master playlist, the only object that changes, is answered from memory. */
 const freshMs = 1_000;
-/** What lies below a revision never changes (domain/media/object-keys.ts). */
+/** Objects below a revision never change (domain/media/object-keys.ts). */
 const belowRevision = /^videos\/[0-9a-f]{2}\/[^/]+\/[0-9a-f]{16}\//;
 
-/** A small object whole, and its compressed form, made when it is first asked for. */
+/** A small object in memory, and its compressed form, made when it is first requested. */
 export interface Playlist {
   readonly info: ObjectInfo;
   readonly bytes: Buffer;
   /** The bytes as latin1, which every byte survives. */
   readonly text: string;
   readonly gzipped: () => Promise<Buffer>;
-  /** Null until `gzipped` was asked for once. */
+  /** Null until `gzipped` was called once. */
   readonly gzippedNow: Buffer | null;
   /** The compressed form is another representation and has another strong ETag (RFC 9110, section 8.8.3.3). */
   readonly gzipEtag: string;
@@ -31,25 +31,26 @@ export interface Playlist {
 
 interface KeptPlaylist {
   readonly playlist: Playlist;
-  /** By the process's own clock, in milliseconds; for what never changes, for ever. */
+  /** By `performance.now()`; infinite for an object that never changes. */
   readonly freshUntilMs: number;
 }
 
 /**
- * The one way from delivery to the media bucket: what was asked for lately is in memory, and what several ask for at
- * once is read once. Nothing here needs a database.
+ * The only access of delivery to streams in the media bucket: recently requested objects are in memory, and an object
+ * that several clients request at once is read once. Nothing here needs a database.
  */
 export class MediaReader {
   readonly #media: ObjectStore;
-  readonly #playlists: ByteCache<KeptPlaylist>;
+  readonly #playlists: LRUCache<string, KeptPlaylist>;
   readonly #reads: ReadCache;
   readonly #playlistsUnderWay = new Map<string, Promise<Playlist | null>>();
   readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
 
-  /** `cacheBytesMax` bounds all that is kept and shared; with 0, nothing is but playlists while they are read. */
+  /** `cacheBytesMax` bounds all that is kept and shared; with 0 only the playlists under way are shared. */
   constructor(media: ObjectStore, { cacheBytesMax }: { readonly cacheBytesMax: number }) {
     this.#media = media;
-    this.#playlists = new ByteCache(cacheBytesMax * playlistShare);
+    const playlistBytes = Math.max(1, Math.floor(cacheBytesMax * playlistShare));
+    this.#playlists = new LRUCache({ maxSize: playlistBytes, maxEntrySize: Math.ceil(playlistBytes / 8) });
     this.#reads = new ReadCache(cacheBytesMax * (1 - playlistShare));
   }
 
@@ -58,15 +59,14 @@ export class MediaReader {
     return this.kept(key)?.info ?? (await this.#media.head(key, signal));
   }
 
-  /** An object that is in memory whole; null when it is not. */
+  /** An object that is whole in memory, else null. */
   kept(key: string): CoalescedRead | null {
     const read = this.#reads.find(key);
     return read?.state === 'whole' ? read : null;
   }
 
   /**
-   * The whole object, shared with others who ask for it. Whoever gets it must join it before anything else happens.
-   * Null when there is no object.
+   * The whole object, shared with others who request it. The caller must join it at once. Null when there is no object.
    */
   async open(key: string): Promise<CoalescedRead | null> {
     const found = this.#reads.find(key);
@@ -74,10 +74,10 @@ export class MediaReader {
     const opening = this.#opening.get(key);
     if (opening !== undefined) {
       if ((await opening) === null) return null;
-      // Not shared where there is no room to keep it: a slow client would hold the others up.
+      // Not shared where there is no memory to keep it: a slow client would delay the others.
       return this.#reads.find(key) ?? this.#begin(key);
     }
-    // What one of them gives up, the others still want: no client's signal ends it, the store's own timeout does.
+    // No client's signal ends it, since others may wait for it; the store's timeout does.
     const begun = this.#begin(key).finally(() => this.#opening.delete(key));
     this.#opening.set(key, begun);
     return begun;
@@ -91,7 +91,7 @@ export class MediaReader {
     return read;
   }
 
-  /** A part of the object, for one client; `signal` ends it when that one goes. Null when there is no object. */
+  /** A part of the object, for one client; `signal` ends it when that client leaves. Null when there is no object. */
   openRange(
     key: string,
     options: { readonly range: ByteRange; readonly ifMatch: string; readonly signal?: AbortSignal },
@@ -99,7 +99,7 @@ export class MediaReader {
     return this.#media.get(key, options);
   }
 
-  /** Whether a playlist can be answered without asking the bucket. */
+  /** A playlist that can be answered without a request to the bucket. */
   keptPlaylist(key: string): Playlist | null {
     const kept = this.#playlists.get(key);
     return kept !== undefined && kept.freshUntilMs > performance.now() ? kept.playlist : null;
@@ -117,7 +117,7 @@ export class MediaReader {
   }
 
   async #readPlaylist(key: string): Promise<Playlist | null> {
-    const askedAtMs = performance.now();
+    const requestedAtMs = performance.now();
     const found = await this.#media.get(key);
     if (found === null) return null;
     if (found.info.sizeBytes > playlistBytesMax) {
@@ -128,9 +128,9 @@ export class MediaReader {
     const before = this.#playlists.get(key)?.playlist;
     // The same playlist read again keeps its compressed form.
     const playlist = before?.info.etag === found.info.etag ? before : playlistOf(found.info, bytes);
-    const freshUntilMs = belowRevision.test(key) ? Infinity : askedAtMs + freshMs;
-    // Bytes, text, and the compressed form, which comes later and is never larger by much.
-    this.#playlists.set(key, { playlist, freshUntilMs }, 3 * bytes.length + 1024);
+    const freshUntilMs = belowRevision.test(key) ? Infinity : requestedAtMs + freshMs;
+    // Bytes, text, and the compressed form, which is made later and is never much larger.
+    this.#playlists.set(key, { playlist, freshUntilMs }, { size: 3 * bytes.length + 1024 });
     return playlist;
   }
 }

@@ -63,8 +63,8 @@ function ask(cache: ReadCache, key: string, sizeBytes: number): 'memory' | 'sour
   return 'source';
 }
 
-describe('what is kept', () => {
-  it('is a large object that is asked for the second time', () => {
+describe('kept objects', () => {
+  it('a large object is kept when it is requested for the second time', () => {
     const cache = new ReadCache(64 * mebibyte);
     expect(['a', 'a', 'a', 'a'].map((key) => ask(cache, key, mebibyte))).toEqual([
       'source',
@@ -74,12 +74,12 @@ describe('what is kept', () => {
     ]);
   });
 
-  it('is a small object at once', () => {
+  it('a small object is kept after its first read', () => {
     const cache = new ReadCache(64 * mebibyte);
     expect(['a', 'a'].map((key) => ask(cache, key, 1000))).toEqual(['source', 'memory']);
   });
 
-  it('never takes more memory than it may, and what was not asked for longest goes first', () => {
+  it('the cache never exceeds its memory and evicts the least recently used object first', () => {
     const cache = new ReadCache(10 * mebibyte);
     const keys = Array.from({ length: 20 }, (_, n) => `key-${n}`);
     for (const key of [...keys, ...keys]) ask(cache, key, mebibyte);
@@ -89,7 +89,7 @@ describe('what is kept', () => {
     expect(kept.reduce((sum, key) => sum + (cache.find(key)?.heldBytes ?? 0), 0)).toBeLessThanOrEqual(10 * mebibyte);
   });
 
-  it('occupies little more than its bytes, also when the blocks that they came in are mostly empty', () => {
+  it('a kept object occupies little more than its bytes, also when it came in mostly empty blocks', () => {
     const cache = new ReadCache(64 * mebibyte);
     const blocks = new BlockPool();
     for (const isKept of [false, true]) {
@@ -111,20 +111,20 @@ describe('what is kept', () => {
     expect(bytes.equals(Buffer.alloc(700_000, 'x'))).toBe(true);
   });
 
-  it('is not pushed out by a scan over objects that nobody asks for twice', () => {
+  it('a scan over objects that are requested once evicts nothing', () => {
     const cache = new ReadCache(16 * mebibyte);
     for (const key of ['hot', 'hot']) ask(cache, key, mebibyte);
     for (let n = 0; n < 100; n++) ask(cache, `scanned-${n}`, mebibyte);
     expect(ask(cache, 'hot', mebibyte)).toBe('memory');
   });
 
-  it('is nothing over an eighth of the memory, and nothing at all without memory', () => {
+  it('an object over an eighth of the memory is not kept, and none is without memory', () => {
     const [small, none] = [new ReadCache(16 * mebibyte), new ReadCache(0)];
     expect([1, 2, 3].map(() => ask(small, 'film', 3 * mebibyte))).toEqual(['source', 'source', 'source']);
     expect([1, 2, 3].map(() => ask(none, 'init', 100))).toEqual(['source', 'source', 'source']);
   });
 
-  it('is nothing that came in part', () => {
+  it('an object of which only a part came is not kept', () => {
     const cache = new ReadCache(64 * mebibyte);
     ask(cache, 'a', mebibyte);
     const source = new Source('a', mebibyte);
@@ -135,7 +135,7 @@ describe('what is kept', () => {
     expect([read.state, cache.find('a')]).toEqual(['failed', null]);
   });
 
-  it('is nothing whose source ended before its last byte', () => {
+  it('an object whose source ended before its last byte is not kept', () => {
     const cache = new ReadCache(64 * mebibyte);
     const source = new Source('a', 1000);
     const read = cache.begin('a', source.download);
@@ -147,8 +147,8 @@ describe('what is kept', () => {
   });
 });
 
-describe('a reading under way', () => {
-  it('is joined by those who come before a byte is gone, and holds them all from then on', () => {
+describe('reads under way', () => {
+  it('readers that come before a byte was released join a read, which holds all bytes from then on', () => {
     const cache = new ReadCache(64 * mebibyte);
     const source = new Source('a', mebibyte);
     const first = whole(cache.begin('a', source.download));
@@ -161,7 +161,7 @@ describe('a reading under way', () => {
     expect(second.take(mebibyte)[0]?.bytes).toHaveLength(1000);
   });
 
-  it('is not joined once its beginning is gone', () => {
+  it('a read is not joined once its beginning was released', () => {
     const cache = new ReadCache(64 * mebibyte);
     const source = new Source('a', 2 * mebibyte);
     const first = whole(cache.begin('a', source.download));
@@ -171,7 +171,7 @@ describe('a reading under way', () => {
     expect(cache.find('a')).toBeNull();
   });
 
-  it('waits for its only reader, and goes on when that one does', () => {
+  it('a read waits for its only reader and continues when that reader does', () => {
     const source = new Source('a', 20 * mebibyte);
     const cursor = whole(new ReadCache(64 * mebibyte).begin('a', source.download));
     while (!source.isPaused) source.send(64 * 1024);
@@ -181,7 +181,7 @@ describe('a reading under way', () => {
     expect(source.isPaused).toBe(false);
   });
 
-  it('goes on without the one who began it, and ends with the last', () => {
+  it('a read continues without its first reader and ends with the last', () => {
     const cache = new ReadCache(64 * mebibyte);
     const source = new Source('a', mebibyte);
     const first = whole(cache.begin('a', source.download));
@@ -192,13 +192,13 @@ describe('a reading under way', () => {
     expect([source.isDestroyed, cache.find('a')]).toEqual([true, null]);
   });
 
-  it('that is forgotten tells its readers, who hold what they were handed', () => {
+  it('a released read notifies its readers, whose pieces stay valid', () => {
     const cache = new ReadCache(8 * mebibyte);
     for (const key of ['a', 'a']) ask(cache, key, mebibyte / 2);
     const cursor = whole(cache.find('a')!);
     const [handed] = cursor.take(1);
     for (let n = 0; n < 16; n++) for (const _ of [1, 2]) ask(cache, `other-${n}`, mebibyte / 2);
-    expect([cursor.state, cursor.take(1).length]).toEqual(['gone', 0]);
+    expect([cursor.state, cursor.take(1).length]).toEqual(['released', 0]);
     expect(handed?.bytes.every((byte) => byte === 120)).toBe(true);
   });
 });

@@ -2,23 +2,26 @@ import { ownPiece } from '#platform/storage/blocks.ts';
 import type { Download } from '#platform/storage/object-store.ts';
 import { CoalescedRead } from './coalesced-read.ts';
 
-/** Objects up to this are kept when they were read once: they cost little, and a track's init segment is one. */
+/** Objects up to this size are kept after their first read: they cost little, and init segments are among them. */
 const smallBytesMax = 64 * 1024;
 /** No object may take more than this part of the memory. */
 const shareMax = 1 / 8;
-/** Keys that were asked for once. Two halves, of which the older one is forgotten when the newer one is full. */
+/** Keys that were requested once. Two halves, of which the older one is dropped when the newer one is full. */
 const seenMax = 16_384;
-/** The memory that an object may occupy, as a part of its size; what lies in more is moved together. */
+/** The memory that an object may occupy, relative to its size; an object in more is copied together. */
 const occupiedMax = 1.25;
-/** What an entry costs beside its bytes. */
+/** The cost of an entry beside its bytes. */
 const overheadBytes = 1024;
 
 /**
- * Readings of objects that never change: those under way, which equal requests join, and those that are kept, bounded
- * by their memory; what was not asked for longest goes first.
+ * Reads of objects that never change: those under way, which equal requests join, and those that are kept, bounded by
+ * their memory, the least recently used evicted first.
  *
- * A large object is kept when it is asked for the second time, so that a scan over many objects (a crawler, one viewer
- * of a long film) pushes out nothing that others watch.
+ * A large object is kept when it is requested for the second time, so that a scan over many objects (a crawler, one
+ * viewer of a long film) evicts nothing that others watch.
+ *
+ * Not `lru-cache`: a read under way occupies memory and cannot be evicted, its size grows, and an object that does not
+ * fit beside those under way is not kept (docs/decisions/0100).
  */
 export class ReadCache {
   readonly #bytesMax: number;
@@ -31,7 +34,7 @@ export class ReadCache {
     this.#bytesMax = bytesMax;
   }
 
-  /** What a new reader can have whole: kept, or under way. */
+  /** A read, kept or under way, that a new reader can have whole. */
   find(key: string): CoalescedRead | null {
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
@@ -43,18 +46,18 @@ export class ReadCache {
     return read;
   }
 
-  /** Begins a reading that others may join. */
+  /** Begins a read that others may join. */
   begin(key: string, download: Download): CoalescedRead {
     const read = new CoalescedRead(download, { onEnd: () => this.#onEnd(key, read) });
-    const isAskedAgain = this.#notice(key);
+    const isRequestedAgain = this.#notice(key);
     this.#remove(key);
     this.#entries.set(key, { read, bytes: 0 });
-    if (isAskedAgain) this.#tryKeep(key, read);
+    if (isRequestedAgain) this.#tryKeep(key, read);
     read.start();
     return read;
   }
 
-  /** Whether there is room for all of it; it is then kept once it is whole. */
+  /** Keeps the read if there is memory for all of it. */
   #tryKeep(key: string, read: CoalescedRead): boolean {
     const { sizeBytes } = read.info;
     if (!this.#reserve(key, sizeBytes + overheadBytes)) return false;
@@ -62,7 +65,7 @@ export class ReadCache {
     return true;
   }
 
-  /** Makes room by forgetting others. What is under way cannot be forgotten. */
+  /** Makes room by evicting others. What is under way cannot be evicted. */
   #reserve(key: string, bytes: number): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined || bytes > this.#bytesMax * shareMax) return false;
@@ -84,7 +87,7 @@ export class ReadCache {
     const { sizeBytes } = read.info;
     if (!read.isKept && sizeBytes <= smallBytesMax && read.isJoinable) this.#tryKeep(key, read);
     if (!read.isKept) return this.#remove(key);
-    // The last block is rarely full, and an object of a slow source lies in many that are not.
+    // The last block is rarely full, and an object from a slow source lies in many partly filled blocks.
     if (read.heldBytes > occupiedMax * sizeBytes) read.compact((parts) => ownPiece(Buffer.concat(parts)));
     if (!this.#reserve(key, read.heldBytes + overheadBytes)) this.#remove(key);
   }
@@ -94,10 +97,10 @@ export class ReadCache {
     if (entry === undefined) return;
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
-    if (entry.read.isKept) entry.read.forget();
+    if (entry.read.isKept) entry.read.release();
   }
 
-  /** Whether `key` was asked for before. */
+  /** Whether `key` was requested before. */
   #notice(key: string): boolean {
     const isKnown = this.#seen.has(key) || this.#seenBefore.has(key);
     this.#seen.add(key);

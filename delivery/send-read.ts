@@ -5,23 +5,23 @@ import type { ObjectInfo } from '#platform/storage/object-store.ts';
 import type { MediaReader } from './media-reader.ts';
 import type { ReadCursor, CoalescedRead } from './coalesced-read.ts';
 
-/** Handed to the socket at once: what a client that does not read holds in memory. */
+/** Handed to the socket at once; a client that does not read holds as much memory. */
 const batchBytesMax = 512 * 1024;
 
 interface Sending {
   /** The first byte, and the one after the last. */
   readonly start: number;
   readonly end: number;
-  /** Where the rest is read from when the reading fails, or its memory has gone to others meanwhile. */
+  /** For the rest, when the read fails or its memory is released meanwhile. */
   readonly media: MediaReader;
 }
 
 /**
- * Sends a reading as the answer's body; the head must have been written. When the reading fails, the rest is asked for
- * once more; when that fails too, the answer is destroyed, and never ended as if it were whole.
+ * Sends a read as the body of a response whose head was written. When the read fails, the rest is requested once more;
+ * when that fails too, the response is destroyed, and never ended as if it were whole.
  */
 export function sendRead(response: ServerResponse, read: CoalescedRead, sending: Sending): void {
-  // A client may have gone while the reading was opened; nobody would tell that again.
+  // A client may have left while the read was opened; `close` is not emitted again.
   if (!response.destroyed) new ReadSender(response, read, sending).pump();
 }
 
@@ -47,7 +47,7 @@ class ReadSender {
     const last = taken.at(-1);
     if (last !== undefined) {
       this.#underWay = taken.map(({ piece }) => piece);
-      // One system call for all of them, the answer's head among them.
+      // One system call for all of them, the head of the response among them.
       this.#response.cork();
       for (const { bytes } of taken) if (bytes !== last.bytes) this.#response.write(bytes);
       if (this.#cursor.isDone) this.#response.end(last.bytes, () => this.#onSent());
@@ -57,7 +57,7 @@ class ReadSender {
     } else if (this.#cursor.isDone) {
       this.#stop();
       this.#response.end();
-    } else if (this.#cursor.state === 'failed' || this.#cursor.state === 'gone') void this.#sendRest();
+    } else if (this.#cursor.state === 'failed' || this.#cursor.state === 'released') void this.#sendRest();
   }
 
   #onSent(): void {
@@ -81,7 +81,7 @@ class ReadSender {
     }
   }
 
-  /** Called when all is sent, and when the client has gone: what it held is free once nothing of it is being sent. */
+  /** Called when all is sent and when the client has left. */
   #stop(): void {
     if (this.#isOver) return;
     this.#isOver = true;

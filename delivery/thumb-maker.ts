@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
@@ -7,10 +8,9 @@ import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { ByteCache } from './byte-cache.ts';
 
 const memoryBytesMax = 128 * 1024 * 1024;
-/** A source over this is no thumbnail, cover or preview of ours: those are a few megabytes. */
+/** Thumbnails, covers and previews have a few megabytes; a larger source is refused. */
 const sourceBytesMax = 64 * 1024 * 1024;
 
 export interface Thumb {
@@ -30,28 +30,32 @@ interface ThumbMakerDependencies {
 
 /**
  * Makes variants of images, in three layers: memory, the media bucket (`cache/thumb/…`), processing. The same variant
- * asked for several times at once is made once. What lies below a revision never changes, so nothing here grows old.
+ * requested several times at once is made once. Objects below a revision never change, so nothing here expires.
  */
 export class ThumbMaker {
-  readonly #d: ThumbMakerDependencies;
-  readonly #memory = new ByteCache<Thumb>(memoryBytesMax);
+  readonly #dependencies: ThumbMakerDependencies;
+  readonly #memory = new LRUCache<string, Thumb>({
+    maxSize: memoryBytesMax,
+    maxEntrySize: memoryBytesMax / 8,
+    sizeCalculation: ({ bytes }) => Math.max(1, bytes.length),
+  });
   readonly #underWay = new Map<string, Promise<{ thumb: Thumb; origin: ThumbOrigin }>>();
 
-  constructor(d: ThumbMakerDependencies) {
-    this.#d = d;
+  constructor(dependencies: ThumbMakerDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** @throws KnownProblem `not_found`, `unreadable_image`, `busy` */
   async get(variant: ThumbVariant): Promise<Thumb> {
     const cacheKey = thumbCacheKey(variant);
     const kept = this.#memory.get(cacheKey);
-    this.#d.metrics.imageCacheEvents.inc({ layer: 'memory', result: kept === undefined ? 'miss' : 'hit' });
+    this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: kept === undefined ? 'miss' : 'hit' });
     if (kept !== undefined) {
-      this.#d.metrics.imageResults.inc({ result: 'memory_hit' });
+      this.#dependencies.metrics.imageResults.inc({ result: 'memory_hit' });
       return kept;
     }
     const { thumb, origin } = await this.#once(cacheKey, () => this.#find(variant, cacheKey));
-    this.#d.metrics.imageResults.inc({ result: origin });
+    this.#dependencies.metrics.imageResults.inc({ result: origin });
     return thumb;
   }
 
@@ -65,9 +69,9 @@ export class ThumbMaker {
 
   async #find(variant: ThumbVariant, cacheKey: string): Promise<{ thumb: Thumb; origin: ThumbOrigin }> {
     const stored = await this.#readStored(cacheKey);
-    this.#d.metrics.imageCacheEvents.inc({ layer: 'bucket', result: stored === null ? 'miss' : 'hit' });
+    this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'bucket', result: stored === null ? 'miss' : 'hit' });
     const thumb = thumbOf(stored ?? (await this.#process(variant)));
-    this.#memory.set(cacheKey, thumb, thumb.bytes.length);
+    this.#memory.set(cacheKey, thumb);
     if (stored === null) void this.#store(cacheKey, thumb.bytes);
     return { thumb, origin: stored === null ? 'processed' : 'bucket_hit' };
   }
@@ -76,7 +80,7 @@ export class ThumbMaker {
     const source = await this.#read(variant.key);
     if (source === null) throw new KnownProblem('not_found');
     try {
-      return await this.#d.images.make(
+      return await this.#dependencies.images.make(
         source.map(({ bytes }) => bytes),
         variant,
       );
@@ -99,21 +103,21 @@ export class ThumbMaker {
 
   /** An object in pieces, which the caller releases. */
   async #read(key: string): Promise<readonly Piece[] | null> {
-    const download = await this.#d.media.download(key);
+    const download = await this.#dependencies.media.download(key);
     if (download === null) return null;
     if (download.info.sizeBytes <= sourceBytesMax) return allPieces(download);
     download.destroy();
     throw new KnownProblem('unreadable_image', 'The object is too large for an image.');
   }
 
-  /** The answer does not wait for this; without it, the variant is made again after a restart. */
+  /** The response does not wait for this; if it fails, the variant is made again after a restart. */
   async #store(cacheKey: string, bytes: Buffer): Promise<void> {
     try {
-      await this.#d.media.put(cacheKey, bytes, { contentType: storedContentType(cacheKey) });
+      await this.#dependencies.media.put(cacheKey, bytes, { contentType: storedContentType(cacheKey) });
     } catch (error) {
       const status = isJobProblem(error) ? error.code : 'internal';
-      this.#d.metrics.imageErrors.inc({ stage: 'store', status });
-      this.#d.log.warn({ err: error }, 'a made image could not be kept');
+      this.#dependencies.metrics.imageErrors.inc({ stage: 'store', status });
+      this.#dependencies.log.warn({ err: error }, 'thumbnail cache write failed');
     }
   }
 }

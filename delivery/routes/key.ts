@@ -4,25 +4,15 @@ import { KnownProblem } from '#domain/errors.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import type { ContentKey } from '#domain/playback/content-key.ts';
 import { hasValidSignature, verifyPlaybackToken } from '#domain/playback/token.ts';
+import { corsHook, preflightHandler } from '../cors.ts';
 import type { DeliveryDependencies } from '../dependencies.ts';
 import { addressBucket, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 
 // `GET /api/key/{hash}` (C4.37 to C4.41, C5.3, C7.13 to C7.16): a content key for a playback token. `X-API-Key` means nothing here.
 
-const corsHeaders = {
-  'cache-control': 'no-store',
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'RateLimit, RateLimit-Policy, Retry-After, X-Trace-ID',
-  'cross-origin-resource-policy': 'cross-origin',
-  'x-content-type-options': 'nosniff',
-};
-const preflightHeaders = {
-  'access-control-allow-methods': 'GET, OPTIONS',
-  // The wildcard does not cover Authorization (Fetch standard, CORS protocol), so it is named.
-  'access-control-allow-headers': 'Authorization',
-  'access-control-max-age': '86400',
-};
+const withCors = corsHook('RateLimit, RateLimit-Policy, Retry-After, X-Trace-ID');
+const noStore = { 'cache-control': 'no-store' };
 
 const doc: RouteDoc = {
   tag: 'Playback',
@@ -44,49 +34,50 @@ type KeyDependencies = Pick<DeliveryDependencies, 'config' | 'contentKeys' | 'cl
   readonly limiter: RateLimiter;
 };
 
-export function addKeyRoutes(app: FastifyInstance, d: KeyDependencies): void {
-  for (const url of ['/api/key/:hash', '/api/key/:hash/clearkey'])
-    app.options(url, { onRequest: withCors }, (_request, reply) => reply.headers(preflightHeaders).code(204).send());
+export function addKeyRoutes(app: FastifyInstance, dependencies: KeyDependencies): void {
+  const preflight = preflightHandler('GET, OPTIONS', 'Authorization');
+  for (const url of ['/api/key/:hash', '/api/key/:hash/clearkey']) app.options(url, { onRequest: withCors }, preflight);
 
   app.get('/api/key/:hash', { onRequest: withCors, config: { doc } }, async (request: KeyRequest, reply) => {
-    const { key } = await findKey(request, reply, d);
+    const { key } = await findKey(request, reply, dependencies);
     return reply.header('content-type', 'application/octet-stream').send(key);
   });
 
-  // The licence that EME's ClearKey takes (W3C Encrypted Media Extensions, section 9.1.4), for players of that road.
+  // The licence format of EME's ClearKey (W3C Encrypted Media Extensions, section 9.1.4).
   app.get(
     '/api/key/:hash/clearkey',
     { onRequest: withCors, config: { doc: clearKeyDoc } },
     async (request: KeyRequest, reply) => {
-      const { kid, key } = await findKey(request, reply, d);
+      const { kid, key } = await findKey(request, reply, dependencies);
       const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };
       return reply.send({ keys: [jwk], type: 'temporary' });
     },
   );
 }
 
-async function withCors(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  reply.headers(corsHeaders);
-}
-
 /** @throws KnownProblem `rate_limited`, `unauthorized`, `forbidden`, `not_found` */
-async function findKey(request: KeyRequest, reply: FastifyReply, d: KeyDependencies): Promise<ContentKey> {
+async function findKey(
+  request: KeyRequest,
+  reply: FastifyReply,
+  { config, limiter, contentKeys, clock }: KeyDependencies,
+): Promise<ContentKey> {
+  reply.headers(noStore);
   const token = bearerTokenOf(request);
-  const secret = d.config.keyTokenSecret;
-  // Made-up tokens must not each open a window of their own, so only a signed one names a bucket.
+  const secret = config.keyTokenSecret;
+  // Invented tokens must not each have a window of their own, so only a signed one names a bucket.
   const isSigned = token !== null && hasValidSignature(token, secret);
   const bucket = isSigned ? `token:${sha256(token)}` : `address:${addressBucket(request.ip)}`;
-  const limit: RateLimit = { name: 'key', quota: d.config.keyRateLimitPerMinute };
-  await d.limiter.spend(limit, bucket, reply);
+  const limit: RateLimit = { name: 'key', quota: config.keyRateLimitPerMinute };
+  await limiter.spend(limit, bucket, reply);
   if (token === null) {
     reply.header('www-authenticate', 'Bearer');
     throw new KnownProblem('unauthorized');
   }
   const { hash } = request.params;
-  const nowSec = Math.floor(d.clock().getTime() / 1000);
-  // One body for all three reasons: a guesser learns nothing from it.
+  const nowSec = Math.floor(clock().getTime() / 1000);
+  // The same body for all three reasons, so that a guess reveals nothing.
   if (verifyPlaybackToken(token, secret, { hash, nowSec }) !== 'valid') throw new KnownProblem('forbidden');
-  const key = mediaHashSchema.safeParse(hash).success ? await d.contentKeys.find(hash) : null;
+  const key = mediaHashSchema.safeParse(hash).success ? await contentKeys.find(hash) : null;
   if (key === null) throw new KnownProblem('not_found', 'There is no content key for this media.');
   return key;
 }

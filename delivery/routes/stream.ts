@@ -10,6 +10,7 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-headers.ts';
 import type { MediaReader, Playlist } from '../media-reader.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { corsHeaders, corsHook, preflightHandler } from '../cors.ts';
 import { addStreamFastPath, type PlainTarget } from '../fast-path.ts';
 import { sendRead } from '../send-read.ts';
 import type { CoalescedRead } from '../coalesced-read.ts';
@@ -19,20 +20,9 @@ import type { CoalescedRead } from '../coalesced-read.ts';
 const prefix = '/stream/';
 const immutable = 'public, max-age=31536000, immutable';
 
-const corsHeaders = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'Content-Length, Content-Range, ETag, X-Trace-ID',
-  'cross-origin-resource-policy': 'cross-origin',
-  'x-content-type-options': 'nosniff',
-};
+const exposedHeaders = 'Content-Length, Content-Range, ETag, X-Trace-ID';
 const objectHeaders = { 'cache-control': immutable, 'accept-ranges': 'bytes' };
-const plainHeaders = Object.entries({ ...corsHeaders, ...objectHeaders }).flat();
-const preflightHeaders = {
-  'access-control-allow-methods': 'GET, HEAD, OPTIONS',
-  'access-control-allow-headers': 'Range, If-None-Match, If-Range',
-  'access-control-max-age': '86400',
-};
-
+const plainHeaders = Object.entries({ ...corsHeaders(exposedHeaders), ...objectHeaders }).flat();
 const doc: RouteDoc = {
   tag: 'Playback',
   summary: 'Get a playlist, segment or image of a media',
@@ -50,7 +40,7 @@ const doc: RouteDoc = {
   problems: ['invalid_request', 'not_found'],
 };
 
-/** An object that was asked for: its key, and its type by the extension. */
+/** A requested object: its key, and its type by the extension. */
 interface Target {
   readonly key: string;
   readonly contentType: string;
@@ -63,9 +53,9 @@ interface StreamDependencies {
 
 export function addStreamRoutes(app: FastifyInstance, { media, metrics }: StreamDependencies): void {
   addStreamFastPath(app, { media, metrics, targetOf: plainTargetOf });
-  app.options('/stream/*', { onRequest: withCors }, (_request, reply) =>
-    reply.headers(preflightHeaders).code(204).send(),
-  );
+  const withCors = corsHook(exposedHeaders);
+  const preflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
+  app.options('/stream/*', { onRequest: withCors }, preflight);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/stream/*',
@@ -79,13 +69,9 @@ export function addStreamRoutes(app: FastifyInstance, { media, metrics }: Stream
   });
 }
 
-async function withCors(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  reply.headers(corsHeaders);
-}
-
 /** @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found` */
 async function findTarget(request: FastifyRequest, media: MediaReader): Promise<Target> {
-  // The router has decoded and split the path by its own rules; ours are held against what was really sent.
+  // The router has decoded and split the path by its own rules; ours apply to what was really sent.
   const sent = request.raw.url ?? '';
   const path = readStreamPath(sent.startsWith(prefix) ? (sent.slice(prefix.length).split('?', 1)[0] ?? '') : '');
   if (path.kind === 'malformed') throw new KnownProblem('invalid_request', 'The path is not one of a media object.');
@@ -96,7 +82,7 @@ async function findTarget(request: FastifyRequest, media: MediaReader): Promise<
   return { key: videoKey(path.hash, await currentRevision(path.hash, media), path.path), contentType };
 }
 
-/** What can be told from the address alone: an object that is no alias, asked for without a query. */
+/** The target of an address that needs no lookup: no alias, and without a query. */
 function plainTargetOf(url: string): PlainTarget | null {
   if (!url.startsWith(prefix) || url.includes('?')) return null;
   const path = readStreamPath(url.slice(prefix.length));
@@ -114,16 +100,17 @@ async function currentRevision(hash: string, media: MediaReader): Promise<string
   return rev;
 }
 
-interface Asked {
+/** What a response is made of. */
+interface Answer {
   readonly media: MediaReader;
   readonly target: Target;
 }
 
-/** Playlists are small and are read whole, so that they can be compressed and a HEAD tells the same length. */
+/** Playlists are small and are read whole, so that they can be compressed and HEAD has the length of GET. */
 async function answerPlaylist(
   request: FastifyRequest,
   reply: FastifyReply,
-  { media, target }: Asked,
+  { media, target }: Answer,
 ): Promise<unknown> {
   reply.header('vary', 'Accept-Encoding');
   const playlist = await media.playlist(target.key);
@@ -148,7 +135,7 @@ async function answerGzipped(
   return request.method === 'HEAD' ? reply.send() : reply.send(bytes);
 }
 
-async function answerObject(request: FastifyRequest, reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+async function answerObject(request: FastifyRequest, reply: FastifyReply, { media, target }: Answer): Promise<unknown> {
   const { range, 'if-none-match': ifNoneMatch } = request.headers;
   const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
   if (!needsHead) return sendWhole(reply, { media, target });
@@ -167,7 +154,7 @@ async function answerObject(request: FastifyRequest, reply: FastifyReply, { medi
   return describePart(reply, { target, info, wanted }).send(found.body);
 }
 
-async function sendWhole(reply: FastifyReply, { media, target }: Asked): Promise<unknown> {
+async function sendWhole(reply: FastifyReply, { media, target }: Answer): Promise<unknown> {
   const read = await media.open(target.key);
   if (read === null) throw new KnownProblem('not_found');
   describePart(reply, { target, info: read.info, wanted: null });
@@ -175,8 +162,8 @@ async function sendWhole(reply: FastifyReply, { media, target }: Asked): Promise
 }
 
 /**
- * Answers what needs no body: HEAD, a matching `If-None-Match`, a range that cannot be met (RFC 9110, sections 13, 14).
- * Else what is wanted of the body: a range, or null for the whole.
+ * Answers a request that needs no body: HEAD, a matching `If-None-Match`, a range that cannot be met (RFC 9110, sections 13, 14).
+ * Otherwise returns the requested part of the body: a range, or null for the whole.
  */
 function answerBodyless(
   request: FastifyRequest,
@@ -222,7 +209,7 @@ interface SharedPart {
   readonly end: number;
 }
 
-/** Sends off memory, past the framework's streams: from here on the answer is this socket's alone. */
+/** Sends from memory, without the framework's streams: the response is written to the socket directly. */
 function sendShared(reply: FastifyReply, { media, read, start, end }: SharedPart): FastifyReply {
   reply.hijack();
   reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
@@ -230,13 +217,17 @@ function sendShared(reply: FastifyReply, { media, read, start, end }: SharedPart
   return reply;
 }
 
-/** The range of the very object that was looked at; null when it has become another one in between. */
-async function openSame(
-  key: string,
-  o: { media: MediaReader; info: ObjectInfo; range: { start: number; end: number }; signal: AbortSignal },
-) {
+interface SameRange {
+  readonly media: MediaReader;
+  readonly info: ObjectInfo;
+  readonly range: Required<ByteRange>;
+  readonly signal: AbortSignal;
+}
+
+/** The range of the object that `info` describes; null when it was replaced meanwhile. */
+async function openSame(key: string, { media, info, range, signal }: SameRange) {
   try {
-    return await o.media.openRange(key, { range: o.range, ifMatch: o.info.etag, signal: o.signal });
+    return await media.openRange(key, { range, ifMatch: info.etag, signal });
   } catch (error) {
     if (isJobProblem(error) && error.code === 'source_changed') return null;
     throw error;
@@ -247,7 +238,7 @@ function describe(reply: FastifyReply, target: Target, etag: string): FastifyRep
   return reply.headers({ ...objectHeaders, 'content-type': target.contentType, etag });
 }
 
-/** A date in `If-Range` is never taken for the object's (RFC 9110, section 13.1.5 allows answering with the whole). */
+/** A date in `If-Range` never matches (RFC 9110, section 13.1.5 allows answering with the whole). */
 function isRangeValid(ifRange: string | string[] | undefined, info: ObjectInfo): boolean {
   return ifRange === undefined || ifRange === info.etag;
 }

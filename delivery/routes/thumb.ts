@@ -3,6 +3,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { faultsOf } from '#domain/jobs/submission.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { readThumb, thumbSecretsOf, type ThumbQuery, thumbVariantOf } from '#domain/playback/thumb.ts';
+import { corsHook } from '../cors.ts';
 import type { DeliveryDependencies } from '../dependencies.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
@@ -29,32 +30,27 @@ interface ThumbRoute {
 }
 type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metrics'> & { readonly thumbs: ThumbMaker };
 
-const corsHeaders = {
-  'access-control-allow-origin': '*',
-  'cross-origin-resource-policy': 'cross-origin',
-  'x-content-type-options': 'nosniff',
-};
-
-export function addThumbRoutes(app: FastifyInstance, d: ThumbDependencies): void {
-  const secrets = thumbSecretsOf(d.config.thumbSecrets, d.config.keyTokenSecret);
+export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependencies): void {
+  const { config, metrics, thumbs } = dependencies;
+  const secrets = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
   app.route<ThumbRoute>({
     method: ['GET', 'HEAD'],
     url: '/thumb/:sig/:encoded_key',
     config: { doc },
-    onRequest: async (_request, reply) => void reply.headers(corsHeaders),
+    onRequest: corsHook('Content-Length, ETag, X-Trace-ID'),
     handler: async (request, reply) => {
       let stage = 'address';
       try {
-        const { key, query } = readAddress(request, secrets, d);
+        const { key, query } = readAddress(request, secrets, dependencies);
         stage = 'image';
         const variant = thumbVariantOf(key, query, request.headers.accept ?? '');
-        const { bytes, etag } = await d.thumbs.get(variant);
-        describe(reply, query, d).headers({ etag, 'content-type': storedContentType(`.${variant.format}`) });
+        const { bytes, etag } = await thumbs.get(variant);
+        describe(reply, query, dependencies).headers({ etag, 'content-type': storedContentType(`.${variant.format}`) });
         if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
         return reply.header('content-length', bytes.length).send(request.method === 'HEAD' ? undefined : bytes);
       } catch (error) {
         const problem = requestProblemOf(error);
-        d.metrics.imageErrors.inc({ stage, status: statusOfProblem(problem.code) });
+        metrics.imageErrors.inc({ stage, status: statusOfProblem(problem.code) });
         if (problem.code === 'busy') reply.header('retry-after', 1);
         throw error;
       }

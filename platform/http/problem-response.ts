@@ -30,13 +30,13 @@ export function statusOfProblem(code: RequestErrorCode): number {
   return statusOf[code];
 }
 
-/** What the framework refuses by itself, by its own codes; any other of its 4xx is an invalid request. */
+/** Refusals of the framework by its own codes; any other of its 4xx is an invalid request. */
 const codeOfFrameworkError: Readonly<Record<string, RequestErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
 };
 
-/** A problem as a caller may see it: anything but a known problem of a request becomes `internal_error`. */
+/** A problem as a caller may see it: every error but a known problem of a request becomes `internal_error`. */
 export function requestProblemOf(thrown: unknown): KnownProblem<RequestErrorCode> {
   if (isRequestProblem(thrown)) return thrown;
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
@@ -46,7 +46,7 @@ export function requestProblemOf(thrown: unknown): KnownProblem<RequestErrorCode
   return new KnownProblem(isRefusal ? 'invalid_request' : 'internal_error', undefined, { cause: thrown });
 }
 
-/** Answers a problem. Headers that were set before stay: a limited route still says how much is left. */
+/** Answers a problem. Headers that were set before stay, such as those of a rate limit. */
 export function sendProblem(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -76,7 +76,7 @@ export function sendProblem(
   );
 }
 
-/** The same document for what never became a request (malformed HTTP, headers over the limit). */
+/** The same document for what could not be parsed as a request (malformed HTTP, headers over the limit). */
 export function rawProblem(status: 400 | 408 | 431): string {
   const title = requestErrors.invalid_request.publicMessage;
   return JSON.stringify({

@@ -10,7 +10,7 @@ describe('addressBucket', () => {
     ['2001:db8:1:2::', '2001:db8:1:2::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('%s is counted as %s', (ip, bucket) => {
+  ])('the client address %s is counted as %s', (ip, bucket) => {
     expect(addressBucket(ip)).toBe(bucket);
   });
 });

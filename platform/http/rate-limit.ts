@@ -21,16 +21,16 @@ interface RateLimiterDependencies {
 }
 
 export class RateLimiter {
-  readonly #d: RateLimiterDependencies;
+  readonly #dependencies: RateLimiterDependencies;
   readonly #local: WindowCounter;
 
   constructor(dependencies: RateLimiterDependencies) {
-    this.#d = dependencies;
+    this.#dependencies = dependencies;
     this.#local = openProcessWindowCounter(dependencies.clock);
   }
 
   /**
-   * Counts a request and tells the caller what is left.
+   * Counts a request and sets the headers that say how many are left.
    *
    * @throws KnownProblem `rate_limited`
    */
@@ -47,21 +47,21 @@ export class RateLimiter {
   async #hit(limit: RateLimit, bucket: string): Promise<WindowCount> {
     const key = `limit:${limit.name}:${bucket}`;
     try {
-      return await this.#d.windowCounter.hit(key, windowMs);
+      return await this.#dependencies.windowCounter.hit(key, windowMs);
     } catch (error) {
       // Playback must survive the loss of the key-value store, and a limit for each process is better than none.
-      this.#d.onFallback(limit, error);
+      this.#dependencies.onFallback(limit, error);
       return await this.#local.hit(key, windowMs);
     }
   }
 }
 
-/** Says the limit's policy; also on answers that spend nothing of it. */
+/** Sets the header with the policy of a limit, also on responses that count nothing. */
 export function announceLimit(limit: RateLimit, reply: FastifyReply): void {
   reply.header('ratelimit-policy', `"${limit.name}";q=${limit.quota};w=${windowMs / 1000}`);
 }
 
-/** The bucket of a client's address; an IPv6 client is its /64, since it has all addresses of that. */
+/** The bucket of a client's address; an IPv6 client is its /64, since it has all of its addresses. */
 export function addressBucket(ip: string): string {
   if (!ip.includes(':') || ip.startsWith('::ffff:')) return ip;
   const [head = '', tail] = ip.split('::');

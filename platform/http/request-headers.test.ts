@@ -20,11 +20,11 @@ describe('readRange', () => {
     ['bytes=1 - 2', null],
     ['bytes=0-99999999999999999999', null],
     [undefined, null],
-  ])('%s of 100 bytes is %j', (header, range) => {
+  ])('the range %s of 100 bytes is %j', (header, range) => {
     expect(readRange(header, 100)).toEqual(range);
   });
 
-  it('has nothing to give of an empty object', () => {
+  it('no range of an empty object can be met', () => {
     expect(readRange('bytes=0-', 0)).toBe('unsatisfiable');
     expect(readRange('bytes=-5', 0)).toBe('unsatisfiable');
   });
@@ -39,7 +39,7 @@ describe('matchesEtag', () => {
     ['"b"', '"a"', false],
     ['a', '"a"', false],
     [undefined, '"a"', false],
-  ])('%s and %s: %s', (header, etag, isMatch) => {
+  ])('If-None-Match %s matches the ETag %s: %s', (header, etag, isMatch) => {
     expect(matchesEtag(header, etag)).toBe(isMatch);
   });
 });
@@ -54,7 +54,7 @@ describe('acceptsGzip', () => {
     ['identity', false],
     ['', false],
     [undefined, false],
-  ])('%s: %s', (header, isTaken) => {
+  ])('Accept-Encoding %s accepts gzip: %s', (header, isTaken) => {
     expect(acceptsGzip(header)).toBe(isTaken);
   });
 });

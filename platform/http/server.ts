@@ -15,7 +15,7 @@ import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
 import { addSystemRoutes, type ReadinessChecks } from './system-routes.ts';
 import { addTracing } from './tracing.ts';
 
-/** What routes share, beside the dependencies of their own. */
+/** What routes share beside their own dependencies. */
 export interface RouteContext {
   readonly limiter: RateLimiter;
   /** Grows while routes are added. */
@@ -25,7 +25,7 @@ export interface RouteContext {
 export interface HttpServerOptions {
   readonly config: Pick<Config, 'host' | 'port' | 'trustedProxies'>;
   readonly windowCounter: WindowCounter;
-  /** What `/readyz` checks. */
+  /** Checked by `/readyz`. */
   readonly checks: ReadinessChecks;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -34,11 +34,11 @@ export interface HttpServerOptions {
   readonly addRoutes: (app: FastifyInstance, context: RouteContext) => Promise<void>;
 }
 
-/** A request must be whole within this: a caller that sends its body by the byte holds no socket for longer. */
+/** A request must be complete within this time, so that a slow sender does not occupy a socket. */
 const requestTimeoutMs = 60_000;
-/** Longer than the idle timeout of usual load balancers (60 s), so that they never write into a socket just closed. */
+/** Longer than the usual idle timeout of load balancers (60 s), so that they never use a socket just closed. */
 const keepAliveTimeoutMs = 72_000;
-/** Over the longest path that any rule speaks of; Node refuses a request head over 16 KiB anyway. */
+/** Longer than any valid path; Node refuses a request head over 16 KiB anyway. */
 const paramCharactersMax = 16 * 1024;
 
 /** Builds a server with the system routes and those that `addRoutes` adds, without listening. */
@@ -78,7 +78,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return app;
 }
 
-/** The server as a component: listens from `start` on, and ends the answers under way when it stops. */
+/** The server as a component: it listens from `start`, and completes the responses under way when it stops. */
 export function httpServerComponent(options: HttpServerOptions): Component {
   let app: FastifyInstance | undefined;
   return {
@@ -100,13 +100,13 @@ export function httpServerComponent(options: HttpServerOptions): Component {
 
 function answerError(log: Logger, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = requestProblemOf(error);
-  // A client that went away is no failure of ours, and nobody reads the answer.
+  // A client that left is no failure of the service.
   if (problem.code === 'internal_error' && !request.signal.aborted)
     log.error({ err: error, method: request.method, route: request.routeOptions?.url }, 'request failed');
   return sendProblem(request, reply, problem);
 }
 
-/** Answers what Node could not read as a request at all; no hook and no route has seen it. */
+/** Answers what Node could not parse as a request; no hook and no route has handled it. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -121,8 +121,8 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 /**
- * A connection whose answer was under way when the server began to close is kept alive after it, since the answer's
- * head had promised that; without this it would hold the server for as long as idle connections are kept.
+ * A connection with a response under way when the server began to close is kept alive after it, as its head had said;
+ * without this it would delay the end of the server by the keep-alive timeout.
  */
 function closeIdleConnections(app: FastifyInstance): void {
   app.addHook('preClose', async () => {

@@ -21,7 +21,7 @@ const docOf = (summary: string, more: RouteDoc['answers'] = {}): { config: { doc
 });
 const notReady = { 503: { description: '`not ready: <check>: <detail>`', contentType: 'text/plain' } };
 
-/** Checks by name; each rejects when what it checks cannot be reached. */
+/** Checks by name; each rejects when its dependency cannot be reached. */
 export type ReadinessChecks = Readonly<Record<string, (signal: AbortSignal) => Promise<void>>>;
 
 interface SystemDependencies {
@@ -31,28 +31,24 @@ interface SystemDependencies {
 }
 
 export function addSystemRoutes(app: FastifyInstance, { checks, metrics, log }: SystemDependencies): void {
-  app.get('/healthz', docOf('Tell whether the process is alive'), (_request, reply) =>
+  app.get('/healthz', docOf('Check whether the process is alive'), (_request, reply) =>
     reply.headers(plainText).send('OK'),
   );
 
-  app.get(
-    '/readyz',
-    docOf('Tell whether what the service depends on can be reached', notReady),
-    async (_request, reply) => {
-      const signal = AbortSignal.timeout(readinessTimeoutMs);
-      const outcomes = await Promise.all(
-        Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
-      );
-      const failures = outcomes.filter(({ failure }) => failure !== null);
-      reply.headers(plainText);
-      if (failures.length === 0) return reply.send('OK');
-      for (const { check, failure } of failures) {
-        metrics.readinessFailures.inc({ check });
-        log.warn({ check, err: failure?.error }, 'not ready');
-      }
-      return reply.code(503).send(`not ready: ${failures.map((f) => `${f.check}: ${f.failure?.detail}`).join('; ')}`);
-    },
-  );
+  app.get('/readyz', docOf('Check whether the dependencies can be reached', notReady), async (_request, reply) => {
+    const signal = AbortSignal.timeout(readinessTimeoutMs);
+    const outcomes = await Promise.all(
+      Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
+    );
+    const failures = outcomes.filter(({ failure }) => failure !== null);
+    reply.headers(plainText);
+    if (failures.length === 0) return reply.send('OK');
+    for (const { check, failure } of failures) {
+      metrics.readinessFailures.inc({ check });
+      log.warn({ check, err: failure?.error }, 'readiness check failed');
+    }
+    return reply.code(503).send(`not ready: ${failures.map((f) => `${f.check}: ${f.failure?.detail}`).join('; ')}`);
+  });
 
   app.get('/metrics', docOf('Metrics in the Prometheus text format'), async (_request, reply) => {
     const text = await metrics.registry.metrics();
@@ -60,7 +56,7 @@ export function addSystemRoutes(app: FastifyInstance, { checks, metrics, log }: 
   });
 }
 
-/** Null when the check passed in time. `detail` is shown to anybody, so it names no address and no account. */
+/** Null when the check passed in time. `detail` is public, so it names no address and no account. */
 async function failureOf(
   run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
@@ -69,7 +65,7 @@ async function failureOf(
   const onAbort = () => timedOut.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    // A check that hangs without looking at its signal must not hold the answer.
+    // A check that ignores its signal must not delay the response.
     await Promise.race([run(signal), timedOut.promise]);
     return null;
   } catch (error) {

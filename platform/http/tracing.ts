@@ -27,11 +27,11 @@ export function addTracing(app: FastifyInstance): void {
   });
 }
 
-/** Begins the trace of a request; called for those that no hook has seen, since their address could not be read. */
+/** Begins the trace of a request; also called for a request without one, whose address could not be parsed. */
 export function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceContext {
   const route = routeLabel(request);
   const { traceparent, tracestate } = request.headers;
-  const parent = readTraceContext(single(traceparent), single(tracestate));
+  const parent = readTraceContext(traceparent, tracestate);
   const attributes = { 'http.request.method': request.method, 'http.route': route };
   const span = startSpan(`${request.method} ${route}`, { parent, kind: 'server', attributes });
   request.span = span;
@@ -39,12 +39,7 @@ export function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceC
   return span.trace;
 }
 
-/** The trace of a request as its ticket and its webhook carry it on; null before the first hook has run. */
+/** The trace of a request, for its ticket and its webhook; null before the first hook has run. */
 export function traceOf(request: FastifyRequest): TraceContext | null {
   return request.span?.trace ?? null;
-}
-
-/** Node joins repeated headers of these names; a list here is not to be trusted either way. */
-function single(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : undefined;
 }

@@ -37,7 +37,7 @@ describe('frames', () => {
     [{ id: 3 }, Buffer.from('\0\xff', 'latin1')],
   ]);
 
-  it.each([1, 2, 3, 5, 7, 64, 10_000])('come out as they went in, in chunks of %i bytes', (size) => {
+  it.each([1, 2, 3, 5, 7, 64, 10_000])('frames are read as they were written, in chunks of %i bytes', (size) => {
     expect(read(wire, size)).toEqual({
       failure: null,
       frames: [
@@ -58,7 +58,7 @@ describe('frames', () => {
     ['a size over the bound', lying('{"sizeBytes":1001}')],
     ['a negative size', lying('{"sizeBytes":-1}')],
     ['a size with a fraction', lying('{"sizeBytes":0.5}')],
-  ])('%s ends the reading, and nothing is taken in for it', (_, wrong) => {
+  ])('a frame with %s ends the reading and allocates nothing', (_, wrong) => {
     const { frames, failure } = read(wrong, 10_000);
     expect(frames).toEqual([]);
     expect(failure).toBeInstanceOf(Error);

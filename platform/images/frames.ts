@@ -1,20 +1,20 @@
 import type { Writable } from 'node:stream';
 
-// What the image process and its starter say to each other over one pipe: a line of JSON and, behind it, bytes as they
-// are. Node's own channel between processes would copy each picture several times on its way.
+// Messages between the image process and its parent over one pipe: JSON, followed by raw bytes. Node's own channel
+// between processes would copy each image several times.
 //
 //   4 bytes  length of the head, big-endian
-//   head     JSON; `sizeBytes` tells how many bytes follow
+//   head     JSON; `sizeBytes` is the number of bytes that follow
 //   bytes
 
-/** The head of a frame; what else stands in it is the caller's. */
+/** The head of a frame; its other fields are the caller's. */
 interface Head {
   readonly sizeBytes: number;
 }
 
 const lengthBytes = 4;
 
-/** Bounds of what is taken in: the other side may be a decoder that a picture has broken. */
+/** Bounds of accepted frames: the other side may be a decoder that an image has taken over. */
 export interface FrameBounds {
   readonly headBytesMax: number;
   readonly sizeBytesMax: number;
@@ -36,40 +36,41 @@ export function writeFrame(stream: Writable, head: object, pieces: readonly Uint
  * Reads frames out of chunks, which may be cut anywhere and are copied from: `onFrame` is called with each that is
  * whole. The function that it returns takes the next chunk.
  *
- * @throws Error, by that function, for a frame that is none or is over a bound; nothing can be read after it
+ * @throws Error, by that function, for a malformed frame or one over a bound; nothing can be read after it
  */
 export function frameReader(
   bounds: FrameBounds,
   onFrame: (head: unknown, bytes: Buffer) => void,
 ): (chunk: Buffer) => void {
-  const come: { length: Part; head: Part | null; parsed: unknown; body: Part | null } = begin();
+  const received: { length: Section; head: Section | null; parsed: unknown; body: Section | null } = begin();
   const take = (chunk: Buffer, from: number): number => {
-    if (!come.length.isFull) return come.length.fill(chunk, from);
-    come.head ??= new Part(bounded(come.length.bytes.readUInt32BE(), bounds.headBytesMax));
-    if (!come.head.isFull) return come.head.fill(chunk, from);
-    if (come.body === null) {
-      come.parsed = JSON.parse(come.head.bytes.toString('utf8'));
-      come.body = new Part(bounded((come.parsed as Head | null)?.sizeBytes, bounds.sizeBytesMax));
+    if (!received.length.isFull) return received.length.fill(chunk, from);
+    received.head ??= new Section(bounded(received.length.bytes.readUInt32BE(), bounds.headBytesMax));
+    if (!received.head.isFull) return received.head.fill(chunk, from);
+    if (received.body === null) {
+      received.parsed = JSON.parse(received.head.bytes.toString('utf8'));
+      received.body = new Section(bounded((received.parsed as Head | null)?.sizeBytes, bounds.sizeBytesMax));
     }
-    const next = come.body.fill(chunk, from);
-    if (come.body.isFull) {
-      onFrame(come.parsed, come.body.bytes);
-      Object.assign(come, begin());
+    const next = received.body.fill(chunk, from);
+    if (received.body.isFull) {
+      onFrame(received.parsed, received.body.bytes);
+      Object.assign(received, begin());
     }
     return next;
   };
   return (chunk) => {
-    // A frame without bytes is whole before anything of the next has come.
-    for (let at = 0; at < chunk.length || (come.head?.isFull === true && come.body === null);) at = take(chunk, at);
+    // A frame without bytes is complete before the next chunk.
+    for (let at = 0; at < chunk.length || (received.head?.isFull === true && received.body === null);)
+      at = take(chunk, at);
   };
 }
 
 function begin() {
-  return { length: new Part(lengthBytes), head: null, parsed: null, body: null };
+  return { length: new Section(lengthBytes), head: null, parsed: null, body: null };
 }
 
-/** A piece of known length that comes in chunks. */
-class Part {
+/** A part of a frame, of known length, that comes in chunks. */
+class Section {
   readonly bytes: Buffer;
   #filled = 0;
 
@@ -81,7 +82,7 @@ class Part {
     return this.#filled === this.bytes.length;
   }
 
-  /** Takes what it lacks from `chunk`; where the rest begins. */
+  /** Copies the missing bytes from `chunk`; returns the offset of the rest. */
   fill(chunk: Buffer, from: number): number {
     const copied = chunk.copy(this.bytes, this.#filled, from);
     this.#filled += copied;
@@ -91,5 +92,5 @@ class Part {
 
 function bounded(length: unknown, max: number): number {
   if (typeof length === 'number' && Number.isInteger(length) && length >= 0 && length <= max) return length;
-  throw new RangeError('a frame is none, or too large');
+  throw new RangeError('expected a frame within its bounds');
 }

@@ -9,14 +9,14 @@ import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from '
  * picture that breaks the decoder finds no secret, no credential and no connection here.
  */
 
-/** Of the source, all frames together. */
+/** Of a source, all frames together. */
 const pixelsMax = 100_000_000;
-/** Effort 2 of 6 costs a third of the default's time for a few percent of size: these are made while someone waits. */
+/** Effort 2 of 6 takes a third of the default's time for a few percent of size: a client is waiting. */
 const webpEffort = 2;
 const avifEffort = 2;
 
 sharp.cache(false);
-// As many pictures at once as there are cores, one thread each: less waiting than one picture on all cores.
+// As many images at once as there are cores, one thread each: less waiting than one image on all cores.
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
@@ -29,7 +29,7 @@ sharp.unblock({
   ],
 });
 
-/** An encoder a format. JPEG has no transparency; what shows through is white, as on a page. */
+/** An encoder for each format. JPEG has no transparency; the background is white, as on a page. */
 const encoders = {
   webp: (image, quality) => image.webp({ quality, effort: webpEffort }),
   avif: (image, quality) => image.avif({ quality, effort: avifEffort }),
@@ -40,7 +40,7 @@ const encoders = {
 async function make(source: Uint8Array, { width, height, fit, format, quality }: ImageWork): Promise<Buffer> {
   const limits = { limitInputPixels: pixelsMax, failOn: 'error' } as const;
   const { pages = 1, orientation = 1 } = await sharp(source, limits).metadata();
-  // WebP alone keeps an animation; the frames of one are never turned.
+  // Only WebP keeps an animation; its frames are never turned.
   const isAnimated = format === 'webp' && pages > 1;
   const image = sharp(source, { ...limits, animated: isAnimated });
   const upright = isAnimated || orientation === 1 ? image : image.autoOrient();
@@ -55,14 +55,14 @@ async function make(source: Uint8Array, { width, height, fit, format, quality }:
   return encoders[format](resized.toColourspace('srgb'), quality).toBuffer();
 }
 
-const waiting: Asked[] = [];
+const waiting: QueuedImage[] = [];
 let running = 0;
 
-interface Asked extends ImageRequest {
+interface QueuedImage extends ImageRequest {
   readonly source: Buffer;
 }
 
-// Its starter bounds what it sends; what comes here has been read from a bucket whole.
+// The parent bounds what it sends: whole objects of the bucket.
 const take = frameReader({ headBytesMax: 64 * 1024, sizeBytesMax: Number.MAX_SAFE_INTEGER }, (head, source) => {
   waiting.push({ ...(head as ImageRequest), source });
   next();
@@ -72,33 +72,33 @@ const onChunk = (count: number) => {
   take(chunk.subarray(0, count));
   return true;
 };
-// A frame that is none ends this process, by what `take` throws.
-const starter = new Socket({ fd: imagePipe, onread: { buffer: chunk, callback: onChunk } });
+// A malformed frame ends this process, since `take` throws.
+const parent = new Socket({ fd: imagePipe, onread: { buffer: chunk, callback: onChunk } });
 
-async function answer({ id, source, work }: Asked): Promise<void> {
-  const say = (refused: string | null, made: readonly Buffer[]) =>
-    writeFrame(starter, { id, refused } satisfies ImageAnswer, made);
+async function answer({ id, source, work }: QueuedImage): Promise<void> {
+  const reply = (refused: string | null, made: readonly Buffer[]) =>
+    writeFrame(parent, { id, refused } satisfies ImageAnswer, made);
   try {
-    say(null, [await make(source, work)]);
+    reply(null, [await make(source, work)]);
   } catch (error) {
-    say(error instanceof Error ? error.message.slice(0, 500) : 'unknown', []);
+    reply(error instanceof Error ? error.message.slice(0, 500) : 'unknown', []);
   }
 }
 
 function next(): void {
-  // One more than there are cores, which would be idle between two pictures.
+  // One more than there are cores, so that none is idle between two images.
   if (running > availableParallelism()) return;
-  const asked = waiting.shift();
-  if (asked === undefined) return;
+  const image = waiting.shift();
+  if (image === undefined) return;
   running += 1;
-  void answer(asked).finally(() => {
+  void answer(image).finally(() => {
     running -= 1;
     next();
   });
   next();
 }
 
-// Its starter is gone, and with it everybody who waits for a picture.
-starter.on('close', () => process.exit());
-starter.on('error', () => process.exit());
-starter.on('end', () => process.exit());
+// The parent has ended, and with it every request.
+parent.on('close', () => process.exit());
+parent.on('error', () => process.exit());
+parent.on('end', () => process.exit());

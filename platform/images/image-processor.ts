@@ -19,17 +19,17 @@ interface ImageChild {
 /** No variant is larger: 4096 pixels a side, in the least compact format. */
 const answerBounds = { headBytesMax: 4 * 1024, sizeBytesMax: 256 * 1024 * 1024 };
 
-/** Bounds of the work that is taken on at once; above them a caller is told to come back. */
+/** Bounds of the work that is accepted at once; above them requests are refused with `ImagesBusy`. */
 interface ImageBounds {
   readonly requestsMax: number;
   readonly bytesMax: number;
-  /** A picture that takes longer ends the process, and with it whatever held it up. */
+  /** An image that takes longer ends the process. */
   readonly timeoutMs: number;
 }
 
 const defaultBounds: ImageBounds = { requestsMax: 256, bytesMax: 512 * 1024 * 1024, timeoutMs: 20_000 };
 
-/** The source is no image that is served, or is over a limit. */
+/** The source is not an image of a supported format, or is over a limit. */
 export class ImageRefused extends Error {
   override readonly name = 'ImageRefused';
 }
@@ -41,7 +41,7 @@ export class ImagesBusy extends Error {
 
 /**
  * Resizes images in a process of its own, off the event loop, with an empty environment. The process is started by
- * the first picture and again after it died; the pictures that it had are failed then, since one of them may be why.
+ * the first image and again after it died; its images fail then, since one of them may be the cause.
  */
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
@@ -64,11 +64,11 @@ export class ImageProcessor {
     const sizeBytes = source.reduce((sum, { length }) => sum + length, 0);
     const bytesWaiting = [...this.#pending.values()].reduce((sum, pending) => sum + pending.sizeBytes, 0);
     const isFull = this.#pending.size >= this.#bounds.requestsMax || bytesWaiting + sizeBytes > this.#bounds.bytesMax;
-    if (isFull && this.#pending.size > 0) return Promise.reject(new ImagesBusy('too many pictures at once'));
+    if (isFull && this.#pending.size > 0) return Promise.reject(new ImagesBusy('too many images at once'));
     const id = this.#nextId++;
     const child = this.#running();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#end(child, 'a picture took too long'), this.#bounds.timeoutMs);
+      const timer = setTimeout(() => this.#end(child, 'an image took too long'), this.#bounds.timeoutMs);
       this.#pending.set(id, { resolve, reject, timer, sizeBytes });
       writeFrame(child.pipe, { id, work } satisfies ImageRequest, source);
     });
@@ -83,13 +83,13 @@ export class ImageProcessor {
   #running(): ImageChild {
     if (this.#child !== null) return this.#child;
     const script = fileURLToPath(new URL('image-process.ts', import.meta.url));
-    // Its standard output and its errors would be no log; what it has to say comes over the pipe.
+    // It writes no log; everything comes over the pipe.
     const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
     const started = spawn(process.execPath, [script], { env: {}, stdio: [...stdio] });
     const child = { process: started, pipe: started.stdio[imagePipe] as Socket };
     const take = frameReader(answerBounds, (head, bytes) => {
       const { id, refused } = head as ImageAnswer;
-      this.#settle(id, (pending) => {
+      this.#conclude(id, (pending) => {
         if (refused === null) pending.resolve(bytes);
         else pending.reject(new ImageRefused(refused));
       });
@@ -98,14 +98,14 @@ export class ImageProcessor {
       try {
         take(chunk);
       } catch {
-        this.#end(child, 'the image process answered nonsense');
+        this.#end(child, 'the image process sent a malformed frame');
       }
     });
     for (const event of ['error', 'close'] as const)
       child.pipe.on(event, () => this.#end(child, 'the image process could not be reached'));
     started.on('error', () => this.#end(child, 'the image process could not be reached'));
     started.on('exit', () => this.#end(child, 'the image process died'));
-    // Neither the child nor its pipe keeps a process alive that has nothing else to do.
+    // Neither the child nor its pipe keeps an otherwise finished process alive.
     started.unref();
     child.pipe.unref();
     this.#child = child;
@@ -117,10 +117,10 @@ export class ImageProcessor {
     this.#child = null;
     child.process.kill('SIGKILL');
     child.pipe.destroy();
-    for (const id of this.#pending.keys()) this.#settle(id, (pending) => pending.reject(new Error(reason)));
+    for (const id of this.#pending.keys()) this.#conclude(id, (pending) => pending.reject(new Error(reason)));
   }
 
-  #settle(id: number, how: (pending: Pending) => void): void {
+  #conclude(id: number, how: (pending: Pending) => void): void {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id);

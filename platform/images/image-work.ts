@@ -1,6 +1,6 @@
-/** What the image process is asked for, and what it answers: heads of frames (frames.ts), with the picture behind. */
+// Requests to the image process and its answers: heads of frames (frames.ts), followed by the image.
 
-/** Sizes in pixels; null follows from the other by the picture's shape. */
+/** Sizes in pixels; null follows from the other by the aspect ratio. */
 export interface ImageWork {
   readonly width: number | null;
   readonly height: number | null;
@@ -10,13 +10,13 @@ export interface ImageWork {
   readonly quality: number;
 }
 
-/** Behind it comes the source. */
+/** The source follows it. */
 export interface ImageRequest {
   readonly id: number;
   readonly work: ImageWork;
 }
 
-/** Behind it comes what was made; nothing when the source is no image that is read here, or is over a limit. */
+/** The image follows it; nothing when the source was refused. */
 export interface ImageAnswer {
   readonly id: number;
   readonly refused: string | null;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { BlockPool } from './blocks.ts';
 
-describe('a block', () => {
-  it('is handed on in pieces, each with what was filled since the one before', () => {
+describe('blocks', () => {
+  it('a block is handed on in pieces, each with the bytes filled since the one before', () => {
     const block = new BlockPool().take();
     expect(block.handOn()).toBeNull();
     block.fill(block.room.write('abc'));
@@ -13,7 +13,7 @@ describe('a block', () => {
     expect(block.handOn()).toBeNull();
   });
 
-  it('is used again once nobody holds any of its pieces, and not before', () => {
+  it('a block is reused once all of its pieces are released, and not before', () => {
     const pool = new BlockPool();
     const block = pool.take();
     block.fill(1);
@@ -27,7 +27,7 @@ describe('a block', () => {
     expect(pool.take().room.buffer).toBe(piece?.bytes.buffer);
   });
 
-  it('that was released too often is a bug that shows', () => {
+  it('releasing a block too often throws', () => {
     const block = new BlockPool().take();
     block.release();
     expect(() => block.release()).toThrow(/released/);

@@ -1,21 +1,21 @@
-/** What is read from a socket at once: each piece costs as much as its sending, and what a slow client holds is two. */
+/** Read from a socket at once: each piece costs as much as its sending, and a slow client holds about two. */
 const blockBytes = 512 * 1024;
-/** Blocks that wait to be used again: 32 MiB. The rest goes back to the system. */
+/** Blocks kept for reuse: 64 × 512 KiB = 32 MiB. Others go back to the system. */
 const spareBlocksMax = 64;
 
 /**
- * Bytes in memory that is used again once nobody holds it. Who is handed a piece holds it once; each `retain` needs
- * another `release`, and after the last one its bytes are no longer its own.
+ * Bytes in memory that is reused. A piece is received with one reference to its block; each `retain` needs another
+ * `release`, and after the last one the bytes may be overwritten.
  */
 export interface Piece {
   readonly bytes: Buffer;
-  /** The block that it lies in, which several pieces may share: what it keeps from being used again. */
+  /** The block that contains it, which several pieces may share and which it keeps from being reused. */
   readonly block: { readonly sizeBytes: number };
   retain(): void;
   release(): void;
 }
 
-/** Large pieces of memory, the one given back last first: that one is still in the processor's cache. */
+/** Large pieces of memory; the last one given back is reused first, since it is still in the processor's cache. */
 export class BlockPool {
   readonly #spare: Buffer[] = [];
 
@@ -28,11 +28,11 @@ export class BlockPool {
   }
 }
 
-/** Memory that is filled from its beginning and handed on in pieces. Its filler holds it once. */
+/** Memory that is filled from its beginning and handed on in pieces. The one who fills it has one reference. */
 export class Block {
   readonly #memory: Buffer;
   readonly #pool: BlockPool;
-  #holders = 1;
+  #references = 1;
   #filledBytes = 0;
   #handedBytes = 0;
 
@@ -49,17 +49,17 @@ export class Block {
     return this.#filledBytes === this.#memory.length;
   }
 
-  /** What is still to be filled. */
+  /** The part that is still to be filled. */
   get room(): Buffer {
     return this.#memory.subarray(this.#filledBytes);
   }
 
-  /** Told by who wrote `count` bytes at the beginning of `room`. */
+  /** Called when `count` bytes were written at the beginning of `room`. */
   fill(count: number): void {
     this.#filledBytes += count;
   }
 
-  /** What was filled since the last piece; null when that is nothing. */
+  /** The bytes filled since the last piece; null when there are none. */
   handOn(): Piece | null {
     if (this.#filledBytes === this.#handedBytes) return null;
     const bytes = this.#memory.subarray(this.#handedBytes, this.#filledBytes);
@@ -69,13 +69,13 @@ export class Block {
   }
 
   retain(): void {
-    this.#holders += 1;
+    this.#references += 1;
   }
 
   release(): void {
-    this.#holders -= 1;
-    if (this.#holders === 0) this.#pool.giveBack(this.#memory);
-    if (this.#holders < 0) throw new Error('a block was released more often than it was held');
+    this.#references -= 1;
+    if (this.#references === 0) this.#pool.giveBack(this.#memory);
+    if (this.#references < 0) throw new Error('a block was released more often than it was retained');
   }
 }
 
@@ -97,7 +97,7 @@ class BlockPiece implements Piece {
   }
 }
 
-/** A piece of memory that is nobody else's and is never used again. */
+/** A piece of memory of its own, which is never reused. */
 export function ownPiece(bytes: Buffer): Piece {
   return { bytes, block: { sizeBytes: bytes.length }, retain: () => {}, release: () => {} };
 }

@@ -1,12 +1,11 @@
 import { ownPiece } from './blocks.ts';
 import type { Download, StoredObject } from './object-store.ts';
 
-/** What a store opened as a stream, in pieces. */
+/** A stored object that was opened as a stream, as a download. */
 export function downloadOf({ info, body }: StoredObject): Download {
   return {
     info,
     start(receiver) {
-      // A body that is destroyed from here on fails with nothing that anybody waits for.
       body.on('error', (error) => receiver.onFailure(error));
       body.on('end', () => receiver.onEnd());
       body.on('data', (chunk: Buffer) => receiver.onPiece(ownPiece(chunk)));

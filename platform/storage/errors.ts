@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
 
-/** What a caller's own stream threw while it was written to a store, as `cause`: storage did not fail then. */
+/** The error of a caller's own stream while it was written to a store, as `cause`: not a failure of the store. */
 class BodyFailure extends Error {
   override readonly name = 'BodyFailure';
 }
 
-/** The chunks of a caller's stream, whose failure can be told from the store's. */
+/** The chunks of a caller's stream; its failure becomes a `BodyFailure`. */
 export async function* chunksOf(body: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer | string>) {

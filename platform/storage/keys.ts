@@ -4,7 +4,7 @@ import { KnownProblem } from '#domain/errors.ts';
 const keyBytesMax = 1024;
 
 /**
- * Refuses keys that no store here takes: empty ones, ones over 1024 bytes of UTF-8, ones with a lone surrogate or NUL,
+ * Refuses keys that no store accepts: empty ones, ones over 1024 bytes of UTF-8, ones with a lone surrogate or NUL,
  * and ones with a `.` or `..` segment, which a server or a file system may resolve to another place.
  *
  * @throws KnownProblem `storage_error`
@@ -16,7 +16,7 @@ export function checkKey(key: string): void {
     key.isWellFormed() &&
     !key.includes('\0') &&
     !/(?:^|\/)\.\.?(?:\/|$)/.test(key);
-  if (!isTaken) throw new KnownProblem('storage_error', 'The key is none that an object can have.');
+  if (!isTaken) throw new KnownProblem('storage_error', 'The key is not valid for an object.');
 }
 
 /** The order of keys in listings: by their UTF-8 bytes, as S3 has it (and not JavaScript's by UTF-16). */

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Piece } from './blocks.ts';
 
-/** What is known of an object without reading it. */
+/** The metadata of an object. */
 export interface ObjectInfo {
   readonly key: string;
   readonly sizeBytes: number;
@@ -34,44 +34,44 @@ export interface PutOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Takes an object's bytes as they come. After `onEnd` or `onFailure` nothing more is called. */
+/** Receives an object's bytes. After `onEnd` or `onFailure` nothing more is called. */
 export interface PieceReceiver {
   /** The piece is the receiver's to release. */
   onPiece(piece: Piece): void;
   /** All bytes have come. */
   onEnd(): void;
-  /** Whatever came before is no whole object. */
+  /** The bytes so far are not the whole object. */
   onFailure(error: unknown): void;
 }
 
-/** An object on its way. Nothing comes before `start`; until it has ended it must be destroyed or read to its end. */
+/** An object being read. Nothing comes before `start`; it must be read to its end or destroyed. */
 export interface Download {
   readonly info: ObjectInfo;
   start(receiver: PieceReceiver): void;
-  /** At most what was already on its way still comes. */
+  /** At most what was already received still comes. */
   pause(): void;
   resume(): void;
-  /** Nothing is told after this. */
+  /** The receiver is not called after this. */
   destroy(): void;
 }
 
 /**
  * Objects under keys: a bucket of an S3 server, or a folder. Both pass the same suite.
  *
- * Keys are what the caller says; a store never reads or writes outside its own bucket or folder, whatever a key holds.
- * Everything that fails but for "not there" throws `KnownProblem('storage_error')` with its cause.
+ * Keys come from the caller; a store never reads or writes outside its own bucket or folder, whatever a key contains.
+ * Every failure other than a missing object throws `KnownProblem('storage_error')` with its cause.
  */
 export interface ObjectStore {
   /** Null when there is no such object. */
   head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
   get(key: string, options?: GetOptions): Promise<StoredObject | null>;
-  /** The whole object, in pieces of memory that is used again: the fastest way. Null when there is no such object. */
+  /** The whole object, in pieces of reused memory: the fastest read. Null when there is no such object. */
   download(key: string, signal?: AbortSignal): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;
   /** Objects whose key begins with `prefix`, in the order of their keys. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
-  /** Objects that are not there are no error. */
+  /** Missing objects are no error. */
   delete(keys: readonly string[]): Promise<void>;
   /** Whether the bucket can be reached with these credentials. */
   ping(signal?: AbortSignal): Promise<void>;

@@ -10,21 +10,23 @@ const tracestateLengthMax = 512;
  * The trace context of a request's or a ticket's headers, with the version written as 00; null when `traceparent` is
  * missing or malformed (W3C Trace Context then begins a new trace). A malformed `tracestate` is left out.
  */
-export function readTraceContext(
-  traceparent: string | null | undefined,
-  tracestate?: string | null,
-): TraceContext | null {
-  const [, version, traceId = '', spanId = '', flags = '', rest] = traceparentForm.exec(traceparent ?? '') ?? [];
+export function readTraceContext(traceparent: HeaderValue, tracestate?: HeaderValue): TraceContext | null {
+  const [, version, traceId = '', spanId = '', flags = '', rest] = traceparentForm.exec(textOf(traceparent)) ?? [];
   // Version 00 has nothing after the flags; later versions may; ff is forbidden.
   if (version === undefined || version === 'ff' || (version === '00' && rest !== undefined)) return null;
   const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
   if (!isSpanContextValid({ traceId, spanId, traceFlags })) return null;
-  const state =
-    tracestate === null || tracestate === undefined || tracestate.length > tracestateLengthMax
-      ? ''
-      : createTraceState(tracestate).serialize();
+  const givenState = textOf(tracestate);
+  const state = givenState.length > tracestateLengthMax ? '' : createTraceState(givenState).serialize();
   const normal = `00-${traceId}-${spanId}-0${traceFlags}`;
   return state === '' ? { traceparent: normal } : { traceparent: normal, tracestate: state };
+}
+
+/** A header that stands in a request several times is a list, and is taken for missing. */
+type HeaderValue = string | readonly string[] | null | undefined;
+
+function textOf(header: HeaderValue): string {
+  return typeof header === 'string' ? header : '';
 }
 
 /** The trace id, 32 hex characters: what `X-Trace-ID` says. */

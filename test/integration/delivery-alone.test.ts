@@ -111,7 +111,7 @@ async function expectPlayback(program: Program): Promise<void> {
 }
 
 describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone', () => {
-  it('C1.16: starts and plays without PostgreSQL and Redis; keys come back with PostgreSQL, by themselves, twice', async () => {
+  it('C1.16: a delivery server starts and plays without PostgreSQL and Redis, and keys work again when PostgreSQL is back', async () => {
     await stopServer();
     const program = await startProgram({ env });
     await expectPlayback(program);
@@ -146,7 +146,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     expect(program.output()).not.toContain('permission denied');
   });
 
-  it('has no job route', async () => {
+  it('a delivery server has no job route', async () => {
     const program = await startProgram({ env });
     const asJson = { 'content-type': 'application/json', 'x-api-key': all.API_KEY };
     const id = '00000000-0000-4000-8000-000000000000';
@@ -157,7 +157,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     expect(await statusOf(program, '/openapi.json')).toBe(404);
   });
 
-  it('C1.16: makes no table where there is none, and waits for those who do', async () => {
+  it('C1.16: a delivery server creates no table and waits for a migration', async () => {
     const empty = new URL(env['DATABASE_URL'] ?? '');
     empty.pathname = '/empty';
     const program = await startProgram({ env: { ...env, DATABASE_URL: empty.href } });
@@ -175,7 +175,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
   });
 
   it.each([{ REDIS_URL: '' }, { REDIS_URL: 'embedded:' }])(
-    'counts the limit on keys by itself with %o, and writes no counter',
+    'a delivery server with %o counts the limit on keys in its process and writes no counter',
     async (redis) => {
       const program = await startProgram({ env: { ...env, ...redis, KEY_RATE_LIMIT_PER_MINUTE: '2' } });
       const same = token();

@@ -132,7 +132,7 @@ function plain({ status, headers, bytes }: Answer) {
 }
 
 describe('equal requests at once', () => {
-  it('are one reading of the bucket, and each gets the whole', async () => {
+  it('equal requests at once are one read of the bucket, and each gets the whole object', async () => {
     const segment = randomBytes(2 * mebibyte);
     const delivery = await startDelivery((_asked, answer) => {
       answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
@@ -144,7 +144,7 @@ describe('equal requests at once', () => {
     expect(delivery.reads).toHaveLength(1);
   });
 
-  it('for a playlist are one reading too, compressed or not', async () => {
+  it('equal requests for a playlist are one read too, compressed or not', async () => {
     const playlist = Buffer.from(`#EXTM3U\n${'#EXTINF:6,\nseg.m4s\n'.repeat(500)}`);
     const delivery = await startDelivery((asked, answer) => {
       setTimeout(() => originOf({ [videoKey(hash, rev, 'p.m3u8')]: playlist })(asked, answer), 100);
@@ -157,7 +157,7 @@ describe('equal requests at once', () => {
     expect(delivery.reads).toHaveLength(1);
   });
 
-  it('go on when the one who came first leaves', async () => {
+  it('a shared read continues when its first client leaves', async () => {
     const segment = randomBytes(2 * mebibyte);
     const go = Promise.withResolvers<void>();
     const delivery = await startDelivery((_asked, answer) => {
@@ -175,7 +175,7 @@ describe('equal requests at once', () => {
     expect(delivery.reads.length).toBeLessThanOrEqual(2);
   });
 
-  it('are not held up by one who does not read, and that one gets the whole later', async () => {
+  it('a client that does not read delays no other and gets the whole object later', async () => {
     const segment = randomBytes(7 * mebibyte);
     const delivery = await startDelivery(originOf({ [videoKey(hash, rev, segmentPath(1))]: segment }));
     const slow = await openSlowly(delivery.port, `${rev}/${segmentPath(1)}`);
@@ -185,8 +185,8 @@ describe('equal requests at once', () => {
   });
 });
 
-describe('a client who leaves', () => {
-  it('ends the reading that nobody else wants', async () => {
+describe('clients', () => {
+  it('a client that leaves ends a read without other readers', async () => {
     const segment = randomBytes(32 * mebibyte);
     let closed = 0;
     const delivery = await startDelivery((_asked, answer) => {
@@ -198,7 +198,7 @@ describe('a client who leaves', () => {
     await vi.waitFor(() => expect(closed).toBe(1), { timeout: 5000 });
   });
 
-  it('and reads slowly makes the bucket wait: nothing is read far ahead of it', async () => {
+  it('nothing is read far ahead of a slow client', async () => {
     const segment = Buffer.alloc(256 * mebibyte, 'x');
     let socket: import('node:net').Socket | undefined;
     const delivery = await startDelivery((asked, answer) => {
@@ -214,7 +214,7 @@ describe('a client who leaves', () => {
 });
 
 describe('a bucket that cuts an object off', () => {
-  it('is asked for the rest by each who shared it, and all get the whole', async () => {
+  it('when an object is cut off each client gets the rest by a range request', async () => {
     const segment = randomBytes(2 * mebibyte);
     const whole = originOf({ [videoKey(hash, rev, segmentPath(1))]: segment });
     const ranges: (string | undefined)[] = [];
@@ -229,7 +229,7 @@ describe('a bucket that cuts an object off', () => {
     expect(ranges).toEqual([undefined, ...asked.map(() => `bytes=${mebibyte}-${2 * mebibyte - 1}`)]);
   });
 
-  it('and has another object by then cuts off the answer: no answer is of two objects', async () => {
+  it('when the object was replaced meanwhile the response is cut off and never mixes two objects', async () => {
     const [before, after] = [randomBytes(2 * mebibyte), randomBytes(2 * mebibyte)];
     const changed = originOf({ [videoKey(hash, rev, segmentPath(1))]: after });
     const delivery = await startDelivery((asked, answer) => {
@@ -242,7 +242,7 @@ describe('a bucket that cuts an object off', () => {
     await expect(get(delivery.port, `${rev}/${segmentPath(1)}`)).rejects.toThrow(/aborted|hang up/);
   });
 
-  it('and does not give the rest cuts off the answer, which is never ended as if it were whole, for all who share it', async () => {
+  it('when the rest fails too every response is cut off and none is ended as if it were whole', async () => {
     const segment = randomBytes(2 * mebibyte);
     const delivery = await startDelivery((asked, answer) => {
       answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
@@ -252,7 +252,7 @@ describe('a bucket that cuts an object off', () => {
     for (const outcome of await Promise.allSettled(asked)) expect(outcome.status).toBe('rejected');
   });
 
-  it('and later gives it whole is asked again', async () => {
+  it('an object that was cut off is requested again later', async () => {
     const segment = randomBytes(100_000);
     let asks = 0;
     const delivery = await startDelivery((asked, answer) => {
@@ -265,7 +265,7 @@ describe('a bucket that cuts an object off', () => {
     expect((await get(delivery.port, `${rev}/${segmentPath(1)}`)).bytes.equals(segment)).toBe(true);
   });
 
-  it('ends the connection, or the answer to the next request would be taken for the rest', async () => {
+  it('a response that is cut off closes its connection, so that the next response is not read as its rest', async () => {
     const segment = randomBytes(2 * mebibyte);
     const delivery = await startDelivery((asked, answer) => {
       answer.writeHead(200, headOf(segment)).write(segment.subarray(0, mebibyte));
@@ -286,7 +286,7 @@ describe('a bucket that cuts an object off', () => {
   });
 });
 
-describe('what is in memory', () => {
+describe('objects in memory', () => {
   const segment = randomBytes(300_000);
   const playlist = Buffer.from(`#EXTM3U\n${'#EXTINF:6,\nseg.m4s\n'.repeat(100)}`);
   const objects = {
@@ -308,31 +308,25 @@ describe('what is in memory', () => {
     ['video/p.m3u8', { 'if-none-match': headOf(playlist)['etag'] ?? '' }, 'GET'],
   ];
 
-  it.each(asks)(
-    '%s with %j is answered to %s as it is without, and the bucket is not asked',
-    async (path, headers, method) => {
-      let asked = 0;
-      const origin: RequestListener = (incoming, answer) => {
-        asked += 1;
-        originOf(objects)(incoming, answer);
-      };
-      const [kept, unkept] = [await startDelivery(origin), await startDelivery(origin, 0)];
-      const below = `${rev}/${path}`;
-      for (const more of [{}, {}, { 'accept-encoding': 'gzip' }]) await get(kept.port, below, more);
-      asked = 0;
-      const [first, again] = [
-        await get(kept.port, below, headers, method),
-        await get(kept.port, below, headers, method),
-      ];
-      expect(asked).toBe(0);
-      const expected = await get(unkept.port, below, headers, method);
-      expect(plain(first)).toEqual(plain(expected));
-      expect(plain(again)).toEqual(plain(expected));
-      expect(asked).toBeGreaterThan(0);
-    },
-  );
+  it.each(asks)('%s with %j to %s is answered from memory as it is without a cache', async (path, headers, method) => {
+    let asked = 0;
+    const origin: RequestListener = (incoming, answer) => {
+      asked += 1;
+      originOf(objects)(incoming, answer);
+    };
+    const [kept, unkept] = [await startDelivery(origin), await startDelivery(origin, 0)];
+    const below = `${rev}/${path}`;
+    for (const more of [{}, {}, { 'accept-encoding': 'gzip' }]) await get(kept.port, below, more);
+    asked = 0;
+    const [first, again] = [await get(kept.port, below, headers, method), await get(kept.port, below, headers, method)];
+    expect(asked).toBe(0);
+    const expected = await get(unkept.port, below, headers, method);
+    expect(plain(first)).toEqual(plain(expected));
+    expect(plain(again)).toEqual(plain(expected));
+    expect(asked).toBeGreaterThan(0);
+  });
 
-  it('is counted like every other answer', async () => {
+  it('responses from memory are counted like every other', async () => {
     const delivery = await startDelivery(originOf(objects));
     for (let n = 0; n < 5; n++) await get(delivery.port, `${rev}/video/p.m3u8`);
     const text = await delivery.metrics.registry.metrics();
@@ -340,7 +334,7 @@ describe('what is in memory', () => {
     expect(text).toMatch(/svc_http_requests_total\{method="GET",route="\/stream\/\{hash\}\/\*",status="200"\} 4/);
   });
 
-  it('is a top master for a second: a new one is seen within two', async () => {
+  it('a top master stays in memory for a second, so a new one is served within two', async () => {
     const [older, newer] = ['0123456789abcdef', 'fedcba9876543210'];
     const changing: Record<string, Buffer> = { [masterKey(hash)]: Buffer.from(`#EXTM3U\n${older}/p.m3u8\n`) };
     const delivery = await startDelivery((asked, answer) => originOf(changing)(asked, answer));
@@ -354,7 +348,7 @@ describe('what is in memory', () => {
     expect(delivery.reads.length).toBeLessThanOrEqual(4);
   });
 
-  it('goes while a slow client still reads it: that one gets the rest from the bucket', async () => {
+  it('a slow client gets the rest from the bucket when its object is evicted meanwhile', async () => {
     // More than the sockets of both sides hold in the kernel.
     const bytes = randomBytes(12 * mebibyte);
     const keys = Array.from({ length: 10 }, (_, n) => videoKey(hash, rev, segmentPath(n)));

@@ -82,7 +82,7 @@ function peakOf(segments: readonly ServedSegment[], targetSec: number): number {
 }
 
 describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
-  it('has two rungs and three sounds, the default sound first, and every URI leads to an object of its type', () => {
+  it('a stream has two rungs and three audio tracks, the default first, and every URI leads to an object of its type', () => {
     const { master, video, audio } = stream(hash);
     expect(master.manifest.playlists.map(({ attributes }) => attributes.RESOLUTION.height)).toEqual([540, 360]);
     const sounds = Object.values(master.manifest.mediaGroups.AUDIO['audio'] ?? {});
@@ -99,7 +99,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
       expect([manifest.playlistType, manifest.endList, manifest.segments.length]).toEqual(['VOD', true, 3]);
   });
 
-  it('states durations as the samples have them, and one target duration that no segment passes', () => {
+  it('playlists state the durations of the samples and a target duration that no segment exceeds', () => {
     const { video, audio } = stream(hash);
     const tracks = [...video, ...audio];
     for (const { segments, url } of tracks) {
@@ -112,7 +112,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
     expect(longest).toBeLessThanOrEqual(6.5);
   });
 
-  it('begins every segment with an IDR, at the same times on every rung, and with the sound within one frame of it', () => {
+  it('every segment begins with an IDR at the same times on every rung, and audio within one frame of it', () => {
     const { video, audio, master } = stream(hash);
     expect(master.text).toContain('#EXT-X-INDEPENDENT-SEGMENTS');
     const [first] = video.map(startsOf);
@@ -128,7 +128,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
         expect(Math.abs(startSec - (first?.[index] ?? -1))).toBeLessThanOrEqual(audioFrameSec + 0.001);
   });
 
-  it('states a bandwidth that is what its segments cost: the peak is never passed, the average within 10 %', () => {
+  it('the stated peak bandwidth is never exceeded and the average is within 10 %', () => {
     const { master, video, audio } = stream(hash);
     const soundPeak = Math.max(...audio.map(({ segments, manifest }) => peakOf(segments, manifest.targetDuration)));
     const soundAverage = Math.max(...audio.map(({ segments }) => rateOf(segments)));
@@ -144,7 +144,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
     }
   });
 
-  it('names the codecs, sizes and frame rates that the init segments and samples have', async () => {
+  it('the master names the codecs, sizes and frame rates of the init segments and samples', async () => {
     const { master, video, audio } = stream(hash);
     for (const [index, { attributes, uri }] of master.manifest.playlists.entries()) {
       const track = video[index];
@@ -164,7 +164,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
     for (const { init } of audio) expect(soundOf(init.bytes)).toEqual({ channels: 2, sampleRate: 48_000 });
   });
 
-  it('has I-frame playlists whose every range is one key frame', async () => {
+  it('every range of an I-frame playlist is one key frame', async () => {
     const { master, masterUrl, video } = stream(hash);
     expect(master.manifest.iFramePlaylists).toHaveLength(2);
     for (const [index, { uri, attributes }] of master.manifest.iFramePlaylists.entries()) {
@@ -202,7 +202,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
 });
 
 describe('encryption', () => {
-  it('is named in every media playlist of the encrypted stream, and in none of the clear one', async () => {
+  it('every media playlist of the encrypted stream names its encryption, and none of the clear one does', async () => {
     const { baseUrl } = streams.service;
     for (const { text, manifest } of [...stream(encrypted).video, ...stream(encrypted).audio]) {
       const lines = text.split('\n').filter((line) => line.startsWith('#EXT-X-KEY:'));
@@ -215,7 +215,7 @@ describe('encryption', () => {
     for (const { text } of [...stream(clear).video, ...stream(clear).audio]) expect(text).not.toContain('EXT-X-KEY');
   });
 
-  it('hides pictures and sound from whoever has no key, and the key that is handed out shows both', async () => {
+  it('an encrypted stream cannot be decoded without its key, and can be with the key that is served', async () => {
     const token = signPlaybackToken(
       { hash: encrypted, exp: Math.floor(Date.now() / 1000) + 600 },
       streams.secrets.values.KEY_TOKEN_SECRET,

@@ -57,7 +57,7 @@ async function keysOf(prefix: string, from = store): Promise<string[]> {
 }
 
 describe('a folder as a store', () => {
-  it('is the files as they lie there, and puts objects where one would look for them', async () => {
+  it('the objects of a folder store are its files, at the paths of their keys', async () => {
     await mkdir(join(dir, 'clips'));
     await writeFile(join(dir, 'clips/a.mp4'), 'clip');
     expect(await read('clips/a.mp4')).toBe('clip');
@@ -66,7 +66,7 @@ describe('a folder as a store', () => {
     expect(await keysOf('')).toEqual(['clips/a.mp4', 'clips/b.mp4']);
   });
 
-  it('leaves no temporary file, nor a folder that a delete has emptied', async () => {
+  it('a folder store leaves no temporary file and no folder that a delete has emptied', async () => {
     await put('a/b/c', 'x');
     await store.delete(['a/b/c']);
     expect(await readdir(dir)).toEqual(['.reelwright']);
@@ -74,7 +74,7 @@ describe('a folder as a store', () => {
     expect(await readdir(join(dir, '.reelwright/tmp'))).toEqual([]);
   });
 
-  it('changes its ETag when a file is edited in place', async () => {
+  it('the ETag changes when a file is edited in place', async () => {
     const path = join(dir, 'edited');
     await writeFile(path, 'one');
     await utimes(path, 1000, 1000);
@@ -83,21 +83,21 @@ describe('a folder as a store', () => {
     expect((await store.head('edited'))!.etag).not.toBe(before!.etag);
   });
 
-  it('fails a body whose file was cut while it was read', async () => {
+  it('a body fails when its file is truncated while it is read', async () => {
     await writeFile(join(dir, 'cut'), randomBytes(4 * 1024 * 1024));
     const { body } = (await store.get('cut'))!;
     await truncate(join(dir, 'cut'), 1024);
     await expect(buffer(body)).rejects.toEqual(storageError);
   });
 
-  it('reads on in the old object when a new one is put', async () => {
+  it('a reader continues in the old object when a new one is put', async () => {
     await put('replaced', 'a'.repeat(2 * 1024 * 1024));
     const { body } = (await store.get('replaced'))!;
     await put('replaced', 'b'.repeat(2 * 1024 * 1024));
     expect(new Set(await text(body))).toEqual(new Set('a'));
   });
 
-  it('shows readers the old object or the new one, whole, while it is written again and again', async () => {
+  it('readers get the old object or the new one, whole, while it is written again and again', async () => {
     await put('busy', value(0));
     const state = { isWriting: true };
     const writing = (async () => {
@@ -115,7 +115,7 @@ describe('a folder as a store', () => {
     expect(reads).toBeGreaterThan(5);
   });
 
-  it('closes the file of a body that nobody reads to its end', async () => {
+  it('the file of a body that is not read to its end is closed', async () => {
     await put('unread', 'x'.repeat(1024 * 1024));
     const before = await openFiles();
     for (let n = 0; n < 20; n += 1) {
@@ -128,7 +128,7 @@ describe('a folder as a store', () => {
     expect(await openFiles()).toBeLessThanOrEqual(before + 1);
   });
 
-  it('says of a folder that is not there that it cannot be reached', async () => {
+  it('a missing folder is reported as unreachable', async () => {
     const missing = openObjectStore({ bucket: 'file:/nowhere', dir: join(around, 'nowhere') });
     await expect(missing.ping()).rejects.toEqual(storageError);
     await expect(missing.head('a')).rejects.toEqual(storageError);
@@ -136,7 +136,7 @@ describe('a folder as a store', () => {
     await expect(keysOf('', missing)).rejects.toEqual(storageError);
   });
 
-  it('makes its folders again when somebody removed them a moment ago', async () => {
+  it('folders that were removed a moment ago are made again', async () => {
     await put('a/b/c', 'old');
     await rm(join(dir, 'a'), { recursive: true });
     await rm(join(dir, '.reelwright'), { recursive: true });
@@ -145,7 +145,7 @@ describe('a folder as a store', () => {
     expect([await read('a/b/d'), await keysOf('')]).toEqual(['new', ['a/b/d']]);
   });
 
-  it('removes what crashed writes left a day ago', async () => {
+  it('temporary files of crashed writes are removed after a day', async () => {
     const temporaries = join(dir, '.reelwright/tmp');
     await mkdir(temporaries, { recursive: true });
     await writeFile(join(temporaries, 'old'), 'x');
@@ -165,7 +165,7 @@ describe('symbolic links', () => {
     await writeFile(join(outside, 'secret'), 'not yours');
   });
 
-  it('are followed inside of the folder', async () => {
+  it('symbolic links inside of the folder are followed', async () => {
     await mkdir(join(dir, 'real'));
     await writeFile(join(dir, 'real/a'), 'linked');
     await symlink('real', join(dir, 'alias'));
@@ -175,7 +175,7 @@ describe('symbolic links', () => {
     expect(await keysOf('')).toEqual(['alias/a', 'real/a', 'single']);
   });
 
-  it('do not lead a reader out of the folder', async () => {
+  it('symbolic links do not lead a reader out of the folder', async () => {
     await symlink(join(outside, 'secret'), join(dir, 'file'));
     await symlink(outside, join(dir, 'folder'));
     await symlink('../outside', join(dir, 'relative'));
@@ -187,7 +187,7 @@ describe('symbolic links', () => {
     expect(await keysOf('folder/')).toEqual([]);
   });
 
-  it('do not lead a writer out of the folder', async () => {
+  it('symbolic links do not lead a writer out of the folder', async () => {
     await symlink(outside, join(dir, 'folder'));
     await expect(put('folder/new', 'x')).rejects.toEqual(storageError);
     await expect(put('folder/deep/new', 'x')).rejects.toEqual(storageError);
@@ -199,7 +199,7 @@ describe('symbolic links', () => {
     expect(await read('file')).toBe('mine');
   });
 
-  it('do not make a listing go round for ever', async () => {
+  it('a circle of symbolic links does not make a listing endless', async () => {
     await mkdir(join(dir, 'round'));
     await writeFile(join(dir, 'round/a'), 'x');
     await symlink('..', join(dir, 'round/up'));
@@ -211,7 +211,7 @@ describe('symbolic links', () => {
     expect(await store.head('knot')).toBeNull();
   });
 
-  it('may stand for the folder itself', async () => {
+  it('the folder itself may be a symbolic link', async () => {
     await symlink(dir, join(around, 'alias'));
     const aliased = openObjectStore({ bucket: 'file:alias', dir: join(around, 'alias') });
     await aliased.put('a/b', 'x', { contentType });
@@ -219,8 +219,8 @@ describe('symbolic links', () => {
   });
 });
 
-describe('what is no file', () => {
-  it('is no object: a named pipe, a folder', async () => {
+describe('other files', () => {
+  it('a named pipe and a folder are no objects', async () => {
     execFileSync('mkfifo', [join(dir, 'pipe')]);
     await mkdir(join(dir, 'folder'));
     for (const key of ['pipe', 'folder']) {
@@ -231,7 +231,7 @@ describe('what is no file', () => {
   });
 });
 
-describe('keys that a file system has no name for', () => {
+describe('keys without a natural path', () => {
   const strange = [
     'a//b',
     '/a',
@@ -244,7 +244,7 @@ describe('keys that a file system has no name for', () => {
     '.reelwright/objects',
   ];
 
-  it.each(strange)('are kept all the same: %j', async (key) => {
+  it.each(strange)('an object with the key %j is kept', async (key) => {
     await put(key, key);
     expect(await read(key)).toBe(key);
     expect((await store.head(key))!.key).toBe(key);
@@ -255,7 +255,7 @@ describe('keys that a file system has no name for', () => {
     expect(await keysOf('')).toEqual([]);
   });
 
-  it('are kept apart from each other and from plain ones', async () => {
+  it('objects without a natural path are kept apart from each other and from others', async () => {
     const keys = [...strange, 'a/b', 'a.b', 'long/n'];
     for (const key of keys) await put(key, `value of ${key}`);
     for (const key of keys) expect(await read(key)).toBe(`value of ${key}`);
@@ -264,7 +264,7 @@ describe('keys that a file system has no name for', () => {
     expect(await keysOf('a/')).toEqual(['a/', 'a//b', 'a/b']);
   });
 
-  it('include a key that is the beginning of another', async () => {
+  it('a key may be the beginning of another', async () => {
     await put('media', 'an object');
     await put('media/inner/a', 'below it');
     await put('other/a', 'below');
@@ -276,7 +276,7 @@ describe('keys that a file system has no name for', () => {
     expect(await keysOf('media/')).toEqual(['media/inner/a']);
   });
 
-  it('move to their plain place when that is free, and the newer object is the one that is read', async () => {
+  it('an object moves to its natural path when that is free, and the newer object is read', async () => {
     await put('media', 'an object');
     await put('media/a', 'old');
     await store.delete(['media']);
@@ -300,7 +300,7 @@ async function orRefused<T>(work: Promise<T>): Promise<T | 'refused'> {
 }
 
 describe('hostile use', () => {
-  it('stays inside of the folder whatever a key says', async () => {
+  it('no key leads out of the folder', async () => {
     await writeFile(join(around, 'canary'), 'alive');
     const keys = ['../canary', '..', '../../etc/passwd', 'a/../../canary', '/../canary', '..\\canary', '%2e%2e/canary'];
     for (const key of keys) {
@@ -313,7 +313,7 @@ describe('hostile use', () => {
     expect(await readFile(join(around, 'canary'), 'utf8')).toBe('alive');
   });
 
-  it('puts and deletes of the same few keys at once, in each others way, all succeed', async () => {
+  it('concurrent puts and deletes of the same keys all succeed', async () => {
     const keys = ['k', 'k/a', 'k/a/b', 'm/n', 'm'];
     const rounds = Array.from({ length: 60 }, async (_, n) => {
       const key = keys[n % keys.length]!;
@@ -328,7 +328,7 @@ describe('hostile use', () => {
     expect(await keysOf('')).toEqual(keys.toSorted());
   });
 
-  it('counts a file with two names as two objects', async () => {
+  it('a file with two names is two objects', async () => {
     await put('one', 'x');
     await link(join(dir, 'one'), join(dir, 'two'));
     expect((await stat(join(dir, 'two'))).nlink).toBe(2);
@@ -348,17 +348,20 @@ const begin = async (key: string, signal?: AbortSignal) => {
 };
 
 describe('a download', () => {
-  it.each([0, 1, 524_288, 524_289, 1_400_000])('of %i bytes brings them all, and closes the file', async (size) => {
-    const bytes = randomBytes(size);
-    await writeFile(join(dir, 'a'), bytes);
-    const download = await begin('a');
-    expect(download.info).toEqual(await store.head('a'));
-    expect((await readDownload(download)).equals(bytes)).toBe(true);
-    expect(await openIn()).toEqual([]);
-    expect(await store.download('b')).toBeNull();
-  });
+  it.each([0, 1, 524_288, 524_289, 1_400_000])(
+    'a download of %i bytes gives all of them and closes the file',
+    async (size) => {
+      const bytes = randomBytes(size);
+      await writeFile(join(dir, 'a'), bytes);
+      const download = await begin('a');
+      expect(download.info).toEqual(await store.head('a'));
+      expect((await readDownload(download)).equals(bytes)).toBe(true);
+      expect(await openIn()).toEqual([]);
+      expect(await store.download('b')).toBeNull();
+    },
+  );
 
-  it('waits while it is paused', async () => {
+  it('a download waits while it is paused', async () => {
     const bytes = randomBytes(1_400_000);
     await writeFile(join(dir, 'a'), bytes);
     const download = await begin('a');
@@ -376,7 +379,7 @@ describe('a download', () => {
     expect((await all).equals(bytes)).toBe(true);
   });
 
-  it('that nobody wants any more tells nothing and closes the file, begun or not', async () => {
+  it('a destroyed download calls its receiver no more and closes the file, started or not', async () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
     (await begin('a')).destroy();
     const download = await begin('a');
@@ -395,7 +398,7 @@ describe('a download', () => {
     expect(told).toEqual(['piece']);
   });
 
-  it('of a file that was cut meanwhile fails, and so does one whose signal is aborted', async () => {
+  it('a download fails when its file is truncated or its signal aborted', async () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
     const cut = await begin('a');
     await truncate(join(dir, 'a'), 300_000);
@@ -407,7 +410,7 @@ describe('a download', () => {
     expect(await openIn()).toEqual([]);
   });
 
-  it('that was given up before it began says so to whoever begins it, and closes the file', async () => {
+  it('a download that was aborted before its start fails at the start and closes the file', async () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
     const reason = new Error('given up');
     const stop = new AbortController();

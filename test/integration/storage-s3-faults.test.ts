@@ -91,7 +91,7 @@ describe.each(Object.entries(operations))('%s', (_name, operate) => {
 });
 
 describe('a download', () => {
-  it('fails in time when both of its ways are slow to fail', async () => {
+  it('a download fails in time when both of its paths are slow to fail', async () => {
     let asked = 0;
     const store = await openAgainst((request) => {
       asked += 1;
@@ -101,7 +101,7 @@ describe('a download', () => {
     expect(asked).toBe(2);
   });
 
-  it('that is given up while the way to the server is being found is not asked for', async () => {
+  it('a download that is aborted while the endpoint is resolved sends no request', async () => {
     let asked = 0;
     const store = await openAgainst(() => (asked += 1));
     const giveUp = new AbortController();
@@ -113,7 +113,7 @@ describe('a download', () => {
 });
 
 describe.skipIf(inject('s3')?.program !== 'versitygw')('a wrong secret', () => {
-  it.each(Object.entries(operations))('fails %s', async (_name, operate) => {
+  it.each(Object.entries(operations))('a wrong secret fails %s', async (_name, operate) => {
     const { endpoint, accessKeyId } = inject('s3')!;
     await failsInTime(operate(openAt(endpoint, { accessKeyId, secretAccessKey: 'not the secret' })));
   });
@@ -122,7 +122,7 @@ describe.skipIf(inject('s3')?.program !== 'versitygw')('a wrong secret', () => {
 describe('a body', () => {
   const sizeBytes = 4 * 1024 * 1024;
 
-  it('fails in time when the server stalls in the middle of it', async () => {
+  it('a body fails in time when the server stalls in the middle of it', async () => {
     const store = await openAgainst((_request, response) => {
       response.writeHead(200, objectHead(sizeBytes)).write(randomBytes(1000));
     });
@@ -130,7 +130,7 @@ describe('a body', () => {
     await failsInTime(buffer(body));
   });
 
-  it('fails when the server goes away in the middle of it', async () => {
+  it('a body fails when the server closes in the middle of it', async () => {
     const store = await openAgainst((_request, response) => {
       response.writeHead(200, objectHead(sizeBytes)).write(randomBytes(1000));
       setTimeout(() => response.destroy(), 50);
@@ -139,7 +139,7 @@ describe('a body', () => {
     await failsInTime(buffer(body));
   });
 
-  it('waits for a slow reader as long as that takes', async () => {
+  it('a body waits for a slow reader without a limit', async () => {
     const bytes = randomBytes(sizeBytes);
     const store = await openAgainst((_request, response) => response.writeHead(200, objectHead(sizeBytes)).end(bytes));
     const { body } = (await store.get('key'))!;
@@ -152,7 +152,7 @@ describe('a body', () => {
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true);
   });
 
-  it('that failed before anyone read it tells its first reader', async () => {
+  it('a body that failed before it was read fails its first reader', async () => {
     const store = await openAgainst((_request, response) => {
       response.writeHead(200, objectHead(sizeBytes)).write(randomBytes(1000));
       setTimeout(() => response.destroy(), 50);
@@ -162,14 +162,14 @@ describe('a body', () => {
     await expect(buffer(body)).rejects.toEqual(storageError);
   });
 
-  it('that is not the range asked for is refused', async () => {
+  it('a body with another range than the requested one is refused', async () => {
     const store = await openAgainst((_request, response) => response.writeHead(200, objectHead(10)).end('0123456789'));
     await failsInTime(store.get('key', { range: { start: 3, end: 5 } }));
   });
 });
 
 describe('a server that fails twice', () => {
-  it('is asked a third time', async () => {
+  it('a server that fails twice is requested a third time', async () => {
     let asked = 0;
     const store = await openAgainst((request, response) => {
       request.resume();
@@ -181,7 +181,7 @@ describe('a server that fails twice', () => {
     expect(asked).toBe(3);
   });
 
-  it('is not asked for ever', async () => {
+  it('a server that keeps failing is requested three times at most', async () => {
     let asked = 0;
     const store = await openAgainst((request, response) => {
       request.resume();
@@ -194,7 +194,7 @@ describe('a server that fails twice', () => {
 });
 
 describe('a bucket that is not there', () => {
-  it.skipIf(inject('s3') === null)('is an error, and not an object that is not there', async () => {
+  it.skipIf(inject('s3') === null)('a missing bucket is an error and not a missing object', async () => {
     const { endpoint, accessKeyId, secretAccessKey } = inject('s3')!;
     const store = openAt(endpoint, { accessKeyId, secretAccessKey });
     await expect(store.get('key')).rejects.toEqual(storageError);

@@ -77,7 +77,7 @@ describe.each([
     });
     afterAll(() => opened.close());
 
-    it('gives back the bytes that were put, with their size and date', async () => {
+    it('a get returns the bytes that were put, with their size and date', async () => {
       const bytes = randomBytes(100_000);
       const before = Date.now();
       await store.put('round/trip.bin', bytes, { contentType });
@@ -89,24 +89,24 @@ describe.each([
       expect(await store.head('round/trip.bin')).toEqual(object!.info);
     });
 
-    it('takes text as UTF-8', async () => {
+    it('text is stored as UTF-8', async () => {
       await store.put('text', 'grün 🎬', { contentType: 'text/plain' });
       expect(await readText(store, 'text')).toBe('grün 🎬');
     });
 
-    it('keeps an empty object', async () => {
+    it('an empty object is kept', async () => {
       await store.put('empty', '', { contentType });
       const object = await store.get('empty');
       expect(object!.info.sizeBytes).toBe(0);
       expect(await buffer(object!.body)).toHaveLength(0);
     });
 
-    it('takes an empty stream', async () => {
+    it('an empty stream is stored', async () => {
       await store.put('empty-stream', Readable.from([]), { contentType });
       expect((await store.head('empty-stream'))!.sizeBytes).toBe(0);
     });
 
-    it('takes a stream of 20 MiB in odd pieces', async () => {
+    it('a stream of 20 MiB in odd pieces is stored', async () => {
       const bytes = randomBytes(20 * 1024 * 1024);
       const pieces = Array.from({ length: 321 }, (_, n) => bytes.subarray(n * 65_431, (n + 1) * 65_431));
       await store.put('large/stream', Readable.from(pieces), { contentType });
@@ -115,7 +115,7 @@ describe.each([
       expect(digest(await buffer(object!.body))).toBe(digest(bytes));
     });
 
-    it('reads ranges with both ends inclusive', async () => {
+    it('ranges are read with both ends inclusive', async () => {
       await store.put('ranges', '0123456789', { contentType });
       const range = async (start: number, end?: number) => {
         const object = await store.get('ranges', { range: { start, ...(end === undefined ? {} : { end }) } });
@@ -128,25 +128,25 @@ describe.each([
       expect(await range(8, 100)).toBe('89');
     });
 
-    it('refuses a range that begins past the end', async () => {
+    it('a range that begins past the end is refused', async () => {
       await store.put('ranges', '0123456789', { contentType });
       await expect(store.get('ranges', { range: { start: 10 } })).rejects.toEqual(problem('storage_error'));
       await expect(store.get('ranges', { range: { start: 3, end: 2 } })).rejects.toEqual(problem('storage_error'));
     });
 
-    it('answers null for what is not there', async () => {
+    it('a missing object is null', async () => {
       expect(await store.head('nothing/here')).toBeNull();
       expect(await store.get('nothing/here')).toBeNull();
       expect(await store.get('nothing/here', { ifMatch: '"abc"' })).toBeNull();
     });
 
-    it('takes no folder for an object', async () => {
+    it('a folder is no object', async () => {
       await store.put('folder/inner', 'x', { contentType });
       expect(await store.head('folder')).toBeNull();
       expect(await store.get('folder')).toBeNull();
     });
 
-    it('reads only the version that was asked for', async () => {
+    it('only the requested version is read', async () => {
       await store.put('versions', 'first', { contentType });
       const first = await store.head('versions');
       expect(await text((await store.get('versions', { ifMatch: first!.etag }))!.body)).toBe('first');
@@ -154,7 +154,7 @@ describe.each([
       await expect(store.get('versions', { ifMatch: first!.etag })).rejects.toEqual(problem('source_changed'));
     });
 
-    it('gives each of a row of quick writes an ETag of its own', async () => {
+    it('each of several quick writes has its own ETag', async () => {
       const etags = new Set<string>();
       for (let n = 0; n < 30; n += 1) {
         await store.put('quick', `value ${n + 10}`, { contentType });
@@ -163,7 +163,7 @@ describe.each([
       expect(etags.size).toBe(30);
     });
 
-    it('lists by prefix as text, in the order of UTF-8 bytes', async () => {
+    it('objects are listed by prefix in the order of their UTF-8 bytes', async () => {
       const keys = ['l/a', 'l/a-b', 'l/a.b', 'l/ab', 'l/B', 'l/b/c', 'l/b0', 'l/é', 'l/～', 'l/🎬', 'lz'];
       for (const key of keys) await store.put(key, key, { contentType });
       const sorted = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
@@ -174,7 +174,7 @@ describe.each([
       expect(await keysOf(store, 'nothing')).toEqual([]);
     });
 
-    it('lists and deletes more objects than fit on a page', async () => {
+    it('more objects than fit on a page are listed and deleted', async () => {
       const keys = Array.from({ length: 1203 }, (_, n) => `many/${String(n).padStart(5, '0')}`);
       for (let n = 0; n < keys.length; n += 25) {
         await Promise.all(keys.slice(n, n + 25).map((key) => store.put(key, 'x', { contentType })));
@@ -196,7 +196,7 @@ describe.each([
       'odd/e\u0301',
       'odd/~tilde*star!(paren)',
       `odd/${'x'.repeat(200)}`,
-    ])('keeps the key %j as it is', async (key) => {
+    ])('the key %j is kept as it is', async (key) => {
       await store.put(key, key, { contentType });
       expect(await readText(store, key)).toBe(key);
       expect(await keysOf(store, key)).toEqual([key]);
@@ -214,14 +214,14 @@ describe.each([
       'nul\0byte',
       'x'.repeat(1025),
       'lone\ud800surrogate',
-    ])('refuses the key %j everywhere', async (key) => {
+    ])('the key %j is refused by every operation', async (key) => {
       await expect(store.put(key, 'x', { contentType })).rejects.toEqual(problem('storage_error'));
       await expect(store.head(key)).rejects.toEqual(problem('storage_error'));
       await expect(store.get(key)).rejects.toEqual(problem('storage_error'));
       await expect(store.delete([key])).rejects.toEqual(problem('storage_error'));
     });
 
-    it('leaves nothing of a put whose stream fails, and throws what the stream threw', async () => {
+    it('a put whose stream fails stores nothing and throws the error of the stream', async () => {
       const failure = new Error('the camera is unplugged');
       const body = Readable.from(
         (function* pieces() {
@@ -233,14 +233,14 @@ describe.each([
       expect(await store.head('broken')).toBeNull();
     });
 
-    it('keeps the old object when a later put fails', async () => {
+    it('the old object is kept when a later put fails', async () => {
       await store.put('kept', 'old', { contentType });
       const body = new Readable({ read: () => body.destroy(new Error('gone')) });
       await expect(store.put('kept', body, { contentType })).rejects.toThrow('gone');
       expect(await readText(store, 'kept')).toBe('old');
     });
 
-    it('ends a put on abort with the reason, though its stream stalls', async () => {
+    it('an aborted put ends with the reason, though its stream stalls', async () => {
       const stopping = new AbortController();
       const reason = new Error('shutting down');
       const body = new Readable({ read: () => {} });
@@ -252,7 +252,7 @@ describe.each([
       expect(await store.head('aborted')).toBeNull();
     });
 
-    it('does nothing for a signal that is aborted already', async () => {
+    it('nothing is done for a signal that is already aborted', async () => {
       const reason = new Error('shutting down');
       const signal = AbortSignal.abort(reason);
       await expect(store.put('aborted', 'x', { contentType, signal })).rejects.toBe(reason);
@@ -261,7 +261,7 @@ describe.each([
       await expect(store.ping(signal)).rejects.toBe(reason);
     });
 
-    it('ends a body on abort with the reason', async () => {
+    it('an aborted body ends with the reason', async () => {
       await store.put('long', randomBytes(8 * 1024 * 1024), { contentType });
       const stopping = new AbortController();
       const { body } = (await store.get('long', { signal: stopping.signal }))!;
@@ -272,7 +272,7 @@ describe.each([
       expect(await failed.catch((error: unknown) => [error])).toEqual([reason]);
     });
 
-    it('answers a ping', async () => {
+    it('a ping succeeds', async () => {
       await store.ping();
     });
   });

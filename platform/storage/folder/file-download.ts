@@ -4,7 +4,7 @@ import { toStorageError } from '../errors.ts';
 import type { OpenFile } from './file-info.ts';
 import type { Download, PieceReceiver } from '../object-store.ts';
 
-/** An open file on its way, read into memory that is used again; the file is closed when that ends. */
+/** Downloads an open file through reused memory; the file is closed at the end. */
 export function downloadOfFile(file: OpenFile, blocks: BlockPool, signal?: AbortSignal): Download {
   return new FileDownload(file, blocks, signal);
 }
@@ -17,17 +17,17 @@ class FileDownload implements Download {
   readonly #onAbort = () => void this.#end((receiver) => receiver.onFailure(this.#signal?.reason));
   #receiver: PieceReceiver | null = null;
   #isOver = false;
-  /** Resolved while nobody has paused. */
-  #mayGoOn = Promise.withResolvers<void>();
+  /** Resolved unless paused. */
+  #resumed = Promise.withResolvers<void>();
 
   constructor({ handle, info }: OpenFile, blocks: BlockPool, signal: AbortSignal | undefined) {
     this.info = info;
     this.#handle = handle;
     this.#blocks = blocks;
     this.#signal = signal;
-    this.#mayGoOn.resolve();
+    this.#resumed.resolve();
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    // It may have been given up while the file was opened.
+    // It may have been aborted while the file was opened.
     if (signal?.aborted === true) this.#onAbort();
   }
 
@@ -44,11 +44,11 @@ class FileDownload implements Download {
   }
 
   pause(): void {
-    if (!this.#isOver) this.#mayGoOn = Promise.withResolvers();
+    if (!this.#isOver) this.#resumed = Promise.withResolvers();
   }
 
   resume(): void {
-    this.#mayGoOn.resolve();
+    this.#resumed.resolve();
   }
 
   destroy(): void {
@@ -57,7 +57,7 @@ class FileDownload implements Download {
 
   async #readAll(receiver: PieceReceiver): Promise<void> {
     const { sizeBytes } = this.info;
-    for (let position = 0; position < sizeBytes && !this.#isOver; await this.#mayGoOn.promise) {
+    for (let position = 0; position < sizeBytes && !this.#isOver; await this.#resumed.promise) {
       const block = this.#blocks.take();
       try {
         const length = Math.min(block.room.length, sizeBytes - position);
@@ -73,13 +73,13 @@ class FileDownload implements Download {
     }
   }
 
-  async #end(tell: (receiver: PieceReceiver) => void): Promise<void> {
+  async #end(notify: (receiver: PieceReceiver) => void): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#mayGoOn.resolve();
+    this.#resumed.resolve();
     this.#signal?.removeEventListener('abort', this.#onAbort);
     // A read under way ends first.
     await this.#handle.close().catch(() => undefined);
-    if (this.#receiver !== null) tell(this.#receiver);
+    if (this.#receiver !== null) notify(this.#receiver);
   }
 }

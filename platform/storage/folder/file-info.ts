@@ -14,14 +14,14 @@ export function isInside(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
 }
 
-const nothingThere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ENXIO']);
+const missingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ENXIO']);
 
-/** Whether an error of the file system says that nothing is at a path. */
+/** Whether an error of the file system means that nothing exists at a path. */
 export function isMissing(error: unknown): boolean {
-  return nothingThere.has((error as NodeJS.ErrnoException).code ?? '');
+  return missingCodes.has((error as NodeJS.ErrnoException).code ?? '');
 }
 
-/** What `work` finds at a path; null when nothing is there. */
+/** The result of `work`, or null when it fails because nothing exists at a path. */
 export async function unlessMissing<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();
@@ -33,7 +33,7 @@ export async function unlessMissing<T>(work: () => Promise<T>): Promise<T | null
 
 /**
  * Opens the file `name` in `folder` (a real path); null when there is none, and when a symbolic link leads out of `root`
- * (a real path as well): what lies there is no object of this store.
+ * (also a real path): a file there is no object of this store.
  */
 export async function openFile(root: string, folder: string, name: string, key: string): Promise<OpenFile | null> {
   return unlessMissing(async () => {
@@ -65,7 +65,7 @@ async function openInside(root: string, path: string): Promise<FileHandle | null
 }
 
 /**
- * What a file's status says of an object. The ETag changes whenever the bytes do: every write makes a new file (another
+ * The metadata of an object from its file's status. The ETag changes whenever the bytes do: every write makes a new file (another
  * inode, a modification time of its own), and an edit in place moves the modification time.
  */
 export function infoOf(key: string, stats: BigIntStats): ObjectInfo {

@@ -42,7 +42,7 @@ export function spareNames(key: string): string[] {
   const names = Buffer.from(key)
     .toString('hex')
     .match(new RegExp(`.{1,${hexLength}}`, 'g'));
-  if (names === null) throw new KnownProblem('storage_error', 'The key is none that an object can have.');
+  if (names === null) throw new KnownProblem('storage_error', 'The key is not valid for an object.');
   return [ownFolder, 'objects', ...names.slice(0, -1), `${names.at(-1)}${objectMark}`];
 }
 

@@ -8,7 +8,7 @@ import { isInside, isMissing, unlessMissing } from './file-info.ts';
 import { naturalNames, spareNames, temporaryFolder } from './file-paths.ts';
 import type { RealFolders } from './real-folders.ts';
 
-interface Place {
+interface WriteTarget {
   /** The store's folder, a real path. */
   readonly root: string;
   readonly folders: RealFolders;
@@ -22,12 +22,12 @@ interface Place {
  * @throws BodyFailure when the stream `body` fails
  */
 export async function writeObject(
-  place: Place,
+  target: WriteTarget,
   key: string,
   body: Buffer | string | Readable,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { handle, path: temporary } = await openTemporary(place);
+  const { handle, path: temporary } = await openTemporary(target);
   try {
     try {
       await writeBody(handle, body, signal);
@@ -39,18 +39,18 @@ export async function writeObject(
       await handle.close();
     }
     signal?.throwIfAborted();
-    await moveToKey(place, temporary, key);
+    await moveToKey(target, temporary, key);
   } catch (error) {
     await unlessMissing(() => unlink(temporary));
     throw error;
   }
 }
 
-function openTemporary(place: Place): Promise<{ handle: FileHandle; path: string }> {
-  const names = temporaryFolder(place.root)
-    .slice(place.root.length + 1)
+function openTemporary(target: WriteTarget): Promise<{ handle: FileHandle; path: string }> {
+  const names = temporaryFolder(target.root)
+    .slice(target.root.length + 1)
     .split('/');
-  return inFolder(place, names, async (folder) => {
+  return inFolder(target, names, async (folder) => {
     const path = join(folder, randomUUID());
     return { handle: await open(path, 'wx'), path };
   });
@@ -58,7 +58,7 @@ function openTemporary(place: Place): Promise<{ handle: FileHandle; path: string
 
 async function writeBody(handle: FileHandle, body: Buffer | string | Readable, signal?: AbortSignal): Promise<void> {
   if (typeof body === 'string' || Buffer.isBuffer(body)) return handle.writeFile(body, { signal });
-  // A body that stalls would not see the abort between two chunks.
+  // A stalled body would not notice the abort between two chunks.
   if (signal !== undefined) addAbortSignal(signal, body);
   for await (const chunk of chunksOf(body)) await handle.appendFile(chunk);
 }
@@ -67,45 +67,49 @@ async function writeBody(handle: FileHandle, body: Buffer | string | Readable, s
 const taken = new Set(['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY']);
 const triesMax = 5;
 
-async function moveToKey(place: Place, temporary: string, key: string): Promise<void> {
+async function moveToKey(target: WriteTarget, temporary: string, key: string): Promise<void> {
   const natural = naturalNames(key);
   const spare = spareNames(key);
   try {
     if (natural !== null) {
-      await moveTo(place, temporary, natural);
-      await unlessMissing(() => unlink(join(place.root, ...spare)));
+      await moveTo(target, temporary, natural);
+      await unlessMissing(() => unlink(join(target.root, ...spare)));
       return;
     }
   } catch (error) {
     if (!taken.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
-  await moveTo(place, temporary, spare);
+  await moveTo(target, temporary, spare);
 }
 
-async function moveTo(place: Place, temporary: string, names: readonly string[]): Promise<void> {
-  await inFolder(place, names.slice(0, -1), (folder) => rename(temporary, join(folder, names.at(-1) ?? '')));
+async function moveTo(target: WriteTarget, temporary: string, names: readonly string[]): Promise<void> {
+  await inFolder(target, names.slice(0, -1), (folder) => rename(temporary, join(folder, names.at(-1) ?? '')));
 }
 
-/** Does `work` in the folder of `names`, which is made when it is not there. */
-async function inFolder<T>(place: Place, names: readonly string[], work: (folder: string) => Promise<T>): Promise<T> {
+/** Does `work` in the folder of `names`, which is made when it is missing. */
+async function inFolder<T>(
+  target: WriteTarget,
+  names: readonly string[],
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await work(await makeFolder(place, names));
+      return await work(await makeFolder(target, names));
     } catch (error) {
-      // Somebody removed the empty folder in between.
+      // The empty folder was removed in between.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === triesMax) throw error;
       for (let depth = 1; depth <= names.length; depth += 1)
-        place.folders.forget(join(place.root, ...names.slice(0, depth)));
+        target.folders.forget(join(target.root, ...names.slice(0, depth)));
     }
   }
 }
 
 /** Makes the folder of `names`, following no link out of the store; its real path. */
-async function makeFolder(place: Place, names: readonly string[]): Promise<string> {
-  const { root, folders } = place;
+async function makeFolder(target: WriteTarget, names: readonly string[]): Promise<string> {
+  const { root, folders } = target;
   const found = await folders.find(root, names);
   if (found !== null) return inside(root, found);
-  const path = join(await makeFolder(place, names.slice(0, -1)), names.at(-1) ?? '');
+  const path = join(await makeFolder(target, names.slice(0, -1)), names.at(-1) ?? '');
   try {
     await mkdir(path);
   } catch (error) {
@@ -117,7 +121,7 @@ async function makeFolder(place: Place, names: readonly string[]): Promise<strin
 
 function inside(root: string, path: string): string {
   if (isInside(root, path)) return path;
-  throw new KnownProblem('storage_error', 'The key leads out of the folder.');
+  throw new KnownProblem('storage_error', 'The key leads out of the store.');
 }
 
 /** Removes the object of a key from both of its paths, and the folders that this leaves empty. */
@@ -148,7 +152,7 @@ async function removeEmptyFolders(root: string, folder: string): Promise<void> {
     try {
       await rmdir(at);
     } catch {
-      // Not empty, or somebody else's by now: no harm in leaving it.
+      // Not empty, or in use by now: it may stay.
       return;
     }
   }

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
 import { unlessMissing } from './file-info.ts';
 
-/** So long the real path of a folder is taken for known. Who replaces folders by links has no part in any request. */
+/** How long the real path of a folder is cached. Requests cannot replace folders by links. */
 const knownMs = 1_000;
 const knownMax = 4_096;
 
-/** Where the folders of a store really are, below one that may itself be a link, be moved, or be mounted late. */
+/** The real paths of the folders of a store, whose own folder may be a link, be moved, or be mounted late. */
 export class RealFolders {
   readonly #dir: string;
   readonly #known = new Map<string, { readonly real: string; readonly untilMs: number }>();
@@ -21,7 +21,7 @@ export class RealFolders {
     return this.#kept(this.#dir)?.real ?? this.lookForRoot();
   }
 
-  /** The same, asked of the file system at once. */
+  /** The same, without the cache. */
   async lookForRoot(): Promise<string> {
     this.#known.delete(this.#dir);
     try {
@@ -48,7 +48,7 @@ export class RealFolders {
     return real;
   }
 
-  /** Something that should be in this folder was not. */
+  /** Called when something expected in this folder was missing. */
   forget(path: string): void {
     this.#known.delete(path);
   }

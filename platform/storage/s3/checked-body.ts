@@ -3,9 +3,9 @@ import { KnownProblem } from '#domain/errors.ts';
 import { toStorageError } from '../errors.ts';
 
 interface BodyRules {
-  /** How many bytes must come. */
+  /** The number of bytes that must come. */
   readonly sizeBytes: number;
-  /** How long the reader may wait for the next byte; without it, for ever. */
+  /** The longest wait of the reader for the next byte; without it there is no limit. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -13,8 +13,8 @@ interface BodyRules {
 const bufferBytes = 256 * 1024;
 
 /**
- * An object's bytes, as promised: a source that fails, stalls, or ends before the last byte fails the body with
- * `storage_error`, an abort with the signal's reason. A slow reader is not a stall.
+ * An object's bytes: a source that fails, stalls, or ends before the last byte fails the body with `storage_error`, an
+ * abort with the signal's reason. A slow reader is not a stall.
  */
 export class CheckedBody extends Readable {
   readonly #source: Readable;
@@ -29,7 +29,7 @@ export class CheckedBody extends Readable {
     this.#rules = rules;
     this.#onAbort = () => this.destroy(rules.signal?.reason as Error);
     rules.signal?.addEventListener('abort', this.#onAbort, { once: true });
-    // A body may fail before anyone reads it; whoever reads it then is told, and the process does not end.
+    // A body may fail before it has a reader; without this listener that would end the process.
     this.on('error', () => {});
     source.on('data', (chunk: Buffer) => this.#receive(chunk));
     source.on('end', () => this.#finish());

@@ -10,7 +10,7 @@ import type { S3Settings } from '../../config/storage-settings.ts';
 
 const attemptsMax = 3;
 const connectTimeoutMs = 5_000;
-/** As many as there are clients at once; a server refuses what it does not want. */
+/** More connections than this are queued. */
 const connectionsMax = 256;
 /** Before the second attempt; twice this before the third, each ± half. */
 const backoffMs = 80;
@@ -18,8 +18,8 @@ const errorBodyBytesMax = 64 * 1024;
 /** S3 refuses dates that are off by 15 minutes. */
 const clockSkewMsMin = 5 * 60_000;
 
-/** Where the bucket is reached: asked of the SDK once, which knows Amazon's partitions and host names. */
-interface Place {
+/** The address of the bucket: resolved once by the SDK, which knows Amazon's partitions and host names. */
+interface Endpoint {
   readonly pool: Pool;
   /** For whole objects (docs/decisions/0100). */
   readonly raw: RawConnections;
@@ -29,9 +29,8 @@ interface Place {
 }
 
 /**
- * HEAD and GET of one bucket, over kept-alive connections and with a signature of our own. The SDK is left what is rare:
- * it costs 35 times as much for a small object. Its endpoint rules and its credentials (with those of roles renewed in
- * time) are used as they are.
+ * HEAD and GET of one bucket, over kept-alive connections and with our own signature; the SDK costs 35 times as much for
+ * a small object, and is used for rare requests, for the endpoint and for credentials (those of roles are renewed).
  *
  * Before the first byte of a body a failed request is repeated, twice at most; after it, never.
  */
@@ -40,7 +39,7 @@ export class S3Reads {
   readonly #settings: S3Settings;
   readonly #client: S3Client;
   readonly #signer: S3Signer;
-  #place: Promise<Place> | null = null;
+  #endpoint: Promise<Endpoint> | null = null;
   #clockSkewMs = 0;
 
   constructor(bucket: string, settings: S3Settings, client: S3Client) {
@@ -57,7 +56,7 @@ export class S3Reads {
     return infoOf(key, answer);
   }
 
-  /** `caller` goes on to end the body, where `signal` ends with its beginning. */
+  /** `signal` applies until the body begins, `caller` until it ends. */
   async get(
     key: string,
     { range, ifMatch, signal, caller }: GetOptions & { signal: AbortSignal; caller: AbortSignal | undefined },
@@ -83,7 +82,7 @@ export class S3Reads {
 
   /** By the raw path, with its own timeouts; null when that does not lead to the object, also when there is none. */
   async downloadRaw(key: string, signal: AbortSignal | undefined): Promise<Download | null> {
-    const { raw, host, path } = await this.#found();
+    const { raw, host, path } = await this.#resolved();
     const target = `${path}/${encodePath(key)}`;
     const headers = await this.#sign('GET', host, target);
     signal?.throwIfAborted();
@@ -91,18 +90,18 @@ export class S3Reads {
   }
 
   async close(): Promise<void> {
-    const place = await this.#place?.catch(() => null);
-    place?.raw.close();
-    await place?.pool.destroy();
+    const endpoint = await this.#endpoint?.catch(() => null);
+    endpoint?.raw.close();
+    await endpoint?.pool.destroy();
   }
 
-  /** The answer with its body still to come; null when there is no such object. */
+  /** The response, its body unread; null when there is no such object. */
   async #send(
     method: 'GET' | 'HEAD',
     key: string,
     { headers, signal }: { headers: Readonly<Record<string, string>>; signal: AbortSignal },
   ): Promise<Dispatcher.ResponseData | null> {
-    const { pool, host, path } = await this.#found();
+    const { pool, host, path } = await this.#resolved();
     const target = `${path}/${encodePath(key)}`;
     for (let attempt = 1; ; attempt++) {
       let cause: unknown;
@@ -111,7 +110,7 @@ export class S3Reads {
         const options = { method, path: target, headers: signed, signal, headersTimeout: 0, bodyTimeout: 0 };
         const answer = await pool.request(options);
         if (method === 'HEAD' && answer.statusCode === 400) {
-          // No word comes with it; a GET is told why.
+          // A response to HEAD has no body; GET gets the error code.
           await answer.body.dump();
           return await this.#send('GET', key, { headers: { ...headers, range: 'bytes=0-0' }, signal });
         }
@@ -128,22 +127,22 @@ export class S3Reads {
     }
   }
 
-  /** What an answer means. @throws KnownProblem for one that another attempt would not change */
-  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'again'> {
+  /** Classifies a response. @throws KnownProblem for one that another attempt would not change */
+  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'retry'> {
     const { statusCode, body } = answer;
     if (statusCode === 200 || statusCode === 206) return 'found';
     const text = await readStart(body);
     if (statusCode === 404 && !text.includes('<Code>NoSuchBucket</Code>')) return 'missing';
     if (statusCode === 412) throw new KnownProblem('source_changed');
-    if (statusCode === 429 || statusCode >= 500 || (statusCode === 403 && this.#noticeSkew(answer))) return 'again';
+    if (statusCode === 429 || statusCode >= 500 || (statusCode === 403 && this.#noticeSkew(answer))) return 'retry';
     const code = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? '';
-    // A store that keeps objects as files has no room for such a name, so there is none.
+    // A store that keeps objects as files cannot have an object of that name.
     if (code === 'KeyTooLongError') return 'missing';
     const cause = new Error(`object storage answered ${statusCode} ${code}`);
     throw new KnownProblem('storage_error', undefined, { cause });
   }
 
-  /** Whether a refusal comes of this machine's clock, which is then set right for the next attempt. */
+  /** Whether a refusal is caused by this machine's clock; the offset is corrected for the next attempt. */
   #noticeSkew({ headers }: Dispatcher.ResponseData): boolean {
     const skewMs = new Date(single(headers['date']) ?? '').getTime() - Date.now();
     if (Number.isNaN(skewMs) || Math.abs(skewMs - this.#clockSkewMs) < clockSkewMsMin) return false;
@@ -156,15 +155,15 @@ export class S3Reads {
     return this.#signer.sign({ method, host, path }, credentials, new Date(Date.now() + this.#clockSkewMs));
   }
 
-  #found(): Promise<Place> {
-    this.#place ??= this.#find().catch((error: unknown) => {
-      this.#place = null;
+  #resolved(): Promise<Endpoint> {
+    this.#endpoint ??= this.#resolve().catch((error: unknown) => {
+      this.#endpoint = null;
       throw error;
     });
-    return this.#place;
+    return this.#endpoint;
   }
 
-  async #find(): Promise<Place> {
+  async #resolve(): Promise<Endpoint> {
     const { endpointProvider } = this.#client.config;
     const { endpoint, region, forcePathStyle, timeoutMs } = this.#settings;
     const { url } = endpointProvider({
@@ -195,7 +194,7 @@ export class S3Reads {
   }
 }
 
-/** The beginning of a refusal's body, for what it says; the rest is not waited for. */
+/** The beginning of an error's body; the rest is not waited for. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
   let text = '';
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -205,7 +204,7 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
   return text;
 }
 
-/** @throws KnownProblem `storage_error` for an answer that does not describe the object, or is another range */
+/** @throws KnownProblem `storage_error` for a response without the object's metadata, or with another range */
 function infoOf(key: string, { headers, statusCode }: Dispatcher.ResponseData, range?: ByteRange): ObjectInfo {
   const etag = single(headers['etag']) ?? '';
   const lastModified = new Date(single(headers['last-modified']) ?? '');

@@ -1,13 +1,13 @@
 import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 
-/** Access keys as the SDK's chain gives them; those of a role come with a token and end. */
+/** Access keys from the SDK's chain; those of a role have a token and expire. */
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
 
-/** A request without a body, of which the host, the address and the date are signed. */
+/** A request without a body; host, path and date are signed. */
 export interface UnsignedRequest {
   readonly method: 'GET' | 'HEAD';
   readonly host: string;
@@ -21,7 +21,7 @@ const emptyBodySha256 = hash('sha256', '');
 /**
  * Signs reads with AWS Signature Version 4 ("Authenticating Requests: Using the Authorization Header", Amazon S3 API
  * Reference). The SDK does the same at fifteen times the cost: it signs anything, this signs two methods without a body.
- * What a day's requests share, the signing key, is made once, as a key object: bytes are made into one at each use.
+ * The signing key of a day is made once, as a key object, since bytes are converted to one at each use.
  */
 export class S3Signer {
   readonly #region: string;
@@ -67,7 +67,7 @@ function step(key: string | Buffer, text: string): Buffer {
 
 /** A path as S3 wants it signed and sent: every byte but the unreserved ones of RFC 3986 and `/` is escaped. */
 export function encodePath(path: string): string {
-  // As nearly all are; this runs with every read.
+  // Nearly all paths; this runs for every read.
   if (/^[\w.~/-]*$/.test(path)) return path;
   return encodeURIComponent(path)
     .replaceAll('%2F', '/')

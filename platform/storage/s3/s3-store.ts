@@ -21,10 +21,10 @@ export function openS3Store(bucket: string, settings: S3Settings): ObjectStore {
   return new S3Store(bucket, settings);
 }
 
-/** The smallest part that S3 takes: what is repeated when a part fails. With at most 10,000 parts, 50 GB. */
+/** The smallest part that S3 accepts, and what is repeated when a part fails. 10,000 parts at most: 50 GB. */
 const partBytes = 5 * 1024 * 1024;
 const partsAtOnce = 4;
-/** What S3 takes in one request. */
+/** The most that S3 accepts in one request. */
 const deletedAtOnce = 1000;
 const attemptsMax = 3;
 const connectTimeoutMs = 5000;
@@ -46,7 +46,7 @@ class S3Store implements ObjectStore {
       responseChecksumValidation: settings.checksums === 'when_required' ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
       requestHandler: {
         connectionTimeout: Math.min(connectTimeoutMs, settings.timeoutMs),
-        // Each request has a deadline below, and each body a timer that leaves slow readers alone; this one would not.
+        // Each request has a deadline below, and each body a timer that a slow reader does not trigger; this one would.
         socketTimeout: 0,
         httpAgent: { keepAlive: true, maxSockets: 256 },
         httpsAgent: { keepAlive: true, maxSockets: 256 },
@@ -85,8 +85,8 @@ class S3Store implements ObjectStore {
     }
     // Whatever the raw path did not understand is requested on the SDK path, which names the cause.
     const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
-    const again = (abortSignal: AbortSignal) => this.#reads.get(key, { signal: abortSignal, caller: signal });
-    const found = await this.#guard(signal, again, leftMs);
+    const readBySdkPath = (abortSignal: AbortSignal) => this.#reads.get(key, { signal: abortSignal, caller: signal });
+    const found = await this.#guard(signal, readBySdkPath, leftMs);
     return found === null ? null : downloadOf(found);
   }
 
@@ -119,7 +119,7 @@ class S3Store implements ObjectStore {
   async *list(prefix: string): AsyncGenerator<ObjectInfo> {
     let token: string | undefined;
     do {
-      // Keys may hold characters that XML cannot, so they are asked for in URL encoding.
+      // Keys may have characters that XML cannot represent, so they are requested in URL encoding.
       const command = new ListObjectsV2Command({
         Bucket: this.#bucket,
         Prefix: prefix,
@@ -164,7 +164,7 @@ class S3Store implements ObjectStore {
     this.#client.destroy();
   }
 
-  /** Runs one request, its repetitions included, within the timeout, or within what is left of it. */
+  /** Runs one request, retries included, within `timeoutMs`. */
   async #guard<T>(
     signal: AbortSignal | undefined,
     work: (abortSignal: AbortSignal) => Promise<T>,
@@ -178,14 +178,14 @@ class S3Store implements ObjectStore {
     }
   }
 
-  /** The deadline is for the beginning of the answer; left alone it would cut off a body that is still read. */
+  /** The deadline applies to the head of the response; it is cleared before the body is read. */
   async #withDeadline<T>(
     signal: AbortSignal | undefined,
     work: (abortSignal: AbortSignal) => Promise<T>,
     timeoutMs = this.#timeoutMs,
   ): Promise<T> {
     const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(new Error('the deadline of a request is over')), timeoutMs);
+    const timer = setTimeout(() => deadline.abort(new Error('the request exceeded its deadline')), timeoutMs);
     try {
       return await work(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));
     } finally {
@@ -193,7 +193,7 @@ class S3Store implements ObjectStore {
     }
   }
 
-  /** The client with a deadline, and the caller's signal, on each request: `Upload` gives its own requests neither. */
+  /** The client with a deadline and the caller's signal on each request, which `Upload` does not set. */
   #clientWith(signal: AbortSignal | undefined): S3Client {
     const client = Object.create(this.#client) as S3Client;
     const send = this.#client.send.bind(this.#client) as (command: unknown, options: object) => Promise<unknown>;
@@ -203,7 +203,7 @@ class S3Store implements ObjectStore {
   }
 }
 
-/** `Upload` goes on reading a stalled body after an abort; its caller does not wait for that. */
+/** `Upload` keeps reading a stalled body after an abort; its caller does not wait for that. */
 async function untilAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return void (await work);
   const aborted = Promise.withResolvers<never>();
@@ -216,13 +216,13 @@ async function untilAborted(work: Promise<unknown>, signal: AbortSignal | undefi
   }
 }
 
-interface Described {
+interface ListedObject {
   readonly Size?: number | undefined;
   readonly ETag?: string | undefined;
   readonly LastModified?: Date | undefined;
 }
 
-function infoOf(key: string, { Size: sizeBytes, ETag: etag, LastModified: lastModified }: Described): ObjectInfo {
+function infoOf(key: string, { Size: sizeBytes, ETag: etag, LastModified: lastModified }: ListedObject): ObjectInfo {
   if (sizeBytes === undefined || etag === undefined || lastModified === undefined) {
     throw new KnownProblem('storage_error', 'Object storage did not describe the object.');
   }
@@ -233,8 +233,8 @@ function decodeKey(key: string): string {
   return decodeURIComponent(key.replaceAll('+', ' '));
 }
 
-/** Whether XML 1.0 can hold every character of `key` (its production `Char`, section 2.2). */
+/** Whether XML 1.0 can represent every character of `key` (its production `Char`, section 2.2). */
 function isXmlText(key: string): boolean {
-  // oxlint-disable-next-line no-control-regex -- these are what XML has no way to write
+  // oxlint-disable-next-line no-control-regex -- the characters that XML cannot represent
   return !/[\u0000-\u001f\ufffe\uffff]/.test(key);
 }
