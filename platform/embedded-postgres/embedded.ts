@@ -207,7 +207,7 @@ async function spawnServer({ programs, user, path, logFile }: Cluster, port: num
       detached: true,
       ...user,
     });
-    // From the beginning: a server that finds itself too late may be gone before anything else is done here.
+    // Listens from the beginning: a server that finds another one running may end at once.
     const exited = new Promise<void>((settle) => guard.once('close', () => settle()));
     await once(guard, 'spawn');
     // A program that forgets to stop the server may still end; the guard then does it.

@@ -3,7 +3,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { WindowCounter, WindowCount } from '../rate-limit/window-counter.ts';
 import { openProcessWindowCounter } from '../rate-limit/process-window-counter.ts';
 
-// Fixed windows in the key-value store (section 8), told by the headers of draft-ietf-httpapi-ratelimit-headers-10.
+// Fixed windows in the key-value store (C8.1 to C8.8), with the headers of draft-ietf-httpapi-ratelimit-headers-10.
 
 /** A limit of `quota` requests a minute for each bucket. */
 export interface RateLimit {

@@ -35,7 +35,7 @@ interface Addition {
   readonly delayMs: number;
 }
 
-/** Several at once, so that a store that does not answer holds nobody up who comes later for longer than it must. */
+/** Several at once, to limit head-of-line blocking while the store does not answer. */
 const additionBatches = { sizeMax: 100, atOnceMax: 4 } as const;
 
 /** Longer than this, no caller waits for the store: a submission then answers 500. */
@@ -71,7 +71,7 @@ export class BullTicketQueue implements TicketQueue {
     await this.#additions[ticket.queue].add({ ticket, delayMs: Math.max(0, options.delayMs ?? 0) });
   }
 
-  /** Tickets that come together go in together: all of them, or none and each caller is told. */
+  /** Tickets that come together are added together: all of them, or none and every caller gets the error. */
   async #addAll(queue: QueueName, additions: readonly Addition[]): Promise<void[]> {
     const jobs = additions.map(({ ticket, delayMs }) => ({
       name: 'ticket',
@@ -122,7 +122,7 @@ export class BullTicketQueue implements TicketQueue {
     const answer = (async () => {
       const { list, isReady } = this.#lists.get(queue) ?? this.#open(queue);
       await isReady;
-      // Nobody waits any more: a ticket that was refused is not added behind the caller's back.
+      // The caller has given up: a ticket that was refused must not be added later.
       if (performance.now() - startedAt > answerTimeoutMs) throw new Error('the ticket queue was opened too late');
       return await work(list);
     })();
@@ -131,7 +131,7 @@ export class BullTicketQueue implements TicketQueue {
 
   #open(queue: QueueName): OpenList {
     const list = this.#store.openList(poolOfQueue[queue]);
-    list.on('error', (error) => this.#log.debug({ err: error, queue }, 'the ticket queue has trouble'));
+    list.on('error', (error) => this.#log.debug({ err: error, queue }, 'ticket queue connection failed'));
     const open = { list, isReady: list.waitUntilReady() };
     this.#lists.set(queue, open);
     open.isReady.catch(() => {

@@ -45,10 +45,10 @@ interface ReaderOptions {
 
 type Taken = NonNullable<Awaited<ReturnType<TicketReader['next']>>>;
 
-const troublePauseMs = 500;
+const retryPauseMs = 500;
 const answerTimeoutMs = 2_000;
-/** The ticket is not, or no longer, this reader's: the queue was wiped, or `done` came after the lock had lapsed. */
-const goneCodes = [
+/** The ticket is not, or no longer, this reader's: the queue was wiped, or `done` came after the lock had expired. */
+const lostTicketCodes = [
   ErrorCode.JobNotExist,
   ErrorCode.JobLockNotExist,
   ErrorCode.JobNotInState,
@@ -56,10 +56,10 @@ const goneCodes = [
 ];
 
 /**
- * Takes tickets one at a time, and only while somebody waits in `next`.
+ * Takes tickets one at a time, and only while a caller waits in `next`.
  *
- * BullMQ's blocking fetch cannot be called off, so it is not tied to one `next`: it goes on for at most `drainDelay`
- * after an abort, serves whoever asks then, and puts back a ticket for which nobody does.
+ * BullMQ's blocking fetch cannot be cancelled, so it does not belong to one `next`: it continues for at most
+ * `drainDelay` after an abort, serves the next caller, and puts a ticket back when there is no caller.
  */
 export class BullTicketReader implements TicketReader {
   readonly #options: ReaderOptions;
@@ -98,7 +98,7 @@ export class BullTicketReader implements TicketReader {
     return this.#closing;
   }
 
-  /** One fetch at a time, for as long as somebody asks. PodProblem is waited out here: an asker waits for a ticket, no less. */
+  /** One fetch at a time, while callers wait. An error is retried here, so callers only ever wait for a ticket. */
   async #fetch(): Promise<void> {
     if (this.#isFetching) return;
     this.#isFetching = true;
@@ -107,8 +107,8 @@ export class BullTicketReader implements TicketReader {
         await this.#fetchOne();
       } catch (error) {
         if (this.#closing !== undefined) break;
-        this.#options.log.warn({ err: error, queue: this.#options.queue }, 'no ticket could be taken; trying again');
-        await sleep(troublePauseMs);
+        this.#options.log.warn({ err: error, queue: this.#options.queue }, 'queue poll failed');
+        await sleep(retryPauseMs);
       }
     }
     this.#isFetching = false;
@@ -128,7 +128,7 @@ export class BullTicketReader implements TicketReader {
     const worker = this.#options.open();
     this.#worker = worker;
     worker.on('error', (error) =>
-      this.#options.log.debug({ err: error, queue: this.#options.queue }, 'the ticket reader has trouble'),
+      this.#options.log.debug({ err: error, queue: this.#options.queue }, 'ticket reader connection failed'),
     );
     try {
       await worker.waitUntilReady();
@@ -147,12 +147,12 @@ export class BullTicketReader implements TicketReader {
     if (worker !== undefined) await withTimeout(worker.close(true), answerTimeoutMs, 'no end').catch(() => undefined);
   }
 
-  /** Never throws: a ticket that could not be removed comes back, and finds that its attempt is no longer to be had. */
+  /** Never throws: a ticket that could not be removed comes back, and finds that its attempt can no longer be claimed. */
   async #done(job: TakenTicket, token: string): Promise<void> {
     try {
       await withTimeout(job.moveToCompleted(undefined, token, false), answerTimeoutMs, 'no answer');
     } catch (error) {
-      if (goneCodes.includes((error as { code?: ErrorCode }).code as ErrorCode)) return;
+      if (lostTicketCodes.includes((error as { code?: ErrorCode }).code as ErrorCode)) return;
       this.#options.log.warn({ err: error, ticket: job.id }, 'a ticket could not be removed; it comes back');
     }
   }

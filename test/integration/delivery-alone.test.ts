@@ -15,8 +15,8 @@ import { until } from '../../testing/controller-rig.ts';
 import { endPrograms, type Program, secrets as all, startProgram } from '../../testing/programs.ts';
 import { type Proxy, startProxy } from '../../testing/proxy.ts';
 
-// The program with SERVER_SURFACES=delivery: what it is told is the least that playback needs, its PostgreSQL is a real
-// server that is really stopped, under a role that may read content keys and nothing else, and nobody answers as Redis.
+// The program with SERVER_SURFACES=delivery: it gets the least that playback needs, its PostgreSQL is a real
+// server that is really stopped, under a role that may read content keys and nothing else, and no Redis answers.
 
 const rev = '0123456789abcdef';
 const secrets = { KEY_TOKEN_SECRET: all.KEY_TOKEN_SECRET, ENCRYPTION_KEY: all.ENCRYPTION_KEY };
@@ -142,7 +142,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     );
     program.signal('SIGTERM');
     expect(await program.ended).toBe(0);
-    // The role may read one table; a write, or another table's name, would have been refused and told here.
+    // The role may read one table; a write, or another table's name, would have been refused and logged here.
     expect(program.output()).not.toContain('permission denied');
   });
 

@@ -13,7 +13,7 @@ import { Metrics } from '#platform/telemetry/metrics.ts';
 import { MediaReader } from '../../delivery/media-reader.ts';
 import { addStreamRoutes } from '../../delivery/routes/stream.ts';
 
-// Delivery over a storage server of the test, which counts what it is asked and answers when and as far as it is told.
+// Delivery over a storage server of the test, which counts what it is asked and answers when and as far as the test says.
 
 const mebibyte = 1024 * 1024;
 const hash = 'movie';
@@ -107,7 +107,7 @@ async function get(port: number, path: string, headers: Record<string, string> =
   return { status: answer.statusCode ?? 0, headers: answer.headers, bytes: Buffer.concat(chunks) };
 }
 
-/** A client that reads the head and no more, until it is told to. */
+/** A client that reads the head and no more, until the test lets it. */
 async function openSlowly(port: number, path: string) {
   const asked = request({ host: '127.0.0.1', port, path: `/stream/${hash}/${path}`, agent: false });
   asked.on('error', () => {});
@@ -171,7 +171,7 @@ describe('equal requests at once', () => {
     await sleep(100);
     go.resolve();
     for (const { bytes } of await Promise.all(others)) expect(bytes.equals(segment)).toBe(true);
-    // The first bytes may have gone out before the second client came, who then begins a reading for all others.
+    // The first bytes may have been sent before the second client came, who then begins a reading for all others.
     expect(delivery.reads.length).toBeLessThanOrEqual(2);
   });
 

@@ -139,7 +139,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
       expect(attributes.BANDWIDTH, uri).toBeGreaterThanOrEqual(Math.floor(peak));
       expect(attributes.BANDWIDTH / peak, uri).toBeLessThan(1.1);
       expect(Math.abs(Number(attributes['AVERAGE-BANDWIDTH']) / average - 1), uri).toBeLessThan(0.1);
-      // The noise shows: a stream that is even would not tell a peak from an average.
+      // The noise matters: in an even stream peak and average are equal.
       expect(peak / average, uri).toBeGreaterThan(1.3);
     }
   });
@@ -160,7 +160,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
       // High profile, and a level that a phone has.
       expect(attributes.CODECS, uri).toMatch(/^avc1\.64[0-9a-f]{2}(?:1e|1f|20|28|29),/);
     }
-    // Told by the container: ffprobe would look into the sound itself, and see noise where it is encrypted.
+    // Read from the container: ffprobe would look into the sound itself, and see noise where it is encrypted.
     for (const { init } of audio) expect(soundOf(init.bytes)).toEqual({ channels: 2, sampleRate: 48_000 });
   });
 

@@ -383,19 +383,19 @@ describe('a download', () => {
     await writeFile(join(dir, 'a'), randomBytes(700_000));
     (await begin('a')).destroy();
     const download = await begin('a');
-    const told: unknown[] = [];
+    const events: unknown[] = [];
     download.start({
       onPiece: (piece) => {
-        told.push('piece');
+        events.push('piece');
         piece.release();
         download.destroy();
       },
-      onEnd: () => told.push('end'),
-      onFailure: (error) => told.push(error),
+      onEnd: () => events.push('end'),
+      onFailure: (error) => events.push(error),
     });
     await vi.waitFor(async () => expect(await openIn()).toEqual([]));
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(told).toEqual(['piece']);
+    expect(events).toEqual(['piece']);
   });
 
   it('a download fails when its file is truncated or its signal aborted', async () => {

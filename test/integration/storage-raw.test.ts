@@ -211,7 +211,7 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
 
     it('unexpected bytes after an answer do not become part of the next one', async () => {
       const from = await openAt((socket, { connection, request }) => {
-        // Bytes that nobody asked for, long after a whole answer: they must not become the next one's.
+        // Bytes that were not requested, long after a whole answer: they must not become the next one's.
         whole(socket);
         if (connection === 1 && request === 1) setTimeout(() => socket.write(headOf(4) + 'evil'), 50);
       });

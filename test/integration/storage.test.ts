@@ -235,8 +235,8 @@ describe.each([
 
     it('the old object is kept when a later put fails', async () => {
       await store.put('kept', 'old', { contentType });
-      const body = new Readable({ read: () => body.destroy(new Error('gone')) });
-      await expect(store.put('kept', body, { contentType })).rejects.toThrow('gone');
+      const body = new Readable({ read: () => body.destroy(new Error('reading failed')) });
+      await expect(store.put('kept', body, { contentType })).rejects.toThrow('reading failed');
       expect(await readText(store, 'kept')).toBe('old');
     });
 

@@ -233,7 +233,7 @@ function decodeKey(key: string): string {
   return decodeURIComponent(key.replaceAll('+', ' '));
 }
 
-/** Whether XML 1.0 can represent every character of `key` (its production `Char`, section 2.2). */
+/** Whether XML can represent every character of `key` (XML 1.0, section 2.2, production `Char`). */
 function isXmlText(key: string): boolean {
   // oxlint-disable-next-line no-control-regex -- the characters that XML cannot represent
   return !/[\u0000-\u001f\ufffe\uffff]/.test(key);
