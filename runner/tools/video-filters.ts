@@ -21,21 +21,26 @@ export function deinterlaceFilters({ fieldOrder }: Pick<Picture, 'fieldOrder'>):
   return fieldOrder === 'progressive' ? [] : [`bwdif=mode=send_frame:parity=${fieldOrder}:deint=all`];
 }
 
-/** The brightness, in cd/m², that becomes SDR white. */
-const nominalPeak = { pq: 203, hlg: 1000 } as const;
+/** HDR's reference white in cd/m² (ITU-R BT.2408), for PQ and HLG alike. */
+const referenceWhite = 203;
 
 /**
- * Maps HDR to SDR in BT.709 at `size`, since tone mapping costs time for each pixel. SDR is left as it is.
- * PQ states absolute brightness and HLG a share of the screen's, so they differ in which brightness is white.
+ * Tone mapping of linear light in which reference white is 1: unchanged up to half of it, then compressed up to five
+ * times reference white (1,000 cd/m²). Reference white becomes 89 % of SDR white.
  */
+const toneMapFilter = 'tonemap=tonemap=mobius:param=0.5:peak=5:desat=0';
+
+const hdrTransfers = { pq: 'smpte2084', hlg: 'arib-std-b67' } as const;
+
+/** Maps HDR to SDR in BT.709 at `size`, since tone mapping costs time for each pixel. SDR is left as it is. */
 export function toneMapFilters({ toneMap }: Pick<Picture, 'toneMap'>, size: FrameSize): string[] {
   if (toneMap === null) return [];
-  const transfer = toneMap === 'pq' ? 'smpte2084' : 'arib-std-b67';
+  const scaled = `zscale=w=${size.width}:h=${size.height}:filter=bicubic`;
   return [
-    `zscale=w=${size.width}:h=${size.height}:filter=bicubic:tin=${transfer}:min=2020_ncl:pin=2020:t=linear:npl=${nominalPeak[toneMap]}`,
+    `${scaled}:tin=${hdrTransfers[toneMap]}:min=2020_ncl:pin=2020:t=linear:npl=${referenceWhite}`,
     'format=gbrpf32le',
     'zscale=p=709',
-    'tonemap=tonemap=hable:desat=0',
+    toneMapFilter,
     'zscale=t=709:m=709:p=709:r=limited',
     'format=yuv420p',
   ];
