@@ -18,6 +18,8 @@ export interface VideoSource {
   readonly path: string;
   readonly sizeBytes: number;
   readonly container: string;
+  /** When the file begins, in seconds of its own timestamps. */
+  readonly startSec: number;
   readonly video: ProbedVideo & {
     readonly endSec: number;
     readonly rate: Rational;
@@ -57,6 +59,7 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
     path: probed.path,
     sizeBytes: probed.sizeBytes,
     container: probed.container,
+    startSec: probed.startSec,
     video: { ...video, endSec, rate: plan.rate, fieldOrder, toneMap },
     audio: probed.audio,
     durationSec,

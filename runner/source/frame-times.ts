@@ -1,4 +1,4 @@
-import { KnownProblem } from '#domain/errors.ts';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
@@ -28,10 +28,19 @@ export async function readFrameTimes(
   context: StepContext,
 ): Promise<FrameTimes> {
   if (endSec === null) return countFrames(streamIndex, context);
-  const starts = endSec > 2 * middleFromSec ? [0, endSec / 2] : [0];
-  const runs: number[][] = [];
-  for (const fromSec of starts) runs.push(await sampleTimes(streamIndex, fromSec, context));
+  const runs = [await sampleTimes(streamIndex, 0, context)];
+  if (endSec > 2 * middleFromSec) runs.push(await sampleMiddle(streamIndex, endSec / 2, context));
   return { runs, countedEndSec: null };
+}
+
+/** Empty where the source cannot be read from there: it may have no packets that late, or no index. */
+async function sampleMiddle(streamIndex: number, fromSec: number, context: StepContext): Promise<number[]> {
+  try {
+    return await sampleTimes(streamIndex, fromSec, context);
+  } catch (error) {
+    if (!isJobProblem(error) || error.code !== unreadable.code) throw error;
+    return [];
+  }
 }
 
 async function sampleTimes(streamIndex: number, fromSec: number, context: StepContext): Promise<number[]> {

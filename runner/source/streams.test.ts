@@ -61,6 +61,12 @@ describe('the streams of a source', () => {
     expect([none, tracks.map(({ codec }) => codec)]).toEqual([null, ['aac']]);
   });
 
+  it('the length of an FLV file is counted from its start', () => {
+    const flv = { format_name: 'flv', start_time: '2.0', duration: '13.0' };
+    expect(read([video], flv).durationSec).toBe(11);
+    expect(read([video], { ...flv, format_name: 'avi' }).durationSec).toBe(13);
+  });
+
   it('times of audio streams are counted from the start of the file', () => {
     const {
       startSec,

@@ -31,10 +31,13 @@ export function readStreams({ format, streams }: FfprobeDocument): ProbedStreams
   const moving = streams.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
   const startSec = secondsOf(format.start_time) ?? 0;
   const { audio, warnings } = readAudioStreams(streams, startSec);
+  const container = format.format_name.split(',')[0] ?? '';
+  const statedSec = lengthOf(format.duration);
   return {
-    container: format.format_name.split(',')[0] ?? '',
+    container,
     startSec,
-    durationSec: lengthOf(format.duration),
+    // FLV states the time of its end and not its length.
+    durationSec: statedSec !== null && container === 'flv' ? lengthOf(String(statedSec - startSec)) : statedSec,
     video: moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null,
     audio,
     warnings: [...warnings, ...subtitleWarnings(streams)],

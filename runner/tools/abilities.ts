@@ -12,7 +12,7 @@ export interface Abilities {
 /** Used by the commands of this folder and of the handlers, tone mapping aside. */
 const required = {
   filters: words(
-    'aformat apad aresample atrim bwdif format fps metadata palettegen paletteuse pan scale setparams setsar sidedata split tpad',
+    'aformat apad aresample atrim bwdif format fps metadata palettegen paletteuse pan scale setparams setsar sidedata split tpad trim',
   ),
   encoders: words('aac gif libwebp_anim libx264 png'),
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeCommand, packetTimesCommand, parsePacketTime } from './ffprobe.ts';
+import { describeCommand, packetTimesCommand, parsePacketTime, streamPacketsCommand } from './ffprobe.ts';
 import { ProgressReader } from './ffmpeg.ts';
 
 const words = (text: string) => text.split(' ');
@@ -9,6 +9,10 @@ const look = [
   ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
   ...words('-probesize 20M -analyzeduration 20M'),
 ];
+
+const entries = words(
+  '-show_entries packet=stream_index,pts_time,dts_time,duration_time,flags -of compact=print_section=0',
+);
 
 describe('the commands that look at a source', () => {
   it('the describe command reads headers through the guard', () => {
@@ -28,15 +32,30 @@ describe('the commands that look at a source', () => {
       '-select_streams',
       '1',
       ...expected,
-      ...words('-show_entries packet=pts_time,dts_time,duration_time -of compact=print_section=0 -i source'),
+      ...entries,
+      '-i',
+      'source',
     ]);
   });
 
+  it('the packets of all streams are read by one command', () => {
+    expect(streamPacketsCommand('ffprobe', 'source').args).toEqual([...look, ...entries, '-i', 'source']);
+  });
+
   it.each([
-    ['pts_time=1.5|dts_time=1.4|duration_time=0.04', { timeSec: 1.5, durationSec: 0.04 }],
-    ['pts_time=N/A|dts_time=1.4|duration_time=N/A', { timeSec: 1.4, durationSec: 0 }],
-    ['pts_time=-0.02|dts_time=N/A|duration_time=0.02|', { timeSec: -0.02, durationSec: 0.02 }],
-    ['pts_time=N/A|dts_time=N/A|duration_time=0.04', null],
+    [
+      'stream_index=0|pts_time=1.5|dts_time=1.4|duration_time=0.04|flags=K_',
+      { streamIndex: 0, timeSec: 1.5, durationSec: 0.04, isDiscarded: false },
+    ],
+    [
+      'stream_index=2|pts_time=N/A|dts_time=1.4|duration_time=N/A|flags=__',
+      { streamIndex: 2, timeSec: 1.4, durationSec: 0, isDiscarded: false },
+    ],
+    [
+      'stream_index=1|pts_time=-0.02|dts_time=N/A|duration_time=0.02|flags=_D|',
+      { streamIndex: 1, timeSec: -0.02, durationSec: 0.02, isDiscarded: true },
+    ],
+    ['stream_index=0|pts_time=N/A|dts_time=N/A|duration_time=0.04|flags=__', null],
     ['', null],
   ])('the packet line %j is parsed', (line, time) => {
     expect(parsePacketTime(line)).toEqual(time);

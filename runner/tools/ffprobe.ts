@@ -20,7 +20,14 @@ interface PacketTimes {
   readonly packetsMax: number | null;
 }
 
-/** Prints presentation time, decoding time and duration of packets, a line each, without decoding. */
+const packetEntries = [
+  '-show_entries',
+  'packet=stream_index,pts_time,dts_time,duration_time,flags',
+  '-of',
+  'compact=print_section=0',
+] as const;
+
+/** Prints index, times and flags of the packets of one stream, a line each, without decoding. */
 export function packetTimesCommand(
   program: string,
   source: string,
@@ -37,23 +44,47 @@ export function packetTimesCommand(
       '-select_streams',
       String(streamIndex),
       ...(interval === '%' ? [] : ['-read_intervals', interval]),
-      '-show_entries',
-      'packet=pts_time,dts_time,duration_time',
-      '-of',
-      'compact=print_section=0',
+      ...packetEntries,
       '-i',
       source,
     ],
   };
 }
 
-/** Reads one line of `packetTimesCommand`, in seconds; null when the packet has no time. */
-export function parsePacketTime(line: string): { timeSec: number; durationSec: number } | null {
-  const fields = new Map(line.split('|').map((field) => field.split('=') as [string, string | undefined]));
-  const number = (name: string) => Number.parseFloat(fields.get(name) ?? '');
+/** Prints index, times and flags of the packets of every stream, a line each, without decoding. */
+export function streamPacketsCommand(program: string, source: string): Command {
+  return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...packetEntries, '-i', source] };
+}
+
+/** One packet of a stream. */
+export interface PacketTime {
+  readonly streamIndex: number;
+  readonly timeSec: number;
+  /** 0 when the packet states none. */
+  readonly durationSec: number;
+  /** Whether an edit list excludes the packet: it is decoded and not shown. */
+  readonly isDiscarded: boolean;
+}
+
+/** Reads one line of the two commands; null when the packet has no time. */
+export function parsePacketTime(line: string): PacketTime | null {
+  const number = (name: string) => Number.parseFloat(fieldOf(line, name));
   const pts = number('pts_time');
   const timeSec = Number.isFinite(pts) ? pts : number('dts_time');
   if (!Number.isFinite(timeSec)) return null;
   const durationSec = number('duration_time');
-  return { timeSec, durationSec: Number.isFinite(durationSec) ? durationSec : 0 };
+  return {
+    streamIndex: number('stream_index'),
+    timeSec,
+    durationSec: Number.isFinite(durationSec) ? durationSec : 0,
+    isDiscarded: fieldOf(line, 'flags').includes('D'),
+  };
+}
+
+function fieldOf(line: string, name: string): string {
+  const at = `|${line}`.indexOf(`|${name}=`);
+  if (at === -1) return '';
+  const from = at + name.length + 1;
+  const to = line.indexOf('|', from);
+  return line.slice(from, to === -1 ? undefined : to);
 }

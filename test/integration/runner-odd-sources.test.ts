@@ -1,20 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { JobResults } from '#domain/job-types/index.ts';
-import {
-  changedSample,
-  colourAt,
-  decodingErrors,
-  packetTimes,
-  probeStreams,
-  type ProbedStream,
-  rotatedMp4,
-  runTool,
-  sample,
-  similarity,
-} from '../../testing/media.ts';
-import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
+import { changedSample, colourAt, packetTimes, rotatedMp4, runTool, sample, similarity } from '../../testing/media.ts';
+import { removeRigs, runnerRig, wholeTrack } from '../../testing/runner.ts';
+import { refusal, transcode } from '../../testing/transcode.ts';
 
 // The table "Odd sources" of docs/media.md, with the real tools and a small generated source for each row.
 
@@ -23,42 +12,6 @@ afterAll(removeRigs);
 const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 const picture = (more = '') => `-f lavfi -i testsrc2=s=320x180:r=25:d=3${more}`;
 const tone = (more = '') => `-f lavfi -i sine=f=440:r=48000:d=3${more}`;
-
-interface Transcoded {
-  readonly rig: RunnerRig<'video:transcode'>;
-  readonly results: JobResults<'video:transcode'>;
-  /** The largest rung, put together again. */
-  readonly path: string;
-  readonly stream: ProbedStream;
-  readonly master: string;
-}
-
-async function transcode(source: string | { content: string | Buffer }): Promise<Transcoded> {
-  const rig = await runnerRig('video:transcode', source);
-  const { stderr } = await run(rig, ['all']);
-  const manifest = await rig.manifest();
-  if (manifest === null) throw new Error(stderr);
-  const { results, rev } = manifest;
-  const top = results.video_tracks.toSorted((a, b) => b.height - a.height)[0];
-  if (top === undefined) throw new Error('no video track');
-  const path = await wholeTrack(rig, top);
-  expect(await decodingErrors(path)).toBe('');
-  const [stream] = await probeStreams(path);
-  if (stream === undefined) throw new Error('no stream');
-  const master = await readFile(rig.at(results.streaming.master_playlist.replace('master', `${rev}/master`)), 'utf8');
-  return { rig, results, path, stream, master };
-}
-
-async function refusal(
-  source: string | { content: string | Buffer },
-): Promise<[number | null, string | undefined, boolean | undefined]> {
-  const rig = await runnerRig('video:transcode', source);
-  const { exitCode, error } = await run(rig, ['all']);
-  expect(await rig.keys()).toEqual([]);
-  return [exitCode, error?.code, error?.retryable];
-}
-
-const codesOf = ({ results }: Transcoded) => results.warnings.map(({ code }) => code);
 
 const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2);
 
@@ -130,7 +83,7 @@ describe('damaged sources', () => {
     });
     const made = await transcode(scratched);
     expect(made.stream.nb_read_packets).toBe('300');
-    expect(codesOf(made)).toEqual(['damaged_frames']);
+    expect(made.warnings).toEqual(['damaged_frames']);
   });
 });
 
@@ -247,7 +200,7 @@ describe('odd times', () => {
     const made = await transcode(await sample(name, args));
     expect(made.stream.r_frame_rate).toBe(rate);
     expect(Math.abs(Number(made.stream.nb_read_packets) - frames)).toBeLessThanOrEqual(1);
-    expect(codesOf(made)).toEqual(name === 'vfr.mkv' ? ['variable_frame_rate'] : []);
+    expect(made.warnings).toEqual(name === 'vfr.mkv' ? ['variable_frame_rate'] : []);
   });
 
   it('interlaced video is recognised by its frames, whatever its flag says', async () => {
@@ -297,7 +250,7 @@ describe('odd times', () => {
     const made = await transcode(cut);
     // Without its edit list the file would show the 1.4 s since the last key frame too.
     expect(Math.abs(Number(made.stream.nb_read_packets) - 75)).toBeLessThanOrEqual(2);
-    expect(codesOf(made)).toEqual([]);
+    expect(made.warnings).toEqual([]);
     expect(await similarity(made.path, whole25, 'trim=start_frame=35:end_frame=110')).toBeGreaterThan(0.9);
   });
 
@@ -337,7 +290,7 @@ describe('odd sound', () => {
     );
     const made = await transcode(source);
     expect(made.results.audio_tracks).toHaveLength(8);
-    expect(codesOf(made)).toEqual(['audio_tracks_dropped']);
+    expect(made.warnings).toEqual(['audio_tracks_dropped']);
     expect(made.results.streaming.default_audio_track_id).toBe('audio_fr_aac_2ch');
     expect(made.results.audio_tracks.map(({ id }) => id).slice(2, 5)).toEqual([
       'audio_und_aac_2ch_3',
@@ -356,7 +309,7 @@ describe('a film that stands still for most of its time', () => {
     const made = await transcode(
       await sample('still.mp4', `-f lavfi -i color=gray:s=320x180:r=25:d=24 -vf ${noise} ${x264} -crf 16`),
     );
-    expect(codesOf(made)).toEqual(['uneven_bitrate']);
+    expect(made.warnings).toEqual(['uneven_bitrate']);
     const [, peak = 0, average = 0] = /BANDWIDTH=(\d+),AVERAGE-BANDWIDTH=(\d+)/.exec(made.master)?.map(Number) ?? [];
     expect(peak / average).toBeGreaterThan(2);
   });

@@ -58,11 +58,11 @@ const quiet = [
 const mp4 = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'];
 const noMetadata = ['-map_metadata', '-1', '-map_chapters', '-1'];
 
-function encode(more: Partial<VideoSource['video']> = {}, heldFrames = 0) {
+function encode(more: Partial<VideoSource['video']> = {}, span = { frames: 250, heldFrames: 0 }) {
   const source = { path: 'source', video: { ...video, ...more }, audio: [audio] };
   const rungs = planLadder(source.video, profile).map((track) => ({ track, path: `made/${track.id}.mp4` }));
   const grid = gridOf(source.video.rate, profile);
-  return encodeVideoCommand('ffmpeg', { source, grid, heldFrames, rungs, profile });
+  return encodeVideoCommand('ffmpeg', { source, grid, span, rungs, profile });
 }
 
 const graphOf = (command: { args: readonly string[] }) => command.args[command.args.indexOf('-filter_complex') + 1];
@@ -89,7 +89,7 @@ describe('the command that encodes video', () => {
         '-max_error_rate',
         '0.05',
         '-filter_complex',
-        `[0:0]fps=fps=25:start_time=0,sidedata=mode=delete,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
+        `[0:0]fps=fps=25:start_time=0,trim=end_frame=250,sidedata=mode=delete,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
         ...words('-map [out0]'),
         ...x264(730_000),
         'made/r360_h264.mp4',
@@ -103,13 +103,13 @@ describe('the command that encodes video', () => {
 
   it('interlaced video is deinterlaced before the rate is set', () => {
     expect(graphOf(encode({ fieldOrder: 'bff' }))).toMatch(
-      /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,sidedata=mode=delete,split=2/,
+      /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,trim=end_frame=250,sidedata=mode=delete,split=2/,
     );
   });
 
   it('the last picture is held while the sound goes on', () => {
-    expect(graphOf(encode({}, 75))).toContain(
-      'fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,sidedata=mode=delete,split=2',
+    expect(graphOf(encode({}, { frames: 325, heldFrames: 75 }))).toContain(
+      'fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,trim=end_frame=325,sidedata=mode=delete,split=2',
     );
   });
 

@@ -6,6 +6,7 @@ import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { fragmentedMp4Args, inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import type { FrameSpan } from './frame-span.ts';
 import { deinterlaceFilters, plainFramesFilter, toneMapFilters, toStreamFilters } from '../../tools/video-filters.ts';
 
 /** A rendition and its output file. */
@@ -17,8 +18,7 @@ interface Output<T> {
 interface VideoEncode {
   readonly source: Pick<VideoSource, 'path' | 'video' | 'audio'>;
   readonly grid: Grid;
-  /** How many frames the last picture is held while the sound goes on. */
-  readonly heldFrames: number;
+  readonly span: Pick<FrameSpan, 'frames' | 'heldFrames'>;
   /** From small to large. */
   readonly rungs: readonly Output<Rung>[];
   readonly profile: EncodingProfile;
@@ -59,12 +59,14 @@ export function encodeVideoCommand(program: string, encode: VideoEncode): Comman
   };
 }
 
-function videoGraph({ source: { video }, grid, heldFrames, rungs }: VideoEncode): string {
+function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): string {
   const largest = rungs.at(-1)?.track ?? video;
   const common = [
     ...deinterlaceFilters(video),
     `fps=fps=${showRational(grid.rate)}:start_time=0`,
-    ...(heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${heldFrames}`] : []),
+    ...(span.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${span.heldFrames}`] : []),
+    // `fps` holds the last frame too where its duration is known.
+    `trim=end_frame=${span.frames}`,
     ...toneMapFilters(video, largest),
     plainFramesFilter,
     `split=${rungs.length}`,

@@ -2,6 +2,7 @@ import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { type AudioPlan, planAudio } from '#domain/media/audio-plan.ts';
 import { audioSamplesFor } from '#domain/media/grid.ts';
+import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
@@ -14,6 +15,7 @@ interface AudioWork {
   readonly source: VideoSource;
   /** Of the video, which every track gets. */
   readonly durationSec: number;
+  readonly packets: PacketTotals;
   readonly onFraction: (fraction: number) => void;
 }
 
@@ -64,7 +66,7 @@ async function tryEncode(tracks: readonly AudioPlan[], work: AudioWork, context:
 
 async function encodeTracks(
   tracks: readonly AudioPlan[],
-  { source, durationSec, onFraction }: AudioWork,
+  { source, durationSec, packets, onFraction }: AudioWork,
   context: StepContext,
 ): Promise<void> {
   const { profile } = context;
@@ -73,7 +75,12 @@ async function encodeTracks(
   const progress = new ProgressReader((sec) => onFraction(sec / durationSec));
   await runTool(
     encodeAudioCommand(context.program('ffmpeg'), { source, tracks: outputs, samples, profile }),
-    { timeoutMs: encodeTimeoutMs(durationSec), silenceMsMax, failure: undecodable, onStdoutLine: progress.line },
+    {
+      timeoutMs: encodeTimeoutMs(durationSec, packets.packets),
+      silenceMsMax,
+      failure: undecodable,
+      onStdoutLine: progress.line,
+    },
     context,
   );
 }

@@ -3,6 +3,7 @@ import { framesSec, gridOf } from '#domain/media/grid.ts';
 import { inListingOrder, keepWorthwhile, planLadder, type Rung } from '#domain/media/ladder.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import { sourceFound, type VideoSource } from '../../source/examine-video.ts';
+import { scanPackets } from '../../source/packet-scan.ts';
 import { encodeAudio } from './encode-audio.ts';
 import { encodeVideo } from './encode-video.ts';
 import { type Encoded, encodedFile, encodedFolder } from './encoded.ts';
@@ -26,11 +27,12 @@ export async function encodeStream(
   }
   const grid = gridOf(source.video.rate, context.profile);
   const rungs = planLadder(source.video, context.profile);
+  const packets = await scanPackets(source, context);
   const onVideo = (fraction: number) => onFraction(fraction * videoShare);
   const onAudio = (fraction: number) => onFraction(videoShare + fraction * (1 - videoShare));
-  const video = await encodeVideo({ source, grid, rungs, onFraction: onVideo }, context);
+  const video = await encodeVideo({ source, grid, rungs, packets, onFraction: onVideo }, context);
   const durationSec = framesSec(video.frames, grid.rate);
-  const audio = await encodeAudio({ source, durationSec, onFraction: onAudio }, context);
+  const audio = await encodeAudio({ source, durationSec, packets, onFraction: onAudio }, context);
   const kept = await dropCloseRungs(rungs, durationSec, context);
   return {
     video: inListingOrder(kept, context.profile).map(({ id, width, height, bitrateMax }) => ({

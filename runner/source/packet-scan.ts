@@ -1,0 +1,58 @@
+import { KnownProblem } from '#domain/errors.ts';
+import { PacketTimeline, type PacketTotals } from '#domain/media/packet-timeline.ts';
+import type { StepContext } from '../context/step-context.ts';
+import { type PacketTime, parsePacketTime, streamPacketsCommand } from '../tools/ffprobe.ts';
+import { runTool } from '../tools/run-tool.ts';
+import type { VideoSource } from './examine-video.ts';
+
+/** Demuxing reads the whole file from a disk that may be slow. */
+const scanTimeoutMs = 30 * 60_000;
+/** A source of 12 hours with 60 frames a second and 8 audio tracks has 19 million. */
+const packetsMax = 50_000_000;
+
+const unreadable = { code: 'corrupt_input', message: 'The source is damaged: its packets cannot be read.' } as const;
+
+/** Containers with broadcast timestamps, which may jump at any time; ffmpeg closes jumps of over 10 s. */
+const containersWithJumps = ['mpegts', 'mpeg'];
+const jumpSecMin = 10;
+
+/**
+ * Reads the times of every video and audio packet, without decoding. Headers may state any length; the packets bound the
+ * work that a source can cause.
+ *
+ * @throws KnownProblem `corrupt_input`, `limit_exceeded`
+ */
+export async function scanPackets(source: VideoSource, context: StepContext): Promise<PacketTotals> {
+  const timeline = new PacketTimeline();
+  const audio = new Set(source.audio.map(({ streamIndex }) => streamIndex));
+  const close = containersWithJumps.includes(source.container) ? jumpCloser() : (packet: PacketTime) => packet.timeSec;
+  let packets = 0;
+  const onStdoutLine = (line: string) => {
+    const packet = parsePacketTime(line);
+    if (packet === null || packet.isDiscarded) return;
+    const timeSec = close(packet) - source.startSec;
+    if (packet.streamIndex === source.video.streamIndex) timeline.addFrame(timeSec, packet.durationSec);
+    else if (audio.has(packet.streamIndex)) timeline.addSound(timeSec, packet.durationSec);
+    else return;
+    packets += 1;
+    if (packets > packetsMax) throw new KnownProblem('limit_exceeded', `The source has over ${packetsMax} packets.`);
+  };
+  const command = streamPacketsCommand(context.program('ffprobe'), source.path);
+  const run = { timeoutMs: scanTimeoutMs, failure: unreadable, onStdoutLine, stdoutBytesMax: 0 };
+  await runTool(command, run, context);
+  const totals = timeline.totals();
+  if (totals.frames === 0) throw new KnownProblem(unreadable.code, unreadable.message);
+  return totals;
+}
+
+/** Times without jumps, as ffmpeg gives them to decoders: after a jump a stream goes on where it was. */
+function jumpCloser(): (packet: PacketTime) => number {
+  const streams = new Map<number, { lastSec: number; offsetSec: number }>();
+  return ({ streamIndex, timeSec, durationSec }) => {
+    const stream = streams.get(streamIndex) ?? { lastSec: timeSec, offsetSec: 0 };
+    if (Math.abs(timeSec - stream.lastSec) > jumpSecMin) stream.offsetSec += stream.lastSec + durationSec - timeSec;
+    stream.lastSec = timeSec;
+    streams.set(streamIndex, stream);
+    return timeSec + stream.offsetSec;
+  };
+}
