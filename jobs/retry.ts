@@ -1,5 +1,4 @@
 import { KnownProblem } from '#domain/errors.ts';
-import { jobTypes } from '#domain/job-types/index.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
@@ -43,7 +42,7 @@ export async function retryJob(
         source: job.source,
         options,
         idempotencyKey: idempotencyKey({ type, hash: job.hash, source: job.source, options }),
-        ...(jobTypes[type].hasPreflight ? source : { ...source, queue: 'default' as const }),
+        ...source,
         callbackUrl: job.callbackUrl,
         retryOfJobId: job.id,
         trace,

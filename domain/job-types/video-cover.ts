@@ -19,4 +19,4 @@ const videoCoverResults = z.object({
 });
 
 /** Derives a cover image from a video. */
-export const videoCover = jobType({ options: videoCoverOptions, results: videoCoverResults });
+export const videoCover = jobType({ options: videoCoverOptions, results: videoCoverResults, hasPreflight: true });

@@ -30,4 +30,4 @@ const videoPreviewResults = z.object({
 });
 
 /** Derives a short animated preview from a video. */
-export const videoPreview = jobType({ options: videoPreviewOptions, results: videoPreviewResults });
+export const videoPreview = jobType({ options: videoPreviewOptions, results: videoPreviewResults, hasPreflight: true });

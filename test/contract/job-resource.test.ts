@@ -12,7 +12,7 @@ const thumbnail = (more: object = {}) => ({ type: 'image:thumbnail', hash: `h${c
 
 beforeAll(async () => {
   api = await startApi();
-  await api.putSource('video.mp4', Buffer.alloc(100));
+  for (const key of ['video.mp4', 's', 'a.mp4', 'b.mp4']) await api.putSource(key, Buffer.alloc(100));
 });
 afterAll(() => api.close());
 

@@ -46,6 +46,7 @@ describe('`GET /api/jobs`', () => {
   });
 
   it('C4.10: the list is filtered by type, status and hash', async () => {
+    await api.putSource('a.mp4', Buffer.alloc(1));
     const id = await submitOne({ hash: 'filtered' });
     await api.submit({ type: 'video:cover', hash: 'filtered', source: 'a.mp4' });
     await api.complete(id, thumbnailResults);
