@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { anchorOf, proseOf, References } from './references.ts';
+import { readTexts } from './texts.ts';
 
 const texts = [
   { path: 'docs/a.md', text: '# Title\n\n## `POST /api/jobs`, and more\n' },
@@ -48,4 +50,17 @@ it.each([
 
 it('the prose of a shell script is its comments', () => {
   expect(proseOf({ path: 'scripts/x', text: '#!/bin/sh\n# one\nx=1 # two\n' })).toBe('# one\n# two');
+});
+
+describe('the repository', () => {
+  const own = readTexts(join(import.meta.dirname, '../..'));
+  const all = new References(own);
+
+  it('refers only to pages, headings, files, decisions and sections that are there', () => {
+    // The examples above are not references; the architecture page is being rewritten.
+    const others = own.filter(
+      ({ path }) => !['test/architecture/references.test.ts', 'docs/architecture.md'].includes(path),
+    );
+    expect(others.flatMap((file) => all.deadIn(file))).toEqual([]);
+  });
 });
