@@ -1,4 +1,4 @@
-import { type Fault, KnownProblem } from '#domain/errors.ts';
+import { type Fault, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
@@ -15,6 +15,12 @@ export interface AdoptDependencies extends Pick<JobDependencies, 'source' | 'con
   readonly webhookCidrs: readonly string[];
 }
 
+/** Why no job can be made: for people, and as the code of a job's error. */
+interface Refusal {
+  readonly refusal: string;
+  readonly code: JobErrorCode;
+}
+
 /**
  * Makes the row of a MediaJob that was applied with kubectl: a submission like any other, validated and measured again,
  * whose job has the object's UID. An equal live job is followed instead. The row has no ticket yet; should it never get
@@ -25,13 +31,13 @@ export interface AdoptDependencies extends Pick<JobDependencies, 'source' | 'con
 export async function adopt(
   { metadata, spec }: MediaJob,
   dependencies: AdoptDependencies,
-): Promise<{ readonly job: Job } | { readonly refusal: string }> {
+): Promise<{ readonly job: Job } | Refusal> {
   const { type, hash, source, options, callbackUrl } = spec;
   const body = { type, hash, source, ...(options === undefined ? {} : { options }) };
   const parsed = parseSubmission(callbackUrl === undefined ? body : { ...body, callback_url: callbackUrl }, (url) =>
     isKnownToBeAllowed(url, dependencies.webhookCidrs),
   );
-  if (parsed.submission === undefined) return { refusal: refusalOf(parsed.faults) };
+  if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
   try {
     const measured = await preflight(dependencies, submission);
@@ -46,15 +52,20 @@ export async function adopt(
     });
     return { job };
   } catch (error) {
-    if (error instanceof KnownProblem && error.details.faults !== undefined)
-      return { refusal: refusalOf(error.details.faults) };
+    if (error instanceof KnownProblem && error.details.faults !== undefined) return refusalOf(error.details.faults);
     throw error;
   }
 }
 
+const codeOfFault: Readonly<Record<string, JobErrorCode>> = {
+  source_missing: 'source_not_found',
+  source_too_large: 'limit_exceeded',
+};
+
 /** Every fault, with the fields named as in the object. */
-function refusalOf(faults: readonly Fault[]): string {
-  return faults.map(({ pointer, detail }) => `${fieldOf(pointer)}: ${detail}`).join('; ');
+function refusalOf(faults: readonly Fault[]): Refusal {
+  const refusal = faults.map(({ pointer, detail }) => `${fieldOf(pointer)}: ${detail}`).join('; ');
+  return { refusal, code: codeOfFault[faults[0]?.code ?? ''] ?? 'internal' };
 }
 
 /** The field of a MediaJob that a pointer into a submission means, as kubectl names fields. */

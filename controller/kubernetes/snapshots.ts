@@ -1,4 +1,5 @@
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
+import { steps } from '#domain/runner/steps.ts';
 import type { jobs, MediaJob, ObjectMeta, pods } from '#platform/kubernetes/objects.ts';
 import { labels, mediaJobName } from './manifests/names.ts';
 import type { ClaimedJob } from './slots/claimed-jobs.ts';
@@ -16,6 +17,8 @@ interface Condition {
 export interface JobSnapshot {
   metadata: ObjectMeta;
   readonly isSuspended: boolean;
+  /** When it was last resumed, as by Kueue; absent if it was never suspended. */
+  readonly resumedAt?: string;
   readonly conditions: readonly Condition[];
   readonly hasPod: boolean;
 }
@@ -25,10 +28,18 @@ export interface ContainerSnapshot {
   readonly name: string;
   readonly waiting?: { readonly reason: string; readonly message: string };
   readonly isRunning: boolean;
-  readonly terminated?: { readonly exitCode: number; readonly reason: string; readonly message: string };
+  readonly terminated?: {
+    readonly exitCode: number;
+    readonly reason: string;
+    readonly message: string;
+    readonly finishedAt?: string;
+  };
 }
 
-/** A runner pod; its containers in the order of their statuses, init containers first. */
+/**
+ * A runner pod, with the containers of the steps in their order. A service mesh or another admission webhook may add
+ * containers: they decide nothing about the attempt.
+ */
 export interface PodSnapshot {
   metadata: ObjectMeta;
   readonly phase: string;
@@ -36,6 +47,8 @@ export interface PodSnapshot {
   readonly message: string;
   readonly conditions: readonly Condition[];
   readonly containers: readonly ContainerSnapshot[];
+  /** Whether an added container runs that keeps the pod running after the last step has ended. */
+  readonly hasRunningSidecar: boolean;
 }
 
 type Pod = NonNullable<(typeof pods)['example']>;
@@ -51,15 +64,26 @@ export function trimJob({ metadata, spec, status }: BatchJob): JobSnapshot {
   return {
     metadata: trimMeta(metadata),
     isSuspended: spec?.suspend === true,
+    ...resumption(status?.conditions),
     conditions: (status?.conditions ?? []).filter(({ status: state }) => state === 'True').map(trimCondition),
     hasPod: (status?.active ?? 0) + (status?.succeeded ?? 0) + (status?.failed ?? 0) > 0,
   };
 }
 
+/** The time of the condition `Suspended` with status False. */
+function resumption(conditions: readonly (Condition & { lastTransitionTime?: string })[] = []): { resumedAt?: string } {
+  const resumed = conditions.find(({ type, status }) => type === 'Suspended' && status === 'False');
+  return resumed?.lastTransitionTime === undefined ? {} : { resumedAt: resumed.lastTransitionTime };
+}
+
+const stepOrder: readonly string[] = [...steps, 'all'];
 const readConditions = new Set(['PodScheduled', 'DisruptionTarget']);
 
 export function trimPod({ metadata, status }: Pod): PodSnapshot {
-  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const isStep = ({ name }: { readonly name: string }) => stepOrder.includes(name);
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
+    .filter(isStep)
+    .toSorted((a, b) => stepOrder.indexOf(a.name) - stepOrder.indexOf(b.name));
   return {
     metadata: trimMeta(metadata),
     phase: status?.phase ?? 'Pending',
@@ -84,9 +108,13 @@ export function trimPod({ metadata, status }: Pod): PodSnapshot {
               exitCode: state.terminated.exitCode,
               reason: state.terminated.reason ?? '',
               message: state.terminated.message ?? '',
+              ...(state.terminated.finishedAt === undefined ? {} : { finishedAt: state.terminated.finishedAt }),
             },
           }),
     })),
+    hasRunningSidecar: (status?.containerStatuses ?? []).some(
+      (each) => !isStep(each) && each.state?.running !== undefined,
+    ),
   };
 }
 
@@ -127,9 +155,15 @@ export function hasEnded({ status }: Pick<MediaJob, 'status'>): boolean {
   );
 }
 
-/** Whether no container of a pod runs or will run; the pod's phase follows a moment later. */
-export function isPodOver({ phase, containers }: PodSnapshot): boolean {
-  if (phase === 'Succeeded' || phase === 'Failed' || containers.at(-1)?.terminated !== undefined) return true;
+/** The container of the last step. */
+export function lastStepOf({ containers }: PodSnapshot): ContainerSnapshot | undefined {
+  return containers.find(({ name }) => name === 'publish' || name === 'all');
+}
+
+/** Whether no step of a pod runs or will run; the pod's phase follows a moment later, or once its sidecars end. */
+export function isPodOver(pod: PodSnapshot): boolean {
+  const { phase, containers } = pod;
+  if (phase === 'Succeeded' || phase === 'Failed' || lastStepOf(pod)?.terminated !== undefined) return true;
   return containers.some(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
 }
 

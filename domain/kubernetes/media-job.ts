@@ -23,6 +23,7 @@ import {
 /** The state of a MediaJob in one word: the phase of its job, a problem that keeps it from running, or its end. */
 export const mediaJobPhases = [
   ...jobPhases,
+  'queued',
   'suspended',
   'unschedulable',
   'image_unavailable',

@@ -95,7 +95,7 @@ export class TestNode {
     const values: Record<string, string> = {};
     for (const { name, value, valueFrom } of env) {
       const ref = valueFrom?.secretKeyRef;
-      if (ref === undefined) values[name] = value ?? '';
+      if (ref === undefined) values[name] = expanded(value ?? '', values);
       else {
         const { data } = await this.#client.get(secrets, { namespace: this.#namespace, name: ref.name ?? '' });
         values[name] = Buffer.from(data?.[ref.key] ?? '', 'base64').toString('utf8');
@@ -121,6 +121,13 @@ export class TestNode {
     };
     void look();
   }
+}
+
+/** What Kubernetes makes of `env[].value`: `$(NAME)` of an earlier variable is replaced, and `$$` is one `$`. */
+function expanded(value: string, earlier: Readonly<Record<string, string>>): string {
+  return value.replaceAll(/\$\$|\$\(([^)]*)\)/g, (found, name: string | undefined) =>
+    name === undefined ? '$' : (earlier[name] ?? found),
+  );
 }
 
 /** The status of a pod of which some containers have ended, and one may run. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Job } from '#domain/jobs/job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
@@ -7,7 +8,7 @@ import type { MediaJob, jobs } from '#platform/kubernetes/objects.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
 import { runnerTaskOf } from '#jobs/runner-task.ts';
 import { accessOf, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
-import { attemptJobName, keySecretName, labels, mediaJobAnnotation } from './names.ts';
+import { attemptJobName, keySecretName, labels, mediaJobAnnotation, templateAnnotation } from './names.ts';
 
 /** A batch/v1 Job as it is on the wire. */
 type BatchJob = NonNullable<(typeof jobs)['example']>;
@@ -102,7 +103,7 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
       namespace,
       name: attemptJobName(job),
       labels: { ...ownLabels, ...(kueueQueue ? { 'kueue.x-k8s.io/queue-name': kueueQueue } : {}) },
-      annotations,
+      annotations: { ...annotations, [templateAnnotation]: templateHash(pool.spec, template) },
       ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
     },
     spec: {
@@ -123,6 +124,15 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
       template: { metadata: podMetadata, spec: podSpec(input, template, activeDeadlineSeconds) },
     },
   };
+}
+
+/** A hash of all settings that Jobs of a pool are created from, except for its concurrency. */
+export function templateHash(pool: RunnerPoolSpec | null, template: JobTemplate): string {
+  const { concurrency: _, ...settings } = pool ?? { concurrency: 0 };
+  return createHash('sha256')
+    .update(JSON.stringify([settings, template]))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: number): PodSpec {
@@ -203,8 +213,12 @@ function environment(step: StepName, { job, report, keyEndpoint }: JobInput, tem
   ];
 }
 
+/**
+ * Variables by value. Kubernetes replaces `$(NAME)` in a value and reads `$$` as one `$`, so every `$` is doubled: a
+ * source key may contain any of them.
+ */
 function plain(values: Readonly<Record<string, string>>): Variable[] {
-  return Object.entries(values).map(([name, value]) => ({ name, value }));
+  return Object.entries(values).map(([name, value]) => ({ name, value: value.replaceAll('$', '$$$$') }));
 }
 
 function credentialVariables(which: 'SOURCE' | 'MEDIA', secret: string | null): Variable[] {

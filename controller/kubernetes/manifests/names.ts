@@ -13,6 +13,9 @@ export const labels = {
 /** The annotation of Jobs and pods that names their MediaJob; a label's value may be too short for it. */
 export const mediaJobAnnotation = `${apiGroup}/media-job`;
 
+/** The annotation of Jobs with the hash of the settings that they were created from. */
+export const templateAnnotation = `${apiGroup}/template`;
+
 /** The name of the MediaJob that is made for a job. One from kubectl has a name of its own. */
 export function mediaJobName(jobId: string): string {
   return `mj-${jobId}`;

@@ -1,20 +1,27 @@
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 
-/** The phases of a MediaJob that a problem keeps from running. */
-const problemPhases: readonly (string | undefined)[] = ['unschedulable', 'image_unavailable', 'quota_exceeded'];
+interface Problem {
+  readonly reason: string;
+  readonly message: string;
+}
 
 /** The last problem that kept a job of each pool from running. */
 export class PoolProblems {
-  readonly #last = new Map<string, string>();
+  readonly #last = new Map<string, Problem>();
 
-  note(pool: string, { reason, message }: { readonly reason: string; readonly message: string }): void {
-    this.#last.set(pool, `${reason}: ${message}`);
+  note(pool: string, problem: Problem): void {
+    this.#last.set(pool, problem);
   }
 
-  /** The last problem of a pool while one of its MediaJobs has a problem; '' otherwise. */
+  /** The last problem of a pool while one of its MediaJobs shows it; '' otherwise. */
   lastOf(pool: string, mediaJobs: Iterable<MediaJob>): string {
+    const last = this.#last.get(pool);
+    if (last === undefined) return '';
     for (const { status } of mediaJobs) {
-      if (status?.pool === pool && problemPhases.includes(status.phase)) return this.#last.get(pool) ?? '';
+      const isShown = status?.conditions?.some(
+        ({ type, status: state, reason }) => type === 'Progressing' && state === 'False' && reason === last.reason,
+      );
+      if (status?.pool === pool && isShown === true) return `${last.reason}: ${last.message}`;
     }
     return '';
   }

@@ -1,30 +1,22 @@
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
-import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
-import { adopt } from '#jobs/adopt.ts';
-import { enqueue } from '#jobs/enqueue.ts';
 import { needsContentKey } from '#jobs/step-access.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
-import {
-  jobs,
-  type KubeObject,
-  type MediaJob,
-  mediaJobs,
-  type ObjectRef,
-  type Resource,
-} from '#platform/kubernetes/objects.ts';
+import { jobs, type KubeObject, mediaJobs, type Resource } from '#platform/kubernetes/objects.ts';
 import { type LeaderContext, wakeWaiting } from '../leader-context.ts';
 import { jobManifest } from '../manifests/job-manifest.ts';
 import { attemptJobName } from '../manifests/names.ts';
 import { claimOf } from '../snapshots.ts';
+import { applyAdopt } from './apply-adopt.ts';
 import { concludeAndClaim, failJob } from './conclude.ts';
 import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
 import type { Action, Observed } from './observed.ts';
-import { type PodProblem, podProblemOf } from './pod-problem.ts';
-import { activeStatus, refusedStatus } from './status.ts';
+import { podProblemOf } from './pod-problem.ts';
+import { activeStatus } from './status.ts';
+import { recordProblem, refOf, unlessDeleted, writeStatus } from './write-status.ts';
 
 type ActionOf<Kind extends Action['do']> = Extract<Action, { do: Kind }>;
 
@@ -83,45 +75,6 @@ async function applyEnd(
   return false;
 }
 
-async function applyAdopt(mediaJob: MediaJob, context: LeaderContext): Promise<boolean> {
-  const { dependencies, slots, now } = context;
-  const adopted = await adopt(mediaJob, dependencies);
-  if ('refusal' in adopted) return writeStatus(mediaJob, refusedStatus(mediaJob, adopted.refusal, now()), context);
-  const { job } = adopted;
-  // An equal live job is there: this MediaJob shows that one's id and state.
-  if (job.id !== mediaJob.metadata?.uid) return writeStatus(mediaJob, { jobId: job.id }, context);
-  // The leader reads this queue anyway, so it claims directly.
-  if (job.status !== 'queued' || (await slots.claim(job, claimOf(mediaJob, job.queue)))) return false;
-  await enqueue(dependencies, job);
-  return false;
-}
-
-async function writeStatus(mediaJob: MediaJob, status: MediaJobStatus, context: LeaderContext): Promise<boolean> {
-  const { client, ownWrites, now } = context;
-  // With its UID: another object may have its name by now.
-  const patch = { metadata: { uid: mediaJob.metadata?.uid }, status };
-  try {
-    const written = await client.mergePatch(mediaJobs, refOf(mediaJob), patch, { subresource: 'status' });
-    ownWrites.written(written, now());
-  } catch (error) {
-    unlessDeleted(error);
-  }
-  return true;
-}
-
-function recordProblem({ mediaJob, pool }: Observed, problem: PodProblem, context: LeaderContext): boolean {
-  context.problems.note(pool.name, problem);
-  const { apiVersion, kind } = mediaJobs;
-  context.recorder.record({
-    regarding: { ...mediaJob, apiVersion, kind },
-    type: 'Warning',
-    reason: problem.reason,
-    action: 'Scheduling',
-    note: problem.message,
-  });
-  return true;
-}
-
 async function createJob(observed: Observed, row: Job, context: LeaderContext): Promise<boolean> {
   const { mediaJob, pool } = observed;
   if (pool.spec === null) throw new TypeError('a Job needs a pool');
@@ -173,13 +126,4 @@ async function remove(resource: Resource<KubeObject>, object: KubeObject, client
   const { uid = '' } = object.metadata ?? {};
   await client.delete(resource, refOf(object), { uid, propagation: 'Background' }).catch(unlessDeleted);
   return true;
-}
-
-function refOf({ metadata }: KubeObject): ObjectRef {
-  return { namespace: metadata?.namespace, name: metadata?.name ?? '' };
-}
-
-/** Throws `error` unless the object was deleted, or its name belongs to another object. */
-function unlessDeleted(error: unknown): void {
-  if (!hasReason(error, 'NotFound', 'Conflict')) throw error;
 }

@@ -8,7 +8,16 @@ const job: JobSnapshot = { metadata: { name: 'mj-1-1' }, isSuspended: false, con
 const ended = (type: string, reason = ''): JobSnapshot => ({ ...job, conditions: [{ type, status: 'True', reason }] });
 
 function pod(more: Partial<PodSnapshot> = {}): PodSnapshot {
-  return { metadata: {}, phase: 'Running', reason: '', message: '', conditions: [], containers: [], ...more };
+  return {
+    metadata: {},
+    phase: 'Running',
+    reason: '',
+    message: '',
+    conditions: [],
+    containers: [],
+    hasRunningSidecar: false,
+    ...more,
+  };
 }
 
 const exited = (exitCode: number, more: { name?: string; reason?: string; message?: string } = {}) => ({

@@ -3,7 +3,7 @@ import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
 import { parseReport } from '#domain/runner/report.ts';
-import { endOfJob, type ContainerSnapshot, type JobSnapshot, type PodSnapshot } from '../snapshots.ts';
+import { endOfJob, type ContainerSnapshot, type JobSnapshot, lastStepOf, type PodSnapshot } from '../snapshots.ts';
 
 /** A pod that exists this long after its deletion time is on a node that does not respond. */
 const afterDeletionMs = 5_000;
@@ -35,7 +35,7 @@ export function endOfAttempt({ attempt, job, pod }: ObservedAttempt, nowMs: numb
 }
 
 function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): AttemptEnd | null {
-  if (pod.phase === 'Succeeded' || pod.containers.at(-1)?.terminated?.exitCode === 0) return { kind: 'done' };
+  if (pod.phase === 'Succeeded' || lastStepOf(pod)?.terminated?.exitCode === 0) return { kind: 'done' };
   const broken = pod.containers.find(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
   const { deletionTimestamp } = pod.metadata;
   if (pod.phase !== 'Failed' && broken === undefined) {

@@ -27,6 +27,8 @@ export interface Observed {
   readonly pool: { readonly name: string; readonly spec: RunnerPoolSpec | null };
   /** Whether the pool's concurrency allows one more Job. */
   readonly hasCapacity: boolean;
+  /** The Job was created from other settings of its pool or of the runner. */
+  readonly isOutdated: boolean;
   /** Why the Job controller could not create the pod, as its event says; null without such an event. */
   readonly podCreationFailure: string | null;
   /** The time since this process last wrote the status, in milliseconds. */

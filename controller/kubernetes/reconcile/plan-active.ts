@@ -6,7 +6,7 @@ import { endOfJob, isOfApiJob, type JobSnapshot, type PodSnapshot } from '../sna
 import { endOfAttempt } from './attempt-end.ts';
 import type { Action, Observed, Plan, PlanSettings } from './observed.ts';
 import { type PodProblem, podProblemOf } from './pod-problem.ts';
-import { activeStatus, isWorthWriting } from './status.ts';
+import { activeStatus, isWorthWriting, timeOf } from './status.ts';
 
 /** A pod of a busy cluster may wait this long for its node: a shorter wait is not shown. */
 const problemAfterMs = 5_000;
@@ -25,11 +25,16 @@ export function planActive(observed: Observed, row: Job, nowMs: number, settings
     return { actions: [...stops, ...deletionsOf([job]), ...statusWrite(observed, row, { problem: null, nowMs })] };
   }
   if (!isClaimed(row)) return planUnclaimed(observed, row, stops, nowMs);
-  if (job === null) return planWithoutJob(observed, row, stops, nowMs);
+  if (job === null) return planWithoutJob(observed, row, { stops, nowMs, settings });
   const end = endOfAttempt({ attempt: row.attempt, job, pod }, nowMs);
   if (end !== null) return { actions: [...stops, { do: 'concludeAttempt', end }], requeueAfterMs: 0 };
+  if (job.isSuspended) return planSuspendedJob(observed, row, stops, nowMs);
   const phase = phaseOfPod(pod);
-  if (phase === null) return planPending(observed, row, { stops, nowMs, settings });
+  const stalledAt = stalledSince(pod);
+  if (phase === null || stalledAt !== null) {
+    const waitedMs = nowMs - (stalledAt ?? pendingSince(pod, job, nowMs));
+    return planPending(observed, row, { stops, nowMs, settings, waitedMs });
+  }
   if (!showsAttempt(observed, row) && runningMs < briefAttemptMs) {
     return { actions: stops, requeueAfterMs: briefAttemptMs - runningMs };
   }
@@ -46,41 +51,74 @@ function planUnclaimed(observed: Observed, row: Job, stops: readonly Action[], n
   const leftMs = problemAfterMs - ageMs(mediaJob, nowMs);
   if (isNew && leftMs > 0) return { actions: stops, requeueAfterMs: leftMs };
   const message = 'It waits for a slot of its pool.';
-  const problem: PodProblem = { phase: 'admitted', reason: 'Queued', message, code: 'internal' };
+  const problem: PodProblem = { phase: 'queued', reason: 'Queued', message, code: 'internal' };
   const writes = isNew ? statusWrite(observed, row, { problem, nowMs, hasBegun: false }) : [];
   return { actions: [...stops, ...writes], requeueAfterMs: waitingCheckMs };
 }
 
-function planWithoutJob(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
+function planWithoutJob(
+  observed: Observed,
+  row: Job,
+  { stops, nowMs, settings }: Omit<PendingInput, 'waitedMs'>,
+): Plan {
   if (observed.isJobBeingCreated) return { actions: stops };
+  if (observed.pool.spec === null) return planWithoutPool(observed, row, { stops, nowMs, settings });
   if (!observed.isJobNeverCreated) {
     return { actions: [...stops, { do: 'concludeAttempt', end: { kind: 'disrupted' } }], requeueAfterMs: 0 };
   }
-  if (observed.pool.spec === null) {
-    const message = `There is no RunnerPool ${observed.pool.name}.`;
-    const problem: PodProblem = { phase: 'unschedulable', reason: 'PoolNotFound', message, code: 'resource_exhausted' };
-    return { actions: [...stops, ...problemWrite(observed, row, { problem, nowMs, hasBegun: false })] };
-  }
   if (!observed.hasCapacity) return { actions: stops };
   return { actions: [...stops, { do: 'createJob' }], requeueAfterMs: problemAfterMs };
+}
+
+/** The pool does not exist. The job waits for it without a new attempt, until the pending deadline. */
+function planWithoutPool(observed: Observed, row: Job, input: Omit<PendingInput, 'waitedMs'>): Plan {
+  const { stops, nowMs, settings } = input;
+  const message = `There is no RunnerPool ${observed.pool.name}.`;
+  const problem: PodProblem = { phase: 'unschedulable', reason: 'PoolNotFound', message, code: 'resource_exhausted' };
+  const shown = observed.mediaJob.status?.conditions?.find(({ reason }) => reason === problem.reason);
+  const leftMs = settings.pendingDeadlineMs - (nowMs - Date.parse(shown?.lastTransitionTime ?? timeOf(nowMs)));
+  if (leftMs <= 0) return planFailure(row, problem, stops);
+  const writes = problemWrite(observed, row, { problem, nowMs, hasBegun: false });
+  return { actions: [...stops, ...writes], requeueAfterMs: leftMs };
+}
+
+/** Something has suspended the Job, as Kueue does until its queue admits the Job: no deadline runs meanwhile. */
+function planSuspendedJob(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
+  const leftMs = problemAfterMs - ageMs(observed.job, nowMs);
+  if (leftMs > 0) return { actions: stops, requeueAfterMs: leftMs };
+  const message = 'Its Job is suspended, as by Kueue until its queue admits the Job.';
+  const problem: PodProblem = { phase: 'suspended', reason: 'JobSuspended', message, code: 'internal' };
+  return { actions: [...stops, ...statusWrite(observed, row, { problem, nowMs, hasBegun: false })] };
+}
+
+function planFailure(row: Job, problem: PodProblem, stops: readonly Action[]): Plan {
+  const message = `${problem.reason}: ${problem.message}`.slice(0, 1_000);
+  const error = jobErrorOf(problem.code, row.attempt, message);
+  return { actions: [...stops, { do: 'failJob', error }], requeueAfterMs: 0 };
 }
 
 interface PendingInput {
   readonly stops: readonly Action[];
   readonly nowMs: number;
   readonly settings: PlanSettings;
+  /** How long the next step has not started. */
+  readonly waitedMs: number;
 }
 
-/** The Job exists, and no step has started. */
-function planPending(observed: Observed, row: Job, { stops, nowMs, settings }: PendingInput): Plan {
+const unknownProblem: PodProblem = {
+  phase: 'scheduling',
+  reason: 'PodPending',
+  message: 'Its pod did not begin.',
+  code: 'resource_exhausted',
+};
+
+/** The Job exists, and its first or next step has not started. */
+function planPending(observed: Observed, row: Job, { stops, nowMs, settings, waitedMs }: PendingInput): Plan {
   const { pod, job, podCreationFailure } = observed;
-  const waitedMs = ageMs(pod ?? job, nowMs);
   const problem = podProblemOf(pod, podCreationFailure);
-  if (waitedMs >= settings.pendingDeadlineMs) {
-    const message = problem === null ? 'Its pod did not begin.' : `${problem.reason}: ${problem.message}`;
-    const error = jobErrorOf(problem?.code ?? 'resource_exhausted', row.attempt, message.slice(0, 1_000));
-    return { actions: [...stops, { do: 'failJob', error }], requeueAfterMs: 0 };
-  }
+  if (waitedMs >= settings.pendingDeadlineMs) return planFailure(row, problem ?? unknownProblem, stops);
+  // A pool or image that was corrected: the attempt is repeated with the new settings, as after a disruption.
+  if (observed.isOutdated && waitedMs >= problemAfterMs) return { actions: [...stops, ...deletionsOf([job])] };
   if (waitedMs < problemAfterMs && !showsAttempt(observed, row)) {
     return { actions: stops, requeueAfterMs: Math.min(problemAfterMs, settings.pendingDeadlineMs) - waitedMs };
   }
@@ -88,6 +126,20 @@ function planPending(observed: Observed, row: Job, { stops, nowMs, settings }: P
   const checkMs = Math.min(settings.pendingDeadlineMs - waitedMs, shown === null ? pendingCheckMs : 60_000);
   const writes = problemWrite(observed, row, { problem: shown, nowMs });
   return { actions: [...stops, ...writes], requeueAfterMs: Math.max(100, checkMs) };
+}
+
+/** When the pod, or without one the Job, began to wait, in milliseconds since the epoch. */
+function pendingSince(pod: PodSnapshot | null, job: JobSnapshot, nowMs: number): number {
+  const resumedMs = Date.parse(job.resumedAt ?? '') || 0;
+  return Math.max(nowMs - ageMs(pod ?? job, nowMs), resumedMs);
+}
+
+/** When the last step ended, in milliseconds since the epoch; null while a step runs or before the first one. */
+function stalledSince(pod: PodSnapshot | null): number | null {
+  const containers = pod?.containers ?? [];
+  if (containers.some(({ isRunning }) => isRunning)) return null;
+  const finishedAt = containers.findLast(({ terminated }) => terminated !== undefined)?.terminated?.finishedAt;
+  return finishedAt === undefined ? null : Date.parse(finishedAt);
 }
 
 /** The age of an object; Kubernetes has times in whole seconds, so it may be up to a second less. */

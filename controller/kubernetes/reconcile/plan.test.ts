@@ -55,6 +55,7 @@ const pod: PodSnapshot = {
   message: '',
   conditions: [],
   containers: [],
+  hasRunningSidecar: false,
 };
 const observed: Observed = {
   mediaJob,
@@ -67,6 +68,7 @@ const observed: Observed = {
   pod: null,
   hasCapacity: true,
   podCreationFailure: null,
+  isOutdated: false,
   pool: { name: 'default', spec: { concurrency: 1 } },
   sinceWrittenMs: Infinity,
   mayReportProgress: true,
@@ -86,6 +88,33 @@ const unschedulable = {
   ...pod,
   metadata: { creationTimestamp: ago(10) },
   conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
+};
+const fetched = (seconds: number) => ({
+  name: 'fetch',
+  isRunning: false,
+  terminated: { exitCode: 0, reason: 'Completed', message: '', finishedAt: ago(seconds) },
+});
+const missingSecret = {
+  name: 'process',
+  isRunning: false,
+  waiting: { reason: 'CreateContainerConfigError', message: 'secret "key" not found' },
+};
+const stalled = (seconds: number): PodSnapshot => ({
+  ...pod,
+  metadata: { creationTimestamp: ago(40) },
+  containers: [fetched(seconds), missingSecret],
+});
+const queuedByKueue: JobSnapshot = {
+  ...job,
+  metadata: { ...job.metadata, creationTimestamp: ago(3_660) },
+  isSuspended: true,
+  hasPod: false,
+};
+const published: PodSnapshot = {
+  ...pod,
+  phase: 'Running',
+  containers: [{ ...fetched(1), name: 'publish' }],
+  hasRunningSidecar: true,
 };
 const complete = withStatus({
   phase: 'completed',
@@ -236,6 +265,99 @@ describe('the plan for a MediaJob', () => {
   ];
   it.each(cases)('%s', (_, more, actions) => {
     expect(done(more)).toEqual(actions);
+  });
+
+  const laterCases: [string, Partial<Observed>, Action['do'][]][] = [
+    [
+      'whose next step cannot start after a step has ended is to show and record the problem',
+      { job, pod: stalled(6), mediaJob: withStatus(begun) },
+      ['writeStatus', 'recordProblem'],
+    ],
+    [
+      'whose next step has not started within the deadline is to fail the job',
+      { job, pod: stalled(3_601), mediaJob: withStatus(begun) },
+      ['failJob'],
+    ],
+    [
+      'whose next step has not started for a moment is to wait',
+      { job, pod: stalled(1), mediaJob: withStatus(begun) },
+      [],
+    ],
+    ['whose Job is suspended past the deadline is to show that', { job: queuedByKueue }, ['writeStatus']],
+    [
+      'whose Job was suspended past the deadline and is resumed is to wait',
+      {
+        job: { ...queuedByKueue, isSuspended: false, resumedAt: ago(30) },
+        mediaJob: withStatus(begun),
+      },
+      [],
+    ],
+    [
+      'whose pod waits with outdated settings is to replace its Job',
+      { job, pod: unschedulable, isOutdated: true, mediaJob: withStatus(begun) },
+      ['deleteJob'],
+    ],
+    [
+      'whose pod runs with outdated settings is to leave it',
+      { job, pod: running('fetch'), isOutdated: true, row: { ...row, phase: 'probing' }, mediaJob: withStatus(begun) },
+      [],
+    ],
+    [
+      'whose pool is missing after a change of the leader is to start no other attempt',
+      { pool: { name: 'x', spec: null }, isJobNeverCreated: false },
+      ['writeStatus', 'recordProblem'],
+    ],
+    [
+      'whose pool is missing past the deadline is to fail the job',
+      {
+        pool: { name: 'x', spec: null },
+        mediaJob: withStatus({
+          conditions: [{ ...condition('Progressing', 'False', 'PoolNotFound'), lastTransitionTime: ago(3_601) }],
+        }),
+      },
+      ['failJob'],
+    ],
+    [
+      'that is completed and whose pod is kept running by an added container is to delete its Job',
+      { job, pod: published, row: { ...row, status: 'completed' } },
+      ['deleteJob', 'writeStatus'],
+    ],
+    [
+      'that has ended and whose pod is kept running by an added container is to delete its Job',
+      { job, pod: published, mediaJob: complete, row: { ...row, status: 'completed' } },
+      ['deleteJob'],
+    ],
+  ];
+  it.each(laterCases)('%s', (_, more, actions) => {
+    expect(done(more)).toEqual(actions);
+  });
+
+  it('shows a Job that Kueue has suspended as suspended', () => {
+    expect(planned({ job: queuedByKueue }).actions).toMatchObject([
+      {
+        status: { phase: 'suspended', conditions: [{ type: 'Progressing', status: 'False', reason: 'JobSuspended' }] },
+      },
+    ]);
+  });
+
+  it('shows a job that waits for a slot as queued', () => {
+    const waiting = { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(6) } };
+    expect(planned({ mediaJob: waiting, row: { ...row, status: 'queued', phase: null } }).actions).toMatchObject([
+      { status: { phase: 'queued' } },
+    ]);
+  });
+
+  it('counts the deadline of a missing pool from when it was first missing', () => {
+    const { actions } = planned({
+      pool: { name: 'x', spec: null },
+      mediaJob: withStatus({
+        conditions: [{ ...condition('Progressing', 'False', 'Queued'), lastTransitionTime: ago(9_000) }],
+      }),
+    });
+    expect(actions).toMatchObject([
+      { status: { conditions: [{ reason: 'PoolNotFound', lastTransitionTime: new Date(now).toISOString() }] } },
+      { do: 'recordProblem' },
+    ]);
   });
 
   it('fails a job whose image cannot be pulled with that reason in its message', () => {

@@ -1,3 +1,4 @@
+import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { needsContentKey } from '#jobs/step-access.ts';
@@ -35,7 +36,8 @@ export function plan(observed: Observed, nowMs: number, settings: PlanSettings):
   if (hasEnded(mediaJob)) return planEnded(observed, nowMs, settings);
   if (row === null) {
     if (!isOfApiJob(mediaJob)) return { actions: [{ do: 'adopt' }], requeueAfterMs: 0 };
-    const status = refusedStatus(mediaJob, 'The database has no such job.', nowMs);
+    const error = jobErrorOf('internal', 1, 'The database has no such job.');
+    const status = refusedStatus(mediaJob, error, nowMs);
     return { actions: [{ do: 'writeStatus', status }], requeueAfterMs: settings.mediaJobTtlMs };
   }
   if (isFinal(row.status)) return planFinal(observed, row, nowMs, settings);
@@ -48,8 +50,9 @@ function planFinal(observed: Observed, row: Job, nowMs: number, { mediaJobTtlMs 
   const { mediaJob, job, pool, otherJobs } = observed;
   const begunAt = job?.metadata.creationTimestamp;
   const status = finalStatus({ mediaJob, row, pool: pool.name, nowMs, begunAt });
-  // The Job of a completed attempt ends by itself within a second; any other is stopped.
-  const stops = row.status === 'completed' ? [] : deletionsOf([jobThatMayRun(observed), ...otherJobs]);
+  const stops = deletionsOf(
+    row.status === 'completed' ? [jobOfSidecar(observed)] : [jobThatMayRun(observed), ...otherJobs],
+  );
   const keys: Action[] = needsContentKey(row) ? [{ do: 'deleteKeys' }] : [];
   return { actions: [...stops, ...keys, { do: 'writeStatus', status }], requeueAfterMs: mediaJobTtlMs };
 }
@@ -57,8 +60,8 @@ function planFinal(observed: Observed, row: Job, nowMs: number, { mediaJobTtlMs 
 /** The MediaJob shows its end. */
 function planEnded(observed: Observed, nowMs: number, { mediaJobTtlMs }: PlanSettings): Plan {
   const { mediaJob, row, otherJobs } = observed;
-  const isCompleted = row?.status === 'completed';
-  const stops = deletionsOf(isCompleted ? otherJobs : [jobThatMayRun(observed), ...otherJobs]);
+  const current = row?.status === 'completed' ? jobOfSidecar(observed) : jobThatMayRun(observed);
+  const stops = deletionsOf([current, ...otherJobs]);
   // A MediaJob is deleted only after Postgres has its end.
   if (row !== null && !isFinal(row.status)) return { actions: stops };
   const endedMs = Date.parse(mediaJob.status?.completionTime ?? '') || nowMs;
@@ -81,6 +84,11 @@ function withoutExcessProgress(planned: Plan, { mayReportProgress }: Observed): 
 }
 
 /** The Job of the attempt, unless its pod has ended. */
-function jobThatMayRun({ job, pod }: Pick<Observed, 'job' | 'pod'>): JobSnapshot | null {
-  return pod !== null && isPodOver(pod) ? null : job;
+function jobThatMayRun({ job, pod }: Observed): JobSnapshot | null {
+  return pod !== null && isPodOver(pod) && !pod.hasRunningSidecar ? null : job;
+}
+
+/** The Job of the attempt if an added container keeps its pod running; any other completed Job ends within a second. */
+function jobOfSidecar({ job, pod }: Observed): JobSnapshot | null {
+  return pod?.hasRunningSidecar === true ? job : null;
 }

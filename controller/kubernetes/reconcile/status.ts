@@ -1,3 +1,4 @@
+import type { JobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { Condition } from '#domain/kubernetes/custom-resource.ts';
@@ -82,13 +83,35 @@ export function finalStatus({
   };
 }
 
+/** The status of a MediaJob whose job cannot be created for now. */
+export function notAdoptedStatus({ mediaJob, message, nowMs }: NotAdopted): MediaJobStatus {
+  const at = timeOf(nowMs);
+  const wanted: Wanted = { Progressing: ['False', notAdoptedReason, message] };
+  return {
+    observedGeneration: mediaJob.metadata?.generation ?? 0,
+    phase: 'queued',
+    conditions: mergedConditions(mediaJob, wanted, at),
+  };
+}
+
+/** The reason of the condition `Progressing` while a MediaJob from kubectl cannot become a job. */
+export const notAdoptedReason = 'AdoptionFailed';
+
+interface NotAdopted {
+  readonly mediaJob: MediaJob;
+  readonly message: string;
+  readonly nowMs: number;
+}
+
 /** The status of a MediaJob that no job can be made for. */
-export function refusedStatus(mediaJob: MediaJob, message: string, nowMs: number): MediaJobStatus {
+export function refusedStatus(mediaJob: MediaJob, error: JobError, nowMs: number): MediaJobStatus {
+  const { message } = error;
   const at = timeOf(nowMs);
   return {
     observedGeneration: mediaJob.metadata?.generation ?? 0,
     phase: 'failed',
     completionTime: at,
+    error,
     conditions: mergedConditions(mediaJob, { Failed: ['True', 'Refused', message] }, at),
   };
 }
@@ -103,12 +126,16 @@ function sharedStatus({ mediaJob, row, pool }: Pick<StatusInput, 'mediaJob' | 'r
   };
 }
 
-/** The conditions with the wanted ones replaced; the transition time changes only with the condition's status. */
+/** The conditions with the wanted ones replaced. */
 function mergedConditions({ metadata, status }: MediaJob, wanted: Wanted, at: string): Condition[] {
   const before = status?.conditions ?? [];
   const observedGeneration = metadata?.generation ?? 0;
   const made = Object.entries(wanted).map(([type, [state, reason, message]]) => {
-    const same = before.find((condition) => condition.type === type && condition.status === state);
+    // The deadlines count from here, so another reason for False counts as a transition too.
+    const same = before.find(
+      (condition) =>
+        condition.type === type && condition.status === state && (state === 'True' || condition.reason === reason),
+    );
     return {
       type,
       status: state,
@@ -149,7 +176,8 @@ function outlineOf({ conditions = [] }: MediaJobStatus): string {
     .join(' ');
 }
 
-function timeOf(ms: number): string {
+/** RFC 3339. */
+export function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
