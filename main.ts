@@ -115,11 +115,11 @@ async function openControllerComponents(
   dependencies: WholeDependencies,
   resources: Resources,
 ): Promise<readonly Component[]> {
-  const { config, database, source } = dependencies;
+  const { config, database } = dependencies;
   const kubernetes =
     config.kubernetes === null
       ? {}
-      : { kubernetes: { client: resources.add('API server', await openKubeClient(config.kubernetes), close), source } };
+      : { kubernetes: { client: resources.add('API server', await openKubeClient(config.kubernetes), close) } };
   return controllerComponents({
     ...dependencies,
     ...kubernetes,

@@ -12,6 +12,8 @@ export interface AdmissionDependencies {
   readonly jobs: Pick<JobStore, 'claim' | 'nextAttempt'>;
   readonly queue: TicketQueue;
   readonly executor: Executor;
+  /** Admission pauses while the object storage is away. */
+  readonly storageWatch: { whenAvailable(signal: AbortSignal): Promise<void> };
   readonly log: Logger;
 }
 
@@ -50,11 +52,12 @@ async function admitUntil(
   dependencies: AdmissionDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { queue, executor, log } = dependencies;
+  const { queue, executor, storageWatch, log } = dependencies;
   const reader = queue.reader(queueName);
   let pauseMs = errorPauseMs.first;
   while (!signal.aborted) {
     try {
+      await storageWatch.whenAvailable(signal);
       await executor.whenFree(queueName, signal);
       const taken = await reader.next(signal);
       if (taken === null) continue;

@@ -5,7 +5,7 @@ import type { Config } from '#platform/config/config.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import { storageEnvironment } from '#platform/config/storage-settings.ts';
 import { admissionComponent } from './admission.ts';
-import type { ControllerDependencies } from './dependencies.ts';
+import type { ControllerDependencies, ExecutorDependencies } from './dependencies.ts';
 import type { Executor } from './executor.ts';
 import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
 import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
@@ -15,19 +15,29 @@ import { cleanupComponent } from './cleanup.ts';
 import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './queue-gauges.ts';
 import { reportHandler } from './reports.ts';
+import { StorageWatch } from './storage-watch.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
 /** The worker's components in the order of their start: the executor starts before anything is admitted. */
 export function controllerComponents(dependencies: ControllerDependencies): Component[] {
   const { config, jobs, queue, webhookEvents, metrics, log, clock, random } = dependencies;
+  const { outageDeadlineMs } = config;
+  const storageWatch = new StorageWatch({
+    source: dependencies.source,
+    media: dependencies.media,
+    log,
+    outageDeadlineMs,
+  });
+  const executing: ExecutorDependencies = { ...dependencies, storageWatch };
   const { executor, component } =
-    config.executor === 'kubernetes' ? kubernetesExecutorOf(dependencies) : processExecutorOf(dependencies);
+    config.executor === 'kubernetes' ? kubernetesExecutorOf(executing) : processExecutorOf(executing);
   const reports =
     config.kubernetes === null ? {} : { reports: reportHandler({ jobs, webhookSecret: config.webhookSecret }) };
   return [
+    storageWatch,
     component,
-    ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, log })),
+    ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, storageWatch, log })),
     sweeperComponent({
       jobs,
       queue,
@@ -65,7 +75,7 @@ interface ExecutorWithComponent {
   readonly component: Component;
 }
 
-function kubernetesExecutorOf(dependencies: ControllerDependencies): ExecutorWithComponent {
+function kubernetesExecutorOf(dependencies: ExecutorDependencies): ExecutorWithComponent {
   const executor = new KubernetesExecutor(kubernetesDependencies(dependencies));
   const component: Component = {
     name: 'executor kubernetes',
@@ -75,7 +85,7 @@ function kubernetesExecutorOf(dependencies: ControllerDependencies): ExecutorWit
   return { executor, component };
 }
 
-function processExecutorOf(dependencies: ControllerDependencies): ExecutorWithComponent {
+function processExecutorOf(dependencies: ExecutorDependencies): ExecutorWithComponent {
   const { config, runner, randomUuid } = dependencies;
   const executor = new ProcessExecutor(
     {

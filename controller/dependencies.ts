@@ -9,6 +9,8 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
+import type { StorageWatch } from './storage-watch.ts';
+
 /** The dependencies of a worker. */
 export interface ControllerDependencies {
   readonly config: Config;
@@ -18,6 +20,7 @@ export interface ControllerDependencies {
   readonly webhookEvents: WebhookEventStore;
   readonly cleanup: CleanupStore;
   readonly media: ObjectStore;
+  readonly source: ObjectStore;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;
@@ -35,11 +38,14 @@ export interface ControllerDependencies {
   };
 }
 
+/** The dependencies of both executors. */
+export interface ExecutorDependencies extends ControllerDependencies {
+  readonly storageWatch: StorageWatch;
+}
+
 /** Needed by the `kubernetes` executor alone. */
 interface KubernetesInput {
   readonly client: KubeClient;
-  /** Measures the sources of MediaJobs applied with kubectl. */
-  readonly source: ObjectStore;
   /** The pause between two full lists; default ten minutes. */
   readonly relistEveryMs?: number;
 }

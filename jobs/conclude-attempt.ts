@@ -1,7 +1,7 @@
 import { exitCodes } from '#domain/exit-codes.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
-import { type AttemptEnd, verdictOf } from '#domain/jobs/attempts.ts';
+import { type AttemptEnd, mayBeStorageOutage, verdictOf } from '#domain/jobs/attempts.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
@@ -15,6 +15,8 @@ export interface ConclusionDependencies extends CompletionDependencies {
   readonly queue: Pick<TicketQueue, 'add'>;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Whether the object storage does not answer, so that an attempt that it failed costs nothing. */
+  readonly storageWatch: { isOutage(): Promise<boolean> };
   /** 0 ≤ random < 1. */
   readonly random: () => number;
   /** `JOB_ATTEMPTS`: how often an attempt may fail by itself before the job does. */
@@ -47,7 +49,7 @@ export async function concludeAttempt(
   { job, end, mayHaveCompleted = false }: EndedAttempt,
   dependencies: ConclusionDependencies,
 ): Promise<Conclusion> {
-  const { jobs, log, attemptsMax, random } = dependencies;
+  const { jobs, log, attemptsMax, random, storageWatch } = dependencies;
   const ids = { job_id: job.id, attempt: job.attempt };
   // The manifest is the result of record: an attempt that was interrupted may have come to its end before.
   if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
@@ -59,7 +61,9 @@ export async function concludeAttempt(
       return concludeAttempt({ job, end: failed as AttemptEnd }, dependencies);
     }
   }
-  const verdict = verdictOf({ job, end, attemptsMax, random: random() });
+  const isOutage = mayBeStorageOutage(end, job.attempt) && (await storageWatch.isOutage());
+  const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : end;
+  const verdict = verdictOf({ job, end: cause, attemptsMax, random: random() });
   if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
   if (verdict.next === 'fail') return conclusionOf(await failJob({ job, error: verdict.error }, dependencies));
   const { countsAsFailure, delayMs } = verdict;

@@ -63,12 +63,14 @@ export async function openRig(variables: Record<string, string> = {}) {
       ? openRedisTicketQueue({ url: config.redis.url, log })
       : openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
   const mediaStore = openObjectStore(config.media);
+  const sourceStore = openObjectStore(config.source);
   const workers = new Set<{ stop: () => Promise<void> }>();
   const shared = {
     log,
     jobs,
     queue,
     media: mediaStore,
+    source: sourceStore,
     webhookEvents: new WebhookEventStore(database),
     cleanup: new CleanupStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
@@ -155,6 +157,7 @@ export async function openRig(variables: Record<string, string> = {}) {
         (count) => count === 0,
       );
       await mediaStore.close();
+      await sourceStore.close();
       await database.close();
       await testDatabase.drop();
       await rm(dir, { recursive: true, force: true });

@@ -4,12 +4,15 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { StorageWatch } from '../storage-watch.ts';
 import type { JobTemplate } from './manifests/job-manifest.ts';
 import type { ConcludeDependencies } from './reconcile/conclude.ts';
 import type { PlanSettings } from './reconcile/observed.ts';
 
 /** The dependencies of the Kubernetes executor. */
-export interface MediaJobDependencies extends Omit<ConcludeDependencies, 'jobs' | 'queue'>, PlanSettings {
+export interface MediaJobDependencies
+  extends Omit<ConcludeDependencies, 'jobs' | 'queue' | 'storageWatch'>, PlanSettings {
+  readonly storageWatch: Pick<StorageWatch, 'isOutage' | 'isAway'>;
   readonly client: KubeClient;
   readonly jobs: JobStore;
   readonly queue: TicketQueue;

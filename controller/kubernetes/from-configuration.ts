@@ -4,12 +4,12 @@ import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { RunnerPoolSettings } from '#platform/config/kubernetes-variables.ts';
 import { storageEnvironment, type StorageName, type StorageSettings } from '#platform/config/storage-settings.ts';
-import type { ControllerDependencies } from '../dependencies.ts';
+import type { ExecutorDependencies } from '../dependencies.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { reportSecretOf, reportTokenOf } from '../reports.ts';
 
 /** The dependencies of the Kubernetes executor, from those of the worker. */
-export function kubernetesDependencies(dependencies: ControllerDependencies): MediaJobDependencies {
+export function kubernetesDependencies(dependencies: ExecutorDependencies): MediaJobDependencies {
   const { config, kubernetes: clients, runner } = dependencies;
   const { kubernetes } = config;
   if (kubernetes === null || clients === undefined) throw new TypeError('the kubernetes executor is not configured');

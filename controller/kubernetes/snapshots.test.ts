@@ -45,6 +45,11 @@ describe('a pod with an added container', () => {
 });
 
 describe('a resumed Job', () => {
+  it('counts as suspended until the Job controller has confirmed the resumption', () => {
+    const conditions = [{ type: 'Suspended', status: 'True', lastTransitionTime: finishedAt }];
+    expect(trimJob({ metadata: {}, spec: { suspend: false } as never, status: { conditions } }).isSuspended).toBe(true);
+  });
+
   it('has the time at which it was resumed', () => {
     const conditions = [{ type: 'Suspended', status: 'False', lastTransitionTime: finishedAt }];
     expect(trimJob({ metadata: {}, status: { conditions } }).resumedAt).toBe(finishedAt);

@@ -63,11 +63,16 @@ export function trimMediaJob({ metadata, spec, status }: MediaJob): MediaJob {
 export function trimJob({ metadata, spec, status }: BatchJob): JobSnapshot {
   return {
     metadata: trimMeta(metadata),
-    isSuspended: spec?.suspend === true,
+    // The Job controller confirms a resumption by the condition, from whose time deadlines count.
+    isSuspended: spec?.suspend === true || hasCondition(status?.conditions, 'Suspended', 'True'),
     ...resumption(status?.conditions),
     conditions: (status?.conditions ?? []).filter(({ status: state }) => state === 'True').map(trimCondition),
     hasPod: (status?.active ?? 0) + (status?.succeeded ?? 0) + (status?.failed ?? 0) > 0,
   };
+}
+
+function hasCondition(conditions: readonly Condition[] = [], type: string, state: string): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === state);
 }
 
 /** The time of the condition `Suspended` with status False. */
@@ -79,8 +84,12 @@ function resumption(conditions: readonly (Condition & { lastTransitionTime?: str
 const stepOrder: readonly string[] = [...steps, 'all'];
 const readConditions = new Set(['PodScheduled', 'DisruptionTarget']);
 
+/** Whether a container runs a step of ours; an admission webhook may have added it. */
+function isStep({ name }: { readonly name: string }): boolean {
+  return stepOrder.includes(name);
+}
+
 export function trimPod({ metadata, status }: Pod): PodSnapshot {
-  const isStep = ({ name }: { readonly name: string }) => stepOrder.includes(name);
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
     .filter(isStep)
     .toSorted((a, b) => stepOrder.indexOf(a.name) - stepOrder.indexOf(b.name));

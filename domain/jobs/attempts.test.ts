@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AttemptEnd, verdictOf } from './attempts.ts';
+import { type AttemptEnd, mayBeStorageOutage, verdictOf } from './attempts.ts';
 import { jobErrorOf } from '../job-error.ts';
 
 const first = { attempt: 1, failures: 0 };
@@ -44,6 +44,32 @@ describe('what follows the end of an attempt', () => {
     const again = { next: 'again', countsAsFailure: false, delayMs: 0 };
     expect(verdict({ kind: 'disrupted' })).toEqual(again);
     expect(verdict({ kind: 'disrupted' }, { attempt: 3, failures: 2 })).toEqual(again);
+  });
+
+  it('a failure during a storage outage is tried again after a pause and costs no attempt', () => {
+    const again = { next: 'again', countsAsFailure: false, delayMs: 2_000 };
+    expect(verdict({ kind: 'storage_outage' }, { attempt: 3, failures: 2 })).toEqual(again);
+  });
+
+  it.each([
+    [20, null, true],
+    [20, 'storage_error', true],
+    [20, 'source_unreadable', true],
+    [20, 'deadline_exceeded', false],
+    [10, 'storage_error', false],
+    [null, null, false],
+  ] as const)('exit code %s with %s: an outage of the storage explains it: %s', (exitCode, code, isExplained) => {
+    const error = code === null ? null : jobErrorOf(code, 1);
+    expect(mayBeStorageOutage(failed(exitCode, error), 1)).toBe(isExplained);
+  });
+
+  it('an attempt that exceeds its deadline is tried again once', () => {
+    const late = failed(20, jobErrorOf('deadline_exceeded', 1));
+    expect(verdict(late)).toMatchObject({ next: 'again', countsAsFailure: true });
+    expect(verdict(late, { attempt: 2, failures: 1 })).toMatchObject({
+      next: 'fail',
+      error: { code: 'deadline_exceeded' },
+    });
   });
 
   it('the fiftieth disruption ends the job, and counted failures are not disruptions', () => {

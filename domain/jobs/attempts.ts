@@ -17,7 +17,9 @@ export type AttemptEnd =
   /** `error` as the step reported it; null when it ended without a word. */
   | { readonly kind: 'failed'; readonly exitCode: number | null; readonly error: JobError | null }
   /** It was not the attempt's doing. */
-  | { readonly kind: 'disrupted' };
+  | { readonly kind: 'disrupted' }
+  /** It failed while the object storage did not answer. */
+  | { readonly kind: 'storage_outage' };
 
 /** What follows the end of an attempt. */
 export type Verdict =
@@ -45,11 +47,24 @@ export function verdictOf({ job, end, attemptsMax, random }: VerdictInput): Verd
     if (disruptions >= disruptionsMax) return { next: 'fail', error: jobErrorOf('preempted_too_often', job.attempt) };
     return { next: 'again', countsAsFailure: false, delayMs: 0 };
   }
-  const error = end.error ?? jobErrorOf(codeOfSilence(end.exitCode), job.attempt);
+  if (end.kind === 'storage_outage') return { next: 'again', countsAsFailure: false, delayMs: retryDelayMs(1, random) };
+  const error = errorOf(end, job.attempt);
   const isPermanent = end.exitCode === exitCodes.permanent;
   const failures = job.failures + 1;
-  if (isPermanent || failures >= attemptsMax) return { next: 'fail', error };
+  // The same work would exceed the deadline again; one repetition covers a slow node.
+  const isLateAgain = error.code === 'deadline_exceeded' && job.failures > 0;
+  if (isPermanent || isLateAgain || failures >= attemptsMax) return { next: 'fail', error };
   return { next: 'again', countsAsFailure: true, delayMs: retryDelayMs(failures, random) };
+}
+
+/** Whether an attempt failed in a way that an outage of the object storage explains. */
+export function mayBeStorageOutage(end: AttemptEnd, attempt: number): boolean {
+  if (end.kind !== 'failed' || end.exitCode !== exitCodes.transient) return false;
+  return ['storage_error', 'source_unreadable'].includes(errorOf(end, attempt).code);
+}
+
+function errorOf({ error, exitCode }: AttemptEnd & { kind: 'failed' }, attempt: number): JobError {
+  return error ?? jobErrorOf(codeOfSilence(exitCode), attempt);
 }
 
 /** The code for a step that ended without saying why, by its exit code; null: it was killed by a signal. */

@@ -93,6 +93,7 @@ describe('a whole configuration', () => {
       keyRateLimitPerMinute: 120,
       deliveryCacheBytesMax: 256 * 1024 ** 2,
       jobAttempts: 3,
+      outageDeadlineMs: 3_600_000,
       jobDeadlineMs: 21_600_000,
       leaseMs: 15_000,
       sweepIntervalMs: 5000,

@@ -199,6 +199,10 @@ const jobVariables = {
     default: '3',
     doc: 'Attempts that may fail by themselves before a job fails; a disruption costs none.',
   }),
+  outageDeadlineMs: forWorker('OUTAGE_DEADLINE', positiveDurationValue, {
+    default: '1h',
+    doc: 'How long an outage of the object storage costs no attempt and pauses admission.',
+  }),
   jobDeadlineMs: forWorker('JOB_DEADLINE', positiveDurationValue, {
     default: '6h',
     doc: 'How long one step of an attempt may take.',

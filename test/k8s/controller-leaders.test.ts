@@ -86,7 +86,7 @@ test('a brief job costs at most four writes to the API server', async () => {
   const proxy = await FaultyProxy.start();
   const client = new KubeClient(adminCredentials(proxy.url));
   onTestFinished(() => client.close());
-  rig.startWorker({ kubernetes: { client, source: rig.source } });
+  rig.startWorker({ kubernetes: { client } });
   await until(
     'it leads',
     async () => (await rig.admin.list(runnerPools, { namespace: rig.namespace })).items.length === 2,

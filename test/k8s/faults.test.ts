@@ -30,7 +30,7 @@ async function openScene() {
   const proxy = await FaultyProxy.start();
   const client = new KubeClient(adminCredentials(proxy.url), { timeoutMs: 5_000 });
   onTestFinished(() => client.close());
-  rig.startWorker({ kubernetes: { client, source: rig.source } });
+  rig.startWorker({ kubernetes: { client } });
   const ids = [await submitted(rig), await submitted(rig)];
   await until('the Jobs are there', async () => (await rig.node.jobs()).length === 2, 40_000);
   const pods: Pod[] = [];
@@ -160,7 +160,7 @@ test('in a steady state nothing is written during several full lists', async () 
   const proxy = await FaultyProxy.start();
   const client = new KubeClient(adminCredentials(proxy.url));
   onTestFinished(() => client.close());
-  rig.startWorker({ kubernetes: { client, source: rig.source, relistEveryMs: 2_000 } });
+  rig.startWorker({ kubernetes: { client, relistEveryMs: 2_000 } });
   const ids = [await submitted(rig), await submitted(rig), await submitted(rig)];
   await until('the Jobs are there', async () => (await rig.node.jobs()).length === 3, 40_000);
   const [running, ...rest] = await rig.node.jobs();

@@ -4,11 +4,11 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { events, jobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
-import { adminCredentials, clientFor, server, until } from '../../testing/k8s/cluster.ts';
+import { server, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
 import { type BatchJob, type Pod, type PodStatus, scriptedRunner } from '../../testing/k8s/node.ts';
-import { runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
+import { unschedulable } from '../../testing/k8s/pod-states.ts';
 
 beforeAll(installCrds);
 
@@ -31,8 +31,8 @@ async function hasEvent(rig: ControllerRig, reason: string, name: string): Promi
 const lastErrorOf = async (rig: ControllerRig, name: string) =>
   (await rig.admin.get(runnerPools, { namespace: rig.namespace, name })).status?.lastError ?? '';
 
-/** A pod whose first step has ended, and whose next container waits for `reason`. */
-function stalledStatus({ spec }: Pod, reason: string, message: string): PodStatus {
+/** A pod whose first step has ended, and whose second is in `state`. */
+function secondStepStatus({ spec }: Pod, state: object): PodStatus {
   const at = new Date().toISOString();
   const shared = { image: 'runner', imageID: '', ready: false, restartCount: 0 };
   const [first, second] = spec?.initContainers ?? [];
@@ -40,10 +40,12 @@ function stalledStatus({ spec }: Pod, reason: string, message: string): PodStatu
     phase: 'Pending',
     initContainerStatuses: [
       { ...shared, name: first?.name ?? '', state: { terminated: { exitCode: 0, finishedAt: at } } },
-      { ...shared, name: second?.name ?? '', state: { waiting: { reason, message } } },
+      { ...shared, name: second?.name ?? '', state },
     ],
   };
 }
+
+const waitingFor = (reason: string, message: string) => ({ waiting: { reason, message } });
 
 test('a source key with dollar signs reaches the runner unchanged', async () => {
   const rig = await openControllerRig();
@@ -61,7 +63,10 @@ describe('a step that cannot start after an earlier one has ended', () => {
     rig.startWorker();
     const id = await rig.submit('video:cover');
     const pod = await rig.node.makePod(await jobOf(rig, id));
-    await rig.node.setStatus(pod, stalledStatus(pod, 'CreateContainerConfigError', 'secret "media" not found'));
+    await rig.node.setStatus(
+      pod,
+      secondStepStatus(pod, waitingFor('CreateContainerConfigError', 'secret "media" not found')),
+    );
     const progressing = async () => conditionOf(await rig.mediaJob(id), 'Progressing');
     await until(
       'the condition shows it',
@@ -74,7 +79,7 @@ describe('a step that cannot start after an earlier one has ended', () => {
       async () => (await lastErrorOf(rig, 'default')).includes('secret "media"'),
       30_000,
     );
-    await rig.node.setStatus(pod, runningStatus(pod, 'process'));
+    await rig.node.setStatus(pod, secondStepStatus(pod, { running: { startedAt: new Date().toISOString() } }));
     await until('it continues', async () => (await progressing()) === 'True/AttemptBegun');
   });
 
@@ -83,7 +88,7 @@ describe('a step that cannot start after an earlier one has ended', () => {
     rig.startWorker();
     const id = await rig.submit('video:cover');
     const pod = await rig.node.makePod(await jobOf(rig, id));
-    await rig.node.setStatus(pod, stalledStatus(pod, 'ImagePullBackOff', 'Back-off pulling image'));
+    await rig.node.setStatus(pod, secondStepStatus(pod, waitingFor('ImagePullBackOff', 'Back-off pulling image')));
     const job = await ended(rig, id);
     expect(job).toMatchObject({ status: 'failed', error: { code: 'internal' } });
     expect(job.error?.message).toContain('ImagePullBackOff');
@@ -96,16 +101,21 @@ test('a Job that Kueue keeps suspended past the pending deadline shows that and 
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
   await jobOf(rig, id);
   const ref = { namespace: rig.namespace, name: `mj-${id}-1` };
+  // As the Job controller does.
+  const confirm = async (status: 'True' | 'False', reason: string) => {
+    const at = new Date().toISOString();
+    const conditions = [{ type: 'Suspended', status, reason, lastTransitionTime: at, lastProbeTime: at }];
+    await rig.admin.mergePatch(jobs, ref, { status: { conditions } }, { subresource: 'status' });
+  };
   await rig.admin.mergePatch(jobs, ref, { spec: { suspend: true } });
+  await confirm('True', 'JobSuspended');
   await until('it is shown', async () => (await rig.mediaJob(id)).status?.phase === 'suspended', 30_000);
   expect(conditionOf(await rig.mediaJob(id), 'Progressing')).toBe('False/JobSuspended');
   // Past the deadline.
   await new Promise((resolve) => setTimeout(resolve, 8_000));
   expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 1 });
   await rig.admin.mergePatch(jobs, ref, { spec: { suspend: false } });
-  const at = new Date().toISOString();
-  const conditions = [{ type: 'Suspended', status: 'False', reason: 'JobResumed', lastTransitionTime: at }];
-  await rig.admin.mergePatch(jobs, ref, { status: { conditions } }, { subresource: 'status' });
+  await confirm('False', 'JobResumed');
   await rig.node.run(await jobOf(rig, id), scriptedRunner);
   expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
 });
@@ -179,7 +189,7 @@ describe('a MediaJob from kubectl', () => {
       },
     });
     onTestFinished(() => away.close());
-    const worker = rig.startWorker({ kubernetes: { client: clientFor(adminCredentials()), source: away } });
+    const worker = rig.startWorker({ source: away });
     const spec = { type: 'video:transcode', hash: 'later', source: 'later.mp4' };
     await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('later', spec));
     const progressing = async () => conditionOf(await rig.mediaJobNamed('later'), 'Progressing');

@@ -203,7 +203,7 @@ test('the controller runs, reports, completes and cancels jobs with the rights o
   onTestFinished(() => client.close());
   const kubernetes = { ...rig.kubernetes, podNamespace: `r-${rig.namespace}` };
   const config = { ...rig.config, kubernetes };
-  rig.startWorker({ config, kubernetes: { client, source: rig.source } });
+  rig.startWorker({ config, kubernetes: { client } });
 
   const id = await rig.submit('video:transcode', { source: `${rig.notes}/ok`, options: { encrypt: true } });
   await until('the job has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);

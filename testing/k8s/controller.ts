@@ -75,7 +75,8 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       clock: () => new Date(),
       randomUuid: () => randomUUID(),
       random: () => 0,
-      kubernetes: { client: clientFor(adminCredentials()), source: sourceStore },
+      kubernetes: { client: clientFor(adminCredentials()) },
+      source: sourceStore,
       runner: { program: process.execPath, script: '', variables: { X264_PRESET: 'ultrafast' } },
       ...overrides,
     });

@@ -68,7 +68,7 @@ describe('the Job of an attempt', () => {
   it('keeps every dollar sign of its plain variables through the expansion of Kubernetes', () => {
     const { initContainers = [], containers } = made().spec?.template.spec ?? { containers: [] };
     for (const container of [...initContainers, ...containers]) {
-      const seen = expand((container.env ?? []) as { name: string; value?: string }[]);
+      const seen = expand(container.env ?? []);
       expect(JSON.parse(seen['RUNNER_TASK'] ?? '')).toMatchObject({
         source: { key: job.source, etag: job.sourceEtag },
       });

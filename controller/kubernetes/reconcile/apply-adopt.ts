@@ -23,8 +23,10 @@ export async function applyAdopt(mediaJob: MediaJob, context: LeaderContext): Pr
   const { job } = adopted;
   // An equal live job exists: this MediaJob shows that job's id and state.
   if (job.id !== mediaJob.metadata?.uid) return writeStatus(mediaJob, { jobId: job.id }, context);
+  if (job.status !== 'queued') return false;
   // The leader reads this queue anyway, so it claims directly.
-  if (job.status !== 'queued' || (await slots.claim(job, claimOf(mediaJob, job.queue)))) return false;
+  const isClaimed = !dependencies.storageWatch.isAway && (await slots.claim(job, claimOf(mediaJob, job.queue)));
+  if (isClaimed) return false;
   await enqueue(dependencies, job);
   return false;
 }

@@ -33,6 +33,7 @@ export async function observe(mediaJob: MediaJob, context: LeaderContext): Promi
     hasCapacity: slots.hasCapacity(pool, name),
     isOutdated: job !== null && isOutdated(job, templateHash(spec, dependencies.template)),
     podCreationFailure: await caches.podCreationFailures.of(job, pod, nowMs),
+    isStorageAway: dependencies.storageWatch.isAway,
     sinceWrittenMs: ownWrites.sinceMs(keyOf(mediaJob), nowMs),
     mayReportProgress: progressRate.hasToken(nowMs),
   };

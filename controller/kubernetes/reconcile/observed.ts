@@ -31,6 +31,8 @@ export interface Observed {
   readonly isOutdated: boolean;
   /** Why the Job controller could not create the pod, as its event says; null without such an event. */
   readonly podCreationFailure: string | null;
+  /** The object storage does not answer. */
+  readonly isStorageAway: boolean;
   /** The time since this process last wrote the status, in milliseconds. */
   readonly sinceWrittenMs: number;
   /** Whether the rate of progress writes allows one more. */

@@ -14,6 +14,8 @@ const problemAfterMs = 5_000;
 const briefAttemptMs = 1_000;
 /** How often a job is checked that waits for a slot or for its next attempt. */
 const waitingCheckMs = 15_000;
+/** How often a job is checked that waits for the object storage. */
+const storageCheckMs = 5_000;
 /** How often a pod is checked that waits without a problem. */
 const pendingCheckMs = 15_000;
 
@@ -50,6 +52,7 @@ function planUnclaimed(observed: Observed, row: Job, stops: readonly Action[], n
   const isNew = mediaJob.status?.phase === undefined && !isOfApiJob(mediaJob);
   const leftMs = problemAfterMs - ageMs(mediaJob, nowMs);
   if (isNew && leftMs > 0) return { actions: stops, requeueAfterMs: leftMs };
+  if (observed.isStorageAway) return planStorageAway(observed, row, stops, nowMs);
   const message = 'It waits for a slot of its pool.';
   const problem: PodProblem = { phase: 'queued', reason: 'Queued', message, code: 'internal' };
   const writes = isNew ? statusWrite(observed, row, { problem, nowMs, hasBegun: false }) : [];
@@ -66,8 +69,17 @@ function planWithoutJob(
   if (!observed.isJobNeverCreated) {
     return { actions: [...stops, { do: 'concludeAttempt', end: { kind: 'disrupted' } }], requeueAfterMs: 0 };
   }
+  if (observed.isStorageAway) return planStorageAway(observed, row, stops, nowMs);
   if (!observed.hasCapacity) return { actions: stops };
   return { actions: [...stops, { do: 'createJob' }], requeueAfterMs: problemAfterMs };
+}
+
+/** No attempt starts while the object storage is away: it would fail. */
+function planStorageAway(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
+  const message = 'The object storage does not answer; the job continues once it does.';
+  const problem: PodProblem = { phase: 'queued', reason: 'StorageUnavailable', message, code: 'storage_error' };
+  const writes = statusWrite(observed, row, { problem, nowMs, hasBegun: false });
+  return { actions: [...stops, ...writes], requeueAfterMs: storageCheckMs };
 }
 
 /** The pool does not exist. The job waits for it without a new attempt, until the pending deadline. */

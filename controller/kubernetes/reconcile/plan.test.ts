@@ -69,6 +69,7 @@ const observed: Observed = {
   hasCapacity: true,
   podCreationFailure: null,
   isOutdated: false,
+  isStorageAway: false,
   pool: { name: 'default', spec: { concurrency: 1 } },
   sinceWrittenMs: Infinity,
   mayReportProgress: true,
@@ -301,6 +302,16 @@ describe('the plan for a MediaJob', () => {
       'whose pod runs with outdated settings is to leave it',
       { job, pod: running('fetch'), isOutdated: true, row: { ...row, phase: 'probing' }, mediaJob: withStatus(begun) },
       [],
+    ],
+    [
+      'whose row waits while the object storage is away is to show that',
+      { row: { ...row, phase: 'admitted', attempt: 2 }, isStorageAway: true },
+      ['writeStatus'],
+    ],
+    [
+      'whose Job is not created while the object storage is away is to show that',
+      { isStorageAway: true },
+      ['writeStatus'],
     ],
     [
       'whose pool is missing after a change of the leader is to start no other attempt',
