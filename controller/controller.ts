@@ -42,7 +42,6 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       jobs,
       queue,
       log,
-      clock,
       everyMs: config.sweepIntervalMs,
       leaseMs: config.leaseMs,
       ticketAgeMs: config.ticketAgeMs,

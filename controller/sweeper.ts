@@ -9,7 +9,6 @@ export interface SweeperDependencies {
   readonly jobs: Pick<JobStore, 'releaseLapsed' | 'withoutTicket'>;
   readonly queue: Pick<TicketQueue, 'add'>;
   readonly log: Logger;
-  readonly clock: () => Date;
   /** The pause between two rounds. */
   readonly everyMs: number;
   /** How long a lease holds. */
@@ -49,7 +48,7 @@ export function sweeperComponent(dependencies: SweeperDependencies): Component {
 }
 
 async function releaseLapsed(dependencies: SweeperDependencies): Promise<void> {
-  const lapsed = await dependencies.jobs.releaseLapsed(dependencies.clock());
+  const lapsed = await dependencies.jobs.releaseLapsed();
   for (const { jobId, attempt } of lapsed) dependencies.log.warn({ job_id: jobId, attempt }, 'lapsed lease released');
   await addAll(lapsed, dependencies);
 }

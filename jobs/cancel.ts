@@ -5,7 +5,7 @@ import { isFinal } from '#domain/jobs/status.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { dequeue } from './enqueue.ts';
 
-type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'clock' | 'randomUuid' | 'log'>;
+type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'>;
 
 /** More often than a job can change its attempt while one request is answered. */
 const triesMax = 10;
@@ -17,7 +17,7 @@ const triesMax = 10;
  * @throws KnownProblem `not_found`; `conflict` for a job that completed or failed
  */
 export async function cancelJob(dependencies: CancelDependencies, jobId: string): Promise<Job> {
-  const { jobs, clock, randomUuid } = dependencies;
+  const { jobs, randomUuid } = dependencies;
   for (let tries = 0; tries < triesMax; tries++) {
     const job = await jobs.find(jobId);
     if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
@@ -31,7 +31,6 @@ export async function cancelJob(dependencies: CancelDependencies, jobId: string)
       results: null,
       error: jobErrorOf('cancelled', job.attempt),
       eventId: randomUuid(),
-      now: clock(),
     });
     if (cancelled === null) continue;
     await dequeue(dependencies, job);

@@ -23,7 +23,6 @@ import { revisionRoots } from './revision-roots.ts';
 export interface CompletionDependencies {
   readonly jobs: Pick<JobStore, 'finish'>;
   readonly media: ObjectStore;
-  readonly clock: () => Date;
   readonly randomUuid: () => string;
 }
 
@@ -99,7 +98,7 @@ interface End {
 /** The transaction that ends a job: status, results or error, and the webhook event. */
 export async function recordEnd(
   { job, attempt, results, error, publish }: End,
-  { jobs, clock, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'clock' | 'randomUuid'>,
+  { jobs, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const recorded = await jobs.finish({
     jobId: job.id,
@@ -109,10 +108,13 @@ export async function recordEnd(
     error,
     ...(error === null ? { progress: jobTypes[job.type].completedProgress } : {}),
     eventId: randomUuid(),
-    now: clock(),
-    beforeCommit: async ({ hasNewerStream }) => {
-      if (!hasNewerStream) await publish?.();
-    },
+    ...(publish === undefined
+      ? {}
+      : {
+          beforeCommit: async ({ hasNewerStream }) => {
+            if (!hasNewerStream) await publish();
+          },
+        }),
   });
   return recorded === null ? { outcome: 'not_current' } : { outcome: 'recorded', job: recorded };
 }

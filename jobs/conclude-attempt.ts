@@ -76,7 +76,7 @@ export async function concludeAttempt(
 /** Ends a job that left no result manifest; its type says what its results are then. */
 export function failJob(
   { job, error }: { readonly job: Job; readonly error: JobError },
-  dependencies: Pick<CompletionDependencies, 'jobs' | 'clock' | 'randomUuid'>,
+  dependencies: Pick<CompletionDependencies, 'jobs' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const results = jobTypeRow(job.type).resultsWithoutManifest(error) as JobResults | null;
   return recordEnd({ job, attempt: job.attempt, results, error }, dependencies);

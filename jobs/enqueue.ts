@@ -3,8 +3,9 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { JobDependencies } from './dependencies.ts';
 
 /** The ticket of the attempt that a job is at. */
-function ticketOf({ id, attempt, queue, trace }: Job): Ticket {
-  return { jobId: id, attempt, queue, ...(trace === null ? {} : { trace }) };
+function ticketOf({ id, attempt, queue, priority, trace }: Job): Ticket {
+  const order = priority === 0 ? {} : { priority };
+  return { jobId: id, attempt, queue, ...order, ...(trace === null ? {} : { trace }) };
 }
 
 /** Puts a job's ticket into its queue; a ticket that is there already stays one, by its id. @throws the queue's error */

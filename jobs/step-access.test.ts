@@ -26,6 +26,11 @@ const job: Job = {
   trace: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
   createdAt: new Date(0),
   updatedAt: new Date(0),
+  startedAt: null,
+  finishedAt: null,
+  disruptions: 0,
+  pool: null,
+  priority: 0,
 };
 
 function variablesOf(step: StepName) {

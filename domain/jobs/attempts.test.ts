@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type AttemptEnd, mayBeStorageOutage, verdictOf } from './attempts.ts';
 import { jobErrorOf } from '../job-error.ts';
 
-const first = { attempt: 1, failures: 0 };
+const first = { attempt: 1, failures: 0, disruptions: 0 };
 const failed = (exitCode: number | null, error = null as ReturnType<typeof jobErrorOf> | null): AttemptEnd => ({
   kind: 'failed',
   exitCode,
@@ -26,7 +26,7 @@ describe('what follows the end of an attempt', () => {
 
   it('the last counted failure ends the job with what was reported', () => {
     const error = jobErrorOf('storage_error', 3, 'The bucket is away.');
-    expect(verdict(failed(20, error), { attempt: 3, failures: 2 })).toEqual({ next: 'fail', error });
+    expect(verdict(failed(20, error), { attempt: 3, failures: 2, disruptions: 0 })).toEqual({ next: 'fail', error });
   });
 
   it.each([
@@ -36,19 +36,24 @@ describe('what follows the end of an attempt', () => {
     [10, 'internal'],
     [1, 'internal'],
   ])('a step that ends with %s and without a word is called %s', (exitCode, code) => {
-    const found = verdict(failed(exitCode), { attempt: 3, failures: 2 });
+    const found = verdict(failed(exitCode), { attempt: 3, failures: 2, disruptions: 0 });
     expect(found).toMatchObject({ next: 'fail', error: { code, attempt: 3 } });
   });
 
   it('a disruption is tried again at once and costs no attempt, whatever failed before', () => {
     const again = { next: 'again', countsAsFailure: false, delayMs: 0 };
     expect(verdict({ kind: 'disrupted' })).toEqual(again);
-    expect(verdict({ kind: 'disrupted' }, { attempt: 3, failures: 2 })).toEqual(again);
+    expect(verdict({ kind: 'disrupted' }, { attempt: 3, failures: 2, disruptions: 0 })).toEqual(again);
+  });
+
+  it('attempts that could not be started count as no disruptions', () => {
+    const again = { next: 'again', countsAsFailure: false, delayMs: 0 };
+    expect(verdict({ kind: 'disrupted' }, { attempt: 720, failures: 0, disruptions: 0 })).toEqual(again);
   });
 
   it('a failure during a storage outage is tried again after a pause and costs no attempt', () => {
     const again = { next: 'again', countsAsFailure: false, delayMs: 2_000 };
-    expect(verdict({ kind: 'storage_outage' }, { attempt: 3, failures: 2 })).toEqual(again);
+    expect(verdict({ kind: 'storage_outage' }, { attempt: 3, failures: 2, disruptions: 0 })).toEqual(again);
   });
 
   it.each([
@@ -66,15 +71,17 @@ describe('what follows the end of an attempt', () => {
   it('an attempt that exceeds its deadline is tried again once', () => {
     const late = failed(20, jobErrorOf('deadline_exceeded', 1));
     expect(verdict(late)).toMatchObject({ next: 'again', countsAsFailure: true });
-    expect(verdict(late, { attempt: 2, failures: 1 })).toMatchObject({
+    expect(verdict(late, { attempt: 2, failures: 1, disruptions: 0 })).toMatchObject({
       next: 'fail',
       error: { code: 'deadline_exceeded' },
     });
   });
 
   it('the fiftieth disruption ends the job, and counted failures are not disruptions', () => {
-    expect(verdict({ kind: 'disrupted' }, { attempt: 50, failures: 1 })).toMatchObject({ next: 'again' });
-    expect(verdict({ kind: 'disrupted' }, { attempt: 50, failures: 0 })).toMatchObject({
+    expect(verdict({ kind: 'disrupted' }, { attempt: 50, failures: 1, disruptions: 48 })).toMatchObject({
+      next: 'again',
+    });
+    expect(verdict({ kind: 'disrupted' }, { attempt: 50, failures: 0, disruptions: 49 })).toMatchObject({
       next: 'fail',
       error: { code: 'preempted_too_often', attempt: 50 },
     });
@@ -87,7 +94,7 @@ describe('what follows the end of an attempt', () => {
     [0, 0, 1_600],
     [9, 0.5, 300_000],
   ])('after %i earlier failures and with random %d the wait is %i ms', (failures, random, delayMs) => {
-    const job = { attempt: failures + 1, failures };
+    const job = { attempt: failures + 1, failures, disruptions: 0 };
     const found = verdictOf({ job, end: failed(20), attemptsMax: 99, random });
     expect(found).toEqual({ next: 'again', countsAsFailure: true, delayMs });
   });

@@ -31,7 +31,7 @@ export type Verdict =
 const disruptionsMax = 50;
 
 interface VerdictInput {
-  readonly job: Pick<Job, 'attempt' | 'failures'>;
+  readonly job: Pick<Job, 'attempt' | 'failures' | 'disruptions'>;
   readonly end: AttemptEnd;
   /** `JOB_ATTEMPTS`: how often an attempt may fail by itself before the job does. */
   readonly attemptsMax: number;
@@ -43,8 +43,8 @@ interface VerdictInput {
 export function verdictOf({ job, end, attemptsMax, random }: VerdictInput): Verdict {
   if (end.kind === 'done') return { next: 'complete' };
   if (end.kind === 'disrupted') {
-    const disruptions = job.attempt - job.failures;
-    if (disruptions >= disruptionsMax) return { next: 'fail', error: jobErrorOf('preempted_too_often', job.attempt) };
+    if (job.disruptions + 1 >= disruptionsMax)
+      return { next: 'fail', error: jobErrorOf('preempted_too_often', job.attempt) };
     return { next: 'again', countsAsFailure: false, delayMs: 0 };
   }
   if (end.kind === 'storage_outage') return { next: 'again', countsAsFailure: false, delayMs: retryDelayMs(1, random) };

@@ -25,9 +25,15 @@ export interface Job {
   readonly progress: number;
   /** The attempt that runs or will run next, from 1. */
   readonly attempt: number;
-  /** Attempts that failed by themselves; a disruption costs none. */
+  /** Attempts that failed by themselves. */
   readonly failures: number;
+  /** Attempts that ended by a disruption, such as a drained node or a stopped worker. */
+  readonly disruptions: number;
   readonly queue: QueueName;
+  /** The RunnerPool that runs it; null: the one of its queue. */
+  readonly pool: string | null;
+  /** -1000 to 1000; of the jobs of one queue, those of a higher priority begin first. */
+  readonly priority: number;
   /** Measured at preflight; null for job types without one. */
   readonly sourceSizeBytes: number | null;
   readonly sourceEtag: string | null;
@@ -39,5 +45,8 @@ export interface Job {
   readonly results: JobResults | null;
   readonly trace: TraceContext | null;
   readonly createdAt: Date;
+  /** When its first attempt was claimed. */
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
   readonly updatedAt: Date;
 }

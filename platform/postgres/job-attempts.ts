@@ -18,6 +18,9 @@ export interface Lease extends CurrentAttempt {
   readonly leaseMs: number;
 }
 
+/** `lost`: another attempt has begun or the job ended otherwise. */
+export type LeaseState = 'held' | 'lost' | 'cancelled';
+
 /** What an attempt that runs reports. */
 export interface AttemptReport extends CurrentAttempt {
   readonly phase: JobPhase;
@@ -27,6 +30,7 @@ export interface AttemptReport extends CurrentAttempt {
 
 /** How an attempt that is given up makes way for the next one. */
 export interface NextAttempt extends CurrentAttempt {
+  /** Whether the attempt failed by itself; else it counts as a disruption. */
   readonly countsAsFailure: boolean;
   readonly delayMs: number;
 }
@@ -54,7 +58,7 @@ const writeReport = `
   where id = $1 and attempt = $2 and status = 'processing' and progress <= $4
     and (phase is distinct from $3 or progress < $4)`;
 const next = `
-  update jobs set attempt = attempt + 1, failures = failures + $3, progress = 0,
+  update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + 1 - $3, progress = 0,
     phase = case when status = 'processing' then 'admitted' end,
     lease_owner = null, lease_expires_at = null,
     not_before = now() + $4 * interval '1 millisecond', ticketed_at = now() + $4 * interval '1 millisecond'
@@ -62,27 +66,64 @@ const next = `
   returning ${ticketColumns}`;
 const release = `
   with lapsed as (
-    select id from jobs where lease_owner is not null and lease_expires_at < $1 and status = any($2)
+    select id from jobs where lease_owner is not null and lease_expires_at < coalesce($2, now()) and status = any($1)
     order by lease_expires_at limit 1000 for update skip locked
   )
-  update jobs set attempt = attempt + 1, progress = 0, phase = 'admitted', lease_owner = null,
+  update jobs set attempt = attempt + 1, disruptions = disruptions + 1, progress = 0, phase = 'admitted', lease_owner = null,
     lease_expires_at = null, not_before = null, ticketed_at = now()
   from lapsed where jobs.id = lapsed.id
-  returning jobs.id, attempt, queue, trace`;
+  returning ${ticketColumns}`;
+const back = `
+  update jobs set progress = 0, phase = case when status = 'processing' then 'admitted' end,
+    lease_owner = null, lease_expires_at = null,
+    not_before = now() + $3 * interval '1 millisecond', ticketed_at = now() + $3 * interval '1 millisecond'
+  where id = $1 and attempt = $2 and lease_owner is not null and status = any($4)
+  returning ${ticketColumns}`;
+const lease = `
+  select status, attempt = $2 and lease_owner is not distinct from $3 and status = any($4) as is_held
+  from jobs where id = $1`;
 
 /** See `JobStore.claim`. */
-export async function claimAttempt(database: Database, lease: Lease): Promise<Job | null> {
-  const parameters = [lease.jobId, lease.attempt, lease.owner, lease.leaseMs, activeStatuses];
+export async function claimAttempt(database: Database, { jobId, attempt, owner, leaseMs }: Lease): Promise<Job | null> {
+  const parameters = [jobId, attempt, owner, leaseMs, activeStatuses];
   const { rows } = await database.pool.query<JobRow>(claim, parameters);
   return rows[0] === undefined ? null : jobOfRow(rows[0]);
 }
 
 /** See `JobStore.renewLease`. */
-export async function renewLease(database: Database, lease: Lease): Promise<'held' | 'lost' | 'cancelled'> {
-  const parameters = [lease.jobId, lease.attempt, lease.owner, lease.leaseMs, statusesBefore('completed')];
-  const { rows } = await database.pool.query<{ status: JobStatus; is_held: boolean }>(renew, parameters);
-  if (rows[0]?.is_held === true) return 'held';
-  return rows[0]?.status === 'cancelled' ? 'cancelled' : 'lost';
+export async function renewLease(database: Database, { jobId, attempt, owner, leaseMs }: Lease): Promise<LeaseState> {
+  const parameters = [jobId, attempt, owner, leaseMs, statusesBefore('completed')];
+  const { rows } = await database.pool.query<LeaseRow>(renew, parameters);
+  return leaseStateOf(rows[0]);
+}
+
+/** See `JobStore.leaseState`. */
+export async function leaseState(
+  database: Database,
+  { jobId, attempt, owner }: Omit<Lease, 'leaseMs'>,
+): Promise<LeaseState> {
+  const parameters = [jobId, attempt, owner, statusesBefore('completed')];
+  const { rows } = await database.pool.query<LeaseRow>(lease, parameters);
+  return leaseStateOf(rows[0]);
+}
+
+interface LeaseRow {
+  readonly status: JobStatus;
+  readonly is_held: boolean;
+}
+
+function leaseStateOf(row: LeaseRow | undefined): LeaseState {
+  if (row?.is_held === true) return 'held';
+  return row?.status === 'cancelled' ? 'cancelled' : 'lost';
+}
+
+/** See `JobStore.giveBack`. */
+export async function giveBack(
+  database: Database,
+  { jobId, attempt, delayMs }: CurrentAttempt & { readonly delayMs: number },
+): Promise<Ticket | null> {
+  const { rows } = await database.pool.query<TicketRow>(back, [jobId, attempt, delayMs, activeStatuses]);
+  return rows[0] === undefined ? null : ticketOfRow(rows[0]);
 }
 
 /** See `JobStore.report`. */
@@ -102,7 +143,7 @@ export async function nextAttempt(
 }
 
 /** See `JobStore.releaseLapsed`. */
-export async function releaseLapsed(database: Database, now: Date): Promise<Ticket[]> {
-  const { rows } = await database.pool.query<TicketRow>(release, [now, statusesBefore('completed')]);
+export async function releaseLapsed(database: Database, now: Date | null): Promise<Ticket[]> {
+  const { rows } = await database.pool.query<TicketRow>(release, [statusesBefore('completed'), now]);
   return rows.map(ticketOfRow);
 }

@@ -17,7 +17,8 @@ export interface FinalState extends CurrentAttempt {
   readonly progress?: number;
   /** UUID of the webhook event, if there is one to write. */
   readonly eventId: string;
-  readonly now: Date;
+  /** For tests; the database's clock by default. */
+  readonly now?: Date;
   /**
    * Runs before the commit, while the job's row is locked and this attempt is known to be the current one: no other
    * attempt, cancellation or completion of the job takes effect until it resolves. When it throws, nothing is
@@ -48,7 +49,7 @@ const newerStream = `
 const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
-    lease_owner = null, lease_expires_at = null, not_before = null, finished_at = $6
+    lease_owner = null, lease_expires_at = null, not_before = null, finished_at = coalesce($6, now())
   where id = $1
   returning ${jobColumns}`;
 const insertEvent = `
@@ -69,12 +70,12 @@ export function finishJob(database: Database, final: FinalState): Promise<Job | 
       toJson(final.results),
       toJson(final.error),
       final.progress ?? ownProgress,
-      final.now,
+      final.now ?? null,
     ]);
     const job = jobOfRow(rows[0] as JobRow);
     if (job.callbackUrl !== null && job.status !== 'cancelled') {
-      const body = webhookBody(job, { eventId: final.eventId, occurredAt: final.now });
-      const event = [final.eventId, job.id, job.callbackUrl, body, toJson(job.trace), final.now];
+      const body = webhookBody(job, { eventId: final.eventId, occurredAt: job.finishedAt as Date });
+      const event = [final.eventId, job.id, job.callbackUrl, body, toJson(job.trace), job.finishedAt];
       await client.query(insertEvent, event);
     }
     return job;

@@ -11,7 +11,7 @@ import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, typ
 const insertOrFind = `
   with given as (
     select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
-      $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[]) as given (${insertedColumns})
+      $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[]) as given (${insertedColumns})
   ), inserted as (
     insert into jobs (${insertedColumns}) select * from given order by idempotency_key
     on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
@@ -19,7 +19,7 @@ const insertOrFind = `
   )
   select ${jobColumns}, idempotency_key from inserted
   union all
-  select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($6) and status = any($13)
+  select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($6) and status = any($15)
     and not exists (select from inserted where inserted.idempotency_key = jobs.idempotency_key)`;
 
 type LiveJobs = (Job | null | Promise<Job | null>)[];

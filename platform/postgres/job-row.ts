@@ -16,6 +16,10 @@ export interface NewJob {
   readonly options: JobOptions;
   readonly idempotencyKey: string;
   readonly queue: QueueName;
+  /** Null or absent: the pool of its queue. */
+  readonly pool?: string | null;
+  /** -1000 to 1000, 0 when absent. */
+  readonly priority?: number;
   readonly sourceSizeBytes: number | null;
   readonly sourceEtag: string | null;
   readonly callbackUrl: string | null;
@@ -41,7 +45,10 @@ export interface JobRow {
   readonly progress: number;
   readonly attempt: number;
   readonly failures: number;
+  readonly disruptions: number;
   readonly queue: QueueName;
+  readonly pool: string | null;
+  readonly priority: number;
   readonly source_size_bytes: string | null;
   readonly source_etag: string | null;
   readonly callback_url: string | null;
@@ -51,13 +58,16 @@ export interface JobRow {
   readonly results: JobResults | null;
   readonly trace: TraceContext | null;
   readonly created_at: Date;
+  readonly started_at: Date | null;
+  readonly finished_at: Date | null;
   readonly updated_at: Date;
 }
 
 /** The columns of a `JobRow`. */
 export const jobColumns = [
-  'id, type, hash, source, options, status, phase, progress, attempt, failures, queue, source_size_bytes, source_etag',
-  'callback_url, callback_status, retry_of_job_id, error, results, trace, created_at, updated_at',
+  'id, type, hash, source, options, status, phase, progress, attempt, failures, disruptions, queue, pool, priority',
+  'source_size_bytes, source_etag, callback_url, callback_status, retry_of_job_id, error, results, trace',
+  'created_at, started_at, finished_at, updated_at',
 ].join(', ');
 
 /** The job of a row. */
@@ -73,7 +83,10 @@ export function jobOfRow(row: JobRow): Job {
     progress: row.progress,
     attempt: row.attempt,
     failures: row.failures,
+    disruptions: row.disruptions,
     queue: row.queue,
+    pool: row.pool,
+    priority: row.priority,
     sourceSizeBytes: row.source_size_bytes === null ? null : Number(row.source_size_bytes),
     sourceEtag: row.source_etag,
     callbackUrl: row.callback_url,
@@ -83,15 +96,17 @@ export function jobOfRow(row: JobRow): Job {
     results: row.results,
     trace: row.trace,
     createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
     updatedAt: row.updated_at,
   };
 }
 
 /** The columns of a `TicketRow`. */
-export const ticketColumns = 'id, attempt, queue, trace';
+export const ticketColumns = 'jobs.id, attempt, queue, priority, trace';
 
 /** What a ticket is made of. */
-export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'trace'>;
+export type TicketRow = Pick<JobRow, 'id' | 'attempt' | 'queue' | 'priority' | 'trace'>;
 
 /** The ticket of a row's current attempt. */
 export function ticketOfRow(row: TicketRow): Ticket {
@@ -99,6 +114,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
     jobId: row.id,
     attempt: row.attempt,
     queue: row.queue,
+    ...(row.priority === 0 ? {} : { priority: row.priority }),
     ...(row.trace === null ? {} : { trace: row.trace }),
   };
 }
@@ -106,7 +122,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
 /** The columns that `insertedValues` fills, in its order. */
 export const insertedColumns = [
   'id, type, hash, source, options, idempotency_key, queue, source_size_bytes, source_etag',
-  'callback_url, retry_of_job_id, trace',
+  'callback_url, retry_of_job_id, trace, pool, priority',
 ].join(', ');
 
 /** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
@@ -124,6 +140,8 @@ export function insertedValues(job: NewJob): readonly unknown[] {
     job.callbackUrl,
     job.retryOfJobId,
     toJson(job.trace),
+    job.pool ?? null,
+    job.priority ?? 0,
   ];
 }
 

@@ -6,7 +6,10 @@ import type { Database } from './database.ts';
 import {
   type AttemptReport,
   claimAttempt,
+  giveBack,
   type Lease,
+  leaseState,
+  type LeaseState,
   nextAttempt,
   type NextAttempt,
   releaseLapsed,
@@ -15,7 +18,15 @@ import {
 } from './job-attempts.ts';
 import { finishJob, type FinalState } from './job-end.ts';
 import { JobInserts } from './job-inserts.ts';
-import { jobColumns, type JobRow, jobOfRow, type NewJob, ticketOfRow, type TicketRow } from './job-row.ts';
+import {
+  jobColumns,
+  type JobRow,
+  jobOfRow,
+  type NewJob,
+  ticketColumns,
+  ticketOfRow,
+  type TicketRow,
+} from './job-row.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
 
 export type { FinalState } from './job-end.ts';
@@ -35,7 +46,7 @@ const withoutTicket = `
     order by ticketed_at limit $3 for update skip locked
   )
   update jobs set ticketed_at = now() from waiting where jobs.id = waiting.id
-  returning jobs.id, attempt, queue, trace`;
+  returning ${ticketColumns}`;
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -44,7 +55,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
  *
  * Every transition is guarded in SQL by the status table (`statusesBefore`) and by the attempt, so a call that arrives
  * late, twice, or from a worker that lost the job changes nothing and returns so. Times are the database's, so
- * processes with different clocks agree; only `now` parameters are the caller's.
+ * processes with different clocks agree.
  */
 export class JobStore {
   readonly #database: Database;
@@ -82,8 +93,13 @@ export class JobStore {
    * Moves the end of the lease to `leaseMs` from now. `lost`: another attempt has begun or the job ended otherwise;
    * `cancelled`: the job was cancelled. In both cases `owner` must stop its work.
    */
-  renewLease(lease: Lease): Promise<'held' | 'lost' | 'cancelled'> {
+  renewLease(lease: Lease): Promise<LeaseState> {
     return renewLease(this.#database, lease);
+  }
+
+  /** What `renewLease` would return; writes nothing, so a cancellation can be looked for often. */
+  leaseState(lease: Omit<Lease, 'leaseMs'>): Promise<LeaseState> {
+    return leaseState(this.#database, lease);
   }
 
   /** Records phase and progress. Progress never falls within an attempt; a report that would lower it is dropped. */
@@ -109,10 +125,23 @@ export class JobStore {
   }
 
   /**
-   * Releases jobs whose lease ended before `now` and makes their next attempt the current one: the tickets, at most
-   * 1000 at once. A lapsed lease is no failure of the job; `attempt - 1 - failures` counts such disruptions.
+   * Gives a claim back whose work could not be started: the same attempt is unclaimed again, to begin in `delayMs` at
+   * the earliest. It costs neither a failure nor a disruption. The caller adds the ticket again once the queue has
+   * dropped the old one, which has the same id. Null when the attempt is not the current one or not claimed.
    */
-  releaseLapsed(now: Date): Promise<Ticket[]> {
+  giveBack(claim: {
+    readonly jobId: string;
+    readonly attempt: number;
+    readonly delayMs: number;
+  }): Promise<Ticket | null> {
+    return giveBack(this.#database, claim);
+  }
+
+  /**
+   * Releases jobs whose lease has ended and makes their next attempt the current one: the tickets, at most 1000 at
+   * once. A lapsed lease counts as a disruption. `now` is for tests; the database's clock by default.
+   */
+  releaseLapsed(now: Date | null = null): Promise<Ticket[]> {
     return releaseLapsed(this.#database, now);
   }
 

@@ -25,7 +25,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   const complete = () =>
     completeAttempt(
       { job, attempt: job.attempt },
-      { jobs: rig.jobs, media: rig.media, clock: () => new Date(), randomUuid: () => randomUUID() },
+      { jobs: rig.jobs, media: rig.media, randomUuid: () => randomUUID() },
     );
 
   /** The manifest of a cover whose one object is there, with what a test changes of it. */
@@ -173,7 +173,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
 
     it('the attempt of a cancelled job publishes nothing', async () => {
       const claimed = await transcoded('cancelled');
-      await cancelJob({ ...rig, clock: () => new Date(), randomUuid: () => randomUUID() }, claimed.id);
+      await cancelJob({ ...rig, randomUuid: () => randomUUID() }, claimed.id);
       expect(await completeFirst(rig, claimed)).toEqual({ outcome: 'not_current' });
       expect(await publicRevision(rig, 'cancelled')).toBeNull();
     });
@@ -182,7 +182,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       for (let round = 0; round < 10; round++) {
         const hash = `race-${round}`;
         const claimed = await transcoded(hash);
-        const cancelling = cancelJob({ ...rig, clock: () => new Date(), randomUuid: () => randomUUID() }, claimed.id);
+        const cancelling = cancelJob({ ...rig, randomUuid: () => randomUUID() }, claimed.id);
         await Promise.allSettled([completeFirst(rig, claimed), cancelling]);
         const { status } = await rig.find(claimed.id);
         const isPublic = (await publicRevision(rig, hash)) !== null;
@@ -202,7 +202,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
 });
 
 function completeFirst({ jobs, media }: Rig, job: Job) {
-  return completeAttempt({ job, attempt: 1 }, { jobs, media, clock: () => new Date(), randomUuid: () => randomUUID() });
+  return completeAttempt({ job, attempt: 1 }, { jobs, media, randomUuid: () => randomUUID() });
 }
 
 /** The revision that the top master playlist of a media leads into; null when it has none. */

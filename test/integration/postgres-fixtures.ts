@@ -36,7 +36,6 @@ export function failure(jobId: string, attempt = 1, over: Partial<FinalState> = 
     results: null,
     error: jobErrorOf('storage_error', attempt),
     eventId: randomUUID(),
-    now: new Date(),
     ...over,
   };
 }

@@ -26,6 +26,11 @@ const job: Job = {
   trace: null,
   createdAt: new Date(0),
   updatedAt: new Date(0),
+  startedAt: null,
+  finishedAt: null,
+  disruptions: 0,
+  pool: null,
+  priority: 0,
 };
 const mediaJob: MediaJob = {
   metadata: { name: 'mj', namespace: 'r', uid: 'u' },

@@ -16,6 +16,7 @@ import { leaseOwner } from '../slots/claimed-jobs.ts';
 
 export interface ConcludeDependencies extends ConclusionDependencies {
   readonly jobs: Pick<JobStore, 'finish' | 'nextAttempt' | 'claim'>;
+  readonly clock: () => Date;
 }
 
 /** An attempt that ended, or never began. */

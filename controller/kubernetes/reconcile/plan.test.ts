@@ -36,6 +36,11 @@ const row: Job = {
   trace: null,
   createdAt: new Date(0),
   updatedAt: new Date(0),
+  startedAt: null,
+  finishedAt: null,
+  disruptions: 0,
+  pool: null,
+  priority: 0,
 };
 const begun = { attempt: 1, jobId: id, conditions: [condition('Progressing', 'True', 'AttemptBegun')] };
 const mediaJob: MediaJob = {
