@@ -27,7 +27,7 @@ beforeAll(async () => {
   packager = pod?.status.containerStatuses?.[0]?.containerID?.replace(/^\w+:\/\//, '') ?? '';
   expect(packager).not.toBe('');
   // A job that fails, so that its error and its log are searched too.
-  const failed = await submit({ type: 'video:cover', source: 'clips/none.mp4' });
+  const failed = await submit({ type: 'image:thumbnail', source: 'clips/none.png' });
   expect(await ended(failed)).toMatchObject({ status: 'failed', error: { code: 'source_not_found' } });
   processes = await watch.stop();
 
