@@ -103,7 +103,8 @@ async function main(): Promise<number> {
     const toRun = stepsToRun();
     const task = parseTask(env[runnerVariables.task] ?? '');
     ({ attempt } = task);
-    const workspace = workspaceIn(z.string().min(1).parse(env[runnerVariables.workspace]));
+    const root = z.string().min(1).parse(env[runnerVariables.workspace]);
+    const workspace = workspaceIn(root, env[runnerVariables.output]);
     const program = (tool: Parameters<typeof findProgram>[0]) => findProgram(tool, env);
     const base = { task, workspace, profile: profileOf(task), program, reporter, signal: stopping.signal };
     for (const step of toRun) {

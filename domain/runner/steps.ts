@@ -11,6 +11,8 @@ export const runnerVariables = {
   task: 'RUNNER_TASK',
   /** The folder that the steps share. */
   workspace: 'RUNNER_WORKSPACE',
+  /** The folder that `publish` writes to, where the workspace is read-only for it; by default the workspace. */
+  output: 'RUNNER_OUTPUT',
   /** Content key as `<kid hex>:<key hex>`; only for `publish` of an encrypted transcode. */
   contentKey: 'CONTENT_KEY',
   /** The address that goes into playlists as the key's URI; beside `contentKey`. */

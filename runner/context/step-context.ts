@@ -14,8 +14,6 @@ export const workspaceFiles = {
   made: 'made',
   /** What `process` reports about its output, read by `publish`. */
   madeDocument: 'made.json',
-  /** The folder that the packager writes to. */
-  packaged: 'packaged',
 } as const;
 
 /** The folder that the steps of an attempt share. */
@@ -23,11 +21,15 @@ export interface Workspace {
   readonly root: string;
   /** The absolute path of a file of the workspace. */
   at(file: string): string;
+  /** The folder that the packager writes to, as tools get it: they run in `root`. */
+  readonly packaged: string;
 }
 
-/** The workspace in the folder `root`. */
-export function workspaceIn(root: string): Workspace {
-  return { root, at: (file) => join(root, file) };
+/** The workspace in the folder `root`; `output` holds what `publish` writes where `root` is read-only for it. */
+export function workspaceIn(root: string, output = root): Workspace {
+  // The workspace's own path may contain characters that a tool reads as syntax, so it is not named where it need not be.
+  const packaged = output === root ? 'packaged' : join(output, 'packaged');
+  return { root, at: (file) => join(root, file), packaged };
 }
 
 /** Input of every step and every handler. */

@@ -80,7 +80,7 @@ export class TestNode {
 
   async #runContainer(container: Container, where: { workspace: string; script: string }): Promise<number> {
     const env = await this.#environment(container);
-    for (const name of ['RUNNER_WORKSPACE', 'HOME', 'TMPDIR']) env[name] = where.workspace;
+    for (const name of ['RUNNER_WORKSPACE', 'RUNNER_OUTPUT', 'HOME', 'TMPDIR']) env[name] = where.workspace;
     const child = spawn(process.execPath, [where.script, ...(container.args ?? [])], {
       env: { PATH: process.env['PATH'] ?? '', ...env },
       stdio: ['pipe', 'ignore', process.env['RIG_LOG'] === undefined ? 'ignore' : 'inherit'],

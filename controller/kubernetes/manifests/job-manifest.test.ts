@@ -75,4 +75,15 @@ describe('the runner pod of a Job', () => {
       expect(volumeMounts).toContainEqual({ name: 'ca', mountPath: '/etc/reelwright/ca', readOnly: true });
     }
   });
+
+  it('the publish step reads the workspace only, and no two steps share a writable folder but the workspace', () => {
+    const { containers } = podOf({});
+    const publish = containers.find(({ name }) => name === 'publish');
+    expect(publish?.volumeMounts).toContainEqual({ name: 'workspace', mountPath: '/workspace', readOnly: true });
+    expect(publish?.env).toContainEqual({ name: 'RUNNER_OUTPUT', value: '/output' });
+    const writable = containers.flatMap(({ volumeMounts = [] }) =>
+      volumeMounts.filter(({ readOnly, name }) => readOnly !== true && name !== 'workspace').map(({ name }) => name),
+    );
+    expect(writable.toSorted()).toEqual(['output', 'tmp-fetch', 'tmp-process', 'tmp-publish']);
+  });
 });

@@ -73,6 +73,8 @@ const defaultContainerSecurityContext = {
 };
 const caFolder = '/etc/reelwright/ca';
 const workspace = '/workspace';
+/** What `publish` writes: it has the content key and credentials, and reads the workspace only. */
+const output = '/output';
 const terminationLog = '/dev/termination-log';
 /** One to notice, three for the tools to end, one to spare (runner/main.ts). */
 const graceSeconds = 5;
@@ -159,7 +161,9 @@ function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: 
     containers: containers.slice(-1),
     volumes: [
       { name: 'workspace', emptyDir: sizeLimit },
-      { name: 'tmp', emptyDir: { sizeLimit: '256Mi' } },
+      ...(containers.some(({ name }) => name === 'publish') ? [{ name: 'output', emptyDir: sizeLimit }] : []),
+      // Each step has a folder of its own for temporary files, so that none leaves something there for another.
+      ...containers.map(({ name }) => ({ name: `tmp-${name}`, emptyDir: { sizeLimit: '256Mi' } })),
       ...(template.caConfigMap === null ? [] : [{ name: 'ca', configMap: { name: template.caConfigMap } }]),
     ],
   };
@@ -178,8 +182,9 @@ function container(step: StepName, input: JobInput, template: JobTemplate): Cont
     terminationMessagePath: terminationLog,
     terminationMessagePolicy: 'File',
     volumeMounts: [
-      { name: 'workspace', mountPath: workspace },
-      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'workspace', mountPath: workspace, ...(step === 'publish' ? { readOnly: true } : {}) },
+      ...(step === 'publish' ? [{ name: 'output', mountPath: output }] : []),
+      { name: `tmp-${step}`, mountPath: '/tmp' },
       ...(template.caConfigMap === null ? [] : [{ name: 'ca', mountPath: caFolder, readOnly: true }]),
     ],
   };
@@ -199,6 +204,7 @@ function environment(step: StepName, { job, report, keyEndpoint }: JobInput, tem
         storage,
         keyEndpoint,
       }),
+      ...(step === 'publish' ? { [runnerVariables.output]: output, TMPDIR: output } : {}),
       [runnerVariables.terminationLog]: terminationLog,
       ...(template.caConfigMap === null ? {} : { NODE_EXTRA_CA_CERTS: `${caFolder}/ca.crt` }),
       ...(report === null

@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
@@ -7,7 +7,6 @@ import { framesSec } from '#domain/media/grid.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import { masterPath, trackPaths } from '#domain/media/revision-layout.ts';
 import { codecsOfMaster, revisionMaster } from '#domain/media/revision-master.ts';
-import { workspaceFiles } from '../../context/step-context.ts';
 import { packageCommand, packagerMaster } from '../../tools/packager.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import type { PublishContext, PublishedFile } from '../job-handler.ts';
@@ -34,7 +33,7 @@ export async function packageStream(
   const encryption = encrypt ? context.encryption : null;
   // Without a key the packager would write the stream in the clear.
   if (encrypt && encryption === null) throw new Error('an encrypted stream needs a content key');
-  const output = workspace.at(workspaceFiles.packaged);
+  const output = resolve(workspace.root, workspace.packaged);
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
   await runPackager(encoded, encryption, context);
@@ -64,7 +63,7 @@ async function runPackager(
   context: PublishContext,
 ): Promise<void> {
   const tracks = tracksOf(encoded).map((track) => ({ ...track, input: encodedFile(track.kind, track.id) }));
-  const packaging = { tracks, output: workspaceFiles.packaged, grid: encoded.grid, encryption };
+  const packaging = { tracks, output: context.workspace.packaged, grid: encoded.grid, encryption };
   const failure = { code: 'packager_error', message: 'The stream could not be packaged.' } as const;
   const command = packageCommand(context.program('packager'), packaging);
   await runTool(command, { timeoutMs: packageTimeoutMs, failure }, context);
