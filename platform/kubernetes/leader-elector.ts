@@ -110,7 +110,7 @@ export class LeaderElector implements Component {
   async #run(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
       const sentMs = this.#options.clock.nowMs();
-      const isTaken = await this.#logged(() => this.#lease.tryTake(stopping), 'leader lease could not be sought');
+      const isTaken = await this.#logged(() => this.#lease.tryTake(stopping), 'take the lease');
       if (isTaken === true) await this.#lead(sentMs, stopping);
       else await this.#pause(this.#options.retryEveryMs, stopping);
     }
@@ -133,14 +133,14 @@ export class LeaderElector implements Component {
       log.error({ err: error, lease: name, identity }, 'leader could not start and steps down');
       term.ending.abort(error);
     }
-    await this.#logged(async () => onStopped(), 'leader could not stop cleanly');
+    await this.#logged(async () => onStopped(), 'stop leading');
     hasStopped.abort();
     await renewing;
     term.cancelDeadline();
     stopping.removeEventListener('abort', stop);
     this.#term = undefined;
     if (!this.#isWithinDeadline(term)) return;
-    await this.#logged(() => this.#lease.release(AbortSignal.timeout(5000)), 'leader lease could not be given back');
+    await this.#logged(() => this.#lease.release(AbortSignal.timeout(5000)), 'release the lease');
   }
 
   // Renews until `until` aborts or the lease is lost; it never throws.
@@ -159,7 +159,7 @@ export class LeaderElector implements Component {
     checkDeadline();
     await this.#pause(renewEveryMs, until);
     while (!until.aborted && this.#isWithinDeadline(term)) {
-      const outcome = await this.#logged(() => this.#renew(term), 'leader lease could not be renewed');
+      const outcome = await this.#logged(() => this.#renew(term), 'renew the lease');
       if (outcome === 'taken') lose('another process holds it');
       await this.#pause(outcome === 'renewed' ? renewEveryMs : retryEveryMs, until);
     }
@@ -195,13 +195,14 @@ export class LeaderElector implements Component {
     return sleep(clock, delayMs * (0.8 + 0.4 * random()), signal);
   }
 
-  /** Does `work`; an error is logged as `problem`. */
-  async #logged<R>(work: () => Promise<R>, problem: string): Promise<R | undefined> {
+  /** Does one step of the election; an error is logged. */
+  async #logged<R>(work: () => Promise<R>, step: string): Promise<R | undefined> {
     try {
       return await work();
     } catch (error) {
       const { log, name, identity } = this.#options;
-      if (!this.#stopping.signal.aborted) log.warn({ err: error, lease: name, identity }, problem);
+      if (!this.#stopping.signal.aborted)
+        log.warn({ err: error, lease: name, identity, step }, 'leader election step failed');
       return undefined;
     }
   }
