@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { jobErrorCodes, jobErrors, requestErrors, type RequestErrorCode } from '#domain/errors.ts';
+import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 
 // docs/operations.md and the chart's monitoring, compared with the metrics and alerts that exist.
@@ -31,6 +33,33 @@ describe('docs/operations.md', () => {
   it('docs/operations.md names every metric and no unknown one', () => {
     expect(own.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
     expect(namedIn(page).filter((name) => !own.includes(name))).toEqual([]);
+  });
+});
+
+/** The cells of the tables below a heading, without the heads. */
+function rowsBelow(heading: string): string[][] {
+  const section = page.split(/^#{2,3} /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+  return rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+describe('the error codes of docs/operations.md', () => {
+  it('docs/operations.md lists every error code of a job and whether it can be retried', () => {
+    const listed = rowsBelow('Of a job').map(([code, retryable]) => [code, retryable]);
+    const expected = jobErrorCodes.map((code) => [`\`${code}\``, jobErrors[code].retryable ? 'yes' : 'no']);
+    expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(expected));
+  });
+
+  it('docs/operations.md lists every error code of a request with its status', () => {
+    const listed = rowsBelow('Of a request').map(([code, status]) => [code, status]);
+    const codes = Object.keys(requestErrors) as RequestErrorCode[];
+    const expected = codes.map((code) => [`\`${code}\``, String(statusOfProblem(code))]);
+    expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(expected));
   });
 });
 

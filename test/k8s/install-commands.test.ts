@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { chart } from '../../testing/k8s/chart.ts';
+import { server } from '../../testing/k8s/cluster.ts';
+
+test('the install commands of docs/operations.md work in their order when they are pasted', async () => {
+  const page = await readFile('docs/operations.md', 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith('Install\n')) ?? '';
+  const commands = [...section.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, text = '']) =>
+    text.replace(/^ {3}/gm, ''),
+  );
+  expect(commands).toHaveLength(4);
+  const folder = await mkdtemp(join(tmpdir(), 'reelwright-install-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const script = commands.join('\n').replace('charts/reelwright', chart);
+  const env = {
+    ...process.env,
+    PATH: `${dirname(server.kubectlPath)}:${process.env['PATH'] ?? ''}`,
+    KUBECONFIG: server.kubeconfigPath,
+  };
+  // Other tests have installed the CRDs without Helm, which then refuses to take them over.
+  await deleteCrds();
+  await promisify(execFile)('bash', ['-euc', script], { cwd: folder, env });
+  onTestFinished(deleteCrds);
+
+  expect(await names('reelwright', 'deployments')).toEqual(
+    ['api', 'controller', 'delivery'].map((component) => `deployment.apps/reelwright-${component}`),
+  );
+  // Every Secret to which a deployment or a runner pod refers.
+  for (const namespace of ['reelwright', 'reelwright-runners'])
+    expect(await names(namespace, 'secrets')).toEqual(
+      expect.arrayContaining(['secret/reelwright-source', 'secret/reelwright-media']),
+    );
+  expect(await names('reelwright', 'secrets')).toContain('secret/reelwright-keys');
+});
+
+/** The names of the objects of a namespace. */
+async function names(namespace: string, kinds: string): Promise<string[]> {
+  return (await kubectl(server, ['-n', namespace, 'get', kinds, '-o', 'name'])).trim().split('\n');
+}
+
+async function deleteCrds(): Promise<void> {
+  const crds = ['mediajobs.reelwright.dev', 'runnerpools.reelwright.dev'];
+  await kubectl(server, ['delete', 'crd', ...crds, '--ignore-not-found', '--wait', '--timeout=30s']);
+}
