@@ -73,8 +73,8 @@ export async function completeAttempt(
 const attemptsBackMax = 3;
 
 /**
- * Completes a job by what an earlier attempt left, if one came to its end and nobody recorded it: its worker vanished
- * in between. Null: there is no such attempt, and the work is to be done.
+ * Completes a job by the manifest of an earlier attempt that finished and was not recorded, because its worker ended in
+ * between. Null: there is no such attempt, so the work must be done.
  */
 export async function completeByEarlierAttempt(job: Job, d: CompletionDependencies): Promise<Completion | null> {
   const oldest = Math.max(1, job.attempt - attemptsBackMax);

@@ -2,7 +2,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { apiGroup } from '#domain/kubernetes/custom-resource.ts';
 
 // Names and labels of what the executor makes. Names are deterministic, so that making something twice is a conflict
-// that means "done". The media hash is in none of them: it is the caller's, and says what somebody watches.
+// that means "done". None holds the media hash, which is the caller's and says what a viewer watches.
 
 export const labels = {
   jobId: `${apiGroup}/job-id`,

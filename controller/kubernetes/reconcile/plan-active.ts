@@ -226,7 +226,7 @@ function isLater(phase: JobPhase, than: JobPhase | null): boolean {
   return index !== -1 && phaseOrder.indexOf(phase) > index;
 }
 
-/** A pod that is being deleted is checked again when it should be gone: its node may be dead. */
+/** A pod that is being deleted is checked again when it should be deleted: its node may be dead. */
 function requeueAtDeletion(pod: PodSnapshot | null, nowMs: number): { requeueAfterMs?: number } {
   const { deletionTimestamp } = pod?.metadata ?? {};
   if (deletionTimestamp === undefined) return {};
