@@ -1,7 +1,7 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test test-k8s e2e bench check lint types dead-code unit format needs clean
+.PHONY: help demo test test-k8s e2e bench check lint types dead-code unit format needs clean distclean
 
 help:
 	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=clip.mp4 uses your video'
@@ -11,7 +11,8 @@ help:
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
 	@echo 'make format     format every file with prettier'
-	@echo 'make clean      remove what the targets installed and made'
+	@echo 'make clean      remove the data of the demo and the results of tests'
+	@echo 'make distclean  clean, and remove node_modules and .tools'
 
 # The program reads ONCE, INPUT and PORT from its environment.
 demo:
@@ -52,5 +53,10 @@ format: needs
 needs:
 	@scripts/needs check
 
+# Only what the demo and the tests made: .reelwright itself may hold files of the user, such as secrets.
 clean:
-	rm -rf node_modules .tools .reelwright
+	rm -rf .reelwright/demo .reelwright/demo-[2-8] test-results node_modules/.cache
+	@rmdir .reelwright 2>/dev/null || true
+
+distclean: clean
+	rm -rf node_modules .tools
