@@ -17,7 +17,7 @@ export async function addDeliveryRoutes(
   const { config, metrics } = dependencies;
   const media = new MediaReader(dependencies.media, { cacheBytesMax: config.deliveryCacheBytesMax });
   addStreamRoutes(app, { media, metrics });
-  addKeyRoutes(app, { ...dependencies, limiter });
+  await addKeyRoutes(app, { ...dependencies, limiter });
   addThumbRoutes(app, { ...dependencies, thumbs: new ThumbMaker(dependencies) });
   await addPlayerRoutes(app, dependencies);
 }

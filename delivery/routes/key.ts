@@ -13,6 +13,8 @@ import type { RouteDoc } from '#platform/http/route-doc.ts';
 
 const withCors = corsHook('RateLimit, RateLimit-Policy, Retry-After, X-Trace-ID');
 const noStore = { 'cache-control': 'no-store' };
+/** A ClearKey licence request is a list of key ids: well below this. */
+const licenceRequestBytesMax = 16 * 1024;
 
 const doc: RouteDoc = {
   tag: 'Playback',
@@ -28,30 +30,52 @@ const clearKeyDoc: RouteDoc = {
   summary: 'Get the content key as a W3C ClearKey licence',
   answers: { 200: { description: 'The licence.', schemas: ['ClearKeyLicence'] } },
 };
+const licenceRequestDoc: RouteDoc = {
+  ...clearKeyDoc,
+  summary: 'Request the content key as a W3C ClearKey licence',
+  description: 'For players, which POST a licence request (EME). The body is not read.',
+  problems: [...clearKeyDoc.problems, 'body_too_large'],
+};
 
-type KeyRequest = FastifyRequest<{ Params: { hash: string } }>;
+interface KeyRoute {
+  Params: { hash: string };
+}
+type KeyRequest = FastifyRequest<KeyRoute>;
 type KeyDependencies = Pick<DeliveryDependencies, 'config' | 'contentKeys' | 'clock'> & {
   readonly limiter: RateLimiter;
 };
 
-export function addKeyRoutes(app: FastifyInstance, dependencies: KeyDependencies): void {
-  const preflight = preflightHandler('GET, OPTIONS', 'Authorization');
-  for (const url of ['/api/key/:hash', '/api/key/:hash/clearkey']) app.options(url, { onRequest: withCors }, preflight);
+export async function addKeyRoutes(app: FastifyInstance, dependencies: KeyDependencies): Promise<void> {
+  app.options('/api/key/:hash', { onRequest: withCors }, preflightHandler('GET, OPTIONS', 'Authorization'));
 
   app.get('/api/key/:hash', { onRequest: withCors, config: { doc } }, async (request: KeyRequest, reply) => {
     const { key } = await findKey(request, reply, dependencies);
     return reply.header('content-type', 'application/octet-stream').send(key);
   });
 
-  // The licence format of EME's ClearKey (W3C Encrypted Media Extensions, section 9.1.4).
-  app.get(
-    '/api/key/:hash/clearkey',
-    { onRequest: withCors, config: { doc: clearKeyDoc } },
-    async (request: KeyRequest, reply) => {
-      const { kid, key } = await findKey(request, reply, dependencies);
-      const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };
-      return reply.send({ keys: [jwk], type: 'temporary' });
-    },
+  await app.register(async (scope) => addClearKeyRoutes(scope, dependencies));
+}
+
+/**
+ * The licence of EME's ClearKey (W3C Encrypted Media Extensions, section 9.1.4). Players POST a licence request, some
+ * without a content type. Its key ids are not read: the token decides, and a media has one key.
+ */
+function addClearKeyRoutes(scope: FastifyInstance, dependencies: KeyDependencies): void {
+  const url = '/api/key/:hash/clearkey';
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  const preflight = preflightHandler('GET, POST, OPTIONS', 'Authorization, Content-Type');
+  scope.options(url, { onRequest: withCors }, preflight);
+  const sendLicence = async (request: KeyRequest, reply: FastifyReply) => {
+    const { kid, key } = await findKey(request, reply, dependencies);
+    const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };
+    return reply.send({ keys: [jwk], type: 'temporary' });
+  };
+  scope.get<KeyRoute>(url, { onRequest: withCors, config: { doc: clearKeyDoc } }, sendLicence);
+  scope.post<KeyRoute>(
+    url,
+    { onRequest: withCors, bodyLimit: licenceRequestBytesMax, config: { doc: licenceRequestDoc } },
+    sendLicence,
   );
 }
 

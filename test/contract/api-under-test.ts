@@ -54,7 +54,7 @@ export interface ApiUnderTest {
   call(path: string, init?: RequestInit): Promise<Answer>;
   submit(body: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Sends the path as it is, where `fetch` would normalise it. */
-  raw(path: string, init?: { method?: string; headers?: Record<string, string> }): Promise<Answer>;
+  raw(path: string, init?: { method?: string; headers?: Record<string, string>; body?: Uint8Array }): Promise<Answer>;
   putSource(key: string, body: Buffer | string): Promise<void>;
   putMedia(key: string, body: Buffer | string, contentType?: string): Promise<void>;
   /** Takes the job through its one attempt, as a worker would. */
@@ -185,7 +185,7 @@ function callsOf(port: number): Pick<ApiUnderTest, 'call' | 'submit' | 'raw'> {
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
-    raw: (path, { method = 'GET', headers = {} } = {}) =>
+    raw: (path, { method = 'GET', headers = {}, body } = {}) =>
       new Promise((resolve, reject) => {
         const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
           const chunks: Buffer[] = [];
@@ -199,7 +199,7 @@ function callsOf(port: number): Pick<ApiUnderTest, 'call' | 'submit' | 'raw'> {
           response.on('error', reject);
         });
         request.on('error', reject);
-        request.end();
+        request.end(body);
       }),
   };
 }

@@ -238,6 +238,38 @@ describe('`GET /api/key/{hash}`', () => {
     expect((await api.raw('/api/key/k1/clearkey')).status).toBe(401);
     expect((await ask('k2', '/api/key/k1/clearkey')).status).toBe(403);
   });
+
+  it.each([
+    ['without a content type', {}],
+    ['with application/json', { 'content-type': 'application/json' }],
+    ['with application/octet-stream', { 'content-type': 'application/octet-stream' }],
+  ])('a licence request by POST %s gets the ClearKey licence, and its preflight allows it', async (_, type) => {
+    await api.d.contentKeys.findOrCreate('k1');
+    const body = new TextEncoder().encode('{"kids":["AAAAAAAAAAAAAAAAAAAAAA"],"type":"temporary"}');
+    const request = { method: 'POST', body, headers: { authorization: authorization('k1'), ...type } };
+    const answer = await api.raw('/api/key/k1/clearkey', request);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.json).toEqual((await ask('k1', '/api/key/k1/clearkey')).json);
+    const preflight = await api.raw('/api/key/k1/clearkey', { method: 'OPTIONS' });
+    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, POST, OPTIONS');
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('Authorization, Content-Type');
+    expect((await api.raw('/api/key/k1', { method: 'POST' })).status).toBe(405);
+  });
+
+  it('a licence request by POST is refused without a token, with that of another media, and over 16 KiB', async () => {
+    const statuses: number[] = [];
+    for (const [hash, bytes] of [
+      ['', 10],
+      ['k2', 10],
+      ['k1', 16 * 1024 + 1],
+    ] as const) {
+      const headers: Record<string, string> = hash === '' ? {} : { authorization: authorization(hash) };
+      const request = { method: 'POST', headers, body: new Uint8Array(bytes) };
+      statuses.push((await api.raw('/api/key/k1/clearkey', request)).status);
+    }
+    expect(statuses).toEqual([401, 403, 413]);
+  });
 });
 
 describe('the form of errors', () => {

@@ -44,6 +44,7 @@ describe('`GET /openapi.json`', () => {
         'GET /thumb/{sig}/{encoded_key}',
         'GET /api/key/{hash}',
         'GET /api/key/{hash}/clearkey',
+        'POST /api/key/{hash}/clearkey',
       ]),
     );
   });
