@@ -6,13 +6,18 @@ const hashPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 /** The service's base address; not `/` when a proxy mounts the service under a path. */
 const root = new URL('..', document.baseURI);
 
-/** @returns {{hash: string, token: string, engine: 'shaka' | 'hls'}} */
+/** An image of this service (`/thumb`), relative to `root`. */
+const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
+
+/** @returns {{hash: string, token: string, engine: 'shaka' | 'hls', poster: string}} `poster` is an address or '' */
 export function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
+  const poster = given.get('poster') ?? '';
   return {
     hash: given.get('hash') ?? '',
     token: given.get('token') ?? '',
     engine: given.get('engine') === 'hls' ? 'hls' : 'shaka',
+    poster: posterPattern.test(poster) ? new URL(poster, root).href : '',
   };
 }
 

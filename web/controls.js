@@ -1,5 +1,10 @@
-// The controls below the picture: play, seek with a preview, volume, full screen, and the keyboard. They use only the media
-// element, not the player library.
+import { wireKeyboard } from './keyboard.js';
+
+// The controls of the picture: play, seek with a preview, volume and full screen. They use only the media element, not the
+// player library.
+
+/** Controls over the picture (full screen) hide after this long without input. */
+const idleMs = 2500;
 
 const element = (id) => document.getElementById(id);
 
@@ -26,6 +31,12 @@ export function wireControls(video, { pictureAt }) {
   let isScrubbing = false;
 
   const toggle = () => (video.paused ? video.play().catch(() => showState()) : video.pause());
+  const toggleFullScreen = () => {
+    if (document.fullscreenElement) void document.exitFullscreen();
+    else if (stage.requestFullscreen) void stage.requestFullscreen();
+    // iPhones support full screen for the video element only.
+    else video.webkitEnterFullscreen?.();
+  };
   const showState = () => {
     const isPlaying = !video.paused && !video.ended;
     stage.dataset.state = isPlaying ? 'playing' : stage.dataset.state === 'empty' ? 'empty' : 'paused';
@@ -36,12 +47,12 @@ export function wireControls(video, { pictureAt }) {
     const duration = Number.isFinite(video.duration) ? video.duration : 0;
     seek.max = String(duration);
     if (!isScrubbing) seek.value = String(video.currentTime);
-    seek.setAttribute('aria-valuetext', `${clockText(video.currentTime)} of ${clockText(duration)}`);
+    seek.setAttribute('aria-valuetext', `${clockText(video.currentTime)} of ${clockText(Math.round(duration))}`);
     const percentOf = (time) => `${duration > 0 ? Math.min(100, (100 * time) / duration) : 0}%`;
     seek.style.setProperty('--played', percentOf(isScrubbing ? Number(seek.value) : video.currentTime));
     seek.style.setProperty('--buffered', percentOf(video.currentTime + bufferedAhead(video)));
     element('now').textContent = clockText(isScrubbing ? Number(seek.value) : video.currentTime);
-    element('duration').textContent = clockText(duration);
+    element('duration').textContent = clockText(Math.round(duration));
   };
   const showVolume = () => {
     element('mute').setAttribute('aria-pressed', String(video.muted || video.volume === 0));
@@ -51,6 +62,7 @@ export function wireControls(video, { pictureAt }) {
 
   for (const id of ['play', 'big-play']) element(id).addEventListener('click', toggle);
   video.addEventListener('click', toggle);
+  video.addEventListener('dblclick', toggleFullScreen);
   for (const name of ['play', 'playing', 'pause', 'ended', 'emptied']) video.addEventListener(name, showState);
   for (const name of ['timeupdate', 'durationchange', 'progress', 'seeked', 'emptied'])
     video.addEventListener(name, showTime);
@@ -69,14 +81,10 @@ export function wireControls(video, { pictureAt }) {
     video.volume = Number(element('volume').value);
     video.muted = video.volume === 0;
   });
-  element('fullscreen').addEventListener('click', () => {
-    if (document.fullscreenElement) void document.exitFullscreen();
-    else if (stage.requestFullscreen) void stage.requestFullscreen();
-    // iPhones support full screen for the video element only.
-    else video.webkitEnterFullscreen?.();
-  });
+  element('fullscreen').addEventListener('click', toggleFullScreen);
   wireScrubTip(video, seek, pictureAt);
-  wireKeys(video, toggle);
+  wireKeyboard(video, { togglePlay: toggle, toggleFullScreen });
+  hideWhenIdle(stage);
   showVolume();
 
   return {
@@ -124,21 +132,14 @@ function showTile(picture, { uri, positionX, positionY, width, height, imageWidt
   });
 }
 
-function wireKeys(video, toggle) {
-  document.addEventListener('keydown', (event) => {
-    const isTyping = event.target instanceof HTMLElement && event.target.matches('input, select, textarea, button');
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !Number.isFinite(video.duration)) return;
-    const actions = {
-      ' ': toggle,
-      k: toggle,
-      ArrowLeft: () => (video.currentTime -= 5),
-      ArrowRight: () => (video.currentTime += 5),
-      m: () => (video.muted = !video.muted),
-      f: () => element('fullscreen').click(),
-    };
-    const action = actions[event.key];
-    if (!action) return;
-    event.preventDefault();
-    void action();
-  });
+/** Marks the stage as idle after a time without input; style.css then hides controls that lie over the picture. */
+function hideWhenIdle(stage) {
+  let timer;
+  const wake = () => {
+    delete stage.dataset.idle;
+    clearTimeout(timer);
+    timer = setTimeout(() => (stage.dataset.idle = ''), idleMs);
+  };
+  for (const name of ['pointermove', 'pointerdown', 'keydown', 'focusin', 'fullscreenchange'])
+    document.addEventListener(name, wake);
 }

@@ -1,34 +1,58 @@
-import { isKeyAddress, masterAddress } from './addresses.js';
-import { PlaybackProblem, problemOfStatus } from './problems.js';
+import { keyAddress, masterAddress } from './addresses.js';
+import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
 
-// hls.js, for clear streams: it knows identity keys in MPEG-TS alone, not in fMP4 (video-dev/hls.js#2934). It never gets
-// the token.
+// hls.js plays clear and encrypted streams. It supports identity keys only in MPEG-TS (video-dev/hls.js#2934), but plays the
+// same segments with a key of the ClearKey system: its loader renames the key format, and the key comes as a ClearKey
+// licence from `/api/key/{hash}/clearkey` (docs/players.md).
+
+const idOf = ({ height, bitrate }) => `${height}-${bitrate}`;
 
 /** @returns an engine as described at `engines` in page.js */
 export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
   const { Hls } = window;
-  const hls = new Hls({ enableWorker: true });
+  let isEncrypted = false;
 
-  const encrypted = new PlaybackProblem({
-    kind: 'hls-encrypted',
-    title: 'hls.js cannot play this stream',
-    text: 'It is encrypted in a way that hls.js does not know. Choose Shaka Player below.',
-  });
-  const toProblem = (data) => {
-    if (data.type === Hls.ErrorTypes.NETWORK_ERROR && !data.details.startsWith('key')) {
-      const isKey = isKeyAddress(data.url ?? data.frag?.url ?? masterAddress(hash), hash);
-      return isKey ? encrypted : problemOfStatus('stream', data.response?.code ?? 0, { hash, token });
+  class ClearKeyLoader extends Hls.DefaultConfig.loader {
+    load(context, config, callbacks) {
+      const onSuccess = (response, ...rest) => {
+        if (typeof response.data === 'string')
+          response.data = response.data.replaceAll('KEYFORMAT="identity"', 'KEYFORMAT="org.w3.clearkey"');
+        callbacks.onSuccess(response, ...rest);
+      };
+      super.load(context, config, { ...callbacks, onSuccess });
     }
-    if (data.type === Hls.ErrorTypes.KEY_SYSTEM_ERROR || data.details.startsWith('key')) return encrypted;
+  }
+
+  const hls = new Hls({
+    enableWorker: true,
+    pLoader: ClearKeyLoader,
+    emeEnabled: true,
+    // The token goes only to the host that served this page, whichever host the playlist names.
+    drmSystems: { 'org.w3.clearkey': { licenseUrl: `${keyAddress(hash)}/clearkey` } },
+    licenseXhrSetup: (request) => {
+      if (token !== '') request.setRequestHeader('Authorization', `Bearer ${token}`);
+    },
+  });
+
+  const toProblem = (data) => {
+    if (data.type === Hls.ErrorTypes.KEY_SYSTEM_ERROR) {
+      if (!window.isSecureContext) return insecureContextProblem();
+      if (data.details === Hls.ErrorDetails.KEY_SYSTEM_LICENSE_REQUEST_FAILED)
+        return problemOfStatus('key', data.response?.code ?? 0, { hash, token });
+    }
+    if (data.type === Hls.ErrorTypes.NETWORK_ERROR)
+      return problemOfStatus('stream', data.response?.code ?? 0, { hash, token });
     return new PlaybackProblem({
       kind: 'hls-error',
       title: 'The stream does not play',
       text: `hls.js reports ${data.details}.`,
+      actions: ['retry', 'other-player'],
     });
   };
 
   for (const name of [Hls.Events.LEVEL_SWITCHED, Hls.Events.AUDIO_TRACK_SWITCHED, Hls.Events.AUDIO_TRACKS_UPDATED])
     hls.on(name, onChange);
+  hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => (isEncrypted ||= details.encryptedFragments.length > 0));
 
   const load = () =>
     new Promise((resolve, reject) => {
@@ -37,9 +61,6 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
         if (!data.fatal) return;
         if (isLoaded) onProblem(toProblem(data));
         else reject(toProblem(data));
-      });
-      hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => {
-        if (details.fragments.some(({ decryptdata }) => (decryptdata?.method ?? 'NONE') !== 'NONE')) reject(encrypted);
       });
       hls.on(Hls.Events.FRAG_BUFFERED, () => {
         isLoaded = true;
@@ -54,10 +75,11 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     load,
     qualities: () =>
       hls.levels
-        .map(({ height, bitrate }, index) => ({
-          id: String(index),
-          height,
-          bandwidth: bitrate,
+        .map((level, index) => ({
+          id: idOf(level),
+          width: level.width,
+          height: level.height,
+          bandwidth: level.bitrate,
           isActive: index === hls.currentLevel,
         }))
         .toSorted((a, b) => b.bandwidth - a.bandwidth),
@@ -65,7 +87,7 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     selectQuality(id) {
       // A chosen level is shown at once; the automatic choice begins with the next segment.
       if (id === 'auto') hls.loadLevel = -1;
-      else hls.currentLevel = Number(id);
+      else hls.currentLevel = hls.levels.findIndex((level) => idOf(level) === id);
     },
     audioTracks: () =>
       hls.audioTracks.map(({ lang, name }, index) => ({
@@ -80,7 +102,7 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     figures: () => ({
       bitrate: hls.levels[hls.currentLevel]?.bitrate,
       network: hls.bandwidthEstimate,
-      encryption: 'none',
+      encryption: isEncrypted ? 'cbcs' : 'none',
     }),
     pictureAt: () => Promise.resolve(null),
     destroy() {

@@ -17,6 +17,8 @@ const recentKey = 'reelwright.recent';
 const element = (id) => document.getElementById(id);
 const video = element('video');
 let engine = null;
+/** Every quality that the current stream has had, by id: players drop those that fail or are too slow for a while. */
+let knownQualities = new Map();
 /** Number of the current playback: results of earlier ones are ignored. */
 let generation = 0;
 
@@ -24,12 +26,12 @@ const controls = wireControls(video, { pictureAt: async (time) => (await engine?
 
 async function play() {
   const mine = (generation += 1);
-  const { hash, token, engine: name } = readFragment();
+  const { hash, token, engine: name, poster } = readFragment();
   const before = engine;
   engine = null;
   await before?.destroy();
   if (mine !== generation) return;
-  showChoice({ hash, token, name });
+  showChoice({ hash, token, name, poster });
   if (hash === '') return;
   const onProblem = (problem) => {
     if (mine === generation) fail(problem);
@@ -54,7 +56,9 @@ async function play() {
   controls.showState();
 }
 
-function showChoice({ hash, token, name }) {
+function showChoice({ hash, token, name, poster }) {
+  knownQualities = new Map();
+  video.poster = poster;
   document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
   element('title').textContent = hash === '' ? 'No stream selected' : hash;
   element('pick').value = hash;
@@ -94,10 +98,11 @@ function fail(problem) {
   showTracks();
 }
 
-function showMessage({ kind, title, message }) {
+function showMessage({ kind, title, message, actions }) {
   element('message-title').textContent = title;
   element('message-text').textContent = message;
   element('message').dataset.kind = kind;
+  for (const action of ['retry', 'other-player', 'enter-token']) element(action).hidden = !actions.includes(action);
   element('message').hidden = false;
   element('big-play').hidden = true;
 }
@@ -106,15 +111,19 @@ const megabits = (bitsPerSecond) =>
   Number.isFinite(bitsPerSecond) && bitsPerSecond > 0 ? `${(bitsPerSecond / 1e6).toFixed(2)} Mb/s` : '–';
 
 function showTracks() {
-  const qualities = engine?.qualities() ?? [];
+  const current = engine?.qualities() ?? [];
+  for (const quality of current) knownQualities.set(quality.id, quality);
+  const available = new Set(current.map(({ id }) => id));
+  const qualities = [...knownQualities.values()].toSorted((a, b) => b.bandwidth - a.bandwidth);
   const isAutomatic = engine?.isAutomatic() ?? true;
-  const active = qualities.find(({ isActive }) => isActive);
+  const active = current.find(({ isActive }) => isActive);
   fill(element('quality'), [
-    { id: 'auto', text: active && isAutomatic ? `Automatic (${active.height}p)` : 'Automatic', isChosen: isAutomatic },
-    ...qualities.map(({ id, height, bandwidth, isActive }) => ({
-      id,
-      text: `${height}p · ${megabits(bandwidth)}`,
-      isChosen: !isAutomatic && isActive,
+    { id: 'auto', text: active && isAutomatic ? `Automatic (${nameOf(active)})` : 'Automatic', isChosen: isAutomatic },
+    ...qualities.map((quality) => ({
+      id: quality.id,
+      text: `${nameOf(quality)} · ${megabits(quality.bandwidth)}${available.has(quality.id) ? '' : ' · not available now'}`,
+      isChosen: !isAutomatic && quality.id === active?.id,
+      isDisabled: !available.has(quality.id),
     })),
   ]);
   const audio = engine?.audioTracks() ?? [];
@@ -128,6 +137,9 @@ function showTracks() {
   element('audio').disabled = audio.length < 2;
 }
 
+/** `1080p`: the shorter side, also of an upright video. */
+const nameOf = ({ width, height }) => `${Math.min(width, height)}p`;
+
 function audioText({ language, label }) {
   const names = new Intl.DisplayNames(undefined, { type: 'language', fallback: 'code' });
   const spoken = language === '' || language === 'und' ? 'Unknown language' : names.of(language);
@@ -139,7 +151,11 @@ function fill(select, choices) {
   const text = JSON.stringify(choices);
   if (select.dataset.shown === text) return;
   select.dataset.shown = text;
-  select.replaceChildren(...choices.map(({ id, text: label, isChosen }) => new Option(label, id, isChosen, isChosen)));
+  select.replaceChildren(
+    ...choices.map(({ id, text: label, isChosen, isDisabled = false }) =>
+      Object.assign(new Option(label, id, isChosen, isChosen), { disabled: isDisabled }),
+    ),
+  );
 }
 
 function showFigures() {
@@ -189,6 +205,15 @@ element('picker').addEventListener('submit', (event) => {
 element('engine').addEventListener('change', () => {
   const { hash, token } = readFragment();
   if (hash !== '') writeFragment({ hash, token, engine: element('engine').value });
+});
+element('retry').addEventListener('click', () => void play());
+element('other-player').addEventListener('click', () => {
+  const { hash, token, engine: name } = readFragment();
+  writeFragment({ hash, token, engine: name === 'hls' ? 'shaka' : 'hls' });
+});
+element('enter-token').addEventListener('click', () => setTimeout(() => element('token').focus()));
+window.addEventListener('online', () => {
+  if (element('message').dataset.kind?.endsWith('-unreachable')) void play();
 });
 element('quality').addEventListener('change', () => engine?.selectQuality(element('quality').value));
 element('audio').addEventListener('change', () => engine?.selectAudio(element('audio').value));

@@ -1,12 +1,16 @@
 // Failures of playback: what happened and what to do.
 
-/** A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it. */
+/**
+ * A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it. `actions`
+ * are what the user can do: `retry`, `other-player`, `enter-token`.
+ */
 export class PlaybackProblem extends Error {
-  constructor({ kind, title, text }) {
+  constructor({ kind, title, text, actions = [] }) {
     super(text);
     this.name = 'PlaybackProblem';
     this.kind = kind;
     this.title = title;
+    this.actions = actions;
   }
 }
 
@@ -44,18 +48,21 @@ export function problemOfStatus(what, status, asked) {
       kind,
       title: 'The server cannot be reached',
       text: 'Check that it is running and that you are online, then try again.',
+      actions: ['retry'],
     });
   if (status === 429)
     return new PlaybackProblem({
       kind,
       title: 'Too many requests',
       text: 'The server limits how often keys are fetched. Try again in a minute.',
+      actions: ['retry'],
     });
   if (status >= 500)
     return new PlaybackProblem({
       kind,
       title: 'The server failed',
       text: `It answered ${status} for the ${what === 'key' ? 'key of this stream' : 'stream'}. Try again in a moment.`,
+      actions: ['retry'],
     });
   return new PlaybackProblem({ kind, ...(what === 'key' ? keyProblem(status, asked) : streamProblem(status, asked)) });
 }
@@ -65,8 +72,14 @@ function keyProblem(status, asked) {
     return {
       title: 'This stream is encrypted and needs a token',
       text: 'Enter the playback token below, or open the player link that you were given.',
+      actions: ['enter-token'],
     };
-  if (status === 403) return { title: 'The token was refused', text: `${whyRefused(asked)} Get a new token.` };
+  if (status === 403)
+    return {
+      title: 'The token was refused',
+      text: `${whyRefused(asked)} Get a new token.`,
+      actions: ['enter-token'],
+    };
   if (status === 404) return { title: 'This stream has no key', text: `No content key is stored for “${asked.hash}”.` };
   return { title: 'The key was refused', text: `The server answered ${status}.` };
 }
@@ -76,6 +89,16 @@ function streamProblem(status, { hash }) {
     return {
       title: 'This stream does not exist',
       text: `No stream is published for “${hash}”. Check the hash, or wait until its job is completed.`,
+      actions: ['retry'],
     };
   return { title: 'The stream was refused', text: `The server answered ${status}.` };
+}
+
+/** The browser decrypts only in a secure context (W3C Encrypted Media Extensions). */
+export function insecureContextProblem() {
+  return new PlaybackProblem({
+    kind: 'insecure',
+    title: 'Encrypted streams need https',
+    text: 'Browsers decrypt only on https addresses and on localhost. Open this page at one of them.',
+  });
 }

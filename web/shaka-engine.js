@@ -1,5 +1,5 @@
 import { isKeyAddress, keyAddress, masterAddress } from './addresses.js';
-import { PlaybackProblem, problemOfStatus } from './problems.js';
+import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
 
 // Shaka Player plays clear and encrypted streams (cbcs with an identity key in fMP4). It fetches the key by a request of
 // type KEY, reads the key id from the init segment, and passes both to the browser's ClearKey.
@@ -18,16 +18,12 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
       const isKey = isKeyAddress(error.data[0], hash);
       return problemOfStatus(isKey ? 'key' : 'stream', status, { hash, token });
     }
-    if (error.category === Category.DRM && !window.isSecureContext)
-      return new PlaybackProblem({
-        kind: 'insecure',
-        title: 'Encrypted streams need https',
-        text: 'Browsers decrypt only on https addresses and on localhost. Open this page at one of them.',
-      });
+    if (error.category === Category.DRM && !window.isSecureContext) return insecureContextProblem();
     return new PlaybackProblem({
       kind: `shaka-${error.code ?? 'unknown'}`,
       title: 'The stream does not play',
       text: `Shaka Player reports error ${error.code ?? error}.`,
+      actions: ['retry', 'other-player'],
     });
   };
 
@@ -62,7 +58,13 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
     qualities: () =>
       player
         .getVideoTracks()
-        .map(({ height, bandwidth, active }) => ({ id: `${height}-${bandwidth}`, height, bandwidth, isActive: active }))
+        .map(({ width, height, bandwidth, active }) => ({
+          id: `${height}-${bandwidth}`,
+          width,
+          height,
+          bandwidth,
+          isActive: active,
+        }))
         .toSorted((a, b) => b.bandwidth - a.bandwidth),
     isAutomatic: () => player.getConfiguration().abr.enabled,
     selectQuality,

@@ -1,0 +1,180 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import {
+  chromiumPath,
+  keepScreenshot,
+  messageOf,
+  openBrowser,
+  openPage,
+  stateOf,
+  waitForTime,
+} from '../../testing/browser.ts';
+import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
+
+// The controls of the player page in a real Chromium: keyboard, menus, full screen, errors and small windows.
+
+let streams: Streams;
+let browser: Browser;
+
+async function visit(fragment: Record<string, string>, viewport?: { width: number; height: number }): Promise<Page> {
+  const { page } = await openPage(browser, viewport);
+  onTestFinished(() => page.context().close());
+  await page.goto(`${streams.service.baseUrl}/player/#${new URLSearchParams(fragment).toString()}`);
+  return page;
+}
+
+const tokenFor = (hash: string) =>
+  signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 600 }, streams.secrets.values.KEY_TOKEN_SECRET);
+
+/** Plays the clear stream and pauses it near its beginning. */
+async function visitPaused(viewport?: { width: number; height: number }): Promise<Page> {
+  const page = await visit({ hash: clear }, viewport);
+  await waitForTime(page, 0.3);
+  await page.keyboard.press('k');
+  await expect.poll(() => page.getAttribute('#stage', 'data-state')).toBe('paused');
+  return page;
+}
+
+const timeAfter = async (page: Page, key: string) => {
+  await page.keyboard.press(key);
+  return (await stateOf(page)).time;
+};
+const isMuted = (page: Page) => page.getAttribute('#mute', 'aria-pressed');
+const volumeOf = async (page: Page) => Number(await page.inputValue('#volume'));
+
+describe.skipIf(chromiumPath === null)('the controls of the player page', () => {
+  beforeAll(async () => {
+    streams = await makeStreams();
+    browser = await openBrowser();
+  }, 480_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await streams?.stop();
+  });
+
+  it('each key does what the help says', async () => {
+    const page = await visitPaused();
+    expect(await timeAfter(page, '5')).toBeCloseTo(6, 0);
+    expect(await timeAfter(page, 'ArrowRight')).toBeCloseTo(11, 0);
+    expect(await timeAfter(page, 'j')).toBeCloseTo(1, 0);
+    expect(await timeAfter(page, 'l')).toBeCloseTo(11, 0);
+    expect(await timeAfter(page, 'ArrowLeft')).toBeCloseTo(6, 0);
+    expect(await timeAfter(page, 'End')).toBeGreaterThan(11);
+    expect(await timeAfter(page, 'Home')).toBe(0);
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => volumeOf(page)).toBeCloseTo(0.95);
+    await page.keyboard.press('ArrowUp');
+    await expect.poll(() => volumeOf(page)).toBeCloseTo(1);
+    await page.keyboard.press('Shift+M');
+    await expect.poll(() => isMuted(page)).toBe('true');
+    await page.keyboard.press('?');
+    expect(await page.locator('#help').innerText()).toContain('5 seconds forward');
+    await keepScreenshot(page, 'help');
+    await page.keyboard.press('Escape');
+    expect(await page.locator('#help').isVisible()).toBe(false);
+    await page.keyboard.press(' ');
+    await expect.poll(() => page.getAttribute('#stage', 'data-state')).toBe('playing');
+  });
+
+  it.each(['#play', '#mute', '#volume', '#seek', '#fullscreen', '#help-open'])(
+    'the keyboard works after a click on %s',
+    async (control) => {
+      const page = await visitPaused();
+      await page.click(control);
+      if (control === '#help-open') await page.click('#help-close');
+      if (control === '#play') await page.click(control);
+      await page.keyboard.press('0');
+      const [before, muted] = [(await stateOf(page)).time, await isMuted(page)];
+      expect((await timeAfter(page, 'ArrowRight')) - before).toBeCloseTo(5, 0);
+      await page.keyboard.press('m');
+      await expect.poll(() => isMuted(page)).toBe(muted === 'true' ? 'false' : 'true');
+      await page.keyboard.press(' ');
+      await expect.poll(() => page.getAttribute('#stage', 'data-state')).toBe('playing');
+    },
+  );
+
+  it('a control that was reached by Tab keeps its own keys', async () => {
+    const page = await visitPaused();
+    await page.focus('#seek');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(`document.activeElement.id`)).toBe('mute');
+    await page.keyboard.press(' ');
+    await expect.poll(() => isMuted(page)).toBe('true');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => volumeOf(page)).toBeCloseTo(0.05);
+    expect(await page.getAttribute('#stage', 'data-state')).toBe('paused');
+  });
+
+  it('full screen lays the controls over the picture and hides them while it plays without input', async () => {
+    const page = await visit({ hash: clear });
+    await waitForTime(page, 0.3);
+    await page.keyboard.press('f');
+    await expect.poll(() => page.evaluate(`document.fullscreenElement?.id`)).toBe('stage');
+    const height = await page.evaluate<number>(`innerHeight`);
+    expect((await page.locator('#video').boundingBox())?.height).toBe(height);
+    const opacity = () => page.evaluate<string>(`getComputedStyle(document.querySelector('.controls')).opacity`);
+    await expect.poll(opacity, { timeout: 10_000 }).toBe('0');
+    await page.mouse.move(300, 300);
+    await page.mouse.move(320, 320);
+    await expect.poll(opacity).toBe('1');
+    await keepScreenshot(page, 'full-screen');
+  });
+
+  it('a phone held sideways (844×390) shows the picture and all controls without scrolling', async () => {
+    const page = await visitPaused({ width: 844, height: 390 });
+    const controls = await page.locator('.controls').boundingBox();
+    expect((controls?.y ?? 0) + (controls?.height ?? 0)).toBeLessThanOrEqual(390);
+    expect((await page.locator('#video').boundingBox())?.height).toBeGreaterThan(180);
+    expect((await stateOf(page)).overflow).toBe(0);
+    await keepScreenshot(page, 'landscape');
+  });
+
+  it('the quality menu keeps a rung that the player has given up, and marks it as not available', async () => {
+    const page = await visit({});
+    // Segments of one rung that fail make Shaka Player drop the rung for a while.
+    await page.route('**/video/r540_h264/*.m4s', (route) => route.fulfill({ status: 404, body: '' }));
+    await page.fill('#pick', clear);
+    await page.click('#picker button');
+    await waitForTime(page, 0.3);
+    const rung = page.locator('#quality option', { hasText: '540p ·' });
+    if (await rung.isEnabled()) await page.selectOption('#quality', await rung.getAttribute('value'));
+    await expect.poll(() => rung.innerText(), { timeout: 20_000 }).toMatch(/not available now$/);
+    expect(await rung.isDisabled()).toBe(true);
+    const labels = await page.locator('#quality option').allInnerTexts();
+    expect(labels.map((text) => text.split(' · ')[0])).toEqual([expect.stringMatching(/^Automatic/), '540p', '360p']);
+  });
+
+  it('an error offers what helps: the token field, the other player, another try', async () => {
+    const page = await visit({ hash: encrypted });
+    await expect.poll(() => messageOf(page), { timeout: 20_000 }).toMatch(/^key-401: /);
+    await page.click('#enter-token');
+    await expect.poll(() => page.evaluate(`document.activeElement.id`)).toBe('token');
+    await page.keyboard.type(tokenFor(encrypted));
+    await page.keyboard.press('Enter');
+    await waitForTime(page, 0.3);
+
+    const offline = await visit({});
+    await offline.route('**/master.m3u8', (route) => route.abort());
+    await offline.fill('#pick', clear);
+    await offline.click('#picker button');
+    await expect.poll(() => messageOf(offline), { timeout: 60_000 }).toMatch(/^stream-unreachable: /);
+    await keepScreenshot(offline, 'unreachable');
+    await offline.unroute('**/master.m3u8');
+    await offline.click('#retry');
+    await waitForTime(offline, 0.3);
+
+    const damaged = await visit({});
+    await damaged.route('**/master.m3u8', (route) => route.fulfill({ body: 'no playlist' }));
+    await damaged.fill('#pick', clear);
+    await damaged.click('#picker button');
+    await expect.poll(() => messageOf(damaged), { timeout: 60_000 }).toMatch(/^shaka-\d+: /);
+    await damaged.unroute('**/master.m3u8');
+    await damaged.click('#other-player');
+    await waitForTime(damaged, 0.3);
+    expect(await damaged.inputValue('#engine')).toBe('hls');
+  });
+});

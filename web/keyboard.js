@@ -1,0 +1,88 @@
+// The keyboard of the player. One list is both the key bindings and the help that `?` shows.
+
+const element = (id) => document.getElementById(id);
+
+function bindings(video, { togglePlay, toggleFullScreen }) {
+  const seekBy = (seconds) => (video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + seconds)));
+  const changeVolume = (difference) => {
+    video.volume = Math.min(1, Math.max(0, (video.muted ? 0 : video.volume) + difference));
+    video.muted = video.volume === 0;
+  };
+  return [
+    { keys: [' ', 'k'], shown: 'Space, k', text: 'Play or pause', run: togglePlay },
+    { keys: ['ArrowLeft'], shown: '←', text: '5 seconds back', run: () => seekBy(-5) },
+    { keys: ['ArrowRight'], shown: '→', text: '5 seconds forward', run: () => seekBy(5) },
+    { keys: ['j'], shown: 'j', text: '10 seconds back', run: () => seekBy(-10) },
+    { keys: ['l'], shown: 'l', text: '10 seconds forward', run: () => seekBy(10) },
+    { keys: ['Home'], shown: 'Home', text: 'To the beginning', run: () => (video.currentTime = 0) },
+    { keys: ['End'], shown: 'End', text: 'To the end', run: () => (video.currentTime = video.duration) },
+    {
+      keys: '0123456789'.split(''),
+      shown: '0 – 9',
+      text: 'To 0 % – 90 % of the video',
+      run: (key) => (video.currentTime = (Number(key) / 10) * video.duration),
+    },
+    { keys: ['ArrowUp'], shown: '↑', text: 'Louder', run: () => changeVolume(0.05) },
+    { keys: ['ArrowDown'], shown: '↓', text: 'Quieter', run: () => changeVolume(-0.05) },
+    { keys: ['m'], shown: 'm', text: 'Mute or unmute', run: () => (video.muted = !video.muted) },
+    { keys: ['f'], shown: 'f', text: 'Full screen', run: toggleFullScreen },
+    { keys: ['?'], shown: '?', text: 'Show this list', run: showHelp, needsVideo: false },
+  ];
+}
+
+function showHelp() {
+  if (!element('help').open) element('help').showModal();
+}
+
+/** Wires the keys of the whole page. A key that the focused element uses itself is left to it. */
+export function wireKeyboard(video, actions) {
+  const list = bindings(video, actions);
+  element('help-keys').replaceChildren(
+    ...list.flatMap(({ shown, text }) => {
+      const [key, meaning] = [document.createElement('dt'), document.createElement('dd')];
+      key.textContent = shown;
+      meaning.textContent = text;
+      return [key, meaning];
+    }),
+  );
+  element('help-open').addEventListener('click', showHelp);
+  element('help-close').addEventListener('click', () => element('help').close());
+  document.addEventListener('keydown', (event) => {
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const binding = list.find(({ keys }) => keys.includes(key));
+    if (!binding || event.ctrlKey || event.metaKey || event.altKey || element('help').open) return;
+    if (usesKey(event.target, key)) return;
+    if (binding.needsVideo !== false && !Number.isFinite(video.duration)) return;
+    event.preventDefault();
+    void binding.run(key);
+  });
+  releaseFocusAfterPointer();
+}
+
+/** Whether the focused element has its own use for a key: typing, a list, the button under Space, the volume slider. */
+function usesKey(target, key) {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.id === 'seek') return false;
+  if (target.id === 'volume') return key.startsWith('Arrow') || key === 'Home' || key === 'End';
+  if (target.matches('button, a')) return key === ' ';
+  return target.matches('input, select, textarea');
+}
+
+/**
+ * A control that was used by mouse or touch gives up the focus, so that Space and the arrows work for the video again.
+ * Focus that came by the keyboard stays.
+ */
+function releaseFocusAfterPointer() {
+  let isPointer = false;
+  const release = () => {
+    const focused = document.activeElement;
+    if (isPointer && focused?.matches('button, select, input[type=range]')) focused.blur();
+  };
+  document.addEventListener('pointerdown', () => (isPointer = true), true);
+  document.addEventListener('keydown', () => (isPointer = false), true);
+  // After the browser's own handling of the release, which may end a drag of a slider.
+  document.addEventListener('click', () => {
+    if (!document.activeElement?.matches('select')) setTimeout(release);
+  });
+  document.addEventListener('change', () => setTimeout(release));
+}
