@@ -32,7 +32,7 @@ export function httpServiceOptions(dependencies: DeliveryServiceDependencies | S
     addRoutes: async (app, context) => {
       if (config.surfaces.has('api')) {
         if (!('queue' in dependencies)) throw new TypeError('the surface api needs a queue');
-        addApiRoutes(app, dependencies, context);
+        await addApiRoutes(app, dependencies, context);
       }
       if (config.surfaces.has('delivery')) await addDeliveryRoutes(app, dependencies, context);
     },

@@ -11,16 +11,16 @@ import { addJobRoutes } from './routes/jobs.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 
 /** Adds the routes of the surface `api`: jobs, their events and webhooks, and the documents. */
-export function addApiRoutes(
+export async function addApiRoutes(
   app: FastifyInstance,
   dependencies: ApiDependencies,
   { limiter, documentedRoutes }: RouteContext,
-): void {
+): Promise<void> {
   const { database, log } = dependencies;
   const queries = new JobQueries(database);
   const guards = apiGuards({ ...dependencies, limiter });
   addJobRoutes(app, { ...dependencies, guards, queries });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
-  addDocsRoutes(app, { routes: documentedRoutes });
+  await addDocsRoutes(app, { routes: documentedRoutes });
 }

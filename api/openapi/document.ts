@@ -31,6 +31,7 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
     },
     servers: [{ url: '/' }],
     paths,
+    webhooks: { jobEnded: { post: webhookOperation } },
     components: {
       schemas: { ...componentsOf(answerSchemas, 'output'), ...componentsOf(bodySchemas, 'input') },
       securitySchemes: {
@@ -42,17 +43,18 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
 }
 
 /** `/stream/*` → `/stream/{hash}/{path}`: OpenAPI has no parameter for several segments. */
-export function pathOf(url: string): string {
+function pathOf(url: string): string {
   return url.replace('/stream/*', '/stream/{hash}/{path}').replaceAll(/:(\w+)/g, '{$1}');
 }
 
 function operationOf(path: string, doc: RouteDoc): Json {
   return {
     tags: [doc.tag],
+    operationId: doc.operationId,
     summary: doc.summary,
     ...(doc.description === undefined ? {} : { description: doc.description }),
     security: doc.credential === 'none' ? [] : [{ [doc.credential]: [] }],
-    parameters: [...pathParameters(path, doc), ...queryParameters(doc), ...headerParameters(doc)],
+    parameters: [...pathParameters(path, doc), ...queryParameters(doc), ...headerParameters(doc.headers ?? {})],
     ...(doc.body === undefined ? {} : { requestBody: requestBodyOf(doc.body) }),
     responses: { ...answersOf(doc), ...problemsOf(doc) },
   };
@@ -74,8 +76,8 @@ function queryParameters(doc: RouteDoc): Json[] {
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
 }
 
-function headerParameters(doc: RouteDoc): Json[] {
-  return Object.entries(doc.headers ?? {}).map(([name, description]) => ({
+function headerParameters(headers: Readonly<Record<string, string>>): Json[] {
+  return Object.entries(headers).map(([name, description]) => ({
     name,
     in: 'header',
     required: false,
@@ -88,6 +90,25 @@ function requestBodyOf({ name, isRequired, example }: NonNullable<RouteDoc['body
   const media = { schema: reference(name), ...(example === undefined ? {} : { example }) };
   return { required: isRequired, content: { 'application/json': media } };
 }
+
+const webhookHeaders = {
+  'X-Signature': '`sha256=` and the hex HMAC-SHA256 of the body.',
+  'webhook-id': 'The `event_id`.',
+  'webhook-timestamp': 'Unix seconds of this attempt.',
+  'webhook-signature': '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body` (Standard Webhooks).',
+};
+
+/** What the service sends to a `callback_url`. */
+const webhookOperation = {
+  operationId: 'onJobEnded',
+  tags: ['Callbacks'],
+  summary: 'Receive the end of a job',
+  description:
+    'Sent to the `callback_url` of a job that has completed or failed. Any 2xx within ten seconds acknowledges it; anything else is tried again, five times in all. The same event may come twice.',
+  parameters: headerParameters(webhookHeaders),
+  requestBody: { required: true, content: { 'application/json': { schema: reference('WebhookEvent') } } },
+  responses: { '2XX': { description: 'Received.' }, '410': { description: 'Send no further attempts.' } },
+};
 
 const limitHeaders = {
   'RateLimit-Policy': { schema: { type: 'string' }, description: 'draft-ietf-httpapi-ratelimit-headers-10' },
@@ -130,9 +151,16 @@ function componentsOf(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' 
   const made = z.toJSONSchema(registry, {
     uri: addressOf,
     io,
-    // Answers may get new fields at any time, so they allow additional properties.
     override: ({ jsonSchema }) => {
+      // Answers may get new fields at any time, so they allow additional properties.
       if (io === 'output') delete jsonSchema.additionalProperties;
+      // Generated clients take a field with a default for one that is always there, also in requests.
+      if (io === 'input' && jsonSchema.default !== undefined) {
+        jsonSchema.description = [jsonSchema.description, `Default: \`${JSON.stringify(jsonSchema.default)}\``]
+          .filter(Boolean)
+          .join(' ');
+        delete jsonSchema.default;
+      }
     },
   });
   const components = Object.entries(made.schemas).map(([id, { $schema: _dialect, $id: _id, ...schema }]) => [

@@ -6,6 +6,7 @@ const idOfJob = { id: 'The job, a UUID.' };
 
 export const submit: RouteDoc = {
   tag: 'Jobs',
+  operationId: 'submitJob',
   summary: 'Submit a job',
   description:
     'Equal requests (`type`, `hash`, `source` and `options` with their defaults) make one job: after a 500 it is safe to send the same request again.',
@@ -41,6 +42,7 @@ export const submit: RouteDoc = {
 
 export const list: RouteDoc = {
   tag: 'Jobs',
+  operationId: 'listJobs',
   summary: 'List jobs, newest first',
   description: 'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page.',
   credential: 'api_key',
@@ -51,6 +53,7 @@ export const list: RouteDoc = {
 
 export const find: RouteDoc = {
   tag: 'Jobs',
+  operationId: 'getJob',
   summary: 'Get a job',
   description:
     'The answer has an `ETag`; while the job is active, `Retry-After` gives the seconds until the next poll.',
@@ -66,6 +69,7 @@ export const find: RouteDoc = {
 
 export const retry: RouteDoc = {
   tag: 'Jobs',
+  operationId: 'retryJob',
   summary: 'Retry a failed job',
   description:
     'Makes one new job for each failed retryable stage of a `video:full`; for any other type, one job of the same type. Each has `retry_of_job_id`. An equal job that is active or completed is returned instead of a new one.',
@@ -79,6 +83,7 @@ export const retry: RouteDoc = {
 
 export const cancel: RouteDoc = {
   tag: 'Jobs',
+  operationId: 'cancelJob',
   summary: 'Cancel a queued or running job',
   description: 'The status is final at once; running work stops within seconds. Cancelling again changes nothing.',
   credential: 'api_key',
@@ -90,6 +95,7 @@ export const cancel: RouteDoc = {
 
 export const events: RouteDoc = {
   tag: 'Jobs',
+  operationId: 'followJob',
   summary: 'Follow a job',
   description:
     'Server-Sent Events named `job`: the Job as data and its version as id, at once and after each change, until the job has ended. With the id of the final state in `Last-Event-ID` the answer is 204, which makes an `EventSource` stop.',
@@ -105,6 +111,7 @@ export const events: RouteDoc = {
 
 export const callbacks: RouteDoc = {
   tag: 'Callbacks',
+  operationId: 'getCallbacks',
   summary: 'Get the webhook of a job and its delivery attempts',
   credential: 'api_key',
   path: idOfJob,
@@ -114,6 +121,7 @@ export const callbacks: RouteDoc = {
 
 export const redeliver: RouteDoc = {
   tag: 'Callbacks',
+  operationId: 'redeliverCallback',
   summary: 'Deliver the webhook of a job again',
   description:
     'Sends the same event with the same bytes, with a new series of attempts; `callback_status` becomes `pending`.',

@@ -31,7 +31,7 @@ export function submissionToWire({
 }): Wire<'JobCreated'> | Wire<'JobCompleted'> | Wire<'Job'> {
   if (isNew) return { job_id: job.id, hash: job.hash, status: job.status };
   if (job.status !== 'completed' || job.results === null) return jobToWire(job);
-  return { hash: job.hash, status: job.status, results: job.results };
+  return { job_id: job.id, type: job.type, hash: job.hash, status: job.status, results: job.results };
 }
 
 /** The answer to a retry (C2.56). */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
-import { jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
+import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
@@ -12,26 +12,62 @@ const time = z.iso.datetime();
 const jobTypeSchema = z.enum(jobTypeNames);
 const callbackStatusSchema = z.enum(callbackStatuses);
 
-const resultsSchema = z.union(jobTypeNames.map((type) => jobTypes[type].results));
+function ofEachType<Schema>(schemaOf: (type: JobType) => Schema): [Schema, ...Schema[]] {
+  return jobTypeNames.map(schemaOf) as [Schema, ...Schema[]];
+}
 
-const jobSchema = z.object({
-  job_id: z.uuid(),
-  type: jobTypeSchema,
-  hash: z.string(),
-  status: jobStatusSchema,
-  phase: jobPhaseSchema.nullable(),
-  progress: z.int().min(0).max(100),
-  attempt: z.int().min(1),
-  callback_status: callbackStatusSchema.nullable(),
-  retry_of_job_id: z.uuid().nullable(),
-  error: jobErrorSchema.nullable(),
-  results: resultsSchema.nullable(),
-  created_at: time,
-  updated_at: time,
-});
+/** One shape for each job type, told apart by `type`: the results of a job depend on it. */
+const jobSchema = z.discriminatedUnion(
+  'type',
+  ofEachType((type) =>
+    z.object({
+      job_id: z.uuid(),
+      type: z.literal(type),
+      hash: z.string(),
+      status: jobStatusSchema,
+      phase: jobPhaseSchema.nullable(),
+      progress: z.int().min(0).max(100),
+      attempt: z.int().min(1),
+      callback_status: callbackStatusSchema.nullable(),
+      retry_of_job_id: z.uuid().nullable(),
+      error: jobErrorSchema.nullable(),
+      results: jobTypes[type].results.nullable(),
+      created_at: time,
+      updated_at: time,
+    }),
+  ),
+);
 
 const jobCreatedSchema = z.object({ job_id: z.uuid(), hash: z.string(), status: jobStatusSchema });
-const jobCompletedSchema = z.object({ hash: z.string(), status: z.literal('completed'), results: resultsSchema });
+const jobCompletedSchema = z.discriminatedUnion(
+  'type',
+  ofEachType((type) =>
+    z.object({
+      job_id: z.uuid(),
+      type: z.literal(type),
+      hash: z.string(),
+      status: z.literal('completed'),
+      results: jobTypes[type].results,
+    }),
+  ),
+);
+
+/** The body of a webhook (`webhookBody` writes it). */
+const webhookEventSchema = z.discriminatedUnion(
+  'type',
+  ofEachType((type) =>
+    z.object({
+      event_id: z.uuid(),
+      occurred_at: time,
+      job_id: z.uuid(),
+      type: z.literal(type),
+      hash: z.string(),
+      status: z.enum(['completed', 'failed']),
+      results: jobTypes[type].results.nullable(),
+      error: jobErrorSchema.optional(),
+    }),
+  ),
+);
 
 const retrySchema = z.object({
   source_job_id: z.uuid(),
@@ -86,6 +122,7 @@ export const answerSchemas = {
   Retry: retrySchema,
   Callbacks: callbacksSchema,
   ClearKeyLicence: clearKeySchema,
+  WebhookEvent: webhookEventSchema,
   Problem: problemSchema,
 } as const;
 export type AnswerName = keyof typeof answerSchemas;

@@ -18,6 +18,7 @@ const licenceRequestBytesMax = 16 * 1024;
 
 const doc: RouteDoc = {
   tag: 'Playback',
+  operationId: 'getContentKey',
   summary: 'Get the content key of an encrypted media',
   credential: 'playback_token',
   isLimited: true,
@@ -27,11 +28,13 @@ const doc: RouteDoc = {
 };
 const clearKeyDoc: RouteDoc = {
   ...doc,
+  operationId: 'getClearKeyLicence',
   summary: 'Get the content key as a W3C ClearKey licence',
   answers: { 200: { description: 'The licence.', schemas: ['ClearKeyLicence'] } },
 };
 const licenceRequestDoc: RouteDoc = {
   ...clearKeyDoc,
+  operationId: 'requestClearKeyLicence',
   summary: 'Request the content key as a W3C ClearKey licence',
   description: 'For players, which POST a licence request (EME). The body is not read.',
   problems: [...clearKeyDoc.problems, 'body_too_large'],

@@ -25,6 +25,7 @@ const objectHeaders = { 'cache-control': immutable, 'accept-ranges': 'bytes' };
 const plainHeaders = Object.entries({ ...corsHeaders(exposedHeaders), ...objectHeaders }).flat();
 const doc: RouteDoc = {
   tag: 'Playback',
+  operationId: 'getStreamObject',
   summary: 'Get a playlist, segment or image of a media',
   description:
     'Playback begins at `/stream/{hash}/master.m3u8`. Ranges, `ETag` and HEAD work; playlists may be gzipped.',

@@ -14,6 +14,7 @@ import type { ThumbMaker } from '../thumb-maker.ts';
 
 const doc: RouteDoc = {
   tag: 'Playback',
+  operationId: 'getImage',
   summary: 'Get an image of a media, resized',
   description:
     'The address is made by a server that holds the secret (domain/playback/thumb.ts); all of its query is signed: ' +

@@ -13,6 +13,8 @@ interface DocumentedAnswer {
 
 export interface RouteDoc {
   readonly tag: 'Jobs' | 'Callbacks' | 'Playback' | 'System';
+  /** The name of the operation in generated clients. */
+  readonly operationId: string;
   /** In the imperative, without a period. */
   readonly summary: string;
   readonly description?: string;

@@ -6,6 +6,7 @@ import type { Component } from '../lifecycle/component.ts';
 import type { WindowCounter } from '../rate-limit/window-counter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
 import { watchMethods } from './method-not-allowed.ts';
@@ -74,6 +75,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const documentedRoutes = collectRoutes(app);
   addSystemRoutes(app, options);
   await options.addRoutes(app, { limiter, documentedRoutes });
+  await addHomePage(app);
   refuseOtherMethods();
   return app;
 }

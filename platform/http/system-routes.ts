@@ -8,10 +8,15 @@ import type { RouteDoc } from './route-doc.ts';
 const readinessTimeoutMs = 2000;
 const plainText = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
-const docOf = (summary: string, more: RouteDoc['answers'] = {}): { config: { doc: RouteDoc } } => ({
+const docOf = (
+  operationId: string,
+  summary: string,
+  more: RouteDoc['answers'] = {},
+): { config: { doc: RouteDoc } } => ({
   config: {
     doc: {
       tag: 'System',
+      operationId,
       summary,
       credential: 'none',
       answers: { 200: { description: 'Plain text.', contentType: 'text/plain' }, ...more },
@@ -31,26 +36,30 @@ interface SystemDependencies {
 }
 
 export function addSystemRoutes(app: FastifyInstance, { checks, metrics, log }: SystemDependencies): void {
-  app.get('/healthz', docOf('Check whether the process is alive'), (_request, reply) =>
+  app.get('/healthz', docOf('getLiveness', 'Check whether the process is alive'), (_request, reply) =>
     reply.headers(plainText).send('OK'),
   );
 
-  app.get('/readyz', docOf('Check whether the dependencies can be reached', notReady), async (_request, reply) => {
-    const signal = AbortSignal.timeout(readinessTimeoutMs);
-    const outcomes = await Promise.all(
-      Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
-    );
-    const failures = outcomes.filter(({ failure }) => failure !== null);
-    reply.headers(plainText);
-    if (failures.length === 0) return reply.send('OK');
-    for (const { check, failure } of failures) {
-      metrics.readinessFailures.inc({ check });
-      log.warn({ check, err: failure?.error }, 'readiness check failed');
-    }
-    return reply.code(503).send(`not ready: ${failures.map((f) => `${f.check}: ${f.failure?.detail}`).join('; ')}`);
-  });
+  app.get(
+    '/readyz',
+    docOf('getReadiness', 'Check whether the dependencies can be reached', notReady),
+    async (_request, reply) => {
+      const signal = AbortSignal.timeout(readinessTimeoutMs);
+      const outcomes = await Promise.all(
+        Object.entries(checks).map(async ([check, run]) => ({ check, failure: await failureOf(run, signal) })),
+      );
+      const failures = outcomes.filter(({ failure }) => failure !== null);
+      reply.headers(plainText);
+      if (failures.length === 0) return reply.send('OK');
+      for (const { check, failure } of failures) {
+        metrics.readinessFailures.inc({ check });
+        log.warn({ check, err: failure?.error }, 'readiness check failed');
+      }
+      return reply.code(503).send(`not ready: ${failures.map((f) => `${f.check}: ${f.failure?.detail}`).join('; ')}`);
+    },
+  );
 
-  app.get('/metrics', docOf('Metrics in the Prometheus text format'), async (_request, reply) => {
+  app.get('/metrics', docOf('getMetrics', 'Metrics in the Prometheus text format'), async (_request, reply) => {
     const text = await metrics.registry.metrics();
     return reply.headers({ 'content-type': metrics.registry.contentType, 'cache-control': 'no-store' }).send(text);
   });

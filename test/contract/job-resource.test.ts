@@ -159,7 +159,8 @@ describe('the answer to a submission', () => {
     await api.complete(first.json.job_id, thumbnailResults);
     const again = await api.submit(submission);
     expect(again.status).toBe(200);
-    expect(again.json).toEqual({ hash: submission.hash, status: 'completed', results: thumbnailResults });
+    const added = { job_id: first.json.job_id, type: 'image:thumbnail' };
+    expect(again.json).toEqual({ ...added, hash: submission.hash, status: 'completed', results: thumbnailResults });
   });
 });
 

@@ -1,0 +1,129 @@
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+
+// The pages of the server for people: `/` and `/docs`, also in a real Chromium.
+
+/** The tests share two cores with servers and browsers. */
+const slow = { timeout: 20_000 };
+const webDir = join(import.meta.dirname, '../../web');
+let api: ApiUnderTest;
+beforeAll(async () => {
+  api = await startApi({}, { webDir });
+});
+afterAll(() => api.close());
+
+describe('`/`', () => {
+  it('the home page links to pages that this server has', async () => {
+    const home = await api.raw('/');
+    expect([home.status, home.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const links = [...home.text.matchAll(/<a href="([^"]+)"/g)].map(([, link = '']) => `/${link}`);
+    expect(links).toEqual(['/player/', '/docs', '/openapi.json', '/readyz', '/metrics']);
+    for (const link of links) expect((await api.raw(link)).status, link).toBe(200);
+  });
+
+  it.each([
+    ['api' as const, ['docs', 'openapi.json', 'readyz', 'metrics']],
+    ['delivery' as const, ['player/', 'readyz', 'metrics']],
+  ])('the home page of a server with the surface %s alone links to its own pages', async (surface, expected) => {
+    const server = await startApi({ surfaces: new Set([surface]) }, { webDir });
+    try {
+      const { text } = await server.raw('/');
+      expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual(expected);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('the icon of every page is at /favicon.ico', async () => {
+    const icon = await api.raw('/favicon.ico');
+    expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+  });
+});
+
+describe('`/docs`', () => {
+  it('the /docs page loads nothing from other hosts and has an anchor for each problem', async () => {
+    const { text, headers, status } = await api.raw('/docs');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
+    const addresses = [...text.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, address = '']) => address);
+    expect(addresses.length).toBeGreaterThan(3);
+    for (const address of addresses) expect((await api.raw(`/${address}`)).status, address).toBe(200);
+    const problem = await api.call('/nowhere');
+    expect(text).toContain(`id="${String(problem.json.type).replace('/docs#', '')}"`);
+  });
+});
+
+describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  async function visit(path: string, viewport?: { width: number; height: number }) {
+    const watched = await openPage(browser, viewport);
+    onTestFinished(() => watched.page.context().close());
+    const complaints: string[] = [];
+    watched.page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    });
+    await watched.page.goto(`${api.url}${path}`);
+    return { ...watched, complaints };
+  }
+
+  it('/docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
+    const { page, errors, complaints, requests } = await visit('/docs');
+    const { paths } = (await api.raw('/openapi.json')).json;
+    const operations = Object.values(paths as object).flatMap((item: object) => Object.keys(item));
+    await expect.poll(() => page.locator('.opblock').count(), slow).toBe(operations.length + 1);
+    expect(errors).toEqual([]);
+    expect(complaints).toEqual([]);
+    const hosts = (await requests()).map(({ url }) => new URL(url)).filter(({ protocol }) => protocol !== 'data:');
+    expect(new Set(hosts.map(({ origin }) => origin))).toEqual(new Set([api.url]));
+    await keepScreenshot(page, 'docs');
+  });
+
+  it('an example request of /docs can be sent and shows its curl command', async () => {
+    const { page } = await visit('/docs');
+    await page.click('#operations-System-getLiveness');
+    await page.click('.try-out__btn');
+    await page.click('.execute');
+    await expect
+      .poll(() => page.locator('.live-responses-table tbody .response-col_status').first().innerText(), slow)
+      .toBe('200');
+    expect(await page.locator('.curl').first().innerText()).toContain('/healthz');
+  });
+
+  it('the address of a problem shows its row of /docs', async () => {
+    const { page } = await visit('/docs#problem-rate_limited');
+    await page.locator('.opblock').first().waitFor();
+    const row = page.locator('#problem-rate_limited');
+    const isInView = async () => {
+      const top = (await row.boundingBox())?.y ?? -1;
+      return top > -1 && top < 900;
+    };
+    await expect.poll(isInView, slow).toBe(true);
+  });
+
+  it('/docs fits a phone and follows the dark mode', async () => {
+    const { page } = await visit('/docs', { width: 390, height: 844 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.locator('.opblock').first().waitFor();
+    const background = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
+    await expect.poll(background, slow).toBe('rgb(28, 32, 34)');
+    expect(await page.evaluate<number>(`document.documentElement.scrollWidth - innerWidth`)).toBe(0);
+    await keepScreenshot(page, 'docs-phone-dark');
+  });
+
+  it('the home page is shown without a complaint', async () => {
+    const { page, errors, complaints } = await visit('/');
+    await page.click('text=Player');
+    expect(page.url()).toBe(`${api.url}/player/`);
+    expect([errors, complaints]).toEqual([[], []]);
+    await page.goBack();
+    await keepScreenshot(page, 'home');
+  });
+});
