@@ -243,7 +243,7 @@ describe('`GET /api/key/{hash}`', () => {
     ['without a content type', {}],
     ['with application/json', { 'content-type': 'application/json' }],
     ['with application/octet-stream', { 'content-type': 'application/octet-stream' }],
-  ])('a licence request by POST %s gets the ClearKey licence, and its preflight allows it', async (_, type) => {
+  ])('C4.72: a licence request by POST %s gets the ClearKey licence, and its preflight allows it', async (_, type) => {
     await api.d.contentKeys.findOrCreate('k1');
     const body = new TextEncoder().encode('{"kids":["AAAAAAAAAAAAAAAAAAAAAA"],"type":"temporary"}');
     const request = { method: 'POST', body, headers: { authorization: authorization('k1'), ...type } };
@@ -257,7 +257,7 @@ describe('`GET /api/key/{hash}`', () => {
     expect((await api.raw('/api/key/k1', { method: 'POST' })).status).toBe(405);
   });
 
-  it('a licence request by POST is refused without a token, with that of another media, and over 16 KiB', async () => {
+  it('C4.72: a licence request by POST is refused without a token, with that of another media, and over 16 KiB', async () => {
     const statuses: number[] = [];
     for (const [hash, bytes] of [
       ['', 10],

@@ -65,7 +65,7 @@ describe('`GET /openapi.json`', () => {
       }
   });
 
-  it('C4.18: each operation of the OpenAPI document has an id of its own', async () => {
+  it('C4.71: each operation of the OpenAPI document has an id of its own', async () => {
     const { paths, webhooks } = (await api.raw('/openapi.json')).json;
     const items = Object.values<Record<string, { operationId: string }>>({ ...paths, ...webhooks });
     const ids = items.flatMap((item) => Object.values(item).map(({ operationId }) => operationId));
@@ -74,7 +74,7 @@ describe('`GET /openapi.json`', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('C4.18: the OpenAPI document describes the webhook, and the body of a webhook has exactly its fields', async () => {
+  it('C4.71: the OpenAPI document describes the webhook, and the body of a webhook has exactly its fields', async () => {
     const { webhooks } = (await api.raw('/openapi.json')).json;
     const { schema } = webhooks.jobEnded.post.requestBody.content['application/json'];
     expect(schema).toEqual({ $ref: '#/components/schemas/WebhookEvent' });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('`/`', () => {
-  it('the home page links to pages that this server has', async () => {
+  it('C4.70: the home page links to pages that this server has', async () => {
     const home = await api.raw('/');
     expect([home.status, home.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     const links = [...home.text.matchAll(/<a href="([^"]+)"/g)].map(([, link = '']) => `/${link}`);
@@ -27,7 +27,7 @@ describe('`/`', () => {
   it.each([
     ['api' as const, ['docs', 'openapi.json', 'readyz', 'metrics']],
     ['delivery' as const, ['player/', 'readyz', 'metrics']],
-  ])('the home page of a server with the surface %s alone links to its own pages', async (surface, expected) => {
+  ])('C4.70: the home page of a server with the surface %s alone links to its own pages', async (surface, expected) => {
     const server = await startApi({ surfaces: new Set([surface]) }, { webDir });
     try {
       const { text } = await server.raw('/');
@@ -37,14 +37,14 @@ describe('`/`', () => {
     }
   });
 
-  it('the icon of every page is at /favicon.ico', async () => {
+  it('C4.70: the icon of every page is at /favicon.ico', async () => {
     const icon = await api.raw('/favicon.ico');
     expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
   });
 });
 
 describe('`/docs`', () => {
-  it('the /docs page loads nothing from other hosts and has an anchor for each problem', async () => {
+  it('C4.19: the /docs page loads nothing from other hosts and has an anchor for each problem', async () => {
     const { text, headers, status } = await api.raw('/docs');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
@@ -74,8 +74,8 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     return { ...watched, complaints };
   }
 
-  it('/docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
-    const { page, errors, complaints, requests } = await visit('/docs');
+  it('C4.19: /docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
+    const { page, errors, complaints, requests } = await visit('C4.19: /docs');
     const { paths } = (await api.raw('/openapi.json')).json;
     const operations = Object.values(paths as object).flatMap((item: object) => Object.keys(item));
     await expect.poll(() => page.locator('.opblock').count(), slow).toBe(operations.length + 1);
@@ -86,8 +86,8 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     await keepScreenshot(page, 'docs');
   });
 
-  it('an example request of /docs can be sent and shows its curl command', async () => {
-    const { page } = await visit('/docs');
+  it('C4.19: an example request of /docs can be sent and shows its curl command', async () => {
+    const { page } = await visit('C4.19: /docs');
     await page.click('#operations-System-getLiveness');
     await page.click('.try-out__btn');
     await page.click('.execute');
@@ -97,8 +97,8 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     expect(await page.locator('.curl').first().innerText()).toContain('/healthz');
   });
 
-  it('the address of a problem shows its row of /docs', async () => {
-    const { page } = await visit('/docs#problem-rate_limited');
+  it('C4.19: the address of a problem shows its row of /docs', async () => {
+    const { page } = await visit('C4.19: /docs#problem-rate_limited');
     await page.locator('.opblock').first().waitFor();
     const row = page.locator('#problem-rate_limited');
     const isInView = async () => {
@@ -108,8 +108,8 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     await expect.poll(isInView, slow).toBe(true);
   });
 
-  it('/docs fits a phone and follows the dark mode', async () => {
-    const { page } = await visit('/docs', { width: 390, height: 844 });
+  it('C4.19: /docs fits a phone and follows the dark mode', async () => {
+    const { page } = await visit('C4.19: /docs', { width: 390, height: 844 });
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.locator('.opblock').first().waitFor();
     const background = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
@@ -118,7 +118,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     await keepScreenshot(page, 'docs-phone-dark');
   });
 
-  it('the home page is shown without a complaint', async () => {
+  it('C4.70: the home page is shown without a complaint', async () => {
     const { page, errors, complaints } = await visit('/');
     await page.click('text=Player');
     expect(page.url()).toBe(`${api.url}/player/`);
