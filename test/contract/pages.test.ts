@@ -75,7 +75,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
   }
 
   it('C4.19: /docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
-    const { page, errors, complaints, requests } = await visit('C4.19: /docs');
+    const { page, errors, complaints, requests } = await visit('/docs');
     const { paths } = (await api.raw('/openapi.json')).json;
     const operations = Object.values(paths as object).flatMap((item: object) => Object.keys(item));
     await expect.poll(() => page.locator('.opblock').count(), slow).toBe(operations.length + 1);
@@ -87,7 +87,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
   });
 
   it('C4.19: an example request of /docs can be sent and shows its curl command', async () => {
-    const { page } = await visit('C4.19: /docs');
+    const { page } = await visit('/docs');
     await page.click('#operations-System-getLiveness');
     await page.click('.try-out__btn');
     await page.click('.execute');
@@ -98,7 +98,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
   });
 
   it('C4.19: the address of a problem shows its row of /docs', async () => {
-    const { page } = await visit('C4.19: /docs#problem-rate_limited');
+    const { page } = await visit('/docs#problem-rate_limited');
     await page.locator('.opblock').first().waitFor();
     const row = page.locator('#problem-rate_limited');
     const isInView = async () => {
@@ -109,7 +109,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
   });
 
   it('C4.19: /docs fits a phone and follows the dark mode', async () => {
-    const { page } = await visit('C4.19: /docs', { width: 390, height: 844 });
+    const { page } = await visit('/docs', { width: 390, height: 844 });
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.locator('.opblock').first().waitFor();
     const background = () => page.evaluate<string>(`getComputedStyle(document.body).backgroundColor`);
