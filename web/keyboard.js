@@ -69,7 +69,7 @@ function usesKey(target, key) {
 }
 
 /**
- * A control that was used by mouse or touch gives up the focus, so that Space and the arrows work for the video again.
+ * A control that was used by mouse or touch gives up the focus, so that Space and the arrow keys work for the video again.
  * Focus that came by the keyboard stays.
  */
 function releaseFocusAfterPointer() {
