@@ -22,7 +22,7 @@ export async function preflight(
 ): Promise<Preflight> {
   if (!jobTypes[job.type].hasPreflight) return { queue: 'default', sourceSizeBytes: null, sourceEtag: null };
   const info = await source.head(job.source);
-  if (info === null) throw refusal('source_missing', 'does not exist in the source bucket');
+  if (info === null) throw refusal('source_missing', missingSource(job.source));
   if (info.sizeBytes > config.maxFileSizeBytes)
     throw refusal('source_too_large', `is ${info.sizeBytes} bytes; at most ${config.maxFileSizeBytes} are accepted`);
   return {
@@ -30,6 +30,13 @@ export async function preflight(
     sourceSizeBytes: info.sizeBytes,
     sourceEtag: info.etag,
   };
+}
+
+/** Callers that are used to other services give a URL. */
+function missingSource(source: string): string {
+  const isUrl = /^[a-z][a-z\d+.-]*:\/\//i.test(source);
+  const advice = ': it is a URL, so give the object key alone, without scheme and bucket';
+  return `does not exist in the source bucket${isUrl ? advice : ''}`;
 }
 
 function refusal(code: 'source_missing' | 'source_too_large', detail: string): KnownProblem {

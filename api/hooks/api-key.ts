@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
+
+const advice = 'Send an API key in the header X-API-Key; the header Authorization is not read here.';
 
 /**
  * Checks that `X-API-Key` is one of `apiKeys` (C5.1; several for rotation). Every key is compared, by digest and in
@@ -9,12 +11,15 @@ import { KnownProblem } from '#domain/errors.ts';
  * @returns the digest of the given key, which names the bucket of its rate limit
  * @throws KnownProblem `unauthorized`, the same for a missing and a wrong key
  */
-export function checkApiKey(request: FastifyRequest, apiKeys: readonly string[]): string {
+export function checkApiKey(request: FastifyRequest, reply: FastifyReply, apiKeys: readonly string[]): string {
   const given = request.headers['x-api-key'];
   const digest = digestOf(typeof given === 'string' ? given : '');
   let isKnown = false;
   for (const key of apiKeys) isKnown = timingSafeEqual(digestOf(key), digest) || isKnown;
-  if (!isKnown || given === undefined) throw new KnownProblem('unauthorized');
+  if (!isKnown || given === undefined) {
+    reply.header('www-authenticate', 'X-API-Key');
+    throw new KnownProblem('unauthorized', advice);
+  }
   return digest.toString('hex');
 }
 

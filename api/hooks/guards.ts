@@ -19,12 +19,12 @@ export function apiGuards({
 }: Pick<ApiDependencies, 'config'> & { readonly limiter: RateLimiter }): Guards {
   const limit: RateLimit = { name: 'api', quota: config.apiRateLimitPerMinute };
   return {
-    authenticated: async (request) => {
-      checkApiKey(request, config.apiKeys);
+    authenticated: async (request, reply) => {
+      checkApiKey(request, reply, config.apiKeys);
     },
     limited: async (request, reply) => {
       announceLimit(limit, reply);
-      await limiter.spend(limit, checkApiKey(request, config.apiKeys), reply);
+      await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
     },
   };
 }

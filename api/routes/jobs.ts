@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
+import { explain, faultsOf } from '#domain/jobs/faults.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
-import { faultsOf, parseSubmission } from '#domain/jobs/submission.ts';
+import { parseSubmission } from '#domain/jobs/submission.ts';
 import { cancelJob } from '#jobs/cancel.ts';
 import { retryJob } from '#jobs/retry.ts';
 import { submitJob } from '#jobs/submit.ts';
+import { notFound } from '#platform/http/problem-response.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
@@ -43,9 +46,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
   });
 
   app.get('/api/jobs', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
-    const query = jobListQuerySchema.safeParse(request.query);
-    if (!query.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(query.error) });
-    const { cursor, limit, ...filter } = query.data;
+    const { cursor, limit, ...filter } = validated(jobListQuerySchema, request.query);
     const after = cursor === undefined ? null : readCursor(cursor);
     // One more than is shown: it exists when there is another page.
     const jobs = await queries.list(filter, { after, limit: limit + 1 });
@@ -82,6 +83,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
 
 /** @throws KnownProblem `not_found`, also for a malformed id (C7.10) */
 export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<Job> {
+  if (id === '') throw notFound('/api/jobs/');
   const job = await jobs.find(id);
   if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
   return job;
@@ -89,8 +91,14 @@ export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: strin
 
 /** Accepts an empty body or an object without fields, which some clients must send (C4.9). */
 export function refuseFields(request: FastifyRequest): void {
-  const body = bodySchemas.NoFields.optional().safeParse(request.body);
-  if (!body.success) throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(body.error) });
+  validated(bodySchemas.NoFields.optional(), request.body);
+}
+
+/** @throws KnownProblem `invalid_request` with every fault of `input` */
+function validated<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input, { error: explain });
+  if (parsed.success) return parsed.data;
+  throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(parsed.error, { schema }) });
 }
 
 /** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C4.7). */

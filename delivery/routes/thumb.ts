@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
-import { faultsOf } from '#domain/jobs/submission.ts';
+import { faultsOf } from '#domain/jobs/faults.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { readThumb, thumbSecretsOf, type ThumbQuery, thumbVariantOf } from '#domain/playback/thumb.ts';
 import { corsHook } from '../cors.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { jsonPointer, mediaHashSchema, parseSubmission, sourceKeySchema } from './submission.ts';
+import { jsonPointer } from './faults.ts';
+import { mediaHashSchema, parseSubmission, sourceKeySchema } from './submission.ts';
 
 const valid = { type: 'image:thumbnail', hash: 'h1', source: 'a/b.jpg' };
 

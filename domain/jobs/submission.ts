@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Fault } from '../errors.ts';
 import { type JobOptions, type JobType, jobTypeNames, jobTypes } from '../job-types/index.ts';
+import { explain, faultsOf } from './faults.ts';
 
 const encoder = new TextEncoder();
 
@@ -52,10 +53,12 @@ const bodySchema = z.strictObject({ type: z.enum(jobTypeNames), options: z.unkno
 /** The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` reports faults in more detail. */
 export const submissionBodySchema = z.discriminatedUnion(
   'type',
-  jobTypeNames.map((type) =>
-    z.strictObject({ type: z.literal(type), ...sharedFields, options: jobTypes[type].options.optional() }),
-  ) as unknown as [z.ZodObject<{ type: z.ZodLiteral<JobType> }>],
+  jobTypeNames.map(bodySchemaOf) as unknown as [z.ZodObject<{ type: z.ZodLiteral<JobType> }>],
 );
+
+function bodySchemaOf(type: JobType) {
+  return z.strictObject({ type: z.literal(type), ...sharedFields, options: jobTypes[type].options.optional() });
+}
 
 /** A valid submission; `options` has its defaults filled in. */
 export interface Submission<T extends JobType = JobType> {
@@ -66,35 +69,11 @@ export interface Submission<T extends JobType = JobType> {
   readonly callbackUrl: string | null;
 }
 
+const addressRefused = 'must lead to a public address or to a network that WEBHOOK_ALLOWED_CIDRS names';
+
 type Parsed =
   | { readonly submission: Submission; readonly faults?: never }
   | { readonly faults: readonly Fault[]; readonly submission?: never };
-
-/** The RFC 6901 JSON Pointer of a path. */
-export function jsonPointer(path: readonly PropertyKey[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-}
-
-/** The most faults that are named for one part of a body, so that an answer is not much longer than its request. */
-const faultsMax = 1_000;
-
-/** The faults that zod found, each unknown field on its own; `under` is put before every path. */
-export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []): Fault[] {
-  const faults = error.issues.flatMap((issue) => {
-    const path = [...under, ...issue.path];
-    if (issue.code !== 'unrecognized_keys') {
-      // Our own rules have a detail and no code of zod's, which would mean nothing to a caller.
-      const code = issue.code === 'custom' ? 'invalid_value' : issue.code;
-      return [{ pointer: jsonPointer(path), code, detail: issue.message }];
-    }
-    return issue.keys.slice(0, faultsMax).map((key) => ({
-      pointer: jsonPointer([...path, key]),
-      code: 'unknown_field',
-      detail: 'is not a known field',
-    }));
-  });
-  return faults.slice(0, faultsMax);
-}
 
 /**
  * Reads the body of `POST /api/jobs`: the submission, or every fault of the body at once.
@@ -102,16 +81,19 @@ export function faultsOf(error: z.ZodError, under: readonly PropertyKey[] = []):
  * @param isCallbackAllowed whether a webhook may go to this URL, as far as that can be known before it is called
  */
 export function parseSubmission(body: unknown, isCallbackAllowed: (url: URL) => boolean = () => true): Parsed {
-  const outer = bodySchema.safeParse(body);
-  const faults = outer.success ? [] : faultsOf(outer.error);
+  const outer = bodySchema.safeParse(body, { error: explain });
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  const type = z.enum(jobTypeNames).safeParse(given['type']);
+  const faults = outer.success
+    ? []
+    : faultsOf(outer.error, { schema: type.success ? bodySchemaOf(type.data) : bodySchema });
   const callback = callbackUrlSchema.safeParse(given['callback_url']);
   if (callback.success && !isCallbackAllowed(new URL(callback.data)))
-    faults.push({ pointer: '/callback_url', code: 'address_refused', detail: 'must lead to a public address' });
-  const type = z.enum(jobTypeNames).safeParse(given['type']);
+    faults.push({ pointer: '/callback_url', code: 'address_refused', detail: addressRefused });
   if (!type.success) return { faults };
-  const options = jobTypes[type.data].options.safeParse(given['options'] === undefined ? {} : given['options']);
-  if (!options.success) faults.push(...faultsOf(options.error, ['options']));
+  const schema = jobTypes[type.data].options;
+  const options = schema.safeParse(given['options'] === undefined ? {} : given['options'], { error: explain });
+  if (!options.success) faults.push(...faultsOf(options.error, { under: ['options'], schema }));
   if (!outer.success || !options.success || faults.length > 0) return { faults };
   const { hash, source, callback_url: callbackUrl } = outer.data;
   return { submission: { type: type.data, hash, source, options: options.data, callbackUrl: callbackUrl ?? null } };

@@ -19,11 +19,53 @@ export function addJsonBody(app: FastifyInstance): void {
       if (body.length === 0) return done(null, undefined);
       const encoding = request.headers['content-encoding'];
       if (encoding !== undefined && encoding !== 'identity') return done(new KnownProblem('unsupported_media_type'));
+      let text: string;
       try {
-        return done(null, JSON.parse(decoder.decode(body as Buffer)));
+        text = decoder.decode(body as Buffer);
       } catch (cause) {
-        return done(new KnownProblem('invalid_json', undefined, { cause }));
+        return done(new KnownProblem('invalid_json', 'The body is not valid UTF-8.', { cause }));
+      }
+      try {
+        return done(null, JSON.parse(text));
+      } catch (cause) {
+        return done(new KnownProblem('invalid_json', jsonFault(text, cause), { cause }));
       }
     },
   );
+}
+
+/** Above this length the place of an unexpected token is not searched for. */
+const searchedCharactersMax = 64 * 1024;
+
+/** Where and why `text` is not JSON. */
+function jsonFault(text: string, error: unknown): string {
+  const message = error instanceof Error ? error.message : '';
+  const [, reason = '', position] =
+    /^(.+?)(?: in JSON)? at position (\d+)/.exec(message) ?? /^(Unexpected token '.+?'),/su.exec(message) ?? [];
+  if (reason === '') return 'The JSON ends too early.';
+  const said = reason.charAt(0).toLowerCase() + reason.slice(1);
+  if (position === undefined && text.length > searchedCharactersMax) return `The body is not JSON: ${said}.`;
+  const at = position === undefined ? unexpectedTokenIn(text) : Number(position);
+  const lines = text.slice(0, at).split('\n');
+  return `Line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${said}.`;
+}
+
+/** The place of an unexpected token, which V8 does not report: the shortest prefix that has it ends with it. */
+function unexpectedTokenIn(text: string): number {
+  let [valid, invalid] = [0, text.length];
+  while (invalid - valid > 1) {
+    const middle = Math.floor((valid + invalid) / 2);
+    if (hasUnexpectedToken(text.slice(0, middle))) invalid = middle;
+    else valid = middle;
+  }
+  return invalid - 1;
+}
+
+function hasUnexpectedToken(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return false;
+  } catch (error) {
+    return error instanceof Error && error.message.startsWith('Unexpected token');
+  }
 }

@@ -25,7 +25,7 @@ export function watchMethods(app: FastifyInstance): () => void {
         exposeHeadRoute: false,
         onRequest: async (_request, reply) => {
           reply.header('allow', allow);
-          throw new KnownProblem('method_not_allowed');
+          throw new KnownProblem('method_not_allowed', `This address answers ${allow}.`);
         },
         handler: async () => {},
       });

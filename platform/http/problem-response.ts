@@ -30,7 +30,34 @@ export function statusOfProblem(code: RequestErrorCode): number {
   return statusOf[code];
 }
 
-/** Refusals of the framework by its own codes; any other of its 4xx is an invalid request. */
+/** What the caller can do, for a problem without a detail of its own: `detail` says more than `title`. */
+const adviceOf = {
+  invalid_json: 'Send one JSON value in UTF-8.',
+  invalid_request: 'Each entry of errors names a field and what is expected of it.',
+  source_missing: 'Put the object into the source bucket, or correct source.',
+  source_too_large: 'The limit is MAX_FILE_SIZE of this service.',
+  unauthorized: 'Send the credential that this address requires.',
+  forbidden: 'Get a new credential; this one is wrong, has expired, or is for something else.',
+  not_found: 'Check the address; /docs lists the addresses of this service.',
+  method_not_allowed: 'The header Allow lists the methods of this address.',
+  conflict: 'Read the job again; its status decides.',
+  not_retryable: 'Submit the job again with a corrected request or source.',
+  body_too_large: 'A body has at most 1 MiB.',
+  unsupported_media_type: 'Send Content-Type: application/json without Content-Encoding.',
+  unreadable_image: 'Only images that this service made, or of the kinds it makes, can be shown.',
+  rate_limited: 'Wait for the time in Retry-After.',
+  internal_error: 'Send the same request again later; trace_id finds the reason in the log.',
+  busy: 'Send the same request again after the time in Retry-After.',
+} as const satisfies Record<RequestErrorCode, string>;
+
+/** `not_found` for an address without a route. */
+export function notFound(url: string): KnownProblem<'not_found'> {
+  const hasSlash = (url.split('?', 1)[0] ?? '').replace(/^\//, '').endsWith('/');
+  const detail = 'There is nothing at this address; remove the slash at its end.';
+  return new KnownProblem('not_found', hasSlash ? detail : undefined);
+}
+
+/** What the framework refuses by itself, by its own codes; any other of its 4xx is an invalid request. */
 const codeOfFrameworkError: Readonly<Record<string, RequestErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -59,14 +86,15 @@ export function sendProblem(
     reply.removeHeader(name);
   const trace = traceOf(request) ?? beginTrace(request, reply);
   const path = request.url.split('?', 1)[0] ?? '';
+  const title = requestErrors[problem.code].publicMessage;
   // As bytes: to text the framework would add a charset, which this media type does not have (RFC 9457, section 6.1).
   return reply.send(
     Buffer.from(
       JSON.stringify({
         type: `/docs#problem-${problem.code}`,
-        title: requestErrors[problem.code].publicMessage,
+        title,
         status,
-        detail: problem.message,
+        detail: problem.message === title ? adviceOf[problem.code] : problem.message,
         instance: path.slice(0, 256),
         code: problem.code,
         trace_id: traceIdOf(trace),

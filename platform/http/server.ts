@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { KnownProblem } from '#domain/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { Component } from '../lifecycle/component.ts';
 import type { WindowCounter } from '../rate-limit/window-counter.ts';
@@ -10,7 +9,7 @@ import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
 import { watchMethods } from './method-not-allowed.ts';
-import { rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
+import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
 import { addSystemRoutes, type ReadinessChecks } from './system-routes.ts';
@@ -61,7 +60,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   addJsonBody(app);
   addVersionHeader(app);
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(log, error, request, reply));
-  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, new KnownProblem('not_found')));
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, notFound(request.url)));
 
   const limiter = new RateLimiter({
     windowCounter: options.windowCounter,

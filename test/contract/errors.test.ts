@@ -217,7 +217,7 @@ describe('`GET /api/key/{hash}`', () => {
     await api.d.database.pool.query("update content_keys set hash = 'k3' where hash = 'k2'");
     const answer = await ask('k3');
     expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
-    expect(answer.json.detail).toBe('An internal error occurred.');
+    expect(answer.json.detail).toBe('Send the same request again later; trace_id finds the reason in the log.');
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 

@@ -270,7 +270,9 @@ describe('a MediaJob from kubectl with a forbidden webhook address', () => {
     await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('inward', spec));
     await until('it failed', async () => conditionOf(await rig.mediaJobNamed('inward'), 'Failed') === 'True/Refused');
     const { metadata, status } = await rig.mediaJobNamed('inward');
-    expect(status?.conditions?.[0]?.message).toBe(`${field}: must lead to a public address`);
+    expect(status?.conditions?.[0]?.message).toBe(
+      `${field}: must lead to a public address or to a network that WEBHOOK_ALLOWED_CIDRS names`,
+    );
     expect(await rig.jobs.find(metadata?.uid ?? '')).toBeNull();
   });
 });

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import type { Fault } from '../errors.ts';
+import { nearestName } from '../nearest-name.ts';
+
+// The faults of a caller's input, in words that say what is expected. A schema's own messages come first.
+
+/** The RFC 6901 JSON Pointer of a path. */
+export function jsonPointer(path: readonly PropertyKey[]): string {
+  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** For `safeParse`: what zod's own rules expect. */
+export const explain: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === 'invalid_type') return explainType(issue);
+  if (issue.code === 'invalid_value')
+    return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+  if (issue.code === 'too_small') return explainBound(issue, 'at least', issue.minimum);
+  if (issue.code === 'too_big') return explainBound(issue, 'at most', issue.maximum);
+  return undefined;
+};
+
+const nouns: Readonly<Record<string, string>> = {
+  array: 'an array',
+  boolean: 'a boolean',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+};
+
+function explainType({ input, expected }: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidType>): string {
+  if (input === undefined) return 'is required';
+  if (expected === 'int') return 'must be a whole number';
+  const kind = input === null ? 'null' : (nouns[Array.isArray(input) ? 'array' : typeof input] ?? typeof input);
+  return `must be ${nouns[expected] ?? expected}, not ${kind}`;
+}
+
+function explainBound({ origin }: { readonly origin: string }, relation: string, bound: number | bigint): string {
+  if (origin === 'string' && relation === 'at least' && bound === 1) return 'must not be empty';
+  const unit = { string: 'character', array: 'item' }[origin];
+  return unit === undefined
+    ? `must be ${relation} ${bound}`
+    : `must have ${relation} ${bound} ${unit}${bound === 1 ? '' : 's'}`;
+}
+
+/** The most faults of one part of a body: an answer may not be much longer than its request. */
+const faultsMax = 1_000;
+
+interface FaultOptions {
+  /** Put before every path. */
+  readonly under?: readonly PropertyKey[];
+  /** Has the known fields; the faults of unknown ones then name them. */
+  readonly schema?: z.ZodType;
+}
+
+/** The faults that zod found; each unknown field is one of its own. */
+export function faultsOf(error: z.ZodError, { under = [], schema }: FaultOptions = {}): Fault[] {
+  const faults = error.issues.flatMap((issue) => {
+    const path = [...under, ...issue.path];
+    if (issue.code !== 'unrecognized_keys') {
+      // zod has no code for rules of our own; their detail explains them.
+      const code = issue.code === 'custom' ? 'invalid_value' : issue.code;
+      return [{ pointer: jsonPointer(path), code, detail: issue.message }];
+    }
+    const known = schema === undefined ? null : shapeAt(schema, issue.path);
+    return issue.keys.slice(0, faultsMax).map((key) => ({
+      pointer: jsonPointer([...path, key]),
+      code: 'unknown_field',
+      detail: known === null ? 'is not a known field' : explainUnknown(key, known, path),
+    }));
+  });
+  return faults.slice(0, faultsMax);
+}
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+function explainUnknown(name: string, known: Shape, path: readonly PropertyKey[]): string {
+  const names = Object.keys(known);
+  const nearest = nearestName(name, names);
+  const meant = nearest === null ? pathTo(name, known) : [nearest];
+  const list = names.length === 0 ? 'none is known here' : `known here: ${names.join(', ')}`;
+  const suggestion = meant === null ? '' : `; did you mean ${jsonPointer([...path, ...meant])}?`;
+  return `is not a known field; ${list}${suggestion}`;
+}
+
+/** The path of a field called `name` in a nested object; null when there is none. */
+function pathTo(name: string, shape: Shape): string[] | null {
+  for (const [key, schema] of Object.entries(shape)) {
+    const nested = shapeAt(schema, []);
+    if (nested === null) continue;
+    if (Object.hasOwn(nested, name)) return [key, name];
+    const deeper = pathTo(name, nested);
+    if (deeper !== null) return [key, ...deeper];
+  }
+  return null;
+}
+
+/** The fields of the object at `path`; null when there is no object. */
+function shapeAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): Shape | null {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return shapeAt(schema.def.innerType, path);
+  const [first, ...rest] = path;
+  if (schema instanceof z.ZodArray) return first === undefined ? null : shapeAt(schema.element, rest);
+  if (!(schema instanceof z.ZodObject)) return null;
+  const shape = schema.shape as Shape;
+  if (first === undefined) return shape;
+  const field = shape[String(first)];
+  return field === undefined ? null : shapeAt(field, rest);
+}

@@ -1,0 +1,34 @@
+/** So many inserted, missing or wrong characters still count as a typing error. */
+const editsMax = 2;
+
+/**
+ * The name that was most likely meant by `given`: one that differs in case and separators alone, or by at most two
+ * characters. Null when no name is near.
+ */
+export function nearestName(given: string, names: readonly string[]): string | null {
+  const bare = bareOf(given);
+  const ranked = names
+    .map((name) => ({ name, edits: bareOf(name) === bare ? 0 : edits(given, name) }))
+    .filter((one) => one.edits <= Math.min(editsMax, one.name.length / 3))
+    .toSorted((a, b) => a.edits - b.edits);
+  return ranked[0]?.name ?? null;
+}
+
+function bareOf(name: string): string {
+  return name.slice(0, 256).toLowerCase().replaceAll(/[_-]/g, '');
+}
+
+/** The Levenshtein distance; `Infinity` where the lengths alone differ by more than `editsMax`. */
+function edits(from: string, to: string): number {
+  if (Math.abs(from.length - to.length) > editsMax) return Infinity;
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? Infinity;
+}
