@@ -22,6 +22,7 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerComponents } from '../controller/controller.ts';
+import type { ControllerDependencies } from '../controller/dependencies.ts';
 import { migratedDatabase } from './databases.ts';
 import { newJobOf } from './new-job.ts';
 
@@ -81,10 +82,10 @@ export async function openRig(variables: Record<string, string> = {}) {
   };
 
   /** Starts a worker; `stop` is the graceful one. */
-  const startWorker = (overrides: Partial<Config> = {}) => {
+  const startWorker = (overrides: Partial<Config> = {}, replaced: Partial<ControllerDependencies> = {}) => {
     const stopping = new AbortController();
     const metrics = new Metrics();
-    const components = controllerComponents({ ...shared, metrics, config: { ...config, ...overrides } });
+    const components = controllerComponents({ ...shared, ...replaced, metrics, config: { ...config, ...overrides } });
     const ended = runComponents(components, { log, stopTimeoutMs: 10_000, signal: stopping.signal });
     ended.catch(() => undefined);
     const worker = {

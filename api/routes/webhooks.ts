@@ -8,14 +8,14 @@ import { findJob, refuseFields } from './jobs.ts';
 import * as docs from './jobs.doc.ts';
 
 type WebhookRequest = FastifyRequest<{ Params: { id: string } }>;
-type WebhookRouteDependencies = Pick<ApiDependencies, 'jobs' | 'clock'> & {
+type WebhookRouteDependencies = Pick<ApiDependencies, 'jobs'> & {
   readonly guards: Guards;
   readonly webhooks: CallbackStore;
 };
 
 /** `GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver` (C4.16, C4.17). */
 export function addWebhookRoutes(app: FastifyInstance, dependencies: WebhookRouteDependencies): void {
-  const { guards, webhooks, clock } = dependencies;
+  const { guards, webhooks } = dependencies;
   const onRequest = guards.authenticated;
 
   app.get(
@@ -33,7 +33,7 @@ export function addWebhookRoutes(app: FastifyInstance, dependencies: WebhookRout
     async (request: WebhookRequest, reply) => {
       refuseFields(request);
       const job = await findJob(dependencies, request.params.id);
-      const outcome = await webhooks.redeliver(job.id, clock());
+      const outcome = await webhooks.redeliver(job.id);
       if (outcome === 'not_found') throw new KnownProblem('conflict', 'The job has no webhook to deliver.');
       if (outcome === 'under_way') throw new KnownProblem('conflict', 'The webhook is being delivered.');
       return reply.code(202).send(webhookToWire(job, await webhooks.find(job.id)));

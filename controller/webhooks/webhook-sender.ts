@@ -25,8 +25,9 @@ export interface WebhookDependencies {
 /** The most that one attempt takes, DNS, TLS and the answer included (C6.6). */
 const attemptTimeoutMs = 10_000;
 const pollEveryMs = 500;
-/** Receivers that hang delay others only when this many do so at once. */
-const requestsMax = 32;
+/** A receiver that hangs occupies four of the requests at most, so it delays no other receiver (C6.16). */
+const requestsPerHostMax = 4;
+const requestsMax = 64;
 /** After this time another sender takes an event that was not recorded: twice the time of an attempt. */
 const holdMs = 20_000;
 
@@ -36,42 +37,86 @@ const holdMs = 20_000;
  * time. A crash between sending and recording sends the same event again, under the same `webhook-id`; none is lost.
  */
 export function webhookSenderComponent(dependencies: WebhookDependencies): Component {
-  const { events, clock, log } = dependencies;
+  const sender = new WebhookSender(dependencies);
   const stopping = new AbortController();
-  const deadline = new AbortController();
-  const underWay = new Set<Promise<void>>();
   let ended = Promise.resolve();
-  const takeDue = async () => {
-    const due = await events.due(clock(), requestsMax - underWay.size, holdMs);
-    for (const event of due) {
-      const delivery = deliver(event, dependencies, deadline.signal)
-        .catch((error: unknown) => {
-          if (!deadline.signal.aborted) log.error({ err: error, event_id: event.id }, 'webhook attempt not recorded');
-        })
-        .finally(() => underWay.delete(delivery));
-      underWay.add(delivery);
-    }
-  };
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      if (underWay.size < requestsMax)
-        await takeDue().catch((error: unknown) => log.warn({ err: error }, 'due webhooks query failed'));
-      await sleep(pollEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
   return {
     name: 'webhook sender',
     start() {
-      ended = run();
+      ended = sender.run(stopping.signal);
       return Promise.resolve();
     },
     async stop(signal) {
       stopping.abort();
-      signal.addEventListener('abort', () => deadline.abort(), { once: true });
+      signal.addEventListener('abort', () => sender.abort(), { once: true });
       await ended;
-      await Promise.all(underWay);
     },
   };
+}
+
+class WebhookSender {
+  readonly #dependencies: WebhookDependencies;
+  readonly #deadline = new AbortController();
+  readonly #requests = new Set<Promise<void>>();
+  readonly #requestsByHost = new Map<string, number>();
+
+  constructor(dependencies: WebhookDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Sends until `stopping` aborts; resolves when the requests under way have ended. */
+  async run(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      const taken = await this.#takeDue();
+      // A request that ends makes room for another of its host at once.
+      if (taken === 0) await Promise.race([...this.#requests, pause(stopping)]);
+    }
+    await Promise.all(this.#requests);
+  }
+
+  /** Ends the requests under way. */
+  abort(): void {
+    this.#deadline.abort();
+  }
+
+  /** Begins a request for each due event that its host and this sender have room for; returns their number. */
+  async #takeDue(): Promise<number> {
+    const { events, log } = this.#dependencies;
+    const limit = requestsMax - this.#requests.size;
+    if (limit === 0) return 0;
+    try {
+      const due = await events.due({ limit, holdMs, requestsPerHostMax, requestsUnderWay: this.#requestsByHost });
+      for (const event of due) this.#begin(event);
+      return due.length;
+    } catch (error) {
+      log.warn({ err: error }, 'due webhooks query failed');
+      return 0;
+    }
+  }
+
+  #begin(event: DueWebhookEvent): void {
+    const { log } = this.#dependencies;
+    const count = (change: number) => {
+      const requests = (this.#requestsByHost.get(event.host) ?? 0) + change;
+      if (requests === 0) this.#requestsByHost.delete(event.host);
+      else this.#requestsByHost.set(event.host, requests);
+    };
+    count(1);
+    const request = deliver(event, this.#dependencies, this.#deadline.signal)
+      .catch((error: unknown) => {
+        if (this.#deadline.signal.aborted) return;
+        log.error({ err: error, event_id: event.id }, 'webhook attempt not recorded');
+      })
+      .finally(() => {
+        this.#requests.delete(request);
+        count(-1);
+      });
+    this.#requests.add(request);
+  }
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(pollEveryMs, undefined, { signal }).catch(() => undefined);
 }
 
 /** Makes one attempt and records it with the time of the next. */
@@ -91,6 +136,7 @@ async function deliver(event: DueWebhookEvent, dependencies: WebhookDependencies
   const durationMs = performance.now() - started;
   await events.recordAttempt({
     eventId: event.id,
+    delivery: event.delivery,
     attempt: event.attempt,
     startedAt,
     durationMs,

@@ -7,7 +7,7 @@ const backoffMs = [0, 5_000, 30_000, 180_000, 1_080_000];
 function verdict(given: { attempt?: number; statusCode?: number | null; retryAfter?: string; random?: number }) {
   const { attempt = 1, statusCode = 500, retryAfter = null, random = 0.5 } = given;
   const found = afterDelivery({ attempt, statusCode, retryAfter, now, backoffMs, random });
-  return typeof found === 'string' ? found : found.at.getTime() - now.getTime();
+  return typeof found === 'string' ? found : found.inMs;
 }
 
 describe('what follows an attempt to deliver a webhook', () => {

@@ -2,7 +2,7 @@
  * What follows an attempt to deliver a webhook (C6.5 to C6.9): any 2xx is success, 410 ends it,
  * everything else, a redirect too, is tried again while attempts are left.
  */
-export type DeliveryVerdict = 'sent' | 'failed' | { readonly at: Date };
+export type DeliveryVerdict = 'sent' | 'failed' | { readonly inMs: number };
 
 interface DeliveryInput {
   /** The attempt that was made, from 1. */
@@ -11,6 +11,7 @@ interface DeliveryInput {
   readonly statusCode: number | null;
   /** The answer's header `Retry-After`, in seconds or as a date; what cannot be read is ignored. */
   readonly retryAfter: string | null;
+  /** Against which a date in `Retry-After` is measured. */
   readonly now: Date;
   /** `WEBHOOK_BACKOFF`: the wait before each attempt, so as many as there are attempts; the first is 0. */
   readonly backoffMs: readonly number[];
@@ -27,8 +28,7 @@ export function afterDelivery(input: DeliveryInput): DeliveryVerdict {
   const backoff = backoffMs[attempt];
   if (statusCode === 410 || backoff === undefined) return 'failed';
   const asked = retryAfter === null ? 0 : retryAfterMs(retryAfter, now);
-  const waitMs = Math.max(Math.round(backoff * (0.8 + 0.4 * random)), Math.min(asked, retryAfterMsMax));
-  return { at: new Date(now.getTime() + waitMs) };
+  return { inMs: Math.max(Math.round(backoff * (0.8 + 0.4 * random)), Math.min(asked, retryAfterMsMax)) };
 }
 
 /** RFC 9110, section 10.2.3: seconds, or an HTTP date; 0 for anything else and for what is past. */

@@ -53,7 +53,8 @@ const sql = {
   lock: `
     select webhook_events.id, next_attempt_at from webhook_events where job_id = $1 for update`,
   begin: `
-    update webhook_events set attempts = 0, next_attempt_at = $2, held_until = null where id = $1`,
+    update webhook_events set deliveries = deliveries + 1, attempts = 0, next_attempt_at = now(), held_until = null
+    where id = $1`,
   pending: `update jobs set callback_status = 'pending' where id = $1`,
 } as const;
 
@@ -91,13 +92,13 @@ export class CallbackStore {
    * Begins a new delivery of the same event, with all its attempts before it, and puts `callback_status` back to
    * `pending`. `under_way` while a delivery has attempts left: two would mix their counts.
    */
-  redeliver(jobId: string, now: Date): Promise<'begun' | 'not_found' | 'under_way'> {
+  redeliver(jobId: string): Promise<'begun' | 'not_found' | 'under_way'> {
     return this.#database.transaction(async (client) => {
       const { rows } = await client.query<Pick<EventRow, 'id' | 'next_attempt_at'>>(sql.lock, [jobId]);
       const [event] = rows;
       if (event === undefined) return 'not_found';
       if (event.next_attempt_at !== null) return 'under_way';
-      await client.query(sql.begin, [event.id, now]);
+      await client.query(sql.begin, [event.id]);
       await client.query(sql.pending, [jobId]);
       return 'begun';
     });

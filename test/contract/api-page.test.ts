@@ -53,7 +53,7 @@ async function deliveredJob(callback: object): Promise<string> {
   const { json } = await api.submit({ type: 'image:thumbnail', hash: 'delivered', ...callback });
   await api.complete(json.job_id, thumbnailResults);
   const { json: callbacks } = await api.call(`/api/jobs/${json.job_id}/callbacks`);
-  const attempt = { attempt: 1, startedAt: new Date(), durationMs: 5, statusCode: 200, error: null };
+  const attempt = { delivery: 1, attempt: 1, startedAt: new Date(), durationMs: 5, statusCode: 200, error: null };
   const events = new WebhookEventStore(api.d.database);
   await events.recordAttempt({ eventId: callbacks.event_id, ...attempt, next: 'sent' });
   return json.job_id;

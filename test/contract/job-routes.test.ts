@@ -280,6 +280,7 @@ async function recordAttempts(eventId: string, [statusCode, next]: [number, 'sen
   const { WebhookEventStore } = await import('#platform/postgres/webhook-event-store.ts');
   await new WebhookEventStore(api.d.database).recordAttempt({
     eventId,
+    delivery: 1,
     attempt: 1,
     startedAt: new Date(),
     durationMs: 12,

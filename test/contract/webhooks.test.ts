@@ -220,7 +220,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     // Down once more, and then up.
     receiver.url('/later', (response) => status(receiver.of('/later').length < 5 ? 500 : 204)(response));
     const callbacks = new CallbackStore(rig.database);
-    expect(await callbacks.redeliver(id, new Date())).toBe('begun');
+    expect(await callbacks.redeliver(id)).toBe('begun');
     await reaches(id, 'sent');
     const all = receiver.of('/later');
     expect(all).toHaveLength(5);

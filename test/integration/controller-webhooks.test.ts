@@ -211,4 +211,57 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     );
     expect(await callbackOf(hanging.id)).toBe('pending');
   });
+
+  it('C6.16: 64 due webhooks of a receiver that hangs delay no webhook to another receiver', async () => {
+    const hanging = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(hanging, 'listening');
+    const hangingUrl = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`;
+    for (let count = 0; count < 64; count++) await fail({ callbackUrl: hangingUrl });
+    const { id } = await fail({ callbackUrl: url });
+    const startedAt = Date.now();
+    rig.startWorker();
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+    );
+    expect(Date.now() - startedAt).toBeLessThan(5_000);
+    hanging.closeAllConnections();
+    hanging.close();
+  });
+
+  it('C6.16: a receiver gets at most four requests at once, and the next one when one of them ends', async () => {
+    let [open, most, answered] = [0, 0, 0];
+    const slow = createServer((request, response) => {
+      most = Math.max(most, ++open);
+      request.resume();
+      setTimeout(() => {
+        open--;
+        answered++;
+        response.end();
+      }, 20);
+    }).listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    const slowUrl = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`;
+    for (let count = 0; count < 100; count++) await fail({ callbackUrl: slowUrl });
+    const startedAt = Date.now();
+    rig.startWorker();
+    await until(
+      () => answered,
+      (count) => count === 100,
+    );
+    // Four each half second would take 12 s.
+    expect(Date.now() - startedAt).toBeLessThan(10_000);
+    expect(most).toBe(4);
+    slow.close();
+  });
+
+  it('a webhook is due by the database’s clock: a worker five minutes behind sends it at once', async () => {
+    rig.startWorker({}, { clock: () => new Date(Date.now() - 5 * 60_000) });
+    const { id } = await fail({ callbackUrl: url });
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+      5_000,
+    );
+  });
 });
