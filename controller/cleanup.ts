@@ -5,50 +5,64 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { periodicComponent } from './periodic-component.ts';
 import { revisionRoots } from '#jobs/revision-roots.ts';
 
 export interface CleanupDependencies {
   readonly cleanup: CleanupStore;
   readonly media: ObjectStore;
+  readonly metrics: Pick<Metrics, 'cleanupBacklog'>;
   readonly log: Logger;
-  readonly clock: () => Date;
   readonly everyMs: number;
   /** A job is cleaned up this long after its end, when no worker can still be writing for it. */
   readonly graceMs: number;
 }
 
-const jobsAtOnce = 100;
+const pageSize = 100;
+/** Several at once, since most of the time goes into waiting for the bucket. */
+const jobsAtOnce = 8;
 
 /**
  * Removes what final jobs left in the media bucket: their working objects, and revisions that never became public.
  *
  * The rows name the attempts, and each attempt has one revision, so the bucket is not searched. A revision is kept when
  * the job's results or the top master playlist name it. It is also kept when its attempt wrote a result manifest: such a
- * revision was complete and may have been public for a moment, so a player may still have its playlist. After a crash
- * the next round handles the job again.
+ * revision was complete and may have been public for a moment, so a player may still have its playlist.
+ *
+ * A round goes on until no job is due. A job whose cleanup fails, or whose worker vanishes, is due again later, so it
+ * delays no other job.
  */
 export function cleanupComponent(dependencies: CleanupDependencies): Component {
-  const { cleanup, clock, everyMs, graceMs, log } = dependencies;
+  const { cleanup, metrics, everyMs, graceMs, log } = dependencies;
   const work = async (signal: AbortSignal) => {
-    const endedBefore = new Date(clock().getTime() - graceMs);
-    for (const job of await cleanup.unswept({ endedBefore, limit: jobsAtOnce })) {
-      if (signal.aborted) return;
-      await cleanUp(job, dependencies);
+    for (let isFull = true; isFull && !signal.aborted;) {
+      const jobs = await cleanup.claim({ graceMs, limit: pageSize });
+      isFull = jobs.length === pageSize;
+      const cleanUpRest = async () => {
+        for (let job = jobs.pop(); job !== undefined && !signal.aborted; job = jobs.pop())
+          await cleanUp(job, dependencies);
+      };
+      await Promise.all(Array.from({ length: jobsAtOnce }, cleanUpRest));
+      metrics.cleanupBacklog.set(await cleanup.backlog(graceMs));
     }
   };
   return periodicComponent({ name: 'cleanup', everyMs, log, work });
 }
 
-async function cleanUp(job: JobToCleanUp, { cleanup, media, log, clock }: CleanupDependencies): Promise<void> {
+async function cleanUp(job: JobToCleanUp, { cleanup, media, log }: CleanupDependencies): Promise<void> {
   const { jobId, hash } = job;
-  let removed = 0;
-  for (const rev of await unpublishedRevisions(job, media))
-    for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
-  // Last: the manifests among them say which revisions were complete.
-  removed += await removeUnder(media, `${workRoot(jobId)}/`);
-  await cleanup.markSwept(jobId, clock());
-  log.debug({ job_id: jobId, objects: removed }, 'job cleaned up');
+  try {
+    let removed = 0;
+    for (const rev of await unpublishedRevisions(job, media))
+      for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
+    // Last: the manifests among them say which revisions were complete.
+    removed += await removeUnder(media, `${workRoot(jobId)}/`);
+    await cleanup.markSwept(jobId);
+    log.debug({ job_id: jobId, objects: removed }, 'job cleaned up');
+  } catch (error) {
+    log.warn({ err: error, job_id: jobId }, 'job cleanup failed');
+  }
 }
 
 async function unpublishedRevisions(job: JobToCleanUp, media: ObjectStore): Promise<string[]> {

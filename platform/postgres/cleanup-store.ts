@@ -1,7 +1,7 @@
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
 
-/** A final job whose objects were not cleaned up yet. */
+/** A final job whose objects are to be cleaned up. */
 export interface JobToCleanUp {
   readonly jobId: string;
   readonly hash: string;
@@ -10,19 +10,29 @@ export interface JobToCleanUp {
   readonly results: JobResults | null;
 }
 
-interface JobToCleanUpRow {
+interface Row {
   readonly id: string;
   readonly hash: string;
   readonly attempt: number;
   readonly results: JobResults | null;
 }
 
-const unswept = `
-  select id, hash, attempt, results from jobs
-  where swept_at is null and finished_at < $1
-  order by finished_at limit $2`;
+const isUnswept = `swept_at is null and finished_at < now() - $1 * interval '1 millisecond'`;
+// A claimed job is not claimed again for 10, 20, 40, … minutes, a day at most: one that cannot be cleaned up, and one
+// whose worker vanished, come back after the others.
+const claim = `
+  with due as (
+    select id from jobs where ${isUnswept} and (cleanup_after is null or cleanup_after <= now())
+    order by finished_at limit $2 for update skip locked
+  )
+  update jobs set cleanup_attempts = cleanup_attempts + 1,
+    cleanup_after = now() + least(interval '1 day', interval '10 minutes' * 2 ^ least(cleanup_attempts, 10))
+  from due where jobs.id = due.id
+  returning jobs.id, hash, attempt, results`;
+const backlogMax = 10_000;
+const backlog = `select count(*)::int as jobs from (select from jobs where ${isUnswept} limit ${backlogMax}) unswept`;
 
-/** Which final jobs may have left objects behind: each is tidied up once. */
+/** Which final jobs may have left objects behind: each is cleaned up once. Times are the database's. */
 export class CleanupStore {
   readonly #database: Database;
 
@@ -30,14 +40,23 @@ export class CleanupStore {
     this.#database = database;
   }
 
-  /** Jobs that ended before `endedBefore` and were not tidied up, the longest ended first. */
-  async unswept(o: { readonly endedBefore: Date; readonly limit: number }): Promise<JobToCleanUp[]> {
-    const { rows } = await this.#database.pool.query<JobToCleanUpRow>(unswept, [o.endedBefore, o.limit]);
+  /**
+   * Takes jobs that ended more than `graceMs` ago and were not cleaned up, at most `limit`, the longest ended first.
+   * No other call returns them until they are marked or their delay is over.
+   */
+  async claim({ graceMs, limit }: { readonly graceMs: number; readonly limit: number }): Promise<JobToCleanUp[]> {
+    const { rows } = await this.#database.pool.query<Row>(claim, [graceMs, limit]);
     return rows.map(({ id, hash, attempt, results }) => ({ jobId: id, hash, attempt, results }));
   }
 
-  /** Notes that the job was tidied up. */
-  async markSwept(jobId: string, now: Date): Promise<void> {
-    await this.#database.pool.query('update jobs set swept_at = $2 where id = $1', [jobId, now]);
+  /** Notes that the job was cleaned up. */
+  async markSwept(jobId: string): Promise<void> {
+    await this.#database.pool.query('update jobs set swept_at = now() where id = $1', [jobId]);
+  }
+
+  /** The number of jobs that ended more than `graceMs` ago and are not cleaned up; 10,000 stands for more as well. */
+  async backlog(graceMs: number): Promise<number> {
+    const { rows } = await this.#database.pool.query<{ jobs: number }>(backlog, [graceMs]);
+    return rows[0]?.jobs ?? 0;
   }
 }

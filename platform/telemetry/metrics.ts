@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
 import { BoundedCounter, BoundedGauge, BoundedHistogram } from './bounded-metrics.ts';
@@ -98,6 +98,12 @@ export class Metrics {
     name: 'svc_rate_limit_fallbacks_total',
     help: 'Requests limited in process because the key-value store failed',
     labels: { limit: ownWords },
+  });
+
+  readonly cleanupBacklog = new Gauge({
+    registers: [this.registry],
+    name: 'svc_cleanup_backlog_jobs',
+    help: 'Final jobs whose objects are still to be cleaned up, at most 10000',
   });
 
   constructor() {

@@ -276,11 +276,15 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
   });
 });
 
-async function recordAttempts(eventId: string, [statusCode, next]: [number, 'sent' | 'failed']): Promise<void> {
+async function recordAttempts(
+  eventId: string,
+  [statusCode, next]: [number, 'sent' | 'failed'],
+  delivery = 1,
+): Promise<void> {
   const { WebhookEventStore } = await import('#platform/postgres/webhook-event-store.ts');
   await new WebhookEventStore(api.d.database).recordAttempt({
     eventId,
-    delivery: 1,
+    delivery,
     attempt: 1,
     startedAt: new Date(),
     durationMs: 12,

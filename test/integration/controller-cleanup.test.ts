@@ -4,6 +4,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { imageKey, masterKey, resultManifestKey, revisionOf, videoKey, workRoot } from '#domain/media/object-keys.ts';
 import { cleanupComponent } from '../../controller/cleanup.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
 import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 const contentType = 'application/octet-stream';
@@ -36,22 +37,30 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     return { id, hash, inRevision };
   }
 
-  const end = (id: string, results: unknown, error: ReturnType<typeof jobErrorOf> | null) =>
-    rig.jobs.finish({
+  async function end(id: string, results: unknown, error: ReturnType<typeof jobErrorOf> | null) {
+    await rig.jobs.finish({
       jobId: id,
       attempt: 2,
       status: error === null ? 'completed' : 'failed',
       results: results as JobResults | null,
       error,
       eventId: randomUUID(),
-      now: new Date(Date.now() - 60_000),
+      now: new Date(),
     });
+    await rig.database.pool.query(`update jobs set finished_at = now() - interval '1 minute' where id = $1`, [id]);
+  }
+
+  const componentOf = (graceMs: number, media = rig.media) =>
+    cleanupComponent({ ...rig, media, metrics: new Metrics(), everyMs: 60_000, graceMs });
 
   async function sweep(graceMs = 1_000) {
-    const component = cleanupComponent({ ...rig, clock: () => new Date(), everyMs: 60_000, graceMs });
+    const component = componentOf(graceMs);
     await component.start();
-    const isSwept = async () => (await rig.cleanup.unswept({ endedBefore: new Date(), limit: 1 })).length === 0;
-    if (graceMs < 60_000) await until(isSwept, (swept) => swept);
+    if (graceMs < 60_000)
+      await until(
+        () => rig.cleanup.backlog(graceMs),
+        (jobs) => jobs === 0,
+      );
     else await new Promise((resolve) => setTimeout(resolve, 300));
     await component.stop(AbortSignal.timeout(1_000));
   }
@@ -97,5 +106,37 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     expect(await keys()).toEqual(before);
     expect(before).toHaveLength(6);
     expect(await rig.find(running.id)).toMatchObject({ status: 'processing' });
+  });
+
+  it('a job whose cleanup fails delays no other job, and one round cleans up any number of jobs', async () => {
+    const bad = await twoAttempts();
+    await end(bad.id, null, jobErrorOf('storage_error', 2));
+    // More than two pages of jobs that ended later.
+    await rig.database.pool.query(
+      `insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, attempt, finished_at)
+       select gen_random_uuid(), type, 'h' || n, source, options, 'key ' || n, queue, status, 1,
+         finished_at + interval '1 second'
+       from jobs, generate_series(1, 250) n where id = $1`,
+      [bad.id],
+    );
+    const refusing = Object.assign(Object.create(rig.media) as typeof rig.media, {
+      delete: (doomed: readonly string[]) =>
+        doomed.some((key) => key.includes(bad.id))
+          ? Promise.reject(new Error('object locked'))
+          : rig.media.delete(doomed),
+    });
+    const component = componentOf(1_000, refusing);
+    await component.start();
+    await until(
+      () => rig.cleanup.backlog(1_000),
+      (jobs) => jobs === 1,
+    );
+    await component.stop(AbortSignal.timeout(1_000));
+    expect((await keys()).filter((key) => key.includes(bad.id))).toHaveLength(1);
+    const { rows } = await rig.database.pool.query(
+      'select cleanup_attempts, cleanup_after > now() as is_later from jobs where id = $1',
+      [bad.id],
+    );
+    expect(rows).toEqual([{ cleanup_attempts: 1, is_later: true }]);
   });
 });
