@@ -260,7 +260,7 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
     expect(again.json).toMatchObject({ callback_status: 'pending', event_id: pending.event_id });
     expect(again.json.next_attempt_at).not.toBeNull();
     expect((await api.call(`/api/jobs/${id}`)).json.callback_status).toBe('pending');
-    await recordAttempts(pending.event_id, [200, 'sent']);
+    await recordAttempts(pending.event_id, [200, 'sent'], 2);
     const sent = (await api.call(`/api/jobs/${id}/callbacks`)).json;
     expect(sent.callback_status).toBe('sent');
     expect(sent.attempts.map((attempt: { status_code: number }) => attempt.status_code)).toEqual([503, 200]);
