@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { queueNames } from '#domain/jobs/routing.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
 import type { Config } from '#platform/config/config.ts';
@@ -10,7 +9,6 @@ import type { Executor } from './executor.ts';
 import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
 import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
 import { ProcessExecutor } from './process/process-executor.ts';
-import { removeAbandonedWorkspaces } from './process/workspaces.ts';
 import { cleanupComponent } from './cleanup.ts';
 import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './queue-gauges.ts';
@@ -30,13 +28,15 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     outageDeadlineMs,
   });
   const executing: ExecutorDependencies = { ...dependencies, storageWatch };
-  const { executor, component } =
-    config.executor === 'kubernetes' ? kubernetesExecutorOf(executing) : processExecutorOf(executing);
+  const executor: Executor =
+    config.executor === 'kubernetes'
+      ? new KubernetesExecutor(kubernetesDependencies(executing))
+      : processExecutorOf(executing);
   const reports =
     config.kubernetes === null ? {} : { reports: reportHandler({ jobs, webhookSecret: config.webhookSecret }) };
   return [
     storageWatch,
-    component,
+    { name: `executor ${executor.name}`, start: () => executor.start(), stop: (signal) => executor.stop(signal) },
     ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, storageWatch, log })),
     sweeperComponent({
       jobs,
@@ -68,25 +68,9 @@ const cleanupEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can still be writing for it. */
 const cleanupGraceMs = 60 * 60_000;
 
-/** An executor, and the component that starts and stops it. */
-interface ExecutorWithComponent {
-  readonly executor: Executor;
-  readonly component: Component;
-}
-
-function kubernetesExecutorOf(dependencies: ExecutorDependencies): ExecutorWithComponent {
-  const executor = new KubernetesExecutor(kubernetesDependencies(dependencies));
-  const component: Component = {
-    name: 'executor kubernetes',
-    start: () => executor.start(),
-    stop: (signal) => executor.stop(signal),
-  };
-  return { executor, component };
-}
-
-function processExecutorOf(dependencies: ExecutorDependencies): ExecutorWithComponent {
+function processExecutorOf(dependencies: ExecutorDependencies): ProcessExecutor {
   const { config, runner, randomUuid } = dependencies;
-  const executor = new ProcessExecutor(
+  return new ProcessExecutor(
     {
       concurrency: { default: config.workerConcurrency, 'video:large': config.largeWorkerConcurrency },
       leaseMs: config.leaseMs,
@@ -111,7 +95,6 @@ function processExecutorOf(dependencies: ExecutorDependencies): ExecutorWithComp
       attemptsMax: config.jobAttempts,
     },
   );
-  return { executor, component: processExecutorComponent(executor, dependencies) };
 }
 
 function toolVariables({ ffmpegPath, ffprobePath, packagerPath }: Config): Record<string, string> {
@@ -119,16 +102,5 @@ function toolVariables({ ffmpegPath, ffprobePath, packagerPath }: Config): Recor
     ...(ffmpegPath === null ? {} : { FFMPEG_PATH: ffmpegPath }),
     ...(ffprobePath === null ? {} : { FFPROBE_PATH: ffprobePath }),
     ...(packagerPath === null ? {} : { PACKAGER_PATH: packagerPath }),
-  };
-}
-
-function processExecutorComponent(executor: Executor, { config, log }: ControllerDependencies): Component {
-  return {
-    name: `executor ${executor.name}`,
-    start: async () => {
-      await mkdir(config.workDir, { recursive: true });
-      await removeAbandonedWorkspaces(config.workDir, log);
-    },
-    stop: (signal) => executor.stop(signal),
   };
 }

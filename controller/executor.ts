@@ -10,6 +10,7 @@ export interface Executor {
   readonly name: 'kubernetes' | 'process';
   /** The owner under which admission claims a job, and how long a claim holds; `Infinity`: until it is released. */
   readonly lease: { readonly owner: string; readonly durationMs: number };
+  start(): Promise<void>;
   /** How many more jobs of `queue` may be started now; never negative. */
   freeSlots(queue: QueueName): number;
   /** Waits until `freeSlots` is above 0; rejects with the signal's reason once it aborts. */

@@ -30,7 +30,7 @@ import { newJobOf } from './new-job.ts';
 
 /** A line of the scripted runner's notes. */
 export interface Note {
-  readonly what: 'begin' | 'end';
+  readonly what: 'begin' | 'end' | 'spy';
   readonly step: string;
   readonly job: string;
   readonly attempt: number;
@@ -38,6 +38,8 @@ export interface Note {
   readonly at: number;
   readonly code?: number;
   readonly names?: readonly string[];
+  readonly environments?: number;
+  readonly isConnected?: boolean;
 }
 
 export type Rig = Awaited<ReturnType<typeof openRig>>;
@@ -148,6 +150,8 @@ export async function openRig(variables: Record<string, string> = {}) {
         .map((line) => JSON.parse(line) as Note);
     },
     workspaces: () => readdir(work),
+    /** The processes of a job's steps. In a namespace of its own a process has another id than the one it notes. */
+    processesOf: (id: string) => processesWith(`"job_id":"${id}"`),
     async close(): Promise<void> {
       await Promise.all([...workers].map((worker) => worker.stop()));
       await queue.close();
@@ -208,6 +212,13 @@ export function configOf(variables: Record<string, string>): Config {
   );
   if ('faults' in loaded) throw new Error(loaded.faults.join('; '));
   return loaded.config as Config;
+}
+
+/** The ids of all processes of this machine whose environment contains `text`. */
+async function processesWith(text: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const environments = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')));
+  return pids.filter((_pid, index) => environments[index]?.includes(text));
 }
 
 /** Reads a value until `isExpected` holds, and returns it. @throws Error after `timeoutMs` */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isJobProblem } from '#domain/errors.ts';
+import { isJobProblem, type JobErrorCode } from '#domain/errors.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
@@ -54,30 +54,31 @@ export async function runAttempt(
     signal: renewing.signal,
   });
   const startedAt = performance.now();
-  let result: AttemptResult = 'bug';
+  let concluded: Concluded = { result: 'bug' };
   try {
     const earlier = await earlierCompletion(job, dependencies);
     if (earlier !== null) {
-      result = earlier;
+      concluded = { result: earlier };
       return;
     }
-    result = await withSpan('attempt', spanOf(job), async (span) => {
+    concluded = await withSpan('attempt', spanOf(job), async (span) => {
       const end = await endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, dependencies);
       const ended = { job, end, stop: stop.signal };
-      const concluded = await withSpan('completion', {}, () => conclude(ended, dependencies)).catch(
+      const conclusion = await withSpan('completion', {}, () => conclude(ended, dependencies)).catch(
         (error: unknown) => {
           log.error({ err: error }, 'attempt end not recorded');
           return conclude({ ...ended, end: endByError(error, job.attempt) }, dependencies);
         },
       );
-      span.setAttributes({ 'job.result': concluded });
-      return concluded;
+      span.setAttributes({ 'job.result': conclusion.result });
+      return conclusion;
     });
   } finally {
     renewing.abort();
     await renewed;
-    countAttempt(metrics, { type: job.type, result, seconds: (performance.now() - startedAt) / 1000 });
-    log.info({ result }, 'attempt ended');
+    const durationMs = performance.now() - startedAt;
+    countAttempt(metrics, { type: job.type, result: concluded.result, seconds: durationMs / 1000 });
+    log.info({ ...concluded, duration_ms: Math.round(durationMs) }, 'attempt ended');
   }
 }
 
@@ -109,14 +110,21 @@ interface EndedAttempt {
   readonly stop: AbortSignal;
 }
 
-async function conclude({ job, end, stop }: EndedAttempt, dependencies: AttemptDependencies): Promise<AttemptResult> {
+/** What an attempt came to; `code` is its error's. */
+interface Concluded {
+  readonly result: AttemptResult;
+  readonly code?: JobErrorCode | undefined;
+}
+
+async function conclude({ job, end, stop }: EndedAttempt, dependencies: AttemptDependencies): Promise<Concluded> {
   const reason = stop.reason as StopReason | undefined;
-  if (stop.aborted && reason !== 'stopping') return reason === 'cancelled' ? 'cancelled' : 'lost';
+  if (stop.aborted && reason !== 'stopping') return { result: reason === 'cancelled' ? 'cancelled' : 'lost' };
   const { log } = dependencies;
   const conclusion = await untilAnswered(() => concludeAttempt({ job, end }, dependencies), { log, stop });
-  if (conclusion === null) return 'disrupted';
+  if (conclusion === null) return { result: 'disrupted' };
   if (conclusion.kind === 'again') await enqueueNextAttempt(conclusion, dependencies);
-  return resultOf(conclusion);
+  const error = conclusion.kind === 'ended' ? conclusion.job.error : end.kind === 'failed' ? end.error : null;
+  return { result: resultOf(conclusion), code: error?.code };
 }
 
 /** When the bucket cannot be reached now, the attempt begins all the same. */

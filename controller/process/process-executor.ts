@@ -1,13 +1,14 @@
 import { EventEmitter, once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
 import { type QueueName } from '#domain/jobs/routing.ts';
 import type { Executor } from '../executor.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
+import { findIsolation, type Isolation } from './isolation.ts';
 import type { StopReason } from './lease.ts';
-import { workspacePrefix } from './workspaces.ts';
+import { removeAbandonedWorkspaces, workspacePrefix } from './workspaces.ts';
 
 export interface ProcessExecutorOptions {
   /** How many jobs of each queue run at once in this process. */
@@ -36,14 +37,24 @@ export class ProcessExecutor implements Executor {
   readonly name = 'process';
   readonly lease: { readonly owner: string; readonly durationMs: number };
   readonly #options: ProcessExecutorOptions;
-  readonly #dependencies: AttemptDependencies;
+  readonly #dependencies: Omit<AttemptDependencies, 'isolation'>;
+  #isolation: Isolation | null = null;
   readonly #running = new Map<string, Running>();
   readonly #freed = new EventEmitter().setMaxListeners(0);
 
-  constructor(options: ProcessExecutorOptions, dependencies: AttemptDependencies) {
+  constructor(options: ProcessExecutorOptions, dependencies: Omit<AttemptDependencies, 'isolation'>) {
     this.#options = options;
     this.#dependencies = dependencies;
     this.lease = { owner: `${hostname()}:${process.pid}:${options.randomUuid()}`, durationMs: options.leaseMs };
+  }
+
+  async start(): Promise<void> {
+    const { log, base } = this.#dependencies;
+    await mkdir(this.#options.workDir, { recursive: true });
+    await removeAbandonedWorkspaces(this.#options.workDir, log);
+    const found = await findIsolation(base);
+    if ('isolation' in found) this.#isolation = found.isolation;
+    else log.warn({ reason: found.reason }, 'process isolation unavailable');
   }
 
   freeSlots(queue: QueueName): number {
@@ -59,10 +70,11 @@ export class ProcessExecutor implements Executor {
   async run(job: Job): Promise<void> {
     const key = `${job.id}:${job.attempt}`;
     if (this.#running.has(key)) return;
-    const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix(process.pid)));
+    const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix()));
     const stop = new AbortController();
-    const { log } = this.#dependencies;
-    const ended = runAttempt({ job, workspace, lease: this.lease, stop }, this.#dependencies)
+    const dependencies = { ...this.#dependencies, isolation: this.#isolation };
+    const { log } = dependencies;
+    const ended = runAttempt({ job, workspace, lease: this.lease, stop }, dependencies)
       .catch((error: unknown) => log.error({ err: error, job_id: job.id, attempt: job.attempt }, 'attempt crashed'))
       .then(() => rm(workspace, { recursive: true, force: true, maxRetries: 3 }))
       .catch((error: unknown) => log.warn({ err: error, workspace }, 'workspace removal failed'))

@@ -1,20 +1,19 @@
 import { Readable } from 'node:stream';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
-import type { JobError } from '#domain/job-error.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
-import { progressOf } from '#domain/jobs/progress.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
-import { parseReport } from '#domain/runner/report.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
-import { redact } from '#domain/redact.ts';
-import { runCommand } from '#platform/commands/run-command.ts';
+import { type CommandOutcome, runCommand } from '#platform/commands/run-command.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { runnerTaskOf } from '#jobs/runner-task.ts';
 import { accessOf, type StepAccess, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
+import { type Isolation, isolated } from './isolation.ts';
+import { reportReader, showLogLine } from './step-output.ts';
 
 export interface StepDependencies {
   readonly jobs: Pick<JobStore, 'report'>;
@@ -28,6 +27,8 @@ export interface StepDependencies {
     readonly source: Readonly<Record<string, string>>;
     readonly media: Readonly<Record<string, string>>;
   };
+  /** For the step `process`; null where this machine has none. */
+  readonly isolation: Isolation | null;
   readonly baseUrl: string;
   readonly maxFileSizeBytes: number;
   /** A step that takes longer than this is stopped, and its attempt fails. */
@@ -52,39 +53,24 @@ export async function runSteps(attempt: AttemptToRun, dependencies: StepDependen
   return { kind: 'done' };
 }
 
-async function runStep(
-  step: StepName,
-  { job, trace, workspace, signal }: AttemptToRun,
-  dependencies: StepDependencies,
-): Promise<AttemptEnd> {
-  const { runner, base, storage, baseUrl, maxFileSizeBytes, stepTimeoutMs, log } = dependencies;
+async function runStep(step: StepName, attempt: AttemptToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
+  const { job, workspace, signal } = attempt;
+  const { runner, isolation, stepTimeoutMs, log } = dependencies;
   const reports = reportReader(job, dependencies);
-  const access = accessOf(step, job);
-  const ended = await runCommand(
-    { program: runner.program, args: [runner.script, step] },
-    {
+  const command = { program: runner.program, args: [runner.script, step] };
+  const env = await environmentOf(step, attempt, dependencies);
+  const run = () =>
+    runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
       signal,
       timeoutMs: stepTimeoutMs,
       cwd: workspace,
-      env: {
-        ...stepVariables({
-          access,
-          task: runnerTaskOf({ job, maxFileSizeBytes, trace }),
-          workspace,
-          base,
-          storage,
-          keyEndpoint: keyEndpoint(baseUrl, job.hash),
-        }),
-        ...(await contentKeyVariable(access, job, dependencies)),
-        // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
-        RUNNER_PARENT: 'stdin',
-      },
+      env,
       stdin: neverEnding(),
       onStdoutLine: reports.read,
       onStderrLine: (line) => showLogLine(line, { job, step, log }),
       stdoutBytesMax: 0,
-    },
-  );
+    });
+  const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();
   await reports.written();
   if (signal.aborted) return { kind: 'disrupted' };
   if (ended.timedOut) {
@@ -97,6 +83,52 @@ async function runStep(
   const { exitCode } = ended;
   log.warn({ job_id: job.id, attempt: job.attempt, step, exit_code: exitCode, signal: ended.signal }, 'step failed');
   return { kind: 'failed', exitCode, error: reports.error() };
+}
+
+/** The step `process` may reach no collector, so this process sends its span. */
+async function traced(
+  run: () => Promise<CommandOutcome>,
+  { job, trace }: AttemptToRun,
+  { base }: StepDependencies,
+): Promise<CommandOutcome> {
+  const endpoint = base[runnerVariables.otlpEndpoint];
+  if (endpoint === undefined) return run();
+  const tracing = new BriefTracing({ endpoint, serviceName: 'reelwright-runner' });
+  const attributes = { 'job.id': job.id, 'job.type': job.type, 'job.attempt': job.attempt };
+  const failure = new Error('the step failed');
+  let ended: CommandOutcome | undefined;
+  const runAndFail = async () => {
+    ended = await run();
+    if (ended.exitCode !== exitCodes.done) throw failure;
+  };
+  await tracing.withSpan('step process', { parent: trace, attributes }, runAndFail).catch((error: unknown) => {
+    if (error !== failure) throw error;
+  });
+  void tracing.send();
+  return ended as CommandOutcome;
+}
+
+async function environmentOf(
+  step: StepName,
+  { job, trace, workspace }: AttemptToRun,
+  dependencies: StepDependencies,
+): Promise<Record<string, string>> {
+  const { storage, baseUrl, maxFileSizeBytes } = dependencies;
+  const { [runnerVariables.otlpEndpoint]: _collector, ...base } = dependencies.base;
+  const access = accessOf(step, job);
+  return {
+    ...stepVariables({
+      access,
+      task: runnerTaskOf({ job, maxFileSizeBytes, trace }),
+      workspace,
+      base: step === 'process' ? base : dependencies.base,
+      storage,
+      keyEndpoint: keyEndpoint(baseUrl, job.hash),
+    }),
+    ...(await contentKeyVariable(access, job, dependencies)),
+    // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
+    RUNNER_PARENT: 'stdin',
+  };
 }
 
 /** The content key, for a step that may have it; its row is committed before packaging starts. */
@@ -113,56 +145,4 @@ async function contentKeyVariable(
 /** A standard input that stays open as long as this process lives. */
 function neverEnding(): Readable {
   return new Readable({ read() {} });
-}
-
-/** Reads a step's reports: its error, and its progress, of which the newest is written as fast as the database takes it. */
-function reportReader(job: Job, { jobs, log }: StepDependencies) {
-  let error: JobError | null = null;
-  let newest: { phase: Parameters<typeof progressOf>[0]; progress: number } | null = null;
-  let writing: Promise<void> | null = null;
-  const write = async () => {
-    while (newest !== null) {
-      const { phase, progress } = newest;
-      newest = null;
-      await jobs.report({ jobId: job.id, attempt: job.attempt, phase, progress });
-    }
-  };
-  return {
-    read: (line: string) => {
-      const report = parseReport(line);
-      if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
-      if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
-      if (report?.type !== 'phase' && report?.type !== 'progress') return;
-      const fraction = report.type === 'phase' ? 0 : report.fraction;
-      newest = { phase: report.phase, progress: progressOf(report.phase, fraction) };
-      writing ??= write()
-        .catch((cause: unknown) => log.warn({ err: cause, job_id: job.id }, 'progress write failed'))
-        .finally(() => (writing = null));
-    },
-    error: () => error,
-    written: () => writing ?? Promise.resolve(),
-  };
-}
-
-/** The runner's log lines are JSON; any other line on its standard error comes from a crash. */
-function showLogLine(line: string, { job, step, log }: { job: Job; step: string; log: Logger }): void {
-  if (line.trim() === '') return;
-  const stepLog = log.child({ job_id: job.id, attempt: job.attempt, step });
-  const entry = jsonObjectOf(line);
-  if (entry === null) return stepLog.warn({ line: redact(line) }, 'runner output');
-  const { level, msg, time: _time, name: _name, ...fields } = entry;
-  const text = typeof msg === 'string' ? msg : '';
-  if (level === 'error' || level === 'fatal') stepLog.error(fields, text);
-  else if (level === 'warn') stepLog.warn(fields, text);
-  else if (level === 'info') stepLog.info(fields, text);
-  else stepLog.debug(fields, text);
-}
-
-function jsonObjectOf(line: string): Record<string, unknown> | null {
-  if (!line.startsWith('{')) return null;
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return null;
-  }
 }

@@ -8,11 +8,14 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 /**
  * A workspace is named after the machine and the process that made it, so that a starting worker can remove the
  * workspaces of a killed one. The machine is part of the name because containers that share a folder may have equal
- * process ids for different processes.
+ * process ids for different processes. The process's start time is part of it because a container's worker has the same
+ * id after each restart.
  */
-export function workspacePrefix(pid: number): string {
-  return `${prefixOfMachine()}${pid}-`;
+export function workspacePrefix(): string {
+  return `${prefixOfMachine()}${process.pid}.${startedAt}-`;
 }
+
+const startedAt = Math.floor(performance.timeOrigin);
 
 function prefixOfMachine(): string {
   return `reelwright-${createHash('sha256').update(hostname()).digest('hex').slice(0, 8)}-`;
@@ -23,8 +26,10 @@ export async function removeAbandonedWorkspaces(workDir: string, log: Logger): P
   const prefix = prefixOfMachine();
   for (const name of await readdir(workDir)) {
     if (!name.startsWith(prefix)) continue;
-    const pid = Number(/^\d+(?=-)/.exec(name.slice(prefix.length))?.[0]);
-    if (!Number.isSafeInteger(pid) || isAlive(pid)) continue;
+    const [, pid, start] = /^(\d+)(?:\.(\d+))?-/.exec(name.slice(prefix.length)) ?? [];
+    if (pid === undefined) continue;
+    const isOwn = Number(pid) === process.pid;
+    if (isOwn ? Number(start) === startedAt : isAlive(Number(pid))) continue;
     await rm(join(workDir, name), { recursive: true, force: true });
     log.info({ workspace: name }, 'abandoned workspace removed');
   }

@@ -1,7 +1,15 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
-import { isAlive } from '#platform/commands/is-alive.ts';
+import { findIsolation } from '../../controller/process/isolation.ts';
 import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
+
+const isolation = await findIsolation({ PATH: process.env['PATH'] ?? '' });
 
 describe.skipIf(!inject('postgres'))('the process executor', () => {
   let rig: Rig;
@@ -59,6 +67,31 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
       process: all,
       publish: [...all, 'MEDIA_BUCKET'].toSorted(),
     });
+  });
+
+  it.skipIf('reason' in isolation)(
+    'the step process reads no other process’s environment and reaches no network',
+    async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      rig.startWorker();
+      const id = await rig.submit(`spy-${(server.address() as AddressInfo).port}`);
+      expect(await rig.finished(id)).toMatchObject({ status: 'completed' });
+      server.close();
+      const spied = (await rig.notes()).filter(({ what }) => what === 'spy');
+      const seen = Object.fromEntries(
+        spied.map((note) => [note.step, [note.isConnected, (note.environments ?? 0) > 0]]),
+      );
+      expect(seen).toEqual({ fetch: [true, true], process: [false, false], publish: [true, true] });
+    },
+  );
+
+  it('a worker removes the workspaces of an earlier process with its own process id', async () => {
+    const machine = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
+    const left = [`reelwright-${machine}-${process.pid}.1000-abcdef`, `reelwright-${machine}-${process.pid}-abcdef`];
+    for (const name of left) await mkdir(join(rig.config.workDir, name));
+    rig.startWorker();
+    await until(rig.workspaces, (names) => names.length === 0);
   });
 
   it('C3.17: a transient failure is counted and retried, and the job completes', async () => {
@@ -122,9 +155,10 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   it('C3.18: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
     const first = rig.startWorker();
     const id = await rig.submit('slow-60000');
-    const [begun] = await until(processes, (found) => found.length > 0);
+    await until(processes, (found) => found.length > 0);
+    expect(await rig.processesOf(id)).not.toEqual([]);
     await first.stop();
-    expect(isAlive(begun?.pid ?? 0)).toBe(false);
+    expect(await rig.processesOf(id)).toEqual([]);
     expect(await rig.workspaces()).toEqual([]);
     expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
     rig.startWorker();
@@ -134,14 +168,15 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   it('C4.13: the processes of a cancelled job end within five seconds', async () => {
     rig.startWorker();
     const id = await rig.submit('slow-60000');
-    const [begun] = await until(processes, (found) => found.length > 0);
+    await until(processes, (found) => found.length > 0);
+    expect(await rig.processesOf(id)).not.toEqual([]);
     const cancelledAt = Date.now();
     const error = { code: 'cancelled' as const, message: 'cancelled', retryable: false, attempt: 1 };
     const end = { status: 'cancelled' as const, results: null, error, eventId: crypto.randomUUID(), now: new Date() };
     await rig.jobs.finish({ jobId: id, attempt: 1, ...end });
     await until(
-      () => isAlive(begun?.pid ?? 0),
-      (alive) => !alive,
+      () => rig.processesOf(id),
+      (pids) => pids.length === 0,
     );
     expect(Date.now() - cancelledAt).toBeLessThan(5_000);
     expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
@@ -151,11 +186,12 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   it('a worker stops an attempt once another worker has the job', async () => {
     rig.startWorker();
     const id = await rig.submit('slow-60000');
-    const [begun] = await until(processes, (found) => found.length > 0);
+    await until(processes, (found) => found.length > 0);
+    expect(await rig.processesOf(id)).not.toEqual([]);
     await rig.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, delayMs: 60_000 });
     await until(
-      () => isAlive(begun?.pid ?? 0),
-      (alive) => !alive,
+      () => rig.processesOf(id),
+      (pids) => pids.length === 0,
     );
     expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
   });

@@ -1,0 +1,69 @@
+import type { JobError } from '#domain/job-error.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { progressOf } from '#domain/jobs/progress.ts';
+import { redact } from '#domain/redact.ts';
+import { parseReport } from '#domain/runner/report.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+
+// The two outputs of a step's process: reports on standard output, log lines on standard error.
+
+interface OutputDependencies {
+  readonly jobs: Pick<JobStore, 'report'>;
+  readonly log: Logger;
+}
+
+/** Reads a step's reports: its error, and its progress, of which the newest is written as fast as the database takes it. */
+export function reportReader(job: Job, { jobs, log }: OutputDependencies) {
+  let error: JobError | null = null;
+  let newest: { phase: Parameters<typeof progressOf>[0]; progress: number } | null = null;
+  let writing: Promise<void> | null = null;
+  const write = async () => {
+    while (newest !== null) {
+      const { phase, progress } = newest;
+      newest = null;
+      await jobs.report({ jobId: job.id, attempt: job.attempt, phase, progress });
+    }
+  };
+  return {
+    read: (line: string) => {
+      const report = parseReport(line);
+      if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
+      if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
+      if (report?.type !== 'phase' && report?.type !== 'progress') return;
+      const fraction = report.type === 'phase' ? 0 : report.fraction;
+      newest = { phase: report.phase, progress: progressOf(report.phase, fraction) };
+      writing ??= write()
+        .catch((cause: unknown) => log.warn({ err: cause, job_id: job.id }, 'progress write failed'))
+        .finally(() => (writing = null));
+    },
+    error: () => error,
+    written: () => writing ?? Promise.resolve(),
+  };
+}
+
+/**
+ * Logs a line of the runner, with its fields under `runner`, so that none hides one of the worker's. The runner's lines
+ * are JSON; any other line on its standard error comes from a crash.
+ */
+export function showLogLine(line: string, { job, step, log }: { job: Job; step: string; log: Logger }): void {
+  if (line.trim() === '') return;
+  const stepLog = log.child({ job_id: job.id, attempt: job.attempt, step });
+  const entry = jsonObjectOf(line);
+  if (entry === null) return stepLog.warn({ line: redact(line) }, 'runner output');
+  const { level, msg, time: _time, name: _name, ...runner } = entry;
+  const text = typeof msg === 'string' ? msg : '';
+  if (level === 'error' || level === 'fatal') stepLog.error({ runner }, text);
+  else if (level === 'warn') stepLog.warn({ runner }, text);
+  else if (level === 'info') stepLog.info({ runner }, text);
+  else stepLog.debug({ runner }, text);
+}
+
+function jsonObjectOf(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}
