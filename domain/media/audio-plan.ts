@@ -1,6 +1,10 @@
 import { languageName, languageTag } from './languages.ts';
 import { audioTrackIds } from './tracks.ts';
 
+/** What an audio track is for; `main` is the default track. */
+export const audioRoles = ['main', 'alternate', 'description', 'commentary', 'dub'] as const;
+export type AudioRole = (typeof audioRoles)[number];
+
 /** An audio stream of a source, as far as its track is made from it. */
 export interface AudioSource {
   /** The stream's index in the source. */
@@ -11,7 +15,7 @@ export interface AudioSource {
   readonly language: string | undefined;
   readonly title: string | undefined;
   readonly isDefault: boolean;
-  readonly role: 'description' | 'commentary' | 'dub' | null;
+  readonly role: Exclude<AudioRole, 'main' | 'alternate'> | null;
 }
 
 /** An audio track to make. `name` is unique among the tracks. */
@@ -23,10 +27,12 @@ export interface AudioPlan {
   /** RFC 5646; null where the source states none. */
   readonly language: string | null;
   readonly name: string;
-  readonly role: string;
+  readonly role: AudioRole;
   readonly isDefault: boolean;
 }
 
+/** Quoted strings of a playlist cannot contain these, and have no escapes (RFC 8216, section 4.2). */
+const unquotable = /[\p{Cc}"\u2028\u2029]+/gu;
 /** As much of a name as fits into a player's menu. */
 const nameCharactersMax = 60;
 
@@ -55,12 +61,13 @@ export function planAudio(sources: readonly AudioSource[], tracksMax: number): A
   }));
 }
 
+/** Whether `name` may be the name of an audio track: a clean title, and perhaps a number that makes it unique. */
+export function isAudioName(name: string): boolean {
+  return name !== '' && name.length <= nameCharactersMax + 5 && name.replace(unquotable, '') === name;
+}
+
 function nameOf(title: string | undefined, language: string | null): string {
-  // Quoted strings of a playlist cannot contain quotes or line breaks, and have no escapes (RFC 8216, section 4.2).
-  const clean = (title ?? '')
-    .replace(/[\p{Cc}"\u2028\u2029]+/gu, ' ')
-    .trim()
-    .slice(0, nameCharactersMax);
+  const clean = (title ?? '').replace(unquotable, ' ').trim().slice(0, nameCharactersMax);
   if (clean !== '') return clean;
   return language === null ? 'Audio' : languageName(language);
 }

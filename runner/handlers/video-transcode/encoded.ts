@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { sourceFoundSchema, warningsSchema } from '#domain/job-types/shared-results.ts';
+import { audioRoles, isAudioName } from '#domain/media/audio-plan.ts';
+import { languageTag } from '#domain/media/languages.ts';
 import type { TrackKind } from '#domain/media/revision-layout.ts';
 import { workspaceFiles } from '../../context/step-context.ts';
 
@@ -13,13 +15,19 @@ const videoTrackSchema = z.object({
 });
 const audioTrackSchema = z.object({
   id: z.string().regex(/^audio_[A-Za-z0-9-]+_aac_2ch(_\d+)?$/),
-  language: z.string().nullable(),
-  name: z.string(),
-  role: z.string(),
+  language: z
+    .string()
+    .refine((tag) => languageTag(tag) === tag)
+    .nullable(),
+  name: z.string().refine(isAudioName),
+  role: z.enum(audioRoles),
   isDefault: z.boolean(),
 });
 
-/** The encoded tracks, in listing order: each is a fragmented MP4 in the workspace. */
+/**
+ * The encoded tracks, in listing order: each is a fragmented MP4 in the workspace. `process` may have been taken over, and its
+ * strings go to the packager's arguments and into playlists: they must be what the plan of tracks can produce.
+ */
 export const encodedSchema = z.object({
   video: z.array(videoTrackSchema).min(1),
   audio: z.array(audioTrackSchema),
