@@ -12,8 +12,8 @@ export const workspaceFiles = {
   source: 'source',
   /** The folder that `process` writes to. */
   made: 'made',
-  /** What `process` reports about its output, read by `publish`. */
-  madeDocument: 'made.json',
+  /** The return value of `process`. It is in `made`, which is all that `publish` reads. */
+  madeDocument: 'made/made.json',
 } as const;
 
 /** The folder that the steps of an attempt share. */

@@ -8,7 +8,6 @@ export async function processSource(context: StepContext): Promise<void> {
   reporter.phase('probing');
   // The step may run again in the same workspace, after a run that was cut off.
   await rm(workspace.at(workspaceFiles.made), { recursive: true, force: true });
-  await rm(workspace.at(workspaceFiles.madeDocument), { force: true });
   await mkdir(workspace.at(workspaceFiles.made), { recursive: true });
   const handler = await loadHandler(task.type);
   const made = await handler.process(context);

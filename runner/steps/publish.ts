@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { resultManifestKey } from '#domain/media/object-keys.ts';
 import type { ResultManifest } from '#domain/runner/manifest.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { type Workspace, workspaceFiles } from '../context/step-context.ts';
+import { workspaceFiles } from '../context/step-context.ts';
 import { loadHandler } from '../handlers/index.ts';
 import type { Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
+import { openPlainFile, readPlainFile, refuseLinks } from './plain-files.ts';
 
 type ManifestObject = ResultManifest['objects'][number];
 
@@ -27,29 +26,15 @@ export async function publishResults(context: PublishContext, media: ObjectStore
     context.log.info('result manifest exists already');
     return;
   }
-  await refuseLinks(workspace);
+  await refuseLinks(workspace.at(workspaceFiles.made));
   const handler = await loadHandler(task.type);
-  const made: unknown = JSON.parse(await readFile(workspace.at(workspaceFiles.madeDocument), 'utf8'));
+  const made: unknown = JSON.parse(await readPlainFile(workspace.at(workspaceFiles.madeDocument)));
   const product = await handler.publish(context, made);
   reporter.phase('publishing');
   const objects = await uploadAll(product.files, context, media);
   const manifest = JSON.stringify(manifestOf(product, objects, context));
   await media.put(manifestKey, manifest, { contentType: 'application/json', signal });
   context.log.info({ objects: objects.length, error: product.error?.code }, 'results published');
-}
-
-/**
- * The output of `process` must be plain files and folders. That step decoded untrusted bytes; through a link that it
- * made, this step, which has credentials and the key, would publish any file that it can read.
- */
-async function refuseLinks(workspace: Workspace): Promise<void> {
-  for (const file of [workspaceFiles.made, workspaceFiles.madeDocument]) {
-    const top = await lstat(workspace.at(file));
-    const below = top.isDirectory() ? await readdir(workspace.at(file), { recursive: true, withFileTypes: true }) : [];
-    if ([top, ...below].some((entry) => !entry.isFile() && !entry.isDirectory())) {
-      throw new Error('the workspace contains an entry that is neither a file nor a folder');
-    }
-  }
 }
 
 function manifestOf(product: Product, objects: readonly ManifestObject[], { task }: PublishContext): ResultManifest {
@@ -93,15 +78,16 @@ async function upload(
   media: ObjectStore,
 ): Promise<ManifestObject> {
   signal.throwIfAborted();
-  const { size } = await stat(path);
+  await using file = await openPlainFile(path);
+  const { size } = await file.stat();
   const contentType = storedContentType(key);
   if (size <= wholeBytesMax) {
-    const bytes = await readFile(path);
+    const bytes = await file.readFile();
     await media.put(key, bytes, { contentType, signal });
     return { key, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
   }
   const digest = createHash('sha256');
-  for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer);
-  await media.put(key, createReadStream(path), { contentType, signal });
+  for await (const chunk of file.createReadStream({ autoClose: false })) digest.update(chunk as Buffer);
+  await media.put(key, file.createReadStream({ start: 0, autoClose: false }), { contentType, signal });
   return { key, size, sha256: digest.digest('hex') };
 }

@@ -175,6 +175,25 @@ describe('a video:full in which a stage fails', () => {
     expect(await rig.keys()).toEqual([]);
   });
 
+  it('publish reads nothing of the workspace but the folder `made`', async () => {
+    const rig = await runnerRig('video:cover', source);
+    await run(rig, ['fetch', 'process']);
+    for (const entry of await readdir(rig.workspace)) {
+      if (entry !== 'made') await rm(join(rig.workspace, entry), { recursive: true });
+    }
+    expect(await run(rig, ['publish'])).toMatchObject({ exitCode: 0, error: null });
+    expect(await rig.keys()).toHaveLength(2);
+  });
+
+  it('a source over the maximum size of its task is limit_exceeded before it is downloaded', async () => {
+    const rig = await runnerRig('video:cover', source);
+    const task = JSON.parse(rig.task) as { source: { bytes_max: number } };
+    task.source.bytes_max = 1000;
+    const outcome = await run({ ...rig, task: JSON.stringify(task) }, ['fetch']);
+    expect(outcome).toMatchObject({ exitCode: 10, error: { code: 'limit_exceeded' } });
+    expect(await readdir(rig.workspace)).toEqual([]);
+  });
+
   it('a video:full with an unusable source fails with the reason in its last report', async () => {
     const rig = await runnerRig('video:full', { content: 'no video' });
     expect(await run(rig)).toMatchObject({ exitCode: 10, error: { code: 'unsupported_media', retryable: false } });
