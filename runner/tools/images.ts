@@ -44,4 +44,4 @@ export function encodeAs(image: Sharp, format: ImageFormat): Sharp {
   return encoders[format](image);
 }
 
-export { sharp };
+export { type Sharp, sharp };

@@ -21,7 +21,7 @@ const preview = {
 };
 const input = [
   ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
-  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac'),
   ...words('-max_pixels 36000000 -ss 1.500000 -t 3.000000 -i source'),
 ];
 const scaled =
@@ -56,6 +56,12 @@ describe('the command that makes a preview', () => {
       ],
     });
   });
+});
+
+it('a preview from the start does not seek', () => {
+  const { args } = previewCommand('ffmpeg', { ...preview, startSec: 0, format: 'webp', output: 'made/preview.webp' });
+  expect(args).not.toContain('-ss');
+  expect(args).toContain('-t');
 });
 
 describe('a preview', () => {

@@ -2,12 +2,13 @@ import type { JobOptions } from '#domain/job-types/index.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { guardArgs, pixelsMax, quietArgs } from '../../tools/ffmpeg.ts';
+import { inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
 
 type PreviewFormat = JobOptions<'video:preview'>['format'];
 
-interface Preview {
+/** The animation to make. */
+export interface Preview {
   readonly source: Pick<VideoSource, 'path' | 'video'>;
   readonly startSec: number;
   readonly durationSec: number;
@@ -39,15 +40,8 @@ export function previewCommand(program: string, preview: Preview): Command {
     lastFilters[format],
   ];
   const framesMax = Math.max(1, Math.round(durationSec * fps));
-  const input = [
-    ...guardArgs,
-    '-max_pixels',
-    String(pixelsMax),
-    '-ss',
-    startSec.toFixed(6),
-    '-t',
-    durationSec.toFixed(6),
-  ];
+  // Some FLV, AVI and TS files cannot seek to 0, so a preview from the start does not seek.
+  const input = inputArgs(source.path, startSec, ['-t', durationSec.toFixed(6)]);
   const limits = ['-frames:v', String(framesMax), '-fps_mode', 'passthrough'];
   const graph = `[0:${source.video.streamIndex}]${filters.join(',')}[out]`;
   return {
@@ -55,8 +49,6 @@ export function previewCommand(program: string, preview: Preview): Command {
     args: [
       ...quietArgs,
       ...input,
-      '-i',
-      source.path,
       '-filter_complex',
       graph,
       '-map',

@@ -1,7 +1,7 @@
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { KnownProblem } from '#domain/errors.ts';
+import { isJobProblem } from '#domain/errors.ts';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import { type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
 import { previewFormats } from '#domain/job-types/video-preview.ts';
@@ -9,9 +9,10 @@ import { previewPath } from '#domain/media/revision-layout.ts';
 import { evenDown, evenNear, type FrameSize } from '#domain/media/frame-size.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { sharp } from '../../tools/images.ts';
+import { grabFrame, grabLastFrame } from '../../source/grab-frame.ts';
+import { type Sharp, sharp } from '../../tools/images.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import { previewCommand } from './command.ts';
+import { type Preview, previewCommand } from './command.ts';
 
 type PreviewOptions = JobOptions<'video:preview'>;
 
@@ -67,13 +68,43 @@ export async function makePreview(
   }
   const size = previewSize(source.video, width);
   const output = previewFile(format);
-  const command = previewCommand(context.program('ffmpeg'), { source, ...span, fps, size, format, output });
-  const failure = { code: 'corrupt_input', message: 'The source is damaged: its preview cannot be decoded.' } as const;
-  await runTool(command, { timeoutMs: previewTimeoutMs, failure }, context);
+  const preview = { source, ...span, fps, size, format, output };
+  if (!(await isAnimated(preview, context))) await makeStill(preview, context);
   const path = context.workspace.at(output);
   const { size: bytes } = await stat(path);
-  if (bytes === 0) throw new KnownProblem(failure.code, failure.message);
   // Counted in the file: the encoders merge equal frames.
   const { pages = 1 } = await sharp(path, { pages: -1 }).metadata();
   return { format, ...size, size: bytes, frames: pages, warnings };
 }
+
+const undecodable = { code: 'corrupt_input', message: 'The preview cannot be decoded.' } as const;
+
+/** Writes the animation; false when the source has no frame there, or one for which the encoder makes no animation. */
+async function isAnimated(preview: Preview, context: StepContext): Promise<boolean> {
+  try {
+    const command = previewCommand(context.program('ffmpeg'), preview);
+    await runTool(command, { timeoutMs: previewTimeoutMs, failure: undecodable }, context);
+    return (await stat(context.workspace.at(preview.output))).size > 0;
+  } catch (error) {
+    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
+    context.log.info({ err: error }, 'preview has one frame');
+    return false;
+  }
+}
+
+/** Writes an animation of one frame: the first from the start of the preview, else the last of the source. */
+async function makeStill(
+  { source, startSec, size, format, output }: Preview & { readonly source: VideoSource },
+  context: StepContext,
+): Promise<void> {
+  const first = await grabFrame(source, { fromSec: startSec, which: 'first' }, context);
+  const { file } = first ?? (await grabLastFrame(source, context));
+  const image = sharp(context.workspace.at(file)).resize({ ...size, fit: 'fill' });
+  await stillEncoders[format](image).toFile(context.workspace.at(output));
+  await rm(context.workspace.at(file));
+}
+
+const stillEncoders = {
+  webp: (image) => image.webp({ quality: 75 }),
+  gif: (image) => image.gif(),
+} as const satisfies Record<PreviewOptions['format'], (image: Sharp) => Sharp>;

@@ -1,8 +1,8 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
-import type { VideoSource } from '../../source/examine-video.ts';
-import { inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
-import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
+import type { VideoSource } from './examine-video.ts';
+import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
+import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../tools/video-filters.ts';
 
 interface Grab {
   readonly source: Pick<VideoSource, 'path' | 'video'>;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { VideoSource } from '../../source/examine-video.ts';
-import { grabFrameCommand, parseFrameTimes } from './command.ts';
-import { chooseFrame } from './frame-choice.ts';
+import type { VideoSource } from './examine-video.ts';
+import { grabFrameCommand, parseFrameTimes } from './grab-command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -28,7 +27,7 @@ describe('the command that takes a frame', () => {
       program: 'ffmpeg',
       args: [
         ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
-        ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+        ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac'),
         ...words('-max_pixels 36000000 -ss 2.961000 -i source -map 0:1 -frames:v 1 -vf'),
         'bwdif=mode=send_frame:parity=tff:deint=all,scale=w=640:h=360:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt709,setsar=1,format=rgb24,metadata=mode=add:key=grabbed:value=1,metadata=mode=print:key=grabbed:file=-',
         ...words('-fps_mode passthrough -c:v png -compression_level 1 -f image2 -update 1'),
@@ -48,62 +47,5 @@ describe('the command that takes a frame', () => {
       'frame:0    pts:115     pts_time:0.00898438\ngrabbed=1\nframe:1    pts:627     pts_time:0.0489844\ngrabbed=1\n';
     expect(parseFrameTimes(stdout)).toEqual([0.008_984_38, 0.048_984_4]);
     expect(parseFrameTimes('')).toEqual([]);
-  });
-});
-
-describe('a representative frame', () => {
-  const good = { timeSec: 1, mean: 120, deviation: 50, sharpness: 10 };
-  it.each([
-    ['the most preferred frame is chosen among equals', [good, { ...good, timeSec: 2 }], 1],
-    [
-      'a black frame is not chosen',
-      [
-        { ...good, mean: 3 },
-        { ...good, timeSec: 2 },
-      ],
-      2,
-    ],
-    [
-      'a white frame is not chosen',
-      [
-        { ...good, mean: 250 },
-        { ...good, timeSec: 2 },
-      ],
-      2,
-    ],
-    [
-      'a flat frame is not chosen',
-      [
-        { ...good, deviation: 2 },
-        { ...good, timeSec: 2 },
-      ],
-      2,
-    ],
-    [
-      'a frame more blurred than the others is not chosen',
-      [
-        { ...good, sharpness: 4 },
-        { ...good, timeSec: 2 },
-      ],
-      2,
-    ],
-    [
-      'a soft frame is chosen when all are soft',
-      [
-        { ...good, sharpness: 1.5 },
-        { ...good, timeSec: 2, sharpness: 2 },
-      ],
-      1,
-    ],
-    [
-      'the frame with the most contrast is chosen when all are black',
-      [
-        { ...good, mean: 2, deviation: 1 },
-        { ...good, timeSec: 2, mean: 5, deviation: 4 },
-      ],
-      2,
-    ],
-  ])('%s', (_, looks, timeSec) => {
-    expect(chooseFrame(looks)?.timeSec).toBe(timeSec);
   });
 });

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { chooseFrame } from './frame-choice.ts';
+
+describe('a representative frame', () => {
+  const good = { timeSec: 1, mean: 120, deviation: 50, sharpness: 10 };
+  it.each([
+    ['the most preferred frame is chosen among equals', [good, { ...good, timeSec: 2 }], 1],
+    [
+      'a black frame is not chosen',
+      [
+        { ...good, mean: 3 },
+        { ...good, timeSec: 2 },
+      ],
+      2,
+    ],
+    [
+      'a white frame is not chosen',
+      [
+        { ...good, mean: 250 },
+        { ...good, timeSec: 2 },
+      ],
+      2,
+    ],
+    [
+      'a flat frame is not chosen',
+      [
+        { ...good, deviation: 2 },
+        { ...good, timeSec: 2 },
+      ],
+      2,
+    ],
+    [
+      'a frame more blurred than the others is not chosen',
+      [
+        { ...good, sharpness: 4 },
+        { ...good, timeSec: 2 },
+      ],
+      2,
+    ],
+    [
+      'a soft frame is chosen when all are soft',
+      [
+        { ...good, sharpness: 1.5 },
+        { ...good, timeSec: 2, sharpness: 2 },
+      ],
+      1,
+    ],
+    [
+      'the frame with the most contrast is chosen when all are black',
+      [
+        { ...good, mean: 2, deviation: 1 },
+        { ...good, timeSec: 2, mean: 5, deviation: 4 },
+      ],
+      2,
+    ],
+  ])('%s', (_, looks, timeSec) => {
+    expect(chooseFrame(looks)?.timeSec).toBe(timeSec);
+  });
+});
