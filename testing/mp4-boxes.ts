@@ -44,3 +44,27 @@ export function editedMp4(bytes: Buffer, { startSec, durationSec }: { startSec: 
   }
   return edited;
 }
+
+/** Adds a Dolby Vision configuration (`dvvC`) to the video track, as phones write it; the samples stay as they are. */
+export function withDolbyVision(bytes: Buffer, dolby: { profile: number; compatibility: number }): Buffer {
+  const [moov] = findBoxes(bytes, 'moov');
+  const [mdat] = findBoxes(bytes, 'mdat');
+  if (moov === undefined || mdat === undefined || moov.at < mdat.at) throw new Error('moov must come after mdat');
+  const payload = Buffer.alloc(24);
+  payload.writeUInt16BE(0x0100, 0);
+  // Level 1, with RPU and base layer, without enhancement layer.
+  payload.writeUInt16BE((dolby.profile << 9) | (1 << 3) | 0b101, 2);
+  payload.writeUInt8(dolby.compatibility << 4, 4);
+  const box = Buffer.concat([Buffer.from([0, 0, 0, headerBytes + payload.length]), Buffer.from('dvvC'), payload]);
+  const changed = Buffer.from(bytes);
+  const grow = (at: number) => changed.writeUInt32BE(changed.readUInt32BE(at) + box.length, at);
+  const [track] = findBoxes(bytes, 'moov/trak');
+  const [description] = findBoxes(bytes, 'moov/trak/mdia/minf/stbl/stsd');
+  if (track === undefined || description === undefined) throw new Error('the file has no track');
+  // The first sample entry comes after the version and the number of entries.
+  const entry = description.at + 16;
+  const parents = ['mdia', 'mdia/minf', 'mdia/minf/stbl'].flatMap((path) => findBoxes(bytes, path, track).slice(0, 1));
+  for (const { at } of [moov, track, ...parents, description, { at: entry }]) grow(at);
+  const end = entry + bytes.readUInt32BE(entry);
+  return Buffer.concat([changed.subarray(0, end), box, changed.subarray(end)]);
+}

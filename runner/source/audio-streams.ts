@@ -1,6 +1,6 @@
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { AudioSource } from '#domain/media/audio-plan.ts';
-import { type FfprobeStream, spanOf } from './ffprobe-document.ts';
+import { type FfprobeStream, isProtected, spanOf } from './ffprobe-document.ts';
 
 /** An audio stream as its headers describe it; `endSec` from the start of the file, null when no header states it. */
 export interface ProbedAudio extends AudioSource {
@@ -31,7 +31,8 @@ export function readAudioStreams(
 function readAudioStream(stream: FfprobeStream, fileStartSec: number): ProbedAudio | null {
   const { codec_name: codec, channels = 0, channel_layout: layout, disposition, tags } = stream;
   const sampleRate = Number(stream.sample_rate ?? 0);
-  if (codec === undefined || codec === 'none' || codec === 'unknown' || channels < 1 || !(sampleRate > 0)) return null;
+  const isDecodable = codec !== undefined && codec !== 'none' && codec !== 'unknown' && !isProtected(stream);
+  if (!isDecodable || channels < 1 || !(sampleRate > 0)) return null;
   return {
     streamIndex: stream.index,
     codec,

@@ -21,6 +21,7 @@ describe('the container of the first bytes', () => {
     ['mpegts', packets(192, 4)],
     ['mpeg', bytes([0, 0, 1, 0xba, 0x44])],
     ['flv', bytes('FLV', [1])],
+    ['gif', bytes('GIF89a')],
     [null, bytes('#EXTM3U\n#EXTINF:1,\nx.ts')],
     [null, bytes('ffconcat version 1.0\nfile x')],
     [null, bytes('<?xml version="1.0"?><MPD>')],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { KnownProblem } from '#domain/errors.ts';
 
 const text = z.string().optional();
 const integer = z.int().optional().catch(undefined);
@@ -7,6 +8,7 @@ const streamSchema = z.object({
   index: z.int(),
   codec_type: text,
   codec_name: text,
+  codec_tag_string: text,
   width: integer,
   height: integer,
   sample_aspect_ratio: text,
@@ -41,6 +43,23 @@ export type FfprobeDocument = z.infer<typeof documentSchema>;
 /** Reads ffprobe's JSON. @throws ZodError, SyntaxError */
 export function parseFfprobe(json: string): FfprobeDocument {
   return documentSchema.parse(JSON.parse(json));
+}
+
+/** Sample entries of encrypted tracks (ISO/IEC 23001-7, and iTunes). */
+const protectedTags = ['encv', 'enca', 'drmi', 'drms'];
+
+/**
+ * Whether a stream states that it is encrypted, so that it cannot be decoded without its key: by its sample entry, by
+ * data for a decryption module (MP4), or by the id of its key (WebM). In some files only the packets state it.
+ */
+export function isProtected({ codec_tag_string: tag, tags, side_data_list: sideData }: FfprobeStream): boolean {
+  const hasData = sideData.some(({ side_data_type: type }) => type === 'Encryption initialization data');
+  return protectedTags.includes(tag ?? '') || tags['enc_key_id'] !== undefined || hasData;
+}
+
+/** The problem of a source that is encrypted. */
+export function protectedProblem(): KnownProblem {
+  return new KnownProblem('unsupported_media', 'The source is protected: it is encrypted and its key is not known.');
 }
 
 /** A time in seconds; null where ffprobe prints none. */

@@ -1,7 +1,8 @@
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
+import { isEncryptedPacket, packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
+import { protectedProblem } from './ffprobe-document.ts';
 
 /** When the frames of a video stream are shown, read from its packets. */
 export interface FrameTimes {
@@ -48,12 +49,17 @@ async function sampleTimes(streamIndex: number, fromSec: number, context: StepCo
   const interval = { streamIndex, fromSec, packetsMax: packetsSampled };
   const command = packetTimesCommand(context.program('ffprobe'), workspaceFiles.source, interval);
   const onStdoutLine = (line: string) => {
+    refuseEncrypted(line);
     const packet = parsePacketTime(line);
     if (packet !== null) times.push(packet.timeSec);
   };
   await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable, onStdoutLine }, context);
   const reordered = times.length === packetsSampled ? reorderedFramesMax : 0;
   return times.toSorted((a, b) => a - b).slice(0, times.length - reordered);
+}
+
+function refuseEncrypted(line: string): void {
+  if (isEncryptedPacket(line)) throw protectedProblem();
 }
 
 async function countFrames(streamIndex: number, context: StepContext): Promise<FrameTimes> {
@@ -63,6 +69,7 @@ async function countFrames(streamIndex: number, context: StepContext): Promise<F
   const interval = { streamIndex, fromSec: 0, packetsMax: null };
   const command = packetTimesCommand(context.program('ffprobe'), workspaceFiles.source, interval);
   const onStdoutLine = (line: string) => {
+    refuseEncrypted(line);
     const packet = parsePacketTime(line);
     if (packet === null) return;
     if (first.length < packetsSampled) first.push(packet.timeSec);

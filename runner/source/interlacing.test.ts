@@ -15,7 +15,7 @@ describe('interlacing', () => {
         '-protocol_whitelist',
         'file',
         '-format_whitelist',
-        'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac',
+        'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac',
         '-max_pixels',
         '36000000',
         '-ss',

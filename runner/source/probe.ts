@@ -1,10 +1,11 @@
 import { open, stat } from 'node:fs/promises';
-import { KnownProblem } from '#domain/errors.ts';
+import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { describeCommand } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 import { containerOf } from './containers.ts';
 import { type FfprobeDocument, parseFfprobe } from './ffprobe-document.ts';
+import { imageKindOf } from './image-kinds.ts';
 import { type ProbedStreams, readStreams } from './streams.ts';
 
 /** A source of any kind, known by its headers alone. */
@@ -27,11 +28,7 @@ export async function probeSource(context: StepContext): Promise<ProbedSource> {
 }
 
 async function describe(context: StepContext): Promise<FfprobeDocument> {
-  const container = containerOf(await readHead(context.workspace.at(workspaceFiles.source), headBytes));
-  const failure =
-    container === null
-      ? ({ code: 'unsupported_media', message: 'The source is in no container that is supported.' } as const)
-      : ({ code: 'corrupt_input', message: `The source is damaged: it cannot be read as ${container}.` } as const);
+  const failure = probeFailure(await readHead(context.workspace.at(workspaceFiles.source), headBytes));
   const command = describeCommand(context.program('ffprobe'), workspaceFiles.source);
   const run = { timeoutMs: probeTimeoutMs, failure, stdoutBytesMax: 16 * 1024 * 1024 };
   const { stdout, stderrTail: logTail } = await runTool(command, run, context);
@@ -40,6 +37,17 @@ async function describe(context: StepContext): Promise<FfprobeDocument> {
   } catch (cause) {
     throw new KnownProblem(failure.code, failure.message, { logTail, cause });
   }
+}
+
+/** The problem of a source that ffprobe cannot read, from its first bytes. */
+function probeFailure(head: Buffer): { readonly code: JobErrorCode; readonly message: string } {
+  const image = imageKindOf(head);
+  const container = containerOf(head);
+  if (image !== null && container !== image) {
+    return { code: 'unsupported_media', message: `The source is an image (${image}) and not a supported video.` };
+  }
+  if (container === null) return { code: 'unsupported_media', message: 'The source is in no supported container.' };
+  return { code: 'corrupt_input', message: `The source is damaged: it cannot be read as ${container}.` };
 }
 
 /** The first bytes of a file, at most `bytesMax`. */

@@ -91,10 +91,15 @@ describe('the streams of a source', () => {
     const { audio: tracks, warnings } = read([
       video,
       { ...audio, codec_name: 'none' },
+      { ...audio, codec_tag_string: 'enca' },
       { index: 2, codec_type: 'subtitle' },
     ]);
     expect(tracks).toEqual([]);
-    expect(warnings.map(({ code }) => code)).toEqual(['audio_track_skipped', 'subtitles_left_out']);
+    expect(warnings.map(({ code }) => code)).toEqual([
+      'audio_track_skipped',
+      'audio_track_skipped',
+      'subtitles_left_out',
+    ]);
   });
 
   it('an audio stream has the role of its disposition, and the title or handler name that someone gave it', () => {

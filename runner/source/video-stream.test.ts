@@ -70,6 +70,15 @@ describe('the video stream of a source', () => {
       { color_transfer: 'smpte2084', side_data_list: [{ side_data_type: 'DOVI configuration record', dv_profile: 8 }] },
       { hdr: 'pq' },
     ],
+    [
+      'the compatibility of Dolby Vision stands in for a missing transfer',
+      {
+        side_data_list: [
+          { side_data_type: 'DOVI configuration record', dv_profile: 8, dv_bl_signal_compatibility_id: 4 },
+        ],
+      },
+      { hdr: 'hlg' },
+    ],
     ['full range is read from the tag', { color_range: 'pc' }, { isFullRange: true }],
     ['full range is read from the pixel format', { pix_fmt: 'yuvj420p' }, { isFullRange: true }],
     ['a field order flags the video as interlaced', { field_order: 'tt' }, { isFlaggedInterlaced: true }],
@@ -121,6 +130,8 @@ describe('the video stream of a source', () => {
   it.each([
     ['an unknown codec', { codec_name: undefined }],
     ['Dolby Vision profile 5', { side_data_list: [{ side_data_type: 'DOVI configuration record', dv_profile: 5 }] }],
+    ['an encrypted MP4 track', { codec_tag_string: 'encv' }],
+    ['an encrypted WebM track', { tags: { enc_key_id: 'AAAA' } }],
   ])('%s is unsupported media', (_, more) => {
     expect(() => readVideo(more)).toThrow(expect.objectContaining({ code: 'unsupported_media' }));
   });

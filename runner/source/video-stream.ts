@@ -4,7 +4,7 @@ import { displaySizeOf, type FrameSize } from '#domain/media/frame-size.ts';
 import { type Rational, rational } from '#domain/media/rational.ts';
 import { pixelsMax } from '../tools/ffmpeg.ts';
 import type { ColorMatrix } from '../tools/video-filters.ts';
-import { type FfprobeStream, spanOf } from './ffprobe-document.ts';
+import { type FfprobeStream, isProtected, protectedProblem, spanOf } from './ffprobe-document.ts';
 import type { ProbedStreams } from './streams.ts';
 
 type Hdr = SourceFound['video']['hdr'];
@@ -36,6 +36,7 @@ const sideMax = 16_384;
 export function readVideoStream({ video: stream, startSec }: ProbedStreams): ProbedVideo {
   if (stream === null) throw new KnownProblem('no_video_stream');
   const { width = 0, height = 0, codec_name: codec } = stream;
+  if (isProtected(stream)) throw protectedProblem();
   if (codec === undefined || codec === 'none' || codec === 'unknown') {
     throw new KnownProblem('unsupported_media', 'The codec of the video stream is not supported.');
   }
@@ -45,10 +46,7 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
   }
   const hdr = hdrOf(stream);
   if (hdr === 'dolby_vision') {
-    throw new KnownProblem(
-      'unsupported_media',
-      'Dolby Vision profile 5 is not supported: it has no SDR or HDR10 base.',
-    );
+    throw new KnownProblem('unsupported_media', 'Dolby Vision without a base layer (profile 5) is not supported.');
   }
   const rotation = rotationOf(stream);
   const size = displaySizeOf({ width, height, sampleAspect: aspectOf(stream), rotation });
@@ -76,12 +74,18 @@ function rotationOf({ side_data_list: sideData, tags }: FfprobeStream): number {
   return (((Math.round(clockwise / 90) * 90) % 360) + 360) % 360;
 }
 
+/** Base layers of Dolby Vision by `dv_bl_signal_compatibility_id`, for streams without a transfer of their own. */
+const dolbyBaseLayers: Readonly<Record<number, Hdr>> = { 1: 'pq', 4: 'hlg' };
+
 function hdrOf({ color_transfer: transfer, side_data_list: sideData }: FfprobeStream): Hdr {
   const dolby = sideData.find(({ side_data_type: type }) => type === 'DOVI configuration record');
-  // Profile 5 has no base layer that an ordinary decoder shows in its colours; the others have PQ, HLG or SDR.
-  if (dolby !== undefined && dolby['dv_profile'] === 5) return 'dolby_vision';
+  const compatibility = Number(dolby?.['dv_bl_signal_compatibility_id'] ?? 0);
+  const profile = dolby?.['dv_profile'];
+  // These have no base layer that an ordinary decoder shows in its colours; the others have PQ, HLG or SDR.
+  if (profile === 5 || (profile === 10 && compatibility === 0)) return 'dolby_vision';
   if (transfer === 'smpte2084') return 'pq';
-  return transfer === 'arib-std-b67' ? 'hlg' : 'none';
+  if (transfer === 'arib-std-b67') return 'hlg';
+  return transfer === undefined ? (dolbyBaseLayers[compatibility] ?? 'none') : 'none';
 }
 
 const matrixNames: Readonly<Record<string, ColorMatrix>> = {

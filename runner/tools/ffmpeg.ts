@@ -13,6 +13,7 @@ const demuxers = [
   'asf',
   'ogg',
   'mxf',
+  'gif',
   'wav',
   'mp3',
   'flac',
@@ -31,13 +32,14 @@ export const quietArgs = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', '
 /** Fragmented MP4 as the packager needs it; `empty_moov` would drop the edit list. */
 export const fragmentedMp4Args = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'] as const;
 
-/** Guarded arguments that open `source` as an input, at `seekSec` seconds. */
-export function inputArgs(source: string, seekSec?: number): string[] {
+/** Guarded arguments that open `source` as an input, at `seekSec` seconds, within further `limits`. */
+export function inputArgs(source: string, seekSec?: number, limits: readonly string[] = []): string[] {
   return [
     ...guardArgs,
     '-max_pixels',
     String(pixelsMax),
     ...(seekSec === undefined || seekSec <= 0 ? [] : ['-ss', seekSec.toFixed(6)]),
+    ...limits,
     '-i',
     source,
   ];

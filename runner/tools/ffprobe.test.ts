@@ -6,7 +6,7 @@ const words = (text: string) => text.split(' ');
 
 const look = [
   ...words('-v error -protocol_whitelist file'),
-  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac'),
   ...words('-probesize 20M -analyzeduration 20M'),
 ];
 
@@ -32,9 +32,9 @@ describe('the commands that look at a source', () => {
       '-select_streams',
       '1',
       ...expected,
-      ...entries,
-      '-i',
-      'source',
+      '-show_entries',
+      'packet=stream_index,pts_time,dts_time,duration_time,flags:packet_side_data=side_data_type',
+      ...words('-of compact=print_section=0 -i source'),
     ]);
   });
 

@@ -20,14 +20,10 @@ interface PacketTimes {
   readonly packetsMax: number | null;
 }
 
-const packetEntries = [
-  '-show_entries',
-  'packet=stream_index,pts_time,dts_time,duration_time,flags',
-  '-of',
-  'compact=print_section=0',
-] as const;
+const packetFields = 'packet=stream_index,pts_time,dts_time,duration_time,flags';
+const lineArgs = ['-of', 'compact=print_section=0'] as const;
 
-/** Prints index, times and flags of the packets of one stream, a line each, without decoding. */
+/** Prints index, times, flags and kind of side data of the packets of one stream, a line each, without decoding. */
 export function packetTimesCommand(
   program: string,
   source: string,
@@ -44,7 +40,9 @@ export function packetTimesCommand(
       '-select_streams',
       String(streamIndex),
       ...(interval === '%' ? [] : ['-read_intervals', interval]),
-      ...packetEntries,
+      '-show_entries',
+      `${packetFields}:packet_side_data=side_data_type`,
+      ...lineArgs,
       '-i',
       source,
     ],
@@ -53,7 +51,8 @@ export function packetTimesCommand(
 
 /** Prints index, times and flags of the packets of every stream, a line each, without decoding. */
 export function streamPacketsCommand(program: string, source: string): Command {
-  return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...packetEntries, '-i', source] };
+  const entries = ['-show_entries', packetFields, ...lineArgs];
+  return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...entries, '-i', source] };
 }
 
 /** One packet of a stream. */
@@ -64,6 +63,11 @@ export interface PacketTime {
   readonly durationSec: number;
   /** Whether an edit list excludes the packet: it is decoded and not shown. */
   readonly isDiscarded: boolean;
+}
+
+/** Whether a line of `packetTimesCommand` is that of an encrypted packet. */
+export function isEncryptedPacket(line: string): boolean {
+  return line.includes('side_data_type=Encryption info');
 }
 
 /** Reads one line of the two commands; null when the packet has no time. */

@@ -40,7 +40,9 @@ const audio: VideoSource['audio'][number] = {
   endSec: 10,
 };
 const guard = [
-  ...words('-protocol_whitelist file -format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,wav,mp3,flac,aac'),
+  ...words(
+    '-protocol_whitelist file -format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac',
+  ),
   ...words('-max_pixels 36000000 -i source'),
 ];
 const quiet = [

@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, describe, expect, it } from 'vitest';
+import { changedSample, colourAt, runTool, sample, similarity } from '../../testing/media.ts';
+import { withDolbyVision } from '../../testing/mp4-boxes.ts';
+import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
+import { transcode } from '../../testing/transcode.ts';
+
+// docs/media.md, "Odd sources" and "Colour": protected files, animations and Dolby Vision.
+
+afterAll(removeRigs);
+
+const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
+
+async function problemOf(source: string | { content: Buffer }) {
+  const rig = await runnerRig('video:transcode', source);
+  const { error } = await run(rig, ['all']);
+  return [error?.code, error?.message];
+}
+
+describe('protected sources', () => {
+  const clearArgs = `-f lavfi -i testsrc2=s=320x180:r=25:d=2 ${x264}`;
+  const [kid, key] = ['00112233445566778899aabbccddeeff', 'ffeeddccbbaa99887766554433221100'];
+  const refused = ['unsupported_media', 'The source is protected: it is encrypted and its key is not known.'];
+
+  it('an MP4 that is encrypted by Common Encryption is unsupported_media and named as protected', async () => {
+    const clear = await sample('clear.mp4', clearArgs);
+    const rig = await runnerRig('video:transcode', clear);
+    const path = join(rig.dir, 'protected.mp4');
+    const keys = ['--enable_raw_key_encryption', '--keys', `label=:key_id=${kid}:key=${key}`];
+    const scheme = ['--protection_scheme', 'cenc', '--clear_lead', '0'];
+    await runTool('packager', [`in=${clear},stream=video,output=${path}`, ...keys, ...scheme]);
+    expect(await problemOf(path)).toEqual(refused);
+  });
+
+  it('an MP4 that is encrypted without data for a decryption module is named as protected too', async () => {
+    const encryption = `-encryption_scheme cenc-aes-ctr -encryption_key ${key} -encryption_kid ${kid}`;
+    expect(await problemOf(await sample('protected.mp4', `${clearArgs} ${encryption}`))).toEqual(refused);
+  });
+});
+
+describe('animations', () => {
+  it('an animated GIF is a video source', async () => {
+    const gif = await sample('moving.gif', '-f lavfi -i testsrc2=s=320x180:r=10:d=3');
+    const made = await transcode(gif);
+    expect(made.stream).toMatchObject({ width: 320, height: 180, nb_read_packets: '30' });
+    expect(await similarity(made.path, gif)).toBeGreaterThan(0.9);
+    expect(made.results.source).toMatchObject({ container: 'gif', video: { codec: 'gif' } });
+  });
+
+  it('an animated WebP is unsupported_media and named by its kind', async () => {
+    const frames = await Promise.all(
+      ['#f00', '#00f'].map((background) =>
+        sharp({ create: { width: 64, height: 64, channels: 3, background } })
+          .png()
+          .toBuffer(),
+      ),
+    );
+    const content = await sharp(frames, { join: { animated: true } })
+      .webp()
+      .toBuffer();
+    expect(await problemOf({ content })).toEqual([
+      'unsupported_media',
+      'The source is an image (webp) and not a supported video.',
+    ]);
+  });
+});
+
+describe('Dolby Vision', () => {
+  // A grey of 75 % of the HLG signal: reference white.
+  const hlg =
+    '-f lavfi -i nullsrc=s=320x180:r=25:d=1,format=yuv420p10le,geq=lum=721:cb=512:cr=512 -c:v libx265 -preset ultrafast ' +
+    '-x265-params log-level=error:colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc -color_primaries bt2020 ' +
+    '-color_trc arib-std-b67 -colorspace bt2020nc -color_range tv -tag:v hvc1';
+
+  it('profile 8.4 plays its HLG base layer', async () => {
+    const source = await changedSample('dolby-84.mp4', await sample('hlg.mp4', hlg), (bytes) =>
+      withDolbyVision(bytes, { profile: 8, compatibility: 4 }),
+    );
+    const shown = await runTool('ffprobe', ['-v', 'error', '-show_streams', source]);
+    expect(shown).toContain('dv_profile=8');
+    const made = await transcode(source);
+    expect(made.results.source.video.hdr).toBe('hlg');
+    const [, white] = await colourAt(made.path, '64:64:64:64', 0.4);
+    expect(white).toBeGreaterThan(0.85 * 255);
+    expect(white).toBeLessThan(0.95 * 255);
+  });
+
+  it('profile 5 is refused, since it has no base layer', async () => {
+    const source = await changedSample('dolby-5.mp4', await sample('hlg.mp4', hlg), (bytes) =>
+      withDolbyVision(bytes, { profile: 5, compatibility: 0 }),
+    );
+    expect((await problemOf(source))[0]).toBe('unsupported_media');
+  });
+});
