@@ -53,21 +53,21 @@ describe("a step's environment", () => {
     ['process', []],
     ['publish', ['KEY_ENDPOINT', 'MEDIA_BUCKET', 'MEDIA_S3_SECRET_ACCESS_KEY']],
     ['all', ['MEDIA_BUCKET', 'MEDIA_S3_SECRET_ACCESS_KEY', 'SOURCE_BUCKET']],
-  ] as const)('of %s holds what that step needs and nothing else', (step, own) => {
+  ] as const)('the environment of %s holds what that step needs and nothing else', (step, own) => {
     expect(Object.keys(variablesOf(step)).toSorted()).toEqual([...everyStep.split(' '), ...own].toSorted());
   });
 
-  it('names no file of the workspace as settings of a user or of the AWS SDK', () => {
+  it("a step's environment names no file of the workspace as settings of a user or of the AWS SDK", () => {
     const { HOME, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = variablesOf('publish');
     for (const path of [HOME, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE]) expect(path).not.toContain('/scratch/w');
   });
 
-  it('gives the content key to the publish step alone', () => {
+  it('the content key is in the environment of the publish step alone', () => {
     const withKey = [...stepsOf('video:transcode'), 'all' as const].filter((step) => accessOf(step, job).hasContentKey);
     expect(withKey).toEqual(['publish']);
   });
 
-  it('holds a task that the runner can read, without the caller’s webhook address', () => {
+  it("a step's environment holds a task that the runner can read, without the caller’s webhook address", () => {
     const task = variablesOf('process')['RUNNER_TASK'] ?? '';
     expect(parseTask(task)).toMatchObject({
       attempt: 2,

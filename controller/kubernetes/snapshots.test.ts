@@ -16,25 +16,28 @@ describe('a pod with an added container', () => {
   it.each([
     ['before', [status('aaa-proxy', running), status('publish', ended)]],
     ['after', [status('publish', ended), status('vault-agent', running)]],
-  ])('has ended well with its last step, also when the other container is listed %s it', (_, containerStatuses) => {
-    const steps = [status('fetch', ended), status('process', ended)];
-    const pod = trimPod({
-      metadata: {},
-      status: { phase: 'Running', initContainerStatuses: steps, containerStatuses },
-    });
-    expect(endOfAttempt({ attempt: 1, job, pod }, 0)).toEqual({ kind: 'done' });
-    expect(isPodOver(pod)).toBe(true);
-    expect(pod.hasRunningSidecar).toBe(true);
-  });
+  ])(
+    'a pod with an added container has ended well with its last step, also when the other container is listed %s it',
+    (_, containerStatuses) => {
+      const steps = [status('fetch', ended), status('process', ended)];
+      const pod = trimPod({
+        metadata: {},
+        status: { phase: 'Running', initContainerStatuses: steps, containerStatuses },
+      });
+      expect(endOfAttempt({ attempt: 1, job, pod }, 0)).toEqual({ kind: 'done' });
+      expect(isPodOver(pod)).toBe(true);
+      expect(pod.hasRunningSidecar).toBe(true);
+    },
+  );
 
-  it('has its steps in their order, whatever the order of their statuses', () => {
+  it('a pod with an added container has its steps in their order, whatever the order of their statuses', () => {
     const steps = [status('istio-init', ended), status('process', running), status('fetch', ended)];
     const pod = trimPod({ metadata: {}, status: { phase: 'Pending', initContainerStatuses: steps } });
     expect(pod.containers.map(({ name }) => name)).toEqual(['fetch', 'process']);
     expect(pod.hasRunningSidecar).toBe(false);
   });
 
-  it('is not over while a step runs, although the other container has ended', () => {
+  it('a pod with an added container is not over while a step runs, although the other container has ended', () => {
     const pod = trimPod({
       metadata: {},
       status: { phase: 'Running', containerStatuses: [status('all', running), status('agent', ended)] },
@@ -45,12 +48,12 @@ describe('a pod with an added container', () => {
 });
 
 describe('a resumed Job', () => {
-  it('counts as suspended until the Job controller has confirmed the resumption', () => {
+  it('a resumed Job counts as suspended until the Job controller has confirmed the resumption', () => {
     const conditions = [{ type: 'Suspended', status: 'True', lastTransitionTime: finishedAt }];
     expect(trimJob({ metadata: {}, spec: { suspend: false } as never, status: { conditions } }).isSuspended).toBe(true);
   });
 
-  it('has the time at which it was resumed', () => {
+  it('a resumed Job has the time at which it was resumed', () => {
     const conditions = [{ type: 'Suspended', status: 'False', lastTransitionTime: finishedAt }];
     expect(trimJob({ metadata: {}, status: { conditions } }).resumedAt).toBe(finishedAt);
     expect(job.resumedAt).toBeUndefined();

@@ -6,7 +6,7 @@ const again = { status: 'failed', retryable: true } as const;
 const never = { status: 'failed', retryable: false } as const;
 
 describe('the retry plan of a full workflow', () => {
-  it('redoes each failed stage that may end differently, and no stage that is ready', () => {
+  it('the retry plan of a full workflow redoes each failed stage that may end differently, and no stage that is ready', () => {
     expect(planRetry({ source: ready, cover: ready, preview: again, transcode: again })).toMatchObject({
       allowed: true,
       strategy: 'retry_tasks',
@@ -15,7 +15,7 @@ describe('the retry plan of a full workflow', () => {
     });
   });
 
-  it('leaves out a failed stage that would fail again', () => {
+  it('the retry plan of a full workflow leaves out a failed stage that would fail again', () => {
     expect(planRetry({ source: ready, cover: never, preview: again, transcode: ready })).toMatchObject({
       allowed: true,
       stages: ['preview'],
@@ -26,7 +26,7 @@ describe('the retry plan of a full workflow', () => {
     ['the source itself is at fault', { source: never, cover: again, preview: again, transcode: again }],
     ['nothing failed', { source: ready, cover: ready, preview: ready, transcode: ready }],
     ['every failed stage would fail again', { source: ready, cover: never, preview: ready, transcode: never }],
-  ])('allows nothing when %s, and says why', (_when, stages) => {
+  ])('the retry plan of a full workflow allows nothing when %s, and says why', (_when, stages) => {
     const plan = planRetry(stages);
     expect(plan).toMatchObject({ allowed: false, stages: [], job_types: [] });
     expect(plan.reason).not.toBe('');

@@ -3,7 +3,7 @@ import { firstStageError, fullOutcome, fullResultsOfSourceFailure, videoFullResu
 import { jobErrorOf } from '../job-error.ts';
 
 describe('the outcome of a video:full job', () => {
-  it('is ready in every stage, with nothing to retry, when nothing failed', () => {
+  it('the outcome of a video:full job is ready in every stage, with nothing to retry, when nothing failed', () => {
     const errors = { cover: null, preview: null, transcode: null };
     const { stages, retry_plan: plan } = fullOutcome(errors);
     expect(Object.values(stages)).toEqual(Array.from({ length: 4 }, () => ({ status: 'ready' })));
@@ -11,7 +11,7 @@ describe('the outcome of a video:full job', () => {
     expect(firstStageError(errors)).toBeNull();
   });
 
-  it('plans to redo the retryable stages alone, and has the error of the first that failed', () => {
+  it('the outcome of a video:full job plans to redo the retryable stages alone, and has the error of the first that failed', () => {
     const errors = {
       cover: null,
       preview: jobErrorOf('corrupt_input', 2),
@@ -33,7 +33,7 @@ describe('the outcome of a video:full job', () => {
     expect(results.retry_plan.allowed).toBe(false);
   });
 
-  it('allows every stage again when the attempt was lost to something that passes', () => {
+  it('the outcome of a video:full job allows every stage again when the attempt was lost to something that passes', () => {
     const { retry_plan: plan } = fullResultsOfSourceFailure(jobErrorOf('source_unreadable', 1));
     expect(plan).toMatchObject({ allowed: true, stages: ['cover', 'preview', 'transcode'] });
   });

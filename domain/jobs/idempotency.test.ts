@@ -16,30 +16,30 @@ const written = (text: string): unknown =>
 const coverKey = (h: string, s: string) => idempotencyKey({ type: 'video:cover', hash: h, source: s, options: {} });
 
 describe('idempotencyKey', () => {
-  it('is SHA-256 of the canonical JSON, so another language can find it', () => {
+  it('an idempotency key is SHA-256 of the canonical JSON, so another language can find it', () => {
     // printf '{"hash":"h","options":{"encrypt":false},"source":"s","type":"video:transcode"}' | sha256sum
     expect(keyOf({ type: 'video:transcode', hash: 'h', source: 's' })).toBe(
       '64570787fe7e689740e3259b39b95a82f2d8c434d222ab37d156877b7a93c482',
     );
   });
 
-  it('is the same for options left out and for their defaults written down', () => {
+  it('an idempotency key is the same for options left out and for their defaults written down', () => {
     expect(keyOf({ ...full, options: { preview: { fps: 10 }, transcode: { encrypt: false } } })).toBe(keyOf(full));
   });
 
-  it('is the same in whatever order fields come', () => {
+  it('an idempotency key is the same in whatever order fields come', () => {
     const a = { start_sec: 1, duration: 2, width: 100, fps: 5, format: 'gif' };
     const b = Object.fromEntries(Object.entries(a).toReversed());
     const preview = { type: 'video:preview', hash: 'h', source: 's' };
     expect(keyOf({ ...preview, options: a })).toBe(keyOf({ options: b, ...preview }));
   });
 
-  it('is the same for numbers that are equal, however they are written', () => {
+  it('an idempotency key is the same for numbers that are equal, however they are written', () => {
     expect(new Set(['1', '1.0', '1e0', '10e-1'].map((text) => keyOf(written(text)))).size).toBe(1);
     expect(keyOf(written('-0'))).toBe(keyOf(written('0')));
   });
 
-  it('leaves the callback out', () => {
+  it('an idempotency key leaves the callback out', () => {
     expect(keyOf({ ...full, callback_url: 'https://example.com' })).toBe(keyOf(full));
   });
 

@@ -14,11 +14,11 @@ describe('the progress of a job', () => {
     ['encoding', 1, 80],
     ['packaging', 0, 80],
     ['publishing', 1, 95],
-  ] as const)('in phase %s with %d of it done is %i percent', (phase, fraction, percent) =>
+  ] as const)('the progress of a job in phase %s with %d of it done is %i percent', (phase, fraction, percent) =>
     expect(progressOf(phase, fraction)).toBe(percent),
   );
 
-  it('never falls along the phases, and stays within 0 and 95', () => {
+  it('the progress of a job never falls along the phases, and stays within 0 and 95', () => {
     const step = fc.tuple(fc.nat(jobPhases.length - 1), fc.double({ min: 0, max: 1, noNaN: true }));
     fc.assert(
       fc.property(step, step, (one, other) => {
@@ -32,12 +32,15 @@ describe('the progress of a job', () => {
     );
   });
 
-  it.each([[Number.NaN], [Infinity], [-1], [2]])('holds a fraction of %d within the phase', (fraction) => {
-    const found = progressOf('encoding', fraction);
-    expect(found >= 5 && found <= 80).toBe(true);
-  });
+  it.each([[Number.NaN], [Infinity], [-1], [2]])(
+    'the progress of a job holds a fraction of %d within the phase',
+    (fraction) => {
+      const found = progressOf('encoding', fraction);
+      expect(found >= 5 && found <= 80).toBe(true);
+    },
+  );
 
-  it('of a completed video:transcode is 95, and 100 of every other completed type', () => {
+  it('the progress of a completed video:transcode is 95, and of every other completed job 100', () => {
     for (const type of jobTypeNames)
       expect(jobTypes[type].completedProgress).toBe(type === 'video:transcode' ? 95 : 100);
   });

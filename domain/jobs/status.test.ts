@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isFinal, jobStatuses, liveStatuses, nextStatuses, statusesBefore } from './status.ts';
 
 describe('the states of a job', () => {
-  it('are final when nothing leaves them: completed, failed and cancelled', () => {
+  it('the states completed, failed and cancelled are final', () => {
     expect(jobStatuses.filter(isFinal)).toEqual(['completed', 'failed', 'cancelled']);
   });
 

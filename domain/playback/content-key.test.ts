@@ -12,7 +12,7 @@ describe('a wrapped content key', () => {
     expect(unwrapContentKey(envelope, owner, ['newer secret', 'first secret'])).toEqual(key);
   });
 
-  it('holds neither the key nor the secret', () => {
+  it('a wrapped content key holds neither the key nor the secret', () => {
     const text = JSON.stringify(envelope);
     for (const part of [key.toString('hex'), key.toString('base64'), 'first secret']) expect(text).not.toContain(part);
   });

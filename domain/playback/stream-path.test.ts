@@ -9,7 +9,7 @@ describe('readStreamPath', () => {
     ['a%7Eb/audio%2Faudio_en_aac_2ch/init.mp4', 'a~b', 'audio/audio_en_aac_2ch/init.mp4'],
     ['h/100%25.jpg', 'h', '100%.jpg'],
     ['h/ %C3%BC.jpg', 'h', ' ü.jpg'],
-  ])('reads %s', (encoded, hash, path) => {
+  ])('readStreamPath reads %s', (encoded, hash, path) => {
     expect(readStreamPath(encoded)).toEqual({ kind: 'object', hash, path });
   });
 
@@ -38,7 +38,7 @@ describe('readStreamPath', () => {
     'h/%zz.m3u8',
     'h/%ff.m3u8',
     'h/%',
-  ])('calls %s malformed', (encoded) => {
+  ])('readStreamPath calls %s malformed', (encoded) => {
     expect(readStreamPath(encoded)).toEqual({ kind: 'malformed' });
   });
 
@@ -49,7 +49,7 @@ describe('readStreamPath', () => {
     },
   );
 
-  it('gives no path that leads out of the media, however often it is decoded', () => {
+  it('readStreamPath gives no path that leads out of the media, however often it is decoded', () => {
     const piece = fc.constantFrom(
       '..',
       '.',
@@ -80,7 +80,7 @@ describe('readStreamPath', () => {
 });
 
 describe('isAlias', () => {
-  it('takes the shapes without a revision', () => {
+  it('isAlias takes the shapes without a revision', () => {
     expect(isAlias('video/r360_h264/init.mp4')).toBe(true);
     expect(isAlias('audio/audio_en_aac_2ch/playlist.m3u8')).toBe(true);
     expect(isAlias('0123456789abcdef/video/r360_h264/init.mp4')).toBe(false);

@@ -18,7 +18,7 @@ describe('the address of a signed image', () => {
     );
   });
 
-  it('holds whatever the order of its query', () => {
+  it('the address of a signed image holds whatever the order of its query', () => {
     const path = signThumbPath(key, { w: 200, h: 100, f: 'webp' }, secret);
     expect(read(path.replace(/\?.*/, '?w=200&f=webp&h=100'))).toMatchObject({
       kind: 'valid',
@@ -39,11 +39,11 @@ describe('the address of a signed image', () => {
     ],
     ['no signature', (path: string) => path.replace(/thumb\/[^/]+/, 'thumb/-')],
     ['a parameter twice', (path: string) => `${path}&w=200`],
-  ])('does not hold with %s', (_name, forge) => {
+  ])('the address of a signed image does not hold with %s', (_name, forge) => {
     expect(read(forge(signThumbPath(key, { w: 200, f: 'webp' }, secret)))).toEqual({ kind: 'forbidden' });
   });
 
-  it('holds with any secret of a rotation, and with no other', () => {
+  it('the address of a signed image holds with any secret of a rotation, and with no other', () => {
     const path = signThumbPath(key, {}, secret);
     expect(read(path, ['a newer secret of sixteen bytes', secret])).toMatchObject({ kind: 'valid' });
     expect(read(path, ['a newer secret of sixteen bytes'])).toEqual({ kind: 'forbidden' });
@@ -51,7 +51,7 @@ describe('the address of a signed image', () => {
     expect(thumbSecretsOf([secret], 'key token secret')).toEqual([secret]);
   });
 
-  it('is forbidden from the second after its expiry', () => {
+  it('the address of a signed image is forbidden from the second after its expiry', () => {
     expect(read(signThumbPath(key, { exp: nowSec }, secret))).toMatchObject({ kind: 'valid' });
     expect(read(signThumbPath(key, { exp: nowSec - 1 }, secret))).toEqual({ kind: 'forbidden' });
   });
@@ -67,7 +67,7 @@ describe('the address of a signed image', () => {
   });
 
   it.each([{ w: 0 }, { w: 4097 }, { h: '1e3' }, { q: 101 }, { fit: 'fill' }, { f: 'gif' }, { blur: 3 }])(
-    'is not valid with the options %j, though it is signed',
+    'the address of a signed image is not valid with the options %j, though it is signed',
     (query) => {
       expect(read(signThumbPath(key, query as Record<string, string | number>, secret))).toMatchObject({
         kind: 'invalid',
@@ -82,11 +82,11 @@ describe('the variant of an image', () => {
     ['image/webp,*/*', 'webp'],
     ['image/avif;q=0, image/webp', 'webp'],
     ['*/*', 'jpg'],
-  ])('for Accept: %s and f=auto is %s', (accept, format) => {
+  ])('the variant of an image for Accept: %s and f=auto is %s', (accept, format) => {
     expect(thumbVariantOf(key, { f: 'auto' }, accept)).toMatchObject({ format });
   });
 
-  it('keeps the format of its image, and an animated GIF becomes WebP', () => {
+  it('the variant of an image keeps the format of its image, and an animated GIF becomes WebP', () => {
     expect(thumbVariantOf('videos/ab/h/r/cover.jpg', {}, '')).toMatchObject({
       format: 'jpg',
       quality: 82,
@@ -95,7 +95,7 @@ describe('the variant of an image', () => {
     expect(thumbVariantOf('videos/ab/h/r/preview.gif', {}, '')).toMatchObject({ format: 'webp' });
   });
 
-  it('is kept under one key for equal requests, and under another for each difference', () => {
+  it('the variant of an image is kept under one key for equal requests, and under another for each difference', () => {
     const base = { w: 100, h: 100, fit: 'cover', q: 50, f: 'webp' } as const;
     const others = [{ w: 101 }, { h: 101 }, { fit: 'contain' }, { q: 51 }, { f: 'jpg' }] as const;
     const keys = [base, ...others.map((other) => ({ ...base, ...other }))].map((query) =>

@@ -39,7 +39,7 @@ describe('verifyPlaybackToken', () => {
     ['a later exp under the old signature', `${encode({ hash: 'video-1', exp: 9_999_999_999 })}.${signature}`],
     ['another hash under the old signature', `${encode({ hash: 'video-2', exp: 1_700_000_060 })}.${signature}`],
     ['a stray last bit in the signature', `${payload}.${lastCharacterVaried(signature)}`],
-  ])('refuses %s', (_, forged) => {
+  ])('verifyPlaybackToken refuses %s', (_, forged) => {
     expect(verifyPlaybackToken(forged, secret, at)).toBe('invalid_signature');
   });
 
@@ -56,16 +56,16 @@ describe('verifyPlaybackToken', () => {
     '{"hash":"video-1","exp":null}',
     '{"hash":"video-1","exp":1e999}',
     'not json',
-  ])('refuses the signed payload %s', (text) => {
+  ])('verifyPlaybackToken refuses the signed payload %s', (text) => {
     expect(verifyPlaybackToken(signed(text), secret, at)).toBe('invalid_signature');
   });
 
-  it('refuses a token whose exp is in the past, and takes one in its last second', () => {
+  it('verifyPlaybackToken refuses a token whose exp is in the past, and takes one in its last second', () => {
     expect(verifyPlaybackToken(signed('{"hash":"video-1","exp":1699999999}'), secret, at)).toBe('expired');
     expect(verifyPlaybackToken(signed('{"hash":"video-1","exp":1700000000}'), secret, at)).toBe('valid');
   });
 
-  it.each(['video-2', 'VIDEO-1', 'video-1 ', ''])('refuses a token for %j', (hash) => {
+  it.each(['video-2', 'VIDEO-1', 'video-1 ', ''])('verifyPlaybackToken refuses a token for %j', (hash) => {
     expect(verifyPlaybackToken(signPlaybackToken({ hash, exp: 1_700_000_060 }, secret), secret, at)).toBe(
       'hash_mismatch',
     );

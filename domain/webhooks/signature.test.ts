@@ -15,7 +15,7 @@ const job = {
 const event = { eventId: 'b0b1b2b3-0000-4000-8000-000000000001', occurredAt: new Date('2026-11-01T12:00:00.000Z') };
 
 describe('the body of a webhook', () => {
-  it('has the five specified fields, the event, and the error of a job that did not complete', () => {
+  it('the body of a webhook has the five specified fields, the event, and the error of a job that did not complete', () => {
     expect(JSON.parse(webhookBody(job, event))).toEqual({
       event_id: event.eventId,
       occurred_at: '2026-11-01T12:00:00.000Z',
@@ -47,7 +47,7 @@ describe('the signatures of a webhook', () => {
     expect(known['x-signature']).toBe('sha256=502354479a274147a2c4b9ab736686da881faab0fc9e2550b8fb1d5e2901ecb5');
   });
 
-  it('are verified by the standardwebhooks package, and not for another body, id, time or secret', () => {
+  it('the signatures of a webhook are verified by the standardwebhooks package, and not for another body, id, time or secret', () => {
     expect(verify(body)).toMatchObject({ job_id: job.id });
     expect(() => verify(`${body} `)).toThrow();
     expect(() => verify(body, { 'webhook-id': 'another' })).toThrow();

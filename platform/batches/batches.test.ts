@@ -17,7 +17,7 @@ function numbers({ sizeMax = 100, atOnceMax = 1 } = {}) {
 }
 
 describe('Batches', () => {
-  it('puts together what comes in one turn, and gives each call its own result', async () => {
+  it('calls of one turn become one batch, and each gets its own result', async () => {
     const { batches, begun, calls } = numbers();
     const results = [batches.add(1), batches.add(2), batches.add(3)];
     await turn();
@@ -26,7 +26,7 @@ describe('Batches', () => {
     expect(await Promise.all(results)).toEqual([2, 4, 6]);
   });
 
-  it('puts together what comes while a batch is under way, and begins it after that', async () => {
+  it('calls during a batch become the next one, which begins after it', async () => {
     const { batches, begun, calls } = numbers();
     const first = batches.add(1);
     await turn();
@@ -41,7 +41,7 @@ describe('Batches', () => {
     expect(await Promise.all(later)).toEqual([4, 6]);
   });
 
-  it('has no more calls in a batch, and no more batches at once, than it may', async () => {
+  it('a batch has at most as many calls, and as many batches run at once, as allowed', async () => {
     const { batches, begun, calls } = numbers({ sizeMax: 2, atOnceMax: 2 });
     const results = [1, 2, 3, 4, 5].map((call) => batches.add(call));
     await turn();

@@ -5,7 +5,7 @@ import { tailOf } from './output.ts';
 import { redact } from '#domain/redact.ts';
 
 describe('a shown command', () => {
-  it('reads as one would type it', () => {
+  it('a shown command reads as one would type it', () => {
     const args = ['-i', 'my clip.mp4', '-vf', "drawtext=text='x'", '-y', ''];
     expect(showCommand({ program: '/usr/bin/ffmpeg', args })).toBe(
       `/usr/bin/ffmpeg -i 'my clip.mp4' -vf 'drawtext=text='\\''x'\\''' -y ''`,
@@ -41,11 +41,11 @@ describe('redacting', () => {
     ['"http://a:b@c?d","http://a:b@c?d"', '"http://***@c?***","http://***@c?***"'],
     ['Authorization: Bearer eyJhIjox.abc-_~+/=', 'Authorization: Bearer ***'],
     ['mail me@example.org', 'mail me@example.org'],
-  ])('turns %j into %j', (text, expected) => {
+  ])('redacting turns %j into %j', (text, expected) => {
     expect(redact(text)).toBe(expected);
   });
 
-  it('is quick about long hostile text', () => {
+  it('redacting is quick about long hostile text', () => {
     const start = performance.now();
     for (const piece of ['http://', 'a', 'a:', '0', 'bearer ', 'x://y@', 'x://y?']) redact(piece.repeat(50_000));
     expect(performance.now() - start).toBeLessThan(2000);
@@ -61,7 +61,7 @@ const linesOf = (...chunks: (string | Buffer)[]) => {
 };
 
 describe('reading lines', () => {
-  it('joins what arrives in pieces, also halves of a character and of a line end', () => {
+  it('reading lines joins what arrives in pieces, also halves of a character and of a line end', () => {
     const bytes = Buffer.from('é\n');
     expect(linesOf('a', 'b\nc', bytes.subarray(0, 1), bytes.subarray(1), 'd\r', '\ne\r', 'f')).toEqual([
       'ab',
@@ -72,12 +72,12 @@ describe('reading lines', () => {
     ]);
   });
 
-  it('keeps empty lines, and makes none of the end', () => {
+  it('reading lines keeps empty lines, and makes none of the end', () => {
     expect(linesOf('a\n\nb\n')).toEqual(['a', '', 'b']);
     expect(linesOf('')).toEqual([]);
   });
 
-  it('cuts a line that does not end', () => {
+  it('reading lines cuts a line that does not end', () => {
     const [line, ...others] = linesOf(...Array.from({ length: 100 }, () => 'x'.repeat(10_000)));
     expect(line).toHaveLength(64 * 1024);
     expect(others).toEqual([]);
@@ -85,7 +85,7 @@ describe('reading lines', () => {
 });
 
 describe('the tail of a text', () => {
-  it('is cut between characters', () => {
+  it('the tail of a text is cut between characters', () => {
     expect(tailOf('aé🎬', 100)).toBe('aé🎬');
     expect(tailOf('aé🎬', 4)).toBe('🎬');
     expect(tailOf('aé🎬', 5)).toBe('🎬');

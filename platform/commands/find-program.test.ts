@@ -19,12 +19,12 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true }));
 
 describe('finding a tool', () => {
-  it('takes what the variable names before anything else', () => {
+  it('finding a tool takes what the variable names before anything else', () => {
     const mine = makeProgram(join(dir, 'my-packager'));
     expect(findProgram('packager', { PACKAGER_PATH: mine, PATH: dir })).toBe(mine);
   });
 
-  it('refuses a variable that names no program, in one line that names the variable', () => {
+  it('finding a tool refuses a variable that names no program, in one line that names the variable', () => {
     const path = makeProgram(join(dir, 'not-executable'), 0o644);
     for (const wrong of [path, join(dir, 'missing'), dir]) {
       expect(() => findProgram('ffmpeg', { FFMPEG_PATH: wrong, PATH: '/usr/bin' })).toThrow(
@@ -33,14 +33,14 @@ describe('finding a tool', () => {
     }
   });
 
-  it('goes through PATH in its order, past what cannot be run', () => {
+  it('finding a tool goes through PATH in its order, past what cannot be run', () => {
     makeProgram(join(dir, 'first/ffprobe'), 0o644);
     const second = makeProgram(join(dir, 'second/ffprobe'));
     const path = `:${join(dir, 'nowhere')}:${join(dir, 'first')}:${join(dir, 'second')}`;
     expect(findProgram('ffprobe', { PATH: path, FFPROBE_PATH: '' })).toBe(second);
   });
 
-  it('takes the packager out of its npm package, and that one runs', async () => {
+  it('finding a tool takes the packager out of its npm package, and that one runs', async () => {
     const program = findProgram('packager', {});
     expect(program).toContain('shaka-packager/bin/packager-');
     const { exitCode, stdout, stderrTail } = await runCommand({ program, args: ['--version'] }, { timeoutMs: 20_000 });
@@ -48,7 +48,7 @@ describe('finding a tool', () => {
     expect(stdout + stderrTail).toContain('3.4.2');
   });
 
-  it('says what is missing and which variable helps when it finds none', () => {
+  it('finding a tool says what is missing and which variable helps when it finds none', () => {
     let found: string | Error;
     try {
       found = findProgram('ffmpeg', { PATH: join(dir, 'nowhere') });

@@ -48,18 +48,18 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }));
 
 describe('a command that ends by itself', () => {
-  it('gives its exit code and its output', async () => {
+  it('a command that ends by itself gives its exit code and its output', async () => {
     const script = 'console.log("out"); console.error("err"); process.exitCode = 7';
     const outcome = await runCommand(node(script), { timeoutMs });
     expect(outcome).toEqual({ exitCode: 7, signal: null, stdout: 'out\n', stderrTail: 'err\n', timedOut: false });
   });
 
-  it('gives the signal that killed it', async () => {
+  it('a command that ends by itself gives the signal that killed it', async () => {
     const outcome = await runCommand(node('process.kill(process.pid, "SIGKILL")'), { timeoutMs });
     expect(outcome).toMatchObject({ exitCode: null, signal: 'SIGKILL', timedOut: false });
   });
 
-  it('runs without a shell, in its folder, with its environment and no other', async () => {
+  it('a command that ends by itself runs without a shell, in its folder, with its environment and no other', async () => {
     const script = 'console.log(JSON.stringify([process.argv.slice(1), process.cwd(), process.env]))';
     const args = ['-e', script, '$HOME; echo `id`', '*'];
     const outcome = await runCommand(
@@ -71,7 +71,7 @@ describe('a command that ends by itself', () => {
     expect(bare.stdout).toBe('0\n');
   });
 
-  it('takes what it leaves running along', async () => {
+  it('what a command leaves running ends with it', async () => {
     const mark = `left-behind-${process.pid}`;
     const child = `require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "${mark}"], { stdio: "inherit" }).unref()`;
     const outcome = await runCommand(node(`${child}; console.log("done")`), { timeoutMs });
@@ -79,7 +79,7 @@ describe('a command that ends by itself', () => {
     expect(await hasEnded(mark)).toBe(true);
   });
 
-  it('is not waited for by a process that has left the group and holds its output open', async () => {
+  it('a command does not wait for a process that has left its group and holds its output open', async () => {
     const mark = `escaped-${process.pid}`;
     const child = `require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 8000)", "${mark}"], { stdio: "inherit", detached: true }).unref()`;
     const start = performance.now();
@@ -90,12 +90,12 @@ describe('a command that ends by itself', () => {
 });
 
 describe('a program that cannot be started', () => {
-  it('is named when there is none', async () => {
+  it('a program that does not exist is named in the error', async () => {
     const missing = runCommand({ program: '/nowhere/ffmpeg', args: [] }, { timeoutMs });
     await expect(missing).rejects.toThrow('cannot start /nowhere/ffmpeg: no such program');
   });
 
-  it('is named when it may not be run', async () => {
+  it('a program that may not be run is named in the error', async () => {
     const path = join(dir, 'not-executable');
     await writeFile(path, '');
     const refused = runCommand({ program: path, args: [] }, { timeoutMs });
@@ -104,7 +104,7 @@ describe('a program that cannot be started', () => {
 });
 
 describe('a command that is stopped', () => {
-  it('ends with its whole group when its time is over', async () => {
+  it('a command that is stopped ends with its whole group when its time is over', async () => {
     const mark = `timed-out-${process.pid}`;
     const child = `require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "${mark}"])`;
     const outcome = await runCommand(node(`${child}; setInterval(() => {}, 1000)`), { timeoutMs: 500 });
@@ -112,7 +112,7 @@ describe('a command that is stopped', () => {
     expect(await hasEnded(mark)).toBe(true);
   });
 
-  it('is killed three seconds after it was asked, when it will not end', async () => {
+  it('a command that is stopped and does not end is killed after three seconds', async () => {
     const script = 'process.on("SIGTERM", () => console.log("no")); setInterval(() => {}, 1000)';
     const start = performance.now();
     const outcome = await runCommand(node(script), { timeoutMs: 500 });
@@ -122,7 +122,7 @@ describe('a command that is stopped', () => {
     expect(tookMs).toBeLessThan(5000);
   });
 
-  it('ends on abort, with the reason', async () => {
+  it('a command that is stopped ends on abort, with the reason', async () => {
     const mark = `aborted-${process.pid}`;
     const stopping = new AbortController();
     const reason = new Error('shutting down');
@@ -132,7 +132,7 @@ describe('a command that is stopped', () => {
     expect(await hasEnded(mark)).toBe(true);
   });
 
-  it('is not started for a signal that is aborted already', async () => {
+  it('a command is not started for a signal that is aborted already', async () => {
     const path = join(dir, 'never');
     const reason = new Error('too late');
     const script = `require("fs").writeFileSync(${JSON.stringify(path)}, "")`;
@@ -142,7 +142,7 @@ describe('a command that is stopped', () => {
     await expect(readFile(path)).rejects.toThrow('ENOENT');
   });
 
-  it('ends with this process', async () => {
+  it('a command that is stopped ends with this process', async () => {
     const mark = `orphan-${process.pid}`;
     const module = join(import.meta.dirname, 'run-command.ts');
     const script = `
@@ -156,7 +156,7 @@ describe('a command that is stopped', () => {
 });
 
 describe('output', () => {
-  it('comes line by line, also the last one without an end', async () => {
+  it('output comes line by line, also the last one without an end', async () => {
     const lines: string[] = [];
     const errors: string[] = [];
     const script = 'process.stdout.write("a\\nb\\r\\nc\\rd"); process.stderr.write("e\\n")';
@@ -169,7 +169,7 @@ describe('output', () => {
     expect(errors).toEqual(['e']);
   });
 
-  it('without end is read and dropped past its bound', async () => {
+  it('output without end is read and dropped past its bound', async () => {
     const script =
       'const a = "x".repeat(65536); const go = () => { while (process.stdout.write(a)); process.stdout.once("drain", go); }; go()';
     const before = process.memoryUsage().rss;
@@ -179,7 +179,7 @@ describe('output', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
   });
 
-  it('of stderr is kept from its end, 4 kB at most, redacted', async () => {
+  it('output of stderr is kept from its end, 4 kB at most, redacted', async () => {
     const key = '0123456789abcdef0123456789abcdef';
     const script = `
       for (let n = 0; n < 2000; n++) console.error("line " + n);
@@ -191,13 +191,13 @@ describe('output', () => {
     expect(stderrTail).not.toContain(key);
   });
 
-  it('of stderr in one endless line does not show half a secret', async () => {
+  it('output of stderr in one endless line does not show half a secret', async () => {
     const script = 'process.stderr.write("ab".repeat(50000))';
     const { stderrTail } = await runCommand(node(script), { timeoutMs });
     expect(stderrTail).toBe('***');
   });
 
-  it('that a callback cannot take stops the command and fails the call', async () => {
+  it('output that a callback cannot take stops the command and fails the call', async () => {
     const mark = `callback-${process.pid}`;
     const failure = new Error('this is no report');
     const run = runCommand(node(`"${mark}"; console.log("x"); setInterval(() => {}, 1000)`), {
@@ -212,12 +212,12 @@ describe('output', () => {
 });
 
 describe('input', () => {
-  it('is closed when none is given', async () => {
+  it('input is closed when none is given', async () => {
     const script = 'process.stdin.on("end", () => console.log("ended")).resume()';
     expect((await runCommand(node(script), { timeoutMs })).stdout).toBe('ended\n');
   });
 
-  it('is what a stream gives', async () => {
+  it('input is what a stream gives', async () => {
     const stdin = Readable.from([Buffer.alloc(1_000_000), Buffer.alloc(234_567)]);
     const script = 'let n = 0; process.stdin.on("data", (c) => (n += c.length)).on("end", () => console.log(n))';
     expect((await runCommand(node(script), { timeoutMs, stdin })).stdout).toBe('1234567\n');
@@ -230,7 +230,7 @@ describe('input', () => {
     expect(stdin.destroyed).toBe(true);
   });
 
-  it('that fails stops the command and fails the call', async () => {
+  it('input that fails stops the command and fails the call', async () => {
     const failure = new Error('the source was deleted');
     const stdin = new Readable({ read: () => stdin.destroy(failure) });
     await expect(

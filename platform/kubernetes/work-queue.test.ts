@@ -80,14 +80,14 @@ function queueOf(options: Partial<WorkQueueOptions> = {}): WorkQueue {
 const ran = () => runs.map(({ key, atMs }) => `${key}@${atMs}`);
 
 describe('a work queue', () => {
-  test('runs a key once however often it was added before it ran', async () => {
+  test('a work queue runs a key once however often it was added before it ran', async () => {
     const queue = queueOf();
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
     await queue.start();
     expect(ran()).toEqual(['a@0', 'b@0']);
   });
 
-  test('runs no more keys at once than it has workers, in the order of adding', async () => {
+  test('a work queue runs no more keys at once than it has workers, in the order of adding', async () => {
     const queue = queueOf();
     await queue.start();
     for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
@@ -99,7 +99,7 @@ describe('a work queue', () => {
     expect(ran()).toEqual(['a@0', 'b@0', 'c@0', 'd@0']);
   });
 
-  test('never runs a key twice at once, and runs it once more when it was added meanwhile', async () => {
+  test('a work queue never runs a key twice at once, and runs it once more when it was added meanwhile', async () => {
     const queue = queueOf();
     await queue.start();
     queue.add('a');
@@ -121,7 +121,7 @@ describe('a work queue', () => {
     expect(ran()).toEqual(['a@0', 'a@0']);
   });
 
-  test('looks again after what a handler asks', async () => {
+  test('a work queue looks again after what a handler asks', async () => {
     const queue = queueOf();
     await queue.start();
     queue.add('a');
@@ -136,7 +136,7 @@ describe('a work queue', () => {
     { wishes: [500, 100, 900], due: 100 },
     { wishes: [100, 500], due: 100 },
     { wishes: [700], due: 700 },
-  ])('of several waits $wishes the earliest counts', async ({ wishes, due }) => {
+  ])('of several requested waits $wishes the earliest counts', async ({ wishes, due }) => {
     const queue = queueOf();
     await queue.start();
     for (const delayMs of wishes) queue.addAfter('a', delayMs);
@@ -173,7 +173,7 @@ describe('a work queue', () => {
     expect((runs.at(-1)?.atMs ?? 0) - before).toBe(100);
   });
 
-  test('waits as long as a server asks when that is longer', async () => {
+  test('a work queue waits as long as a server asks when that is longer', async () => {
     const queue = queueOf();
     await queue.start();
     queue.add('a');

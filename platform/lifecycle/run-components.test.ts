@@ -39,7 +39,7 @@ describe('running components', () => {
     expect(events).toEqual(['start a', 'start b', 'stop b', 'stop a']);
   });
 
-  it('stops what was started when a later component fails to start, and throws what that one threw', async () => {
+  it('running components stops what was started when a later component fails to start, and throws what that one threw', async () => {
     const { events, options } = setup();
     const failure = new Error('the port is taken');
     const broken = componentOf(events, 'broken', { start: () => Promise.reject(failure) });
@@ -57,7 +57,7 @@ describe('running components', () => {
     expect(events).toEqual(['start slow', 'stop slow']);
   });
 
-  it('asks every component to stop though one fails, and says which', async () => {
+  it('running components asks every component to stop though one fails, and says which', async () => {
     const { events, stopping, lines, options } = setup();
     const broken = componentOf(events, 'broken', { stop: () => Promise.reject(new Error('no')) });
     const running = runComponents([componentOf(events, 'a'), broken, componentOf(events, 'c')], options);
@@ -68,7 +68,7 @@ describe('running components', () => {
     expect(lines.join('')).toContain('"component":"broken"');
   });
 
-  it('gives all stops together one deadline', async () => {
+  it('running components gives all stops together one deadline', async () => {
     const { events, stopping, options } = setup();
     let wasAborted = false;
     const stuck = componentOf(events, 'stuck', {

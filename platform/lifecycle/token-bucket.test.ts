@@ -14,7 +14,7 @@ function takenAt(bucket: TokenBucket, nowMs: number, wanted: number): number {
 const bucketOf25 = () => new TokenBucket({ perSecond: 5, burst: 25 });
 
 describe('a token bucket', () => {
-  it('gives its burst at once, and then tokens at its rate', () => {
+  it('a token bucket gives its burst at once, and then tokens at its rate', () => {
     const bucket = bucketOf25();
     const startMs = Date.parse('2026-11-21T12:00:00Z');
     expect(takenAt(bucket, startMs, 100)).toBe(25);
@@ -23,14 +23,14 @@ describe('a token bucket', () => {
     expect(takenAt(bucket, startMs + 3_600_000, 100)).toBe(25);
   });
 
-  it('fills again after its clock was set back', () => {
+  it('a token bucket fills again after its clock was set back', () => {
     const bucket = bucketOf25();
     takenAt(bucket, 10_000_000, 100);
     expect(takenAt(bucket, 5_000_000, 100)).toBe(0);
     expect(takenAt(bucket, 5_001_000, 100)).toBe(5);
   });
 
-  it('says how long a token on credit takes to be paid back', () => {
+  it('a token bucket says how long a token on credit takes to be paid back', () => {
     const bucket = new TokenBucket({ perSecond: 10, burst: 2 });
     expect([0, 0, 0, 0].map((nowMs) => bucket.take(nowMs))).toEqual([0, 0, 100, 200]);
     expect(bucket.take(150)).toBe(150);

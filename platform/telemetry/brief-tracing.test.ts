@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 describe('tracing of a brief process', () => {
-  it('sends its spans once, as children of the span that it was given, with the state of the trace', async () => {
+  it('tracing of a brief process sends its spans once, as children of the span that it was given, with the state of the trace', async () => {
     const tracing = new BriefTracing({ endpoint, serviceName: 'a-service' });
     const before = Date.now();
     expect(await tracing.withSpan('one', { parent, attributes: { step: 'fetch' } }, async () => 1)).toBe(1);
@@ -61,7 +61,7 @@ describe('tracing of a brief process', () => {
     expect(Math.abs(Number(startMs) - before)).toBeLessThan(1_000);
   });
 
-  it('records nothing without a parent, or when the trace is not sampled', async () => {
+  it('tracing of a brief process records nothing without a parent, or when the trace is not sampled', async () => {
     const tracing = new BriefTracing({ endpoint, serviceName: 'a-service' });
     const unsampled = { traceparent: parent.traceparent.replace(/01$/, '00') };
     for (const none of [null, unsampled]) await tracing.withSpan('one', { parent: none }, async () => {});
@@ -69,7 +69,7 @@ describe('tracing of a brief process', () => {
     expect(received).toEqual([]);
   });
 
-  it('is not held up by a collector that hangs, and not stopped by one that is away', async () => {
+  it('tracing of a brief process is not held up by a collector that hangs, and not stopped by one that is away', async () => {
     hangs = true;
     const began = performance.now();
     for (const address of [endpoint, 'http://127.0.0.1:9']) {

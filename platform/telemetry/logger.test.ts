@@ -16,7 +16,7 @@ function writeTwo(log: Logger): void {
 const key = '0123456789abcdef0123456789abcdef';
 
 describe('a line of the log', () => {
-  it('is JSON with level, time, name, fields and message', () => {
+  it('a line of the log is JSON with level, time, name, fields and message', () => {
     const [line] = logged((log) => log.info({ jobId: 'a', sizeBytes: 5, done: true, at: new Date(0) }, 'started'));
     expect(line).toEqual({
       level: 'info',
@@ -30,7 +30,7 @@ describe('a line of the log', () => {
     });
   });
 
-  it('is written from its level on', () => {
+  it('a line of the log is written from its level on', () => {
     expect(logged(writeTwo).map(({ msg }) => msg)).toEqual(['b']);
     expect(logged(writeTwo, 'silent')).toEqual([]);
   });
@@ -58,7 +58,7 @@ describe('secrets', () => {
     'privateKey',
     'credentials',
     'signature',
-  ])('are masked in a field named %s, at any depth and of any kind', (name) => {
+  ])('secrets are masked in a field named %s, at any depth and of any kind', (name) => {
     const [line] = logged((log) =>
       log.info(
         { [name]: 'hunter2', deep: { list: [{ [name]: ['hunter2'] }] }, more: { [name]: { a: 'hunter2' } } },
@@ -69,7 +69,7 @@ describe('secrets', () => {
     expect(JSON.stringify(line)).not.toContain('hunter2');
   });
 
-  it('are redacted in messages and in every text', () => {
+  it('secrets are redacted in messages and in every text', () => {
     const [line] = logged((log) =>
       log.info({ url: 'postgres://me:hunter2@db/x', list: [`key ${key}`] }, `opening https://u:hunter2@h/?sig=${key}`),
     );
@@ -80,7 +80,7 @@ describe('secrets', () => {
     });
   });
 
-  it('are redacted in values put into the message, and masked in objects put there', () => {
+  it('secrets are redacted in values put into the message, and masked in objects put there', () => {
     const lines = logged((log) => {
       log.info('opening %s with %s', 'https://u:hunter2@h/', key);
       log.info(`plain ${key}`);
@@ -88,7 +88,7 @@ describe('secrets', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['opening https://***@h/ with ***', 'plain ***']);
   });
 
-  it('are redacted in errors and in what caused them', () => {
+  it('secrets are redacted in errors and in what caused them', () => {
     const cause = Object.assign(new Error(`refused by https://u:hunter2@h/`), {
       code: 'ECONNREFUSED',
       token: 'hunter2',
@@ -105,7 +105,7 @@ describe('secrets', () => {
     expect(JSON.stringify(line)).not.toMatch(/hunter2|0123456789abcdef/);
   });
 
-  it('are redacted in an error that is logged by itself', () => {
+  it('secrets are redacted in an error that is logged by itself', () => {
     const [line] = logged((log) => log.error(new Error(`bad key ${key}`)));
     expect(JSON.stringify(line)).not.toContain(key);
     expect(line).toMatchObject({ err: { message: 'bad key ***' }, msg: 'bad key ***' });
@@ -119,7 +119,7 @@ describe('secrets', () => {
 });
 
 describe('odd fields', () => {
-  it('that are no plain objects show their kind, and do not drag in what hangs on them', () => {
+  it('odd fields that are no plain objects show their kind, and do not drag in what hangs on them', () => {
     const fields = { url: new URL('http://u:hunter2@h/?a'), socket: new Socket(), map: new Map([['a', 1]]) };
     expect(logged((log) => log.info(fields, 'x'))[0]).toMatchObject({
       url: 'http://***@h/?***',

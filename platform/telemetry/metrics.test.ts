@@ -53,7 +53,7 @@ describe('the metrics of a process', () => {
     expect(text).toContain('svc_http_requests_total{method="GET",route="/api/jobs/:id",status="200"} 1');
   });
 
-  it('of two processes do not know each other', async () => {
+  it('the metrics of two registries are independent', async () => {
     const [one, other] = [new Metrics(), new Metrics()];
     one.queueSyncFailures.inc();
     expect(await other.registry.metrics()).toContain('svc_queue_metrics_sync_failures_total 0');

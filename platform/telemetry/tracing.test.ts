@@ -16,7 +16,7 @@ describe('reading a trace context', () => {
     [`00-${traceId}-${spanId}-ff`, traceparent],
     [`cc-${traceId}-${spanId}-01`, traceparent],
     [`cc-${traceId}-${spanId}-01-what-the-future-brings`, traceparent],
-  ])('takes %s as %s', (given, expected) => {
+  ])('the trace context %s is read as %s', (given, expected) => {
     expect(readTraceContext(given)).toEqual({ traceparent: expected });
   });
 
@@ -32,18 +32,18 @@ describe('reading a trace context', () => {
     `00-${traceId.toUpperCase()}-${spanId}-01`,
     `00-${traceId}-${spanId}`,
     ` ${traceparent}`,
-  ])('refuses %j', (given) => {
+  ])('the trace context %j is refused', (given) => {
     expect(readTraceContext(given)).toBeNull();
   });
 
-  it('keeps a tracestate that is one, and drops any other', () => {
+  it('a valid tracestate is kept, and any other dropped', () => {
     expect(readTraceContext(traceparent, 'vendor=a,other=b')).toEqual({ traceparent, tracestate: 'vendor=a,other=b' });
     for (const wrong of ['', '===', 'x'.repeat(600), 'UPPER=1']) {
       expect(readTraceContext(traceparent, wrong)).toEqual({ traceparent });
     }
   });
 
-  it('gives the trace id for X-Trace-ID', () => {
+  it('a trace context gives the trace id for X-Trace-ID', () => {
     expect(traceIdOf({ traceparent })).toBe(traceId);
   });
 });
@@ -82,7 +82,7 @@ describe('spans that are not exported', () => {
     expect(span.trace.tracestate).toBe('vendor=a');
   });
 
-  it('are the current one in what they run, after awaits as well, and apart from each other', async () => {
+  it('spans that are not exported are the current one in what they run, after awaits as well, and apart from each other', async () => {
     tracing = startTracing({ endpoint: null, serviceName: 'test' });
     expect(currentTrace()).toBeNull();
     await Promise.all([work('a'), work('b')]);

@@ -56,14 +56,14 @@ describe('the module rules', () => {
     ).toEqual([]);
   });
 
-  it('are checked against imports found in every module', () => {
+  it('the module rules are checked against imports found in every module', () => {
     const withImports = sources.filter(({ text }) => importsOf(text).length > 0).map(({ path }) => moduleOf(path));
     expect(new Set(withImports)).toEqual(new Set(Object.keys(modules)));
   });
 });
 
 describe('an import', () => {
-  it('of another module is one that the rules allow', () => {
+  it('an import of another module is one that the rules allow', () => {
     const wrong = faults(sources, ({ path, text }) =>
       importsOf(text).filter((specifier) => {
         const target = ownPath(path, specifier);
@@ -73,7 +73,7 @@ describe('an import', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('names an existing file with its extension', () => {
+  it('an import names an existing file with its extension', () => {
     const wrong = faults(sources, ({ path, text }) =>
       importsOf(text).filter((specifier) => {
         const target = ownPath(path, specifier);
@@ -83,7 +83,7 @@ describe('an import', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is relative inside of a other and begins with # across modules', () => {
+  it('an import is relative inside a module and begins with # across modules', () => {
     const wrong = faults(sources, ({ path, text }) =>
       importsOf(text).filter((specifier) => {
         const target = ownPath(path, specifier);
@@ -103,7 +103,7 @@ describe('an import', () => {
   /** Loads the handler of a job type by its name. */
   const loader = 'runner/handlers/index.ts';
 
-  it('is a literal, that of the job handlers aside', () => {
+  it('an import is a literal, that of the job handlers aside', () => {
     const wrong = faults(
       sources.filter((file) => !isTest(file) && !file.path.startsWith('test/') && file.path !== loader),
       ({ text }) => unreadableImportsOf(text),
@@ -111,7 +111,7 @@ describe('an import', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('of a package is one that the rules allow', () => {
+  it('an import of a package is one that the rules allow', () => {
     const wrong = faults(
       sources.filter((file) => !isTest(file)),
       ({ path, text }) => {
@@ -145,20 +145,20 @@ describe('neighbouring folders inside a module', () => {
     }
   }
 
-  it('never import each other both ways', () => {
+  it('neighbouring folders inside a module never import each other both ways', () => {
     const bothWays = [...folderImports].filter(([pair]) =>
       folderImports.has(pair.split(' → ').toReversed().join(' → ')),
     );
     expect(bothWays.map(([, example]) => example).toSorted()).toEqual([]);
   });
 
-  it('have imports that are looked at', () => {
+  it('neighbouring folders inside a module have imports that are looked at', () => {
     expect(folderImports.size).toBeGreaterThan(20);
   });
 });
 
 describe('process.env and process.argv', () => {
-  it('are read by programs alone', () => {
+  it('process.env and process.argv are read by programs alone', () => {
     const reading =
       /\bprocess\s*(?:\?\.|\.)\s*(?:env|argv)\b|\bprocess\[|\b(?:env|argv)\b[^;]*\}\s*from\s+'(?:node:)?process'/g;
     const wrong = faults(

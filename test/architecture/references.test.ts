@@ -35,7 +35,7 @@ describe('references', () => {
     expect(deadIn('README.md', text)).toEqual(dead);
   });
 
-  it('are looked for in comments alone of a source file, also across line ends', () => {
+  it('references of a source file are looked for in its comments alone, also across line ends', () => {
     expect(deadIn('a.ts', "import x from './missing.ts';\n// see\n// section 4 of it\n")).toEqual(['see section 4']);
   });
 });

@@ -31,7 +31,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job', () => {
     await rm(dir, { recursive: true, force: true });
   });
 
-  it('has one id from the request over the attempt to the webhook, as an OTLP collector sees it', async () => {
+  it('the trace of one job has one id from the request over the attempt to the webhook, as an OTLP collector sees it', async () => {
     const { origin, spans, webhooks } = collector;
     const program = await startProgram({
       env: {

@@ -47,7 +47,7 @@ describe('a wrong configuration', () => {
     for (const secret of ['short', 'one secret', 'hunter2', 'half-of']) expect(program.output()).not.toContain(secret);
   });
 
-  it('of a flag is one as well', async () => {
+  it('an unknown flag ends the program with 2 and is named', async () => {
     const program = await startProgram({ args: ['--mod=worker'], env: {}, waits: false });
     expect(await program.ended).toBe(2);
     expect(program.output()).toContain('--mod: is not a known flag');
@@ -161,7 +161,7 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
 });
 
 describe('mode all on the embedded parts', () => {
-  it('starts on an empty folder, is ready, and leaves no process behind', async () => {
+  it('mode all on the embedded parts starts on an empty folder, is ready, and leaves no process behind', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'reelwright-modes-'));
     const [source, media] = [await mkdtemp(join(dir, 's-')), await mkdtemp(join(dir, 'm-'))];
     const stores = { SOURCE_BUCKET: `file:${source}`, MEDIA_BUCKET: `file:${media}` };

@@ -39,7 +39,7 @@ describe.skipIf(!inject('postgres'))('a sixth job type', () => {
     await expect(tsc).resolves.toMatchObject({ stdout: '' });
   });
 
-  it('runs a job on a source without pictures and gives its results', async () => {
+  it('a job of a sixth type runs on a source without pictures and gives its results', async () => {
     await makeTone(join(folder, 'source/tone.m4a'));
     const program = await startProgram({
       folder: tree,
@@ -69,7 +69,7 @@ describe.skipIf(!inject('postgres'))('a sixth job type', () => {
     expect(loudness).toBeLessThan(-18.5);
   });
 
-  it('is refused with an unknown option, named by its pointer', async () => {
+  it('a job of a sixth type with an unknown option is refused, and the option named by its pointer', async () => {
     const { parseSubmission } = (await import(join(tree, 'domain/jobs/submission.ts'))) as {
       parseSubmission: (body: unknown) => { faults?: readonly { pointer: string }[] };
     };

@@ -157,12 +157,12 @@ describeStores('the end of a job', (c) => {
       expect(tickets.find(({ jobId }) => jobId === again.id)).toMatchObject({ attempt: 2, queue: 'default' });
     });
 
-    test('leaves alone what is younger than asked for', async () => {
+    test('the search for jobs without a ticket leaves out younger ones', async () => {
       await c.jobs.insertOrFind(newJob());
       expect(await c.jobs.withoutTicket({ olderThanMs: 10_000, limit: 100 })).toEqual([]);
     });
 
-    test('calls go round all rows, however few each may name', async () => {
+    test('repeated searches for jobs without a ticket reach all rows, however few each may name', async () => {
       const ids = [];
       for (let i = 0; i < 5; i++) ids.push((await c.jobs.insertOrFind(newJob())).job.id);
       await sleep(5);
@@ -173,7 +173,7 @@ describeStores('the end of a job', (c) => {
   });
 
   describe('createRetries', () => {
-    test('makes the jobs of a failed one, in their order', async () => {
+    test('a retry makes the jobs of a failed one, in their order', async () => {
       const failed = await failedJob(c.jobs);
       const wanted = [retryOf(failed.id), retryOf(failed.id), retryOf(failed.id)];
       const created = await c.jobs.createRetries({ jobId: failed.id, newJobs: () => wanted });

@@ -73,19 +73,19 @@ async function failsInTime(work: Promise<unknown>): Promise<void> {
 }
 
 describe.each(Object.entries(operations))('%s', (_name, operate) => {
-  it('fails in time when the server never answers', async () => {
+  it('a request fails in time when the server never answers', async () => {
     await failsInTime(operate(await openAgainst(stall)));
   });
 
-  it('fails in time when the server resets every connection', async () => {
+  it('a request fails in time when the server resets every connection', async () => {
     await failsInTime(operate(await openAgainst((request) => request.socket.resetAndDestroy())));
   });
 
-  it('fails in time when nothing listens', async () => {
+  it('a request fails in time when nothing listens', async () => {
     await failsInTime(operate(openAt('http://127.0.0.1:1')));
   });
 
-  it('fails when the server answers nonsense', async () => {
+  it('a request fails when the server answers nonsense', async () => {
     await failsInTime(operate(await openAgainst(nonsense)));
   });
 });

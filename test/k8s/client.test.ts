@@ -75,7 +75,7 @@ describe('objects', () => {
 });
 
 describe('server-side apply', () => {
-  test('is recorded under our field manager and drops a field that is no longer applied', async () => {
+  test('server-side apply is recorded under our field manager and drops a field that is no longer applied', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const metadata = { name: 'a', namespace };
@@ -89,7 +89,7 @@ describe('server-side apply', () => {
     );
   });
 
-  test('of the same object twice writes nothing the second time', async () => {
+  test('server-side apply of the same object twice writes nothing the second time', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const object = { metadata: { name: 'a', namespace }, data: { x: '1' } };
@@ -161,7 +161,7 @@ describe('pages', () => {
 });
 
 describe('watch', () => {
-  test('reports added, modified and deleted objects since a resource version', async () => {
+  test('a watch reports added, modified and deleted objects since a resource version', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const ref = { namespace, name: 'a' };
@@ -182,7 +182,7 @@ describe('watch', () => {
     expect(seen).toEqual(['ADDED', 'MODIFIED ünïcödé', 'DELETED ünïcödé']);
   });
 
-  test('gives a bookmark before the server ends it', async () => {
+  test('a watch gives a bookmark before the server ends it', async () => {
     const client = clientFor();
     const { metadata } = await client.list(namespaces);
     const types: string[] = [];
@@ -213,7 +213,7 @@ describe('watch', () => {
     expect(isExpired(error)).toBe(true);
   });
 
-  test('ends with the reason of its signal when that is aborted', async () => {
+  test('a watch ends with the reason of its signal when that is aborted', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const { metadata } = await client.list(configMaps, { namespace });

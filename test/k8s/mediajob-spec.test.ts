@@ -190,18 +190,18 @@ function isSubmission({ type, hash, source, options, callbackUrl: callback_url }
 }
 
 describe('a MediaJob', () => {
-  test.each(good)('with $what is taken, as by POST /api/jobs', async ({ spec }) => {
+  test.each(good)('a MediaJob with $what is taken, as by POST /api/jobs', async ({ spec }) => {
     expect(await refusedFields(spec)).toEqual([]);
     expect(isSubmission(spec as Record<string, unknown>)).toBe(true);
   });
 
-  test.each(bad)('with $what is refused with $field named', async ({ spec, field }) => {
+  test.each(bad)('a MediaJob with $what is refused with $field named', async ({ spec, field }) => {
     expect(await refusedFields(spec)).toContain(field);
     const { priority, pool } = spec as { priority?: number; pool?: string };
     if (priority === undefined && pool === undefined) expect(isSubmission(spec as Record<string, unknown>)).toBe(false);
   });
 
-  test('with an unknown field is refused by kubectl with the field named', async () => {
+  test('a MediaJob with an unknown field is refused by kubectl with the field named', async () => {
     const { namespace } = await place();
     const object = {
       apiVersion: 'reelwright.dev/v1alpha1',
@@ -214,7 +214,7 @@ describe('a MediaJob', () => {
     );
   });
 
-  test('has neither suspend nor priority left open, and no option filled in', async () => {
+  test('a MediaJob has neither suspend nor priority left open, and no option filled in', async () => {
     const { client, namespace } = await place();
     const made = await client.create(mediaJobs, {
       metadata: { name: 'x', namespace },
@@ -232,7 +232,7 @@ describe('a MediaJob', () => {
     { field: 'callbackUrl', change: { callbackUrl: 'https://example.com/' } },
     { field: 'pool', change: { pool: 'other' } },
     { field: 'pool', change: { pool: null } },
-  ])('cannot have its $field changed to $change', async ({ field, change }) => {
+  ])('a MediaJob cannot have its $field changed to $change', async ({ field, change }) => {
     const { client, namespace } = await place();
     const metadata = { name: 'x', namespace };
     const spec = { ...thumbnail, pool: 'default', options: { outputs: [output('a')] } } as MediaJobSpec;
@@ -243,7 +243,7 @@ describe('a MediaJob', () => {
     });
   });
 
-  test('can be suspended, resumed and given another priority', async () => {
+  test('a MediaJob can be suspended, resumed and given another priority', async () => {
     const { client, namespace } = await place();
     const metadata = { name: 'x', namespace };
     await client.create(mediaJobs, { metadata, spec: thumbnail });

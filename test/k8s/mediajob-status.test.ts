@@ -39,33 +39,36 @@ describe('the status of a MediaJob', () => {
     lastTransitionTime: now,
   });
 
-  test('is not taken from a creation', async () => {
+  test('the status of a MediaJob is not taken from a creation', async () => {
     const { client, namespace } = await place();
     const status = { phase: 'completed' as const };
     const made = await client.create(mediaJobs, { metadata: { name: 'x', namespace }, spec: thumbnail, status });
     expect(made.status).toBeUndefined();
   });
 
-  test.each(['Complete', 'Failed'] as const)('cannot take %s back in any way', async (type) => {
-    const phase: MediaJobPhase = type === 'Complete' ? 'completed' : 'failed';
-    const { client, metadata, patch } = await withStatus({
-      phase,
-      conditions: [condition(type), condition('Progressing', 'False')],
-    });
-    await expect(patch({ conditions: [condition(type, 'False')] })).rejects.toMatchObject(named('status.conditions'));
-    await expect(patch({ conditions: [] })).rejects.toMatchObject(named('status.conditions'));
-    await expect(patch({ conditions: null })).rejects.toMatchObject(named('status.conditions'));
-    await expect(client.mergePatch(mediaJobs, metadata, { status: null }, { subresource: 'status' })).rejects.toThrow(
-      'cannot be taken back',
-    );
-    await expect(patch({ phase: 'encoding' })).rejects.toMatchObject(named('status.phase'));
-    const other = type === 'Complete' ? 'Failed' : 'Complete';
-    await expect(patch({ conditions: [condition(type), condition(other)] })).rejects.toMatchObject(
-      named('status.conditions'),
-    );
-    // What does not touch the end may still be reported.
-    await patch({ progress: 100, conditions: [condition(type), condition('Published')] });
-  });
+  test.each(['Complete', 'Failed'] as const)(
+    'the condition %s in the status of a MediaJob cannot be taken back in any way',
+    async (type) => {
+      const phase: MediaJobPhase = type === 'Complete' ? 'completed' : 'failed';
+      const { client, metadata, patch } = await withStatus({
+        phase,
+        conditions: [condition(type), condition('Progressing', 'False')],
+      });
+      await expect(patch({ conditions: [condition(type, 'False')] })).rejects.toMatchObject(named('status.conditions'));
+      await expect(patch({ conditions: [] })).rejects.toMatchObject(named('status.conditions'));
+      await expect(patch({ conditions: null })).rejects.toMatchObject(named('status.conditions'));
+      await expect(client.mergePatch(mediaJobs, metadata, { status: null }, { subresource: 'status' })).rejects.toThrow(
+        'the status of a MediaJob cannot be taken back',
+      );
+      await expect(patch({ phase: 'encoding' })).rejects.toMatchObject(named('status.phase'));
+      const other = type === 'Complete' ? 'Failed' : 'Complete';
+      await expect(patch({ conditions: [condition(type), condition(other)] })).rejects.toMatchObject(
+        named('status.conditions'),
+      );
+      // What does not touch the end may still be reported.
+      await patch({ progress: 100, conditions: [condition(type), condition('Published')] });
+    },
+  );
 
   test('moves freely before the end', async () => {
     const { patch } = await withStatus({ phase: 'encoding', progress: 10, conditions: [condition('Progressing')] });
@@ -73,7 +76,7 @@ describe('the status of a MediaJob', () => {
     await patch({ phase: 'completed', conditions: [condition('Complete')] });
   });
 
-  test('keeps results of any shape, and refuses an unknown phase and an invalid error', async () => {
+  test('the status of a MediaJob keeps results of any shape, and refuses an unknown phase and an invalid error', async () => {
     const results = {
       key: 'images/ab/h/1/thumb.webp',
       outputs: [{ variant: 'thumb', width: 1 }],
@@ -90,7 +93,7 @@ describe('the status of a MediaJob', () => {
     await patch({ error: { ...error, code: 'corrupt_input', details: { log_tail: 'x' } } });
   });
 
-  test('is waited for and printed by kubectl', async () => {
+  test('the status of a MediaJob is waited for and printed by kubectl', async () => {
     const { namespace } = await withStatus({
       phase: 'completed',
       progress: 100,

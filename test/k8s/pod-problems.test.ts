@@ -58,7 +58,7 @@ test('a source key with dollar signs reaches the runner unchanged', async () => 
 });
 
 describe('a step that cannot start after an earlier one has ended', () => {
-  test('shows in condition, Event and pool, and the job continues once it starts', async () => {
+  test('a step that cannot start after an earlier one has ended shows in condition, Event and pool, and the job continues once it starts', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -83,7 +83,7 @@ describe('a step that cannot start after an earlier one has ended', () => {
     await until('it continues', async () => (await progressing()) === 'True/AttemptBegun');
   });
 
-  test('fails the job past the pending deadline', async () => {
+  test('a step that cannot start after an earlier one has ended fails the job past the pending deadline', async () => {
     const rig = await openControllerRig({ PENDING_DEADLINE: '6s' });
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -164,7 +164,7 @@ const manifest = (name: string, spec: object) =>
   JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
 
 describe('a MediaJob from kubectl', () => {
-  test('that is refused has an error and an Event', async () => {
+  test('a MediaJob from kubectl that is refused has an error and an Event', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const spec = { type: 'video:transcode', hash: 'none', source: 'nowhere.mp4' };
@@ -174,7 +174,7 @@ describe('a MediaJob from kubectl', () => {
     await until('there is an Event', () => hasEvent(rig, 'Refused', 'none'));
   });
 
-  test('whose source cannot be measured shows why, and becomes a job once it can', async () => {
+  test('a MediaJob from kubectl whose source cannot be measured shows why, and becomes a job once it can', async () => {
     const rig = await openControllerRig();
     const away = openObjectStore({
       bucket: 'uploads',

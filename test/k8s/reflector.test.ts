@@ -49,7 +49,7 @@ function make(client: KubeClient, namespace: string, ...names: string[]) {
 }
 
 describe('a reflector', () => {
-  test('lists more than 500 objects in pages and keeps each trimmed', async () => {
+  test('a reflector lists more than 500 objects in pages and keeps each trimmed', async () => {
     const { direct, namespace, proxy, reflector } = await reflected({ pageSize: 200 });
     await make(direct, namespace, ...Array.from({ length: 501 }, (_, i) => `c-${i}`));
     await reflector.start();
@@ -61,7 +61,7 @@ describe('a reflector', () => {
     expect(Object.keys(reflector.get(namespace, 'c-500') ?? {})).toEqual(['metadata']);
   });
 
-  test('follows what is created, changed and deleted', async () => {
+  test('a reflector follows what is created, changed and deleted', async () => {
     const { direct, namespace, reported, reflector } = await reflected();
     await reflector.start();
     await reflector.whenSynced();
@@ -98,7 +98,7 @@ describe('a reflector', () => {
     expect(String(problems[0]?.err)).toContain('no event for 700 ms');
   });
 
-  test('waits for the Retry-After of a 429 and watches again', async () => {
+  test('a reflector waits for the Retry-After of a 429 and watches again', async () => {
     const { direct, namespace, proxy, reported, problems, reflector } = await reflected();
     proxy.answer(watchLine, 429, { headers: { 'retry-after': '1' }, times: 2 });
     const startedMs = performance.now();
@@ -119,7 +119,7 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(2);
   });
 
-  test('lists again when a watch answers 410', async () => {
+  test('a reflector lists again when a watch answers 410', async () => {
     const { direct, namespace, proxy, reported, reflector } = await reflected();
     proxy.answer(watchLine, 410);
     await reflector.start();
@@ -129,7 +129,7 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(2);
   });
 
-  test('lists again after its history is compacted, and reports a reused name as two objects', async () => {
+  test('a reflector lists again after its history is compacted, and reports a reused name as two objects', async () => {
     const { direct, namespace, proxy, reported, problems, reflector } = await reflected();
     await make(direct, namespace, 'reborn', 'removed', 'same');
     await reflector.start();
@@ -165,7 +165,7 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(5);
   });
 
-  test('lists without pages when the pages of its list expire midway', async () => {
+  test('a reflector lists without pages when the pages of its list expire midway', async () => {
     const { direct, namespace, proxy, reflector } = await reflected({ pageSize: 2 });
     await make(direct, namespace, 'a', 'b', 'c', 'd', 'e');
     proxy.answer(/continue=/, 410);
@@ -175,7 +175,7 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(3);
   });
 
-  test('lists everything again on its timer and does not report unchanged objects', async () => {
+  test('a reflector lists everything again on its timer and does not report unchanged objects', async () => {
     const { direct, namespace, proxy, reported, reflector } = await reflected({ relistEveryMs: 1000 });
     await make(direct, namespace, 'a');
     await reflector.start();
@@ -201,7 +201,7 @@ describe('a reflector', () => {
     expect(problems.map(({ err }) => String(err))).toEqual(Array(2).fill('Error: thrown by a handler'));
   });
 
-  test('cannot be started twice', async () => {
+  test('a reflector cannot be started twice', async () => {
     const { proxy, reflector } = await reflected();
     await reflector.start();
     await expect(reflector.start()).rejects.toThrow('started before');
@@ -209,7 +209,7 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(1);
   });
 
-  test('leaves no connection, timer or waiter behind when stopped', async () => {
+  test('a reflector leaves no connection, timer or waiter behind when stopped', async () => {
     const { proxy, reflector } = await reflected();
     const timersBefore = timers();
     await reflector.start();
@@ -224,7 +224,7 @@ describe('a reflector', () => {
     expect(proxy.requests).toHaveLength(requests);
   });
 
-  test('that is stopped before its first list rejects whenSynced', async () => {
+  test('a reflector that is stopped before its first list rejects whenSynced', async () => {
     const { proxy, reflector } = await reflected();
     proxy.refuse();
     await reflector.start();

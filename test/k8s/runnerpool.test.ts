@@ -14,7 +14,7 @@ async function place() {
 const pool = (spec: object = {}): RunnerPool['spec'] => ({ concurrency: 2, ...spec });
 
 describe('a RunnerPool', () => {
-  test('takes all that the chart gives one', async () => {
+  test('a RunnerPool takes all that the chart gives one', async () => {
     const { client, namespace } = await place();
     const spec = pool({
       nodeSelector: { 'media.example/pool': 'large' },
@@ -55,7 +55,7 @@ describe('a RunnerPool', () => {
       spec: { tolerations: [{ key: 'a', effect: 'Never' }] },
       field: 'spec.tolerations[0].effect',
     },
-  ])('with $what is refused with $field named', async ({ spec, field }) => {
+  ])('a RunnerPool with $what is refused with $field named', async ({ spec, field }) => {
     const { client, namespace } = await place();
     const wrong = client.create(runnerPools, { metadata: { name: 'x', namespace }, spec: pool(spec) });
     await expect(wrong).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe('a RunnerPool', () => {
     });
   });
 
-  test('is sized by kubectl scale and by the client', async () => {
+  test('a RunnerPool is sized by kubectl scale and by the client', async () => {
     const { client, namespace } = await place();
     await client.create(runnerPools, { metadata: { name: 'x', namespace }, spec: pool() });
     await kubectl(server, ['scale', '-n', namespace, 'rp/x', '--replicas=8']);
@@ -73,7 +73,7 @@ describe('a RunnerPool', () => {
     expect((await client.get(runnerPools, { namespace, name: 'x' })).spec.concurrency).toBe(3);
   });
 
-  test('shows autoscalers what they ask for, and people what they look for', async () => {
+  test('a RunnerPool shows autoscalers what they ask for, and people what they look for', async () => {
     const { client, namespace } = await place();
     await client.create(runnerPools, { metadata: { name: 'x', namespace }, spec: pool() });
     const status = { active: 2, queued: 5, lastError: '', selector: 'reelwright.dev/pool=x' };

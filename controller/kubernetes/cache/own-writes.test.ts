@@ -23,7 +23,7 @@ describe('the leader’s own status write', () => {
     expect(writes.arrived(at('11'))).toBe(false);
   });
 
-  it('does not hide a later write by another writer whose event came first', () => {
+  it('the leader’s own status write does not hide a later write by another writer whose event came first', () => {
     const writes = new OwnWrites();
     const suspended = at('11', { spec: { ...at('11').spec, suspend: true } });
     expect(writes.arrived(suspended)).toBe(false);
@@ -31,7 +31,7 @@ describe('the leader’s own status write', () => {
     expect(writes.newest('r/mj', suspended)?.spec.suspend).toBe(true);
   });
 
-  it('is not applied to another object of the same name', () => {
+  it('the leader’s own status write is not applied to another object of the same name', () => {
     const writes = new OwnWrites();
     writes.written(at('10'), 0);
     const another = { ...at('5'), metadata: { ...at('5').metadata, uid: 'v' } };

@@ -70,7 +70,7 @@ function expand(variables: readonly { name: string; value?: string }[]): Record<
 }
 
 describe('the Job of an attempt', () => {
-  it('keeps every dollar sign of its plain variables through the expansion of Kubernetes', () => {
+  it('the Job of an attempt keeps every dollar sign of its plain variables through the expansion of Kubernetes', () => {
     const { initContainers = [], containers } = made().spec?.template.spec ?? { containers: [] };
     for (const container of [...initContainers, ...containers]) {
       const seen = expand(container.env ?? []);

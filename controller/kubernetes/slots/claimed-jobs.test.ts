@@ -5,7 +5,7 @@ const job = { pool: 'default', isSuspended: false, priority: 0 };
 const row = (id: string) => ({ id, ...job });
 
 describe('the register of claimed jobs', () => {
-  it('holds what the last read returned', async () => {
+  it('the register of claimed jobs holds what the last read returned', async () => {
     const claimed = new ClaimedJobs();
     claimed.set('a', job);
     await claimed.refresh(() => Promise.resolve([row('b'), { ...row('c'), isSuspended: true }]));
@@ -13,7 +13,7 @@ describe('the register of claimed jobs', () => {
     expect(claimed.count('default')).toBe(1);
   });
 
-  it('keeps what changed during a read, whose answer about it may be old', async () => {
+  it('the register of claimed jobs keeps what changed during a read, whose answer about it may be old', async () => {
     const claimed = new ClaimedJobs();
     claimed.set('ended', job);
     const reading = Promise.withResolvers<ReturnType<typeof row>[]>();
@@ -26,7 +26,7 @@ describe('the register of claimed jobs', () => {
     expect([...claimed.ids]).toEqual(['claimed']);
   });
 
-  it('stays as it is when a read fails', async () => {
+  it('the register of claimed jobs stays as it is when a read fails', async () => {
     const claimed = new ClaimedJobs();
     claimed.set('a', job);
     await expect(claimed.refresh(() => Promise.reject(new Error('no database')))).rejects.toThrow('no database');

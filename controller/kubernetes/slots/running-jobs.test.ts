@@ -26,7 +26,7 @@ describe('the register of running Jobs', () => {
     expect(running.isNeverCreated(name)).toBe(false);
   });
 
-  it('lets a refused Job be requested again and does not count it meanwhile', () => {
+  it('the register of running Jobs lets a refused Job be requested again and does not count it meanwhile', () => {
     const running = claimed();
     running.beginCreation(name, '1', 'default');
     running.failCreation(name, '1');
@@ -43,7 +43,7 @@ describe('the register of running Jobs', () => {
     expect(running.isNeverCreated(name)).toBe(false);
   });
 
-  it('counts a Job of the cache only if its attempt may run', () => {
+  it('the register of running Jobs counts a Job of the cache only if its attempt may run', () => {
     const running = new RunningJobs();
     running.show(name, { jobId: '1', pool: 'default', mayRun: false });
     expect(running.count('default')).toBe(0);
@@ -51,7 +51,7 @@ describe('the register of running Jobs', () => {
     expect(running.count('default')).toBe(1);
   });
 
-  it('measures how long a Job has been running', () => {
+  it('the register of running Jobs measures how long a Job has been running', () => {
     const running = claimed();
     running.beginCreation(name, '1', 'default');
     expect(running.runningMs(name, 1_000)).toBe(0);

@@ -24,7 +24,7 @@ describe('a signature', () => {
     );
   });
 
-  it('follows the day and the keys, also when they change while the program runs', () => {
+  it('a signature follows the day and the keys, also when they change while the program runs', () => {
     const kept = new S3Signer('us-east-1');
     const inTurn = [
       [credentials, now],
