@@ -71,4 +71,26 @@ describe('the monitoring of the chart', () => {
     expect(namedIn(text)).not.toEqual([]);
     expect(namedIn(text).filter((name) => !own.includes(name))).toEqual([]);
   });
+
+  /** Whether a selector of an alert, such as `route=~"…"`, accepts a value of its label. */
+  const accepts = (name: string, label: string, value: string) => {
+    const { expr } = alerts.find(({ alert }) => alert === name) ?? { expr: '' };
+    const [, operator = '', pattern = ''] = new RegExp(`${label}([!=]~)"([^"]*)"`).exec(expr) ?? [];
+    expect(operator).not.toBe('');
+    return new RegExp(`^(?:${pattern})$`).test(value) === (operator === '=~');
+  };
+
+  it.each([
+    [
+      'ReelwrightApiErrors',
+      'route',
+      ['/api/jobs', '/api/jobs/{id}/retry'],
+      ['/stream/{hash}/*', '/thumb/{sig}/{encoded_key}'],
+    ],
+    ['ReelwrightDeliveryErrors', 'route', ['/stream/{hash}/*', '/api/key/{hash}'], ['/api/jobs', 'unmatched']],
+    ['ReelwrightImageErrors', 'status', ['500', '502', 'storage_error', 'internal'], ['403', '404', '422']],
+  ])('the alert %s counts its own values of the label %s only', (alert, label, counted, others) => {
+    expect(counted.filter((value) => !accepts(alert, label, value))).toEqual([]);
+    expect(others.filter((value) => accepts(alert, label, value))).toEqual([]);
+  });
 });
