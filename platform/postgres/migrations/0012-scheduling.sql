@@ -16,9 +16,5 @@ alter table jobs
   drop constraint jobs_retry_of_job_id_fkey,
   add constraint jobs_retry_of_job_id_fkey foreign key (retry_of_job_id) references jobs (id) on delete set null not valid;
 
--- Cleanup of a final job: how often it was tried, and until when another worker must not try it.
-alter table jobs
-  add column cleanup_attempts smallint not null default 0,
-  add column cleanup_not_before timestamptz,
-  -- When retention removed the revision that a later one of the same hash had replaced.
-  add column revision_deleted_at timestamptz;
+-- When retention removed the revision that a later one of the same hash had replaced.
+alter table jobs add column revision_deleted_at timestamptz;
