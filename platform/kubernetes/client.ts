@@ -165,17 +165,7 @@ export class KubeClient {
       what,
     });
     try {
-      let rest = '';
-      for await (const chunk of stream.chunks) {
-        rest += chunk;
-        for (let end = rest.indexOf('\n'); end !== -1; end = rest.indexOf('\n')) {
-          const line = rest.slice(0, end);
-          rest = rest.slice(end + 1);
-          yield eventOf<T>(what, line);
-        }
-      }
-      if (rest.trim() !== '')
-        throw new KubeError(`${what}: the connection broke`, { status: 0, reason: 'Unreachable' });
+      for await (const line of linesOf(stream.chunks, what)) yield eventOf<T>(what, line);
     } finally {
       stream.close();
     }
@@ -228,6 +218,20 @@ function describe(
 ): string {
   const where = [namespace, name].filter((part) => part !== undefined).join('/');
   return [resource.plural + (subresource ? `/${subresource}` : ''), where].filter((part) => part !== '').join(' ');
+}
+
+/** Whole lines of a stream. @throws KubeError `Unreachable` when it ends within a line */
+async function* linesOf(chunks: AsyncIterable<string>, what: string): AsyncGenerator<string, void, undefined> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    rest += chunk;
+    for (let end = rest.indexOf('\n'); end !== -1; end = rest.indexOf('\n')) {
+      const line = rest.slice(0, end);
+      rest = rest.slice(end + 1);
+      yield line;
+    }
+  }
+  if (rest.trim() !== '') throw new KubeError(`${what}: the connection broke`, { status: 0, reason: 'Unreachable' });
 }
 
 function eventOf<T>(what: string, line: string): WatchEvent<T> {

@@ -6,6 +6,7 @@ import type { Component } from '../lifecycle/component.ts';
 import type { Log } from './log.ts';
 import type { KubeObject, Resource } from './objects.ts';
 import { type StoreHandlers, Store } from './store.ts';
+import { Watchdog } from './watchdog.ts';
 
 // A copy of the API server's objects of one kind, kept up to date by one loop:
 //
@@ -131,33 +132,13 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
 
   async #relist(signal: AbortSignal): Promise<void> {
     const { clock, relistEveryMs, random } = this.#options;
-    const { items, resourceVersion } = await this.#listAll(signal);
+    const { items, resourceVersion } = await listAll(this.#options, { ...this.#selection(), signal });
     if (signal.aborted) return;
     this.#store.replace(items);
     this.#resourceVersion = resourceVersion;
     this.#relistAtMs = clock.nowMs() + relistEveryMs * (0.9 + 0.2 * random());
     this.#hasSynced = true;
     this.#synced.resolve();
-  }
-
-  // Pages of one snapshot. When that snapshot expires between two pages, one list without pages replaces it: pages could
-  // expire again and again on a slow link.
-  async #listAll(signal: AbortSignal): Promise<{ items: S[]; resourceVersion: string }> {
-    const { client, resource, pageSize, trim } = this.#options;
-    const selection = { ...this.#selection(), signal };
-    let page = await client.list(resource, { ...selection, limit: pageSize });
-    const items = page.items.map(trim);
-    try {
-      while (page.metadata.continue) {
-        page = await client.list(resource, { ...selection, limit: pageSize, continue: page.metadata.continue });
-        for (const item of page.items) items.push(trim(item));
-      }
-    } catch (error) {
-      if (!isExpired(error)) throw error;
-      page = await client.list(resource, selection);
-      return { items: page.items.map(trim), resourceVersion: versionOf(page.metadata) };
-    }
-    return { items, resourceVersion: versionOf(page.metadata) };
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -210,51 +191,32 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
   }
 }
 
-/** Aborts a watch that is silent for `silenceMs`: a connection can die without either side noticing. */
-class Watchdog implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #clock: Clock;
-  readonly #silenceMs: number;
-  readonly #name: string;
-  #lastEventMs: number;
-  #cancel: () => void;
-  readonly #abort = () => this.#controller.abort(this.#outer.reason);
-
-  constructor(name: string, { clock, silenceMs }: { clock: Clock; silenceMs: number }, outer: AbortSignal) {
-    this.#name = name;
-    this.#clock = clock;
-    this.#silenceMs = silenceMs;
-    this.#outer = outer;
-    this.#lastEventMs = clock.nowMs();
-    this.#cancel = clock.after(silenceMs, () => this.#check());
-    if (outer.aborted) this.#abort();
-    else outer.addEventListener('abort', this.#abort, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  reset(): void {
-    this.#lastEventMs = this.#clock.nowMs();
-  }
-
-  [Symbol.dispose](): void {
-    this.#cancel();
-    this.#outer.removeEventListener('abort', this.#abort);
-  }
-
-  // One timer for the whole watch instead of one for each event: it checks, and waits for the rest.
-  #check(): void {
-    const leftMs = this.#lastEventMs + this.#silenceMs - this.#clock.nowMs();
-    if (leftMs > 0) {
-      this.#cancel = this.#clock.after(leftMs, () => this.#check());
-      return;
+/**
+ * Lists everything, as pages of one snapshot. When that snapshot expires between two pages, one list without pages
+ * replaces it: pages could expire again and again on a slow link.
+ */
+async function listAll<T extends KubeObject, S extends KubeObject>(
+  {
+    client,
+    resource,
+    pageSize,
+    trim,
+  }: Pick<ReflectorOptions<T, S>, 'client' | 'resource' | 'trim'> & { pageSize: number },
+  selection: Selection & { signal: AbortSignal },
+): Promise<{ items: S[]; resourceVersion: string }> {
+  let page = await client.list(resource, { ...selection, limit: pageSize });
+  const items = page.items.map(trim);
+  try {
+    while (page.metadata.continue) {
+      page = await client.list(resource, { ...selection, limit: pageSize, continue: page.metadata.continue });
+      for (const item of page.items) items.push(trim(item));
     }
-    const message = `${this.#name}: no event for ${this.#silenceMs} ms`;
-    this.#controller.abort(new KubeError(message, { status: 0, reason: 'Deadline' }));
+  } catch (error) {
+    if (!isExpired(error)) throw error;
+    page = await client.list(resource, selection);
+    return { items: page.items.map(trim), resourceVersion: versionOf(page.metadata) };
   }
+  return { items, resourceVersion: versionOf(page.metadata) };
 }
 
 function versionOf(metadata: { resourceVersion?: string }): string {
