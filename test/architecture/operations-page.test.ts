@@ -4,6 +4,8 @@ import { parse } from 'yaml';
 import { jobErrorCodes, jobErrors, requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
+import { readSources } from './imports.ts';
+import { type LogCall, logCallsOf } from './log-phrases.ts';
 
 // docs/operations.md and the chart's monitoring, compared with the metrics and alerts that exist.
 
@@ -60,6 +62,39 @@ describe('the error codes of docs/operations.md', () => {
     const codes = Object.keys(requestErrors) as RequestErrorCode[];
     const expected = codes.map((code) => [`\`${code}\``, String(statusOfProblem(code))]);
     expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(expected));
+  });
+});
+
+/** The service's own code; tests and tools log for developers. */
+const logging = /^(?:main\.ts|http-service\.ts|api|delivery|controller|jobs|platform|runner)\b(?!.*\.test\.ts$)/;
+
+/** Phrases that a call takes from a closed list of its file. */
+const listedPhrases: Readonly<Record<string, readonly string[]>> = {
+  'api/audit.ts': ['job submitted', 'job retried', 'job cancelled', 'webhook redelivered'],
+};
+
+/** The phrases of a log call, those of a closed list only where its file names them. */
+function phrasesOf({ place, phrases }: LogCall): readonly string[] {
+  const path = place.replace(/:\d+$/, '');
+  const listed = listedPhrases[path];
+  if (phrases.length > 0 || listed === undefined) return phrases;
+  const text = readFileSync(path, 'utf8');
+  return listed.filter((phrase) => text.includes(`'${phrase}'`));
+}
+
+describe('the log lines of docs/operations.md', () => {
+  const sources = readSources('.').filter(({ path }) => logging.test(path));
+  const calls = sources.flatMap(logCallsOf).map((logged) => ({ ...logged, phrases: phrasesOf(logged) }));
+
+  it('every log line is a fixed phrase', () => {
+    expect(calls.length).toBeGreaterThan(50);
+    expect(calls.filter(({ phrases }) => phrases.length === 0).map(({ place }) => place)).toEqual([]);
+  });
+
+  it('docs/operations.md lists every log line with its level, and no line that does not exist', () => {
+    const logged = calls.flatMap(({ level, phrases }) => phrases.map((phrase) => `${phrase} (${level})`));
+    const listed = rowsBelow('Log lines').map(([phrase = '', level]) => `${phrase.slice(1, -1)} (${level})`);
+    expect(listed.toSorted()).toEqual([...new Set(logged)].toSorted());
   });
 });
 
