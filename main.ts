@@ -4,6 +4,8 @@ import { httpServiceOptions, type ServiceDependencies } from './http-service.ts'
 import { httpServerComponent } from './platform/http/server.ts';
 import { controllerComponents } from './controller/controller.ts';
 import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
+import { helpText } from './platform/config/documentation.ts';
+import { sections } from './platform/config/variables.ts';
 import { ImageProcessor } from './platform/images/image-processor.ts';
 import type { WindowCounter } from './platform/rate-limit/window-counter.ts';
 import { openProcessWindowCounter } from './platform/rate-limit/process-window-counter.ts';
@@ -35,14 +37,24 @@ import { startTracing } from './platform/telemetry/tracing.ts';
  * Exit codes: 0 stopped by a signal, 1 failed, 2 the configuration is wrong, 130 a second signal.
  */
 async function main(): Promise<void> {
-  const loaded = loadConfig(process.env, process.argv.slice(2));
+  const flags = process.argv.slice(2);
+  if (flags.includes('--help')) {
+    process.stdout.write(helpText(sections));
+    return;
+  }
+  const loaded = loadConfig(process.env, flags);
   if ('faults' in loaded) {
     process.stderr.write(loaded.faults.map((fault) => `${fault}\n`).join(''));
     process.exitCode = 2;
     return;
   }
-  const { config } = loaded;
+  if (flags.includes('--check-config')) {
+    process.stdout.write('The configuration is valid.\n');
+    return;
+  }
+  const { config, misspelt } = loaded;
   const log = createLogger({ level: config.logLevel, name: `reelwright-${config.mode}` });
+  for (const name of misspelt) log.warn(name, 'unknown variable, probably misspelt');
   const signal = stopSignal(log);
   try {
     await run(config, log, signal);
@@ -78,7 +90,11 @@ async function openComponents(
   const tracing = startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' });
   resources.add('tracing', tracing, () => tracing.shutdown());
   const databaseUrl = await openDatabaseServer(config, resources);
-  const database = resources.add('database', openDatabase(databaseUrl), close);
+  const database = resources.add(
+    'database',
+    openDatabase(databaseUrl, { maxConnections: config.databasePoolSize }),
+    close,
+  );
   const shared = {
     log,
     database,

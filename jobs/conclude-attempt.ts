@@ -67,7 +67,9 @@ export async function concludeAttempt(
   if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
   if (verdict.next === 'fail') return conclusionOf(await failJob({ job, error: verdict.error }, dependencies));
   const { countsAsFailure, delayMs } = verdict;
-  const ticket = await jobs.nextAttempt({ jobId: job.id, attempt: job.attempt, countsAsFailure, delayMs });
+  const countsAsDisruption = cause.kind === 'disrupted';
+  const next = { countsAsFailure, countsAsDisruption, delayMs };
+  const ticket = await jobs.nextAttempt({ jobId: job.id, attempt: job.attempt, ...next });
   if (ticket === null) return { kind: 'not_current' };
   log.info({ ...ids, counts_as_failure: countsAsFailure, delay_ms: delayMs }, 'attempt ended, another follows');
   return { kind: 'again', ticket, countsAsFailure, delayMs };

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Webhook } from 'standardwebhooks';
 import { webhookBody } from './event-body.ts';
@@ -45,6 +46,14 @@ describe('the signatures of a webhook', () => {
     // `printf '{"a":"é"}' | openssl dgst -sha256 -hmac 'a webhook secret'`
     const known = webhookSignatureHeaders({ body: '{"a":"é"}', eventId: 'e', timestampSec: 1 }, secret);
     expect(known['x-signature']).toBe('sha256=502354479a274147a2c4b9ab736686da881faab0fc9e2550b8fb1d5e2901ecb5');
+  });
+
+  it('a secret of the form whsec_ is accepted by the standardwebhooks package as configured, and X-Signature uses its text', () => {
+    const configured = `whsec_${Buffer.from('a webhook secret of 32 bytes ...').toString('base64')}`;
+    const signed = webhookSignatureHeaders({ body, eventId: event.eventId, timestampSec }, configured);
+    expect(new Webhook(configured).verify(body, signed)).toEqual(JSON.parse(body));
+    const plain = createHmac('sha256', configured).update(body).digest('hex');
+    expect(signed['x-signature']).toBe(`sha256=${plain}`);
   });
 
   it('the signatures of a webhook are verified by the standardwebhooks package, and not for another body, id, time or secret', () => {

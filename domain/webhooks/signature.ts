@@ -10,15 +10,23 @@ interface Sent {
 }
 
 /**
- * The signature headers of one attempt (C5.13, C5.14): `X-Signature`
- * over the body alone, and those of Standard Webhooks, with `WEBHOOK_SECRET`'s own bytes as the key of both.
+ * The signature headers of one attempt (C5.13, C5.14): `X-Signature` over the body alone, and those of Standard
+ * Webhooks. The key of `X-Signature` is the text of `WEBHOOK_SECRET`. The key of `webhook-signature` is the same, unless
+ * the secret has the form of Standard Webhooks, `whsec_<base64>`: then it is what the base64 encodes.
  */
 export function webhookSignatureHeaders({ body, eventId, timestampSec }: Sent, secret: string): Record<string, string> {
-  const standard = createHmac('sha256', secret).update(`${eventId}.${timestampSec}.${body}`).digest('base64');
+  const standard = createHmac('sha256', standardKeyOf(secret))
+    .update(`${eventId}.${timestampSec}.${body}`)
+    .digest('base64');
   return {
     'x-signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampSec),
     'webhook-signature': `v1,${standard}`,
   };
+}
+
+function standardKeyOf(secret: string): string | Buffer {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
+  return encoded === undefined ? secret : Buffer.from(encoded, 'base64');
 }

@@ -54,6 +54,7 @@ describe('a whole configuration', () => {
       executor: 'process',
       kubernetes: null,
       databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },
+      databasePoolSize: 10,
       redis: { kind: 'redis', url: whole.REDIS_URL },
       source: {
         bucket: 'sources',
@@ -168,10 +169,10 @@ describe('modes', () => {
     expect(faultsOf(whole, '--mode=both')).toEqual([wrongMode]);
     expect(faultsOf(whole, '--mode=')).toEqual(['--mode: expected one of all, server, worker']);
     expect(faultsOf(whole, '--verbose', '--mode', 'worker', '--api-key=hunter2')).toEqual([
-      '--verbose: is not a known flag; the only one is --mode=',
-      '--mode: is not a known flag; the only one is --mode=',
-      'worker: is not a known flag; the only one is --mode=',
-      '--api-key: is not a known flag; the only one is --mode=',
+      '--verbose: is not a known flag; known are --mode=, --check-config and --help',
+      '--mode: is not a known flag; known are --mode=, --check-config and --help',
+      'worker: is not a known flag; known are --mode=, --check-config and --help',
+      '--api-key: is not a known flag; known are --mode=, --check-config and --help',
     ]);
   });
 

@@ -1,8 +1,9 @@
 import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
+import { type MisspeltVariable, misspeltVariables } from './misspelt.ts';
 import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
 import { type Environment, missingVariables, readVariables, type Role, type Values } from './variable.ts';
-import { configVariables, modes, type RedisUrl, secretVariables } from './variables.ts';
+import { configVariables, modes, type RedisUrl, secretVariables, sections } from './variables.ts';
 
 type ConfigValues = Values<typeof configVariables>;
 
@@ -33,12 +34,14 @@ export interface DeliveryConfig extends Omit<Config, 'source' | 'redis'> {
 }
 
 /** The configuration, or every fault at once: the variable, what was expected, never a secret's value. */
-export type LoadedConfig = { readonly config: Config | DeliveryConfig } | { readonly faults: readonly string[] };
+export type LoadedConfig =
+  | { readonly config: Config | DeliveryConfig; readonly misspelt: readonly MisspeltVariable[] }
+  | { readonly faults: readonly string[] };
 
 /**
  * Loads the configuration; pure but for reading the files that `<NAME>_FILE` names.
  *
- * @param argv the flags alone; `--mode=` is the only one
+ * @param argv the flags alone; `--help` and `--check-config` are the program's
  */
 export function loadConfig(env: Environment, argv: readonly string[]): LoadedConfig {
   const flags = readFlags(argv);
@@ -73,15 +76,19 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     media: media.settings,
   };
   // A process that has a source store requires `REDIS_URL` as well.
-  return { config: config as Config | DeliveryConfig };
+  return { config: config as Config | DeliveryConfig, misspelt: misspeltVariables(env, knownNames) };
 }
+
+const knownNames = new Set(Object.values(sections).flatMap((table) => Object.values(table).map(({ name }) => name)));
 
 function readFlags(argv: readonly string[]): { variables: Record<string, string>; faults: string[] } {
   const variables: Record<string, string> = {};
   const faults: string[] = [];
   for (const flag of argv) {
+    if (flag === '--check-config') continue;
     const mode = /^--mode=(.*)$/s.exec(flag)?.[1];
-    if (mode === undefined) faults.push(`${flag.split('=')[0]}: is not a known flag; the only one is --mode=`);
+    if (mode === undefined)
+      faults.push(`${flag.split('=')[0]}: is not a known flag; known are --mode=, --check-config and --help`);
     else if (mode === '') faults.push(`--mode: expected one of ${modes.join(', ')}`);
     else variables['MODE'] = mode;
   }

@@ -40,3 +40,25 @@ export function roleTable(tables: readonly Variables[]): string[] {
     return `| \`${name}\` | ${cells.join(' | ')} |`;
   });
 }
+
+/** What `--help` prints. */
+export function helpText(tables: Readonly<Record<string, Variables>>): string {
+  const usage = [
+    'Usage: npm start -- [--mode=all|server|worker] [--check-config] [--help]',
+    '',
+    '  --mode=         what this process does, like the variable MODE',
+    '  --check-config  checks the configuration, lists every fault, and ends: 0 it is valid, 2 it is not',
+    '  --help          prints this text and ends',
+    '',
+    'Everything else is set by environment variables (docs/configuration.md).',
+  ];
+  const variables = Object.entries(tables).flatMap(([title, table]) => [
+    '',
+    `${title}:`,
+    ...Object.values(table).flatMap(({ name, default: fallback, defaultDoc, doc }) => {
+      const shown = typeof fallback === 'string' ? fallback : defaultDoc;
+      return [`  ${name}${shown === undefined ? '' : ` (default: ${shown})`}`, `      ${doc}`];
+    }),
+  ]);
+  return `${[...usage, ...variables].join('\n')}\n`;
+}

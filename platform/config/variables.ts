@@ -86,6 +86,10 @@ const processVariables = {
     isSecret: true,
     doc: '`postgres://…`, or `embedded:DIR`: a PostgreSQL from npm, started on that folder.',
   }),
+  databasePoolSize: forAll('DATABASE_POOL_SIZE', integerValue(2, 1_000), {
+    default: '10',
+    doc: 'Connections of this process to the database; surface `api` opens two more for lists of jobs.',
+  }),
   redis: forAll('REDIS_URL', redisUrlValue, {
     requiredBy: ['api', 'worker'],
     absent: nothing,
@@ -154,7 +158,7 @@ export const secretVariables = {
     isRequired: true,
     absent: unusableSecret,
     isSecret: true,
-    doc: 'Signs webhooks.',
+    doc: 'Signs webhooks; `whsec_` and base64, as Standard Webhooks has it, or any other text.',
   }),
   // The worker wraps content keys, the key endpoint unwraps them.
   encryptionKeys: forKeys('ENCRYPTION_KEY', secretsValue, {

@@ -86,7 +86,13 @@ export function httpServerComponent(options: HttpServerOptions): Component {
     name: 'http server',
     async start() {
       app = await createHttpServer(options);
-      await app.listen({ host: options.config.host, port: options.config.port });
+      const { host, port } = options.config;
+      await app.listen({ host, port }).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+        throw new Error(`port ${port} of ${host} is in use: set PORT to another one, or to 0 for any`, {
+          cause: error,
+        });
+      });
       options.log.info({ addresses: app.addresses() }, 'listening');
     },
     async stop(signal) {

@@ -30,8 +30,10 @@ export interface AttemptReport extends CurrentAttempt {
 
 /** How an attempt that is given up makes way for the next one. */
 export interface NextAttempt extends CurrentAttempt {
-  /** Whether the attempt failed by itself; else it counts as a disruption. */
+  /** Whether the attempt failed by itself. */
   readonly countsAsFailure: boolean;
+  /** By default what does not count as a failure. False for what a job cannot help, such as an outage of the storage. */
+  readonly countsAsDisruption?: boolean;
   readonly delayMs: number;
 }
 
@@ -58,7 +60,7 @@ const writeReport = `
   where id = $1 and attempt = $2 and status = 'processing' and progress <= $4
     and (phase is distinct from $3 or progress < $4)`;
 const next = `
-  update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + 1 - $3, progress = 0,
+  update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + $6, progress = 0,
     phase = case when status = 'processing' then 'admitted' end,
     lease_owner = null, lease_expires_at = null,
     not_before = now() + $4 * interval '1 millisecond', ticketed_at = now() + $4 * interval '1 millisecond'
@@ -135,9 +137,9 @@ export async function reportProgress(database: Database, report: AttemptReport):
 /** See `JobStore.nextAttempt`. */
 export async function nextAttempt(
   database: Database,
-  { jobId, attempt, countsAsFailure, delayMs }: NextAttempt,
+  { jobId, attempt, countsAsFailure, countsAsDisruption = !countsAsFailure, delayMs }: NextAttempt,
 ): Promise<Ticket | null> {
-  const parameters = [jobId, attempt, countsAsFailure ? 1 : 0, delayMs, activeStatuses];
+  const parameters = [jobId, attempt, Number(countsAsFailure), delayMs, activeStatuses, Number(countsAsDisruption)];
   const { rows } = await database.pool.query<TicketRow>(next, parameters);
   return rows[0] === undefined ? null : ticketOfRow(rows[0]);
 }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
@@ -177,5 +179,43 @@ describe('mode all on the embedded parts', () => {
       (alive) => alive.length === 0,
     );
     await rm(dir, { recursive: true, force: true });
+  });
+});
+
+describe('the flags', () => {
+  const delivery = {
+    MODE: 'server',
+    SERVER_SURFACES: 'delivery',
+    KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
+    ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
+    DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
+    MEDIA_BUCKET: `file:${tmpdir()}`,
+  };
+
+  it('--help lists every variable and ends with 0', async () => {
+    const program = await startProgram({ args: ['--help'], env: {}, waits: false });
+    expect(await program.ended).toBe(0);
+    for (const name of ['WEBHOOK_BACKOFF', 'RUNNER_IMAGE', 'MEDIA_S3_TIMEOUT'])
+      expect(program.output()).toContain(name);
+  });
+
+  it('--check-config ends with 0 for a valid configuration, and with 2 and every fault for another', async () => {
+    const valid = await startProgram({ args: ['--check-config'], env: delivery, waits: false });
+    expect(await valid.ended).toBe(0);
+    const wrong = await startProgram({ args: ['--check-config'], env: { ...delivery, PORT: 'x' }, waits: false });
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.output()).toContain('PORT: expected');
+  });
+
+  it('a port that is taken ends the program with a message that names PORT, and a misspelt variable is logged', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const env = { ...delivery, HOST: '127.0.0.1', PORT: String(port), DELIVERY_CACHE_SISE: '1MiB' };
+    const program = await startProgram({ env, waits: false });
+    expect(await program.ended).toBe(1);
+    taken.close();
+    expect(program.output()).toContain(`port ${port} of 127.0.0.1 is in use: set PORT to another one`);
+    expect(program.output()).toMatch(/"variable":"DELIVERY_CACHE_SISE","nearest":"DELIVERY_CACHE_SIZE"/);
   });
 });

@@ -109,6 +109,13 @@ describeStores('leases and claims', (stores) => {
     });
   });
 
+  test('an attempt that ended by an outage of the storage counts neither as a failure nor as a disruption', async () => {
+    const { id } = await claimedJob(stores.jobs);
+    const outage = { countsAsFailure: false, countsAsDisruption: false, delayMs: 0 };
+    expect(await stores.jobs.nextAttempt({ jobId: id, attempt: 1, ...outage })).toMatchObject({ attempt: 2 });
+    expect(await stores.jobs.find(id)).toMatchObject({ attempt: 2, failures: 0, disruptions: 0 });
+  });
+
   describe('pool and priority', () => {
     test('pool and priority of a job are kept, and its ticket has the priority', async () => {
       const { job } = await stores.jobs.insertOrFind(newJob({ pool: 'gpu', priority: -7 }));
