@@ -33,6 +33,15 @@ interface FastPathDependencies {
   readonly targetOf: (url: string) => PlainTarget | null;
 }
 
+/** Why the fast path did not answer a request that it has sent to the bucket; the framework sends no second one. */
+const failures = new WeakMap<IncomingMessage, Error>();
+
+/** @throws Error when the fast path failed to open the object of `request` */
+export function throwFastPathFailure(request: IncomingMessage): void {
+  const failure = failures.get(request);
+  if (failure !== undefined) throw failure;
+}
+
 /** Puts the fast path before the framework, until the server begins to close. */
 export function addStreamFastPath(app: FastifyInstance, dependencies: FastPathDependencies): void {
   const handlers = app.server.listeners('request') as ((request: IncomingMessage, response: ServerResponse) => void)[];
@@ -87,8 +96,8 @@ class StreamFastPath {
     let read: CoalescedRead | null = null;
     try {
       read = await this.#dependencies.media.open(target.key);
-    } catch {
-      // The framework repeats the request and reports the error.
+    } catch (error) {
+      failures.set(request, error as Error);
     }
     if (read === null) passOn();
     else if (!response.destroyed) this.#answerRead(request, response, { target, startedAtMs, read });

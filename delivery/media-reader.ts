@@ -13,6 +13,8 @@ const playlistBytesMax = 4 * 1024 * 1024;
 const playlistShare = 1 / 8;
 /** How long a top master playlist, the only object that changes, is answered from memory. */
 const freshMs = 1_000;
+/** Missing objects are remembered for a moment, so that requests for them do not reach the bucket. */
+const missing = { ttl: 1_000, max: 10_000 };
 /** Objects below a revision never change (domain/media/object-keys.ts). */
 const belowRevision = /^videos\/[0-9a-f]{2}\/[^/]+\/[0-9a-f]{16}\//;
 
@@ -44,6 +46,7 @@ export class MediaReader {
   readonly #playlists: LRUCache<string, KeptPlaylist>;
   readonly #reads: ReadCache;
   readonly #playlistsUnderWay = new Map<string, Promise<Playlist | null>>();
+  readonly #missing = new LRUCache<string, true>(missing);
   readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
 
   /** `cacheBytesMax` bounds all that is kept and shared; with 0 only the playlists under way are shared. */
@@ -56,7 +59,9 @@ export class MediaReader {
 
   /** Null when there is no such object. */
   async head(key: string, signal: AbortSignal): Promise<ObjectInfo | null> {
-    return this.kept(key)?.info ?? (await this.#media.head(key, signal));
+    const kept = this.kept(key);
+    if (kept !== null) return kept.info;
+    return this.#unlessMissing(key, () => this.#media.head(key, signal, { attemptsMax: 1 }));
   }
 
   /** An object that is whole in memory, else null. */
@@ -84,11 +89,18 @@ export class MediaReader {
   }
 
   async #begin(key: string): Promise<CoalescedRead | null> {
-    const download = await this.#media.download(key);
+    const download = await this.#unlessMissing(key, () => this.#media.download(key));
     if (download === null) return null;
     const read = this.#reads.begin(key, download);
     setImmediate(() => read.endUnread());
     return read;
+  }
+
+  async #unlessMissing<T>(key: string, request: () => Promise<T | null>): Promise<T | null> {
+    if (this.#missing.has(key)) return null;
+    const found = await request();
+    if (found === null) this.#missing.set(key, true);
+    return found;
   }
 
   /** A part of the object, for one client; `signal` ends it when that client leaves. Null when there is no object. */
@@ -96,7 +108,7 @@ export class MediaReader {
     key: string,
     options: { readonly range: ByteRange; readonly ifMatch: string; readonly signal?: AbortSignal },
   ): Promise<StoredObject | null> {
-    return this.#media.get(key, options);
+    return this.#media.get(key, { ...options, attemptsMax: 1 });
   }
 
   /** A playlist that can be answered without a request to the bucket. */
@@ -118,7 +130,7 @@ export class MediaReader {
 
   async #readPlaylist(key: string): Promise<Playlist | null> {
     const requestedAtMs = performance.now();
-    const found = await this.#media.get(key);
+    const found = await this.#unlessMissing(key, () => this.#media.get(key, { isSmall: true, attemptsMax: 1 }));
     if (found === null) return null;
     if (found.info.sizeBytes > playlistBytesMax) {
       found.body.destroy();

@@ -11,7 +11,7 @@ import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-head
 import type { MediaReader, Playlist } from '../media-reader.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { corsHeaders, corsHook, preflightHandler } from '../cors.ts';
-import { addStreamFastPath, type PlainTarget } from '../fast-path.ts';
+import { addStreamFastPath, type PlainTarget, throwFastPathFailure } from '../fast-path.ts';
 import { sendRead } from '../send-read.ts';
 import type { CoalescedRead } from '../coalesced-read.ts';
 
@@ -38,7 +38,7 @@ const doc: RouteDoc = {
     304: { description: 'Nothing has changed.' },
     416: { description: 'The range lies outside the object.' },
   },
-  problems: ['invalid_request', 'not_found'],
+  problems: ['invalid_request', 'not_found', 'busy'],
 };
 
 /** A requested object: its key, and its type by the extension. */
@@ -63,6 +63,7 @@ export function addStreamRoutes(app: FastifyInstance, { media, metrics }: Stream
     onRequest: withCors,
     config: { doc },
     handler: async (request, reply) => {
+      throwFastPathFailure(request.raw);
       const target = await findTarget(request, media);
       if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { media, target });
       return answerObject(request, reply, { media, target });

@@ -52,7 +52,6 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
       } catch (error) {
         const problem = requestProblemOf(error);
         metrics.imageErrors.inc({ stage, status: statusOfProblem(problem.code) });
-        if (problem.code === 'busy') reply.header('retry-after', 1);
         throw error;
       }
     },

@@ -84,6 +84,7 @@ export function sendProblem(
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
+  if (problem.code === 'busy') reply.header('retry-after', 1);
   const trace = traceOf(request) ?? beginTrace(request, reply);
   const path = request.url.split('?', 1)[0] ?? '';
   const title = requestErrors[problem.code].publicMessage;

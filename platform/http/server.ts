@@ -30,9 +30,20 @@ export interface HttpServerOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;
+  readonly limits?: Partial<ServerLimits>;
   /** Adds the routes of the surfaces that this server has. */
   readonly addRoutes: (app: FastifyInstance, context: RouteContext) => Promise<void>;
 }
+
+/** What clients may occupy. */
+export interface ServerLimits {
+  /** A connection whose response makes no progress for this time, or twice at most, is closed. */
+  readonly stalledMs: number;
+  /** Connections over this are closed at once. */
+  readonly connectionsMax: number;
+}
+
+const defaultLimits: ServerLimits = { stalledMs: 15_000, connectionsMax: 8_192 };
 
 /** A request must be complete within this time, so that a slow sender does not occupy a socket. */
 const requestTimeoutMs = 60_000;
@@ -54,6 +65,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply),
     clientErrorHandler: answerClientError,
   });
+  limitConnections(app, { ...defaultLimits, ...options.limits });
   closeIdleConnections(app);
   addTracing(app);
   addHttpMetrics(app, metrics);
@@ -135,6 +147,18 @@ function closeIdleConnections(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
     const timer = setInterval(() => app.server.closeIdleConnections(), 50);
     app.server.once('close', () => clearInterval(timer));
+  });
+}
+
+/**
+ * Node's socket timeout knows the progress of a pending write: it is renewed while the kernel takes bytes. A response
+ * without one, such as a late one or an event stream, is left alone; other timeouts are those of idle connections.
+ */
+function limitConnections(app: FastifyInstance, { stalledMs, connectionsMax }: ServerLimits): void {
+  app.server.maxConnections = connectionsMax;
+  app.server.setTimeout(stalledMs, (socket: Socket) => {
+    const isIdle = socket.timeout !== stalledMs;
+    if (isIdle || socket.writableLength > 0) socket.destroy();
   });
 }
 

@@ -1,7 +1,7 @@
 /** Read from a socket at once: each piece costs as much as its sending, and a slow client holds about two. */
 const blockBytes = 512 * 1024;
-/** Blocks kept for reuse: 64 × 512 KiB = 32 MiB. Others go back to the system. */
-const spareBlocksMax = 64;
+/** Memory kept for reuse, of each pool. The rest goes back to the system. */
+const spareBytesMax = 32 * 1024 * 1024;
 
 /**
  * Bytes in memory that is reused. A piece is received with one reference to its block; each `retain` needs another
@@ -18,13 +18,18 @@ export interface Piece {
 /** Large pieces of memory; the last one given back is reused first, since it is still in the processor's cache. */
 export class BlockPool {
   readonly #spare: Buffer[] = [];
+  readonly #blockBytes: number;
+
+  constructor(size = blockBytes) {
+    this.#blockBytes = size;
+  }
 
   take(): Block {
-    return new Block(this.#spare.pop() ?? Buffer.allocUnsafeSlow(blockBytes), this);
+    return new Block(this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#blockBytes), this);
   }
 
   giveBack(memory: Buffer): void {
-    if (this.#spare.length < spareBlocksMax) this.#spare.push(memory);
+    if (this.#spare.length < spareBytesMax / this.#blockBytes) this.#spare.push(memory);
   }
 }
 

@@ -22,11 +22,18 @@ export interface StoredObject {
   readonly body: Readable;
 }
 
-export interface GetOptions {
+export interface ReadOptions {
+  /** How often a failing read is requested: 3 unless given. Delivery requests once, since its clients repeat. */
+  readonly attemptsMax?: number;
+}
+
+export interface GetOptions extends ReadOptions {
   readonly range?: ByteRange;
   /** Read only this version. @throws KnownProblem `source_changed` */
   readonly ifMatch?: string;
   readonly signal?: AbortSignal;
+  /** The object is small and is read at once: its connection is one that no slow reader occupies. */
+  readonly isSmall?: boolean;
 }
 
 export interface PutOptions {
@@ -63,9 +70,9 @@ export interface Download {
  */
 export interface ObjectStore {
   /** Null when there is no such object. */
-  head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null>;
+  head(key: string, signal?: AbortSignal, options?: ReadOptions): Promise<ObjectInfo | null>;
   get(key: string, options?: GetOptions): Promise<StoredObject | null>;
-  /** The whole object, in pieces of reused memory: the fastest read. Null when there is no such object. */
+  /** The whole object, in pieces of reused memory: the fastest read. A failing read is requested once. Null when there is no such object. */
   download(key: string, signal?: AbortSignal): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;

@@ -4,12 +4,12 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { BlockPool } from '../blocks.ts';
 import type { Download } from '../object-store.ts';
 import { RawBody, type RawSource } from './raw-body.ts';
-import { readRawHead } from './raw-head.ts';
+import { readMissing, readRawHead, readRefusal } from './raw-head.ts';
 
 // The raw path to a storage server: HTTP/1.1 on a socket whose bytes go into large blocks that are sent on as they are.
 // A general HTTP client copies each body through small buffers and a stream, which costs two to three times as much
-// (docs/decisions/0100). It knows one exchange: a GET, answered by a 200 with a length. For any other answer it closes
-// the connection and returns null, and the caller repeats the request on the SDK path.
+// (docs/decisions/0100). It knows one exchange: a GET, answered by a 200 with a length or by a plain refusal. For any
+// other answer it closes the connection and returns null, and the caller repeats the request on the SDK path.
 //
 // A connection is in one of these states, and a failure in any of them ends it:
 //   idle      no request is sent; an incoming byte is unexpected and closes it
@@ -40,7 +40,8 @@ export interface RawAddress {
 /** What the connections to one server share. */
 export interface RawShared {
   readonly address: RawAddress;
-  readonly blocks: BlockPool;
+  /** Where new blocks come from. */
+  blocks: BlockPool;
   /** As of the last tick. */
   nowMs: number;
 }
@@ -51,9 +52,12 @@ interface ConnectionEvents {
   readonly onEnd: () => void;
 }
 
+/** `missing`: there is no such object. Null: an answer that this path does not understand, or a failed connection. */
+export type RawAnswer = Download | 'missing' | null;
+
 interface PendingAnswer {
   readonly key: string;
-  readonly resolve: (download: Download | null) => void;
+  readonly resolve: (answer: RawAnswer) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -89,13 +93,9 @@ export class RawConnection implements RawSource {
     return this.#shared.nowMs;
   }
 
-  /**
-   * Null for an answer that this path does not understand, and for a connection that failed before one.
-   *
-   * @throws KnownProblem `storage_error` when the server does not answer in time
-   */
-  async get({ key, path, headers }: RawRequest, signal: AbortSignal | undefined): Promise<Download | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<Download | null>();
+  /** @throws KnownProblem `storage_error` when the server fails or does not answer in time */
+  async get({ key, path, headers }: RawRequest, signal: AbortSignal | undefined): Promise<RawAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.#pending = { key, resolve, reject };
     this.#state = 'waiting';
     this.#sinceMs = this.#shared.nowMs;
@@ -154,7 +154,10 @@ export class RawConnection implements RawSource {
 
   #onHead(count: number): void {
     this.#headFilledBytes += count;
-    const head = readRawHead(this.#headMemory.subarray(0, this.#headFilledBytes));
+    const bytes = this.#headMemory.subarray(0, this.#headFilledBytes);
+    const refusal = readRefusal(bytes);
+    if (refusal !== null) return this.#onRefusal(refusal, bytes);
+    const head = readRawHead(bytes);
     if (head === 'incomplete' && this.#headFilledBytes < headBytesMax) return;
     if (head === 'incomplete' || head === 'unfit' || this.#pending === null) return this.close();
     const early = this.#headMemory.subarray(head.headBytes, this.#headFilledBytes);
@@ -169,6 +172,21 @@ export class RawConnection implements RawSource {
     // A server that closes after the whole of an answer does not fail it, so no more is read until it is taken.
     if (this.#body.isComplete) this.pause();
     resolve(this.#body);
+  }
+
+  #onRefusal(status: number, bytes: Buffer): void {
+    if (status !== 404) {
+      const cause = new Error(`object storage answered ${status}`);
+      this.#pending?.reject(new KnownProblem('storage_error', undefined, { cause }));
+      return this.close();
+    }
+    const missing = readMissing(bytes);
+    if (missing === 'incomplete' && bytes.length < headBytesMax) return;
+    if (missing === 'incomplete' || missing.what === 'bucket') return this.close();
+    this.#pending?.resolve('missing');
+    this.#pending = null;
+    if (missing.isReusable) this.#rest();
+    else this.close();
   }
 
   pause(): void {
@@ -196,15 +214,18 @@ export class RawConnection implements RawSource {
     // The receiver of the last piece may have closed the connection.
     if (this.#state !== 'body' || receiver === null) return;
     this.#body = null;
-    this.#state = 'idle';
-    this.#sinceMs = this.#shared.nowMs;
-    if (this.#isKeptAlive) {
-      this.resume();
-      // An idle connection must not keep the process alive.
-      this.#socket.unref();
-      this.#events.onIdle();
-    } else this.close();
+    if (this.#isKeptAlive) this.#rest();
+    else this.close();
     receiver.onEnd();
+  }
+
+  #rest(): void {
+    this.#state = 'idle';
+    this.resume();
+    this.#sinceMs = this.#shared.nowMs;
+    // An idle connection must not keep the process alive.
+    this.#socket.unref();
+    this.#events.onIdle();
   }
 
   #fail(cause: Error): void {

@@ -1,26 +1,38 @@
+import { KnownProblem } from '#domain/errors.ts';
 import { BlockPool } from '../blocks.ts';
-import type { Download } from '../object-store.ts';
-import { type RawAddress, RawConnection, type RawRequest, type RawShared } from './raw-connection.ts';
+import { type RawAddress, type RawAnswer, RawConnection, type RawRequest, type RawShared } from './raw-connection.ts';
 
 /** One timer serves all connections: one each would be a tenth of what this path costs. */
 const tickMs = 5;
 
+/**
+ * Bounds of the memory that slow readers occupy: a body under way holds about two blocks. Over `crowdedAt` blocks are
+ * smaller, over `max` requests are refused: 128 × 1 MiB + 512 × 0.45 MiB (64 kB blocks, and what is read ahead).
+ */
+const bodies = { crowdedAt: 128, max: 640 };
+const smallBlockBytes = 64 * 1024;
+
 /** Connections to one server, kept for the next request. */
 export class RawConnections {
   readonly #shared: RawShared;
+  readonly #blocks = new BlockPool();
+  readonly #smallBlocks = new BlockPool(smallBlockBytes);
   readonly #all = new Set<RawConnection>();
   #idle: RawConnection[] = [];
   #timer: NodeJS.Timeout | null = null;
 
   constructor(address: RawAddress) {
-    this.#shared = { address, blocks: new BlockPool(), nowMs: 0 };
+    this.#shared = { address, blocks: this.#blocks, nowMs: 0 };
   }
 
   /**
    * Null when this path does not lead to the object: the caller takes the SDK path, and learns why.
-   * @throws KnownProblem `storage_error` when the server does not answer in time
+   * @throws KnownProblem `storage_error` when the server fails or does not answer in time; `busy` for too many bodies
    */
-  get(request: RawRequest, signal?: AbortSignal): Promise<Download | null> {
+  async get(request: RawRequest, signal?: AbortSignal): Promise<RawAnswer> {
+    const underWay = this.#all.size - this.#idle.length;
+    if (underWay >= bodies.max) throw new KnownProblem('busy');
+    this.#shared.blocks = underWay >= bodies.crowdedAt ? this.#smallBlocks : this.#blocks;
     this.#shared.nowMs = performance.now();
     this.#timer ??= setInterval(() => this.#tick(), tickMs).unref();
     return this.#connection().get(request, signal);

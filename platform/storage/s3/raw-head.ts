@@ -37,6 +37,36 @@ export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   return { headBytes: end + 4, sizeBytes: Number(length), etag, lastModified, isKeptAlive: !closing.test(text) };
 }
 
+/** The beginning of a response that refuses: no such object, or a server that fails. */
+const refusalForm = /^HTTP\/1\.1 (404|429|5\d\d)(?: [^\r\n]*)?\r\n/;
+
+/** The status of a 404, 429 or 5xx of HTTP/1.1 whose head has come whole, else null. */
+export function readRefusal(bytes: Buffer): number | null {
+  // Nearly every response is a 2xx, by the first digit of its status.
+  const end = bytes[9] === 0x32 ? -1 : bytes.indexOf('\r\n\r\n');
+  const status = end < 0 ? undefined : refusalForm.exec(bytes.toString('latin1', 0, end + 2))?.[1];
+  return status === undefined ? null : Number(status);
+}
+
+/**
+ * Reads a 404 whose head has come: `bucket` when the bucket is missing, else `object`, with whether the connection is
+ * at the beginning of another response; `incomplete` until the body has come or says so.
+ */
+export function readMissing(
+  bytes: Buffer,
+): { readonly what: 'bucket' | 'object'; readonly isReusable: boolean } | 'incomplete' {
+  const headBytes = bytes.indexOf('\r\n\r\n') + 4;
+  const head = bytes.toString('latin1', 0, headBytes - 2);
+  const body = bytes.toString('latin1', headBytes);
+  const length = /^[ \t]*(\d{1,15})[ \t]*$/.exec(only(head, contentLength))?.[1];
+  const isChunked = /\ntransfer-encoding:/i.test(head);
+  const isWhole = isChunked ? body.endsWith('0\r\n\r\n') : length !== undefined && body.length >= Number(length);
+  const what = body.includes('<Code>NoSuchBucket</Code>') ? 'bucket' : 'object';
+  if (!isWhole && !body.includes('</Code>')) return 'incomplete';
+  const isReusable = !isChunked && body.length === Number(length) && !closing.test(head);
+  return { what, isReusable };
+}
+
 /** The value of a header that is there once; empty when it is not there, or again. */
 function only(text: string, header: RegExp): string {
   const found = header.exec(text);

@@ -3,15 +3,15 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { type Dispatcher, Pool } from 'undici';
 import { KnownProblem } from '#domain/errors.ts';
 import { CheckedBody } from './checked-body.ts';
-import type { ByteRange, Download, GetOptions, ObjectInfo, StoredObject } from '../object-store.ts';
+import type { ByteRange, Download, GetOptions, ObjectInfo, ReadOptions, StoredObject } from '../object-store.ts';
 import { RawConnections } from './raw-connections.ts';
 import { encodePath, S3Signer } from './s3-signature.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
-const attemptsMax = 3;
+const defaultAttemptsMax = 3;
 const connectTimeoutMs = 5_000;
-/** More connections than this are queued. */
-const connectionsMax = 256;
+/** Of each of the two pools; requests over it wait for a connection. */
+const connectionsMax = { small: 64, bodies: 256 };
 /** Before the second attempt; twice this before the third, each ± half. */
 const backoffMs = 80;
 const errorBodyBytesMax = 64 * 1024;
@@ -20,7 +20,10 @@ const clockSkewMsMin = 5 * 60_000;
 
 /** The address of the bucket: resolved once by the SDK, which knows Amazon's partitions and host names. */
 interface Endpoint {
-  readonly pool: Pool;
+  /** For HEAD and for small objects, which are read at once: no slow reader occupies one of its connections. */
+  readonly small: Pool;
+  /** For bodies whose reader sets the pace. */
+  readonly bodies: Pool;
   /** For whole objects (docs/decisions/0100). */
   readonly raw: RawConnections;
   readonly host: string;
@@ -32,7 +35,7 @@ interface Endpoint {
  * HEAD and GET of one bucket, over kept-alive connections and with our own signature; the SDK costs 35 times as much for
  * a small object, and is used for rare requests, for the endpoint and for credentials (those of roles are renewed).
  *
- * Before the first byte of a body a failed request is repeated, twice at most; after it, never.
+ * Before the first byte of a body a failed request is repeated, up to `attemptsMax` requests; after it, never.
  */
 export class S3Reads {
   readonly #bucket: string;
@@ -49,8 +52,8 @@ export class S3Reads {
     this.#signer = new S3Signer(settings.region);
   }
 
-  async head(key: string, signal: AbortSignal): Promise<ObjectInfo | null> {
-    const answer = await this.#send('HEAD', key, { headers: {}, signal });
+  async head(key: string, { signal, attemptsMax = defaultAttemptsMax }: HeadOptions): Promise<ObjectInfo | null> {
+    const answer = await this.#send('HEAD', key, { headers: {}, signal, isSmall: true, attemptsMax });
     if (answer === null) return null;
     await answer.body.dump();
     return infoOf(key, answer);
@@ -59,13 +62,20 @@ export class S3Reads {
   /** `signal` applies until the body begins, `caller` until it ends. */
   async get(
     key: string,
-    { range, ifMatch, signal, caller }: GetOptions & { signal: AbortSignal; caller: AbortSignal | undefined },
+    {
+      range,
+      ifMatch,
+      isSmall = false,
+      attemptsMax = defaultAttemptsMax,
+      signal,
+      caller,
+    }: GetOptions & { signal: AbortSignal; caller: AbortSignal | undefined },
   ): Promise<StoredObject | null> {
     const headers = {
       ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       ...(range === undefined ? {} : { range: rangeHeader(range) }),
     };
-    const answer = await this.#send('GET', key, { headers, signal });
+    const answer = await this.#send('GET', key, { headers, signal, isSmall, attemptsMax });
     if (answer === null) return null;
     try {
       const sizeBytes = Number(single(answer.headers['content-length']) ?? Number.NaN);
@@ -80,8 +90,8 @@ export class S3Reads {
     }
   }
 
-  /** By the raw path, with its own timeouts; null when that does not lead to the object, also when there is none. */
-  async downloadRaw(key: string, signal: AbortSignal | undefined): Promise<Download | null> {
+  /** By the raw path, with its own timeouts; null when that does not understand the response. */
+  async downloadRaw(key: string, signal: AbortSignal | undefined): Promise<Download | 'missing' | null> {
     const { raw, host, path } = await this.#resolved();
     const target = `${path}/${encodePath(key)}`;
     const headers = await this.#sign('GET', host, target);
@@ -92,49 +102,58 @@ export class S3Reads {
   async close(): Promise<void> {
     const endpoint = await this.#endpoint?.catch(() => null);
     endpoint?.raw.close();
-    await endpoint?.pool.destroy();
+    await Promise.all([endpoint?.small.destroy(), endpoint?.bodies.destroy()]);
   }
 
   /** The response, its body unread; null when there is no such object. */
   async #send(
     method: 'GET' | 'HEAD',
     key: string,
-    { headers, signal }: { headers: Readonly<Record<string, string>>; signal: AbortSignal },
+    { headers, signal, isSmall, attemptsMax }: SendOptions,
   ): Promise<Dispatcher.ResponseData | null> {
-    const { pool, host, path } = await this.#resolved();
+    const { small, bodies, host, path } = await this.#resolved();
     const target = `${path}/${encodePath(key)}`;
-    for (let attempt = 1; ; attempt++) {
+    let attemptsLeft = attemptsMax;
+    for (let attempt = 1; ; attempt++, attemptsLeft--) {
       let cause: unknown;
       try {
         const signed = { ...(await this.#sign(method, host, target)), ...headers };
         const options = { method, path: target, headers: signed, signal, headersTimeout: 0, bodyTimeout: 0 };
-        const answer = await pool.request(options);
+        const answer = await (isSmall ? small : bodies).request(options);
         if (method === 'HEAD' && answer.statusCode === 400) {
           // A response to HEAD has no body; GET gets the error code.
           await answer.body.dump();
-          return await this.#send('GET', key, { headers: { ...headers, range: 'bytes=0-0' }, signal });
+          return await this.#send('GET', key, {
+            headers: { ...headers, range: 'bytes=0-0' },
+            signal,
+            isSmall,
+            attemptsMax,
+          });
         }
         const outcome = await this.#judge(answer);
         if (outcome === 'found') return answer;
         if (outcome === 'missing') return null;
+        // The clock was corrected, so the same request can succeed now.
+        if (outcome === 'skewed' && attempt === 1) attemptsLeft = Math.max(2, attemptsLeft);
         cause = new Error(`object storage answered ${answer.statusCode}`);
       } catch (error) {
         if (signal.aborted || error instanceof KnownProblem) throw error;
         cause = error;
       }
-      if (attempt === attemptsMax) throw new KnownProblem('storage_error', undefined, { cause });
+      if (attemptsLeft <= 1) throw new KnownProblem('storage_error', undefined, { cause });
       await sleep(backoffMs * 2 ** (attempt - 1) * (0.5 + Math.random()), undefined, { signal });
     }
   }
 
   /** Classifies a response. @throws KnownProblem for one that another attempt would not change */
-  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'retry'> {
+  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'retry' | 'skewed'> {
     const { statusCode, body } = answer;
     if (statusCode === 200 || statusCode === 206) return 'found';
     const text = await readStart(body);
     if (statusCode === 404 && !text.includes('<Code>NoSuchBucket</Code>')) return 'missing';
     if (statusCode === 412) throw new KnownProblem('source_changed');
-    if (statusCode === 429 || statusCode >= 500 || (statusCode === 403 && this.#noticeSkew(answer))) return 'retry';
+    if (statusCode === 429 || statusCode >= 500) return 'retry';
+    if (statusCode === 403 && this.#noticeSkew(answer)) return 'skewed';
     const code = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? '';
     // A store that keeps objects as files cannot have an object of that name.
     if (code === 'KeyTooLongError') return 'missing';
@@ -176,12 +195,10 @@ export class S3Reads {
     });
     const { origin, protocol, hostname, port, host, pathname } = url;
     const isSecure = protocol === 'https:';
+    const connect = { timeout: Math.min(connectTimeoutMs, timeoutMs) };
     return {
-      pool: new Pool(origin, {
-        connections: connectionsMax,
-        allowH2: false,
-        connect: { timeout: Math.min(connectTimeoutMs, timeoutMs) },
-      }),
+      small: new Pool(origin, { connections: connectionsMax.small, allowH2: false, connect }),
+      bodies: new Pool(origin, { connections: connectionsMax.bodies, allowH2: false, connect }),
       raw: new RawConnections({
         isSecure,
         host: hostname.replace(/^\[|\]$/g, ''),
@@ -192,6 +209,17 @@ export class S3Reads {
       path: pathname.replace(/\/$/, ''),
     };
   }
+}
+
+interface SendOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly isSmall: boolean;
+  readonly attemptsMax: number;
+}
+
+interface HeadOptions extends ReadOptions {
+  readonly signal: AbortSignal;
 }
 
 /** The beginning of an error's body; the rest is not waited for. */

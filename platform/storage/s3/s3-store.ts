@@ -12,7 +12,15 @@ import { KnownProblem } from '#domain/errors.ts';
 import { downloadOf } from '../download.ts';
 import { chunksOf, toStorageError } from '../errors.ts';
 import { checkKey } from '../keys.ts';
-import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from '../object-store.ts';
+import type {
+  Download,
+  GetOptions,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  StoredObject,
+  ReadOptions,
+} from '../object-store.ts';
 import { S3Reads } from './s3-reads.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
@@ -26,6 +34,7 @@ const partBytes = 5 * 1024 * 1024;
 const partsAtOnce = 4;
 /** The most that S3 accepts in one request. */
 const deletedAtOnce = 1000;
+/** Of the SDK's own requests. */
 const attemptsMax = 3;
 const connectTimeoutMs = 5000;
 
@@ -57,10 +66,10 @@ class S3Store implements ObjectStore {
     this.#reads = new S3Reads(bucket, settings, this.#client);
   }
 
-  async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
+  async head(key: string, signal?: AbortSignal, options: ReadOptions = {}): Promise<ObjectInfo | null> {
     return this.#guard(signal, (abortSignal) => {
       checkKey(key);
-      return this.#reads.head(key, abortSignal);
+      return this.#reads.head(key, { ...options, signal: abortSignal });
     });
   }
 
@@ -77,15 +86,17 @@ class S3Store implements ObjectStore {
       signal?.throwIfAborted();
       checkKey(key);
       const download = await this.#reads.downloadRaw(key, signal);
-      if (signal?.aborted === true) download?.destroy();
+      if (signal?.aborted === true && typeof download === 'object') download?.destroy();
       signal?.throwIfAborted();
+      if (download === 'missing') return null;
       if (download !== null) return download;
     } catch (error) {
       throw toStorageError(error, signal);
     }
     // Whatever the raw path did not understand is requested on the SDK path, which names the cause.
     const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
-    const readBySdkPath = (abortSignal: AbortSignal) => this.#reads.get(key, { signal: abortSignal, caller: signal });
+    const readBySdkPath = (abortSignal: AbortSignal) =>
+      this.#reads.get(key, { signal: abortSignal, caller: signal, attemptsMax: 1 });
     const found = await this.#guard(signal, readBySdkPath, leftMs);
     return found === null ? null : downloadOf(found);
   }

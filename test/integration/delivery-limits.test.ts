@@ -1,0 +1,227 @@
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { videoKey } from '#domain/media/object-keys.ts';
+import { createHttpServer } from '#platform/http/server.ts';
+import { openProcessWindowCounter } from '#platform/rate-limit/process-window-counter.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
+import { MediaReader } from '../../delivery/media-reader.ts';
+import { addStreamRoutes } from '../../delivery/routes/stream.ts';
+import { certificate, trustCertificate } from '../../testing/certificate.ts';
+
+// What anonymous clients can cost: delivery over a storage server of the test, which records the requests that it gets.
+
+beforeAll(trustCertificate);
+
+let closings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closings.toReversed()) await close();
+  closings = [];
+});
+
+interface Delivery {
+  readonly port: number;
+  /** Method and key of each request to the bucket, in order. */
+  readonly requests: string[];
+}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+interface Options {
+  readonly scheme?: 'http' | 'https';
+  readonly stalledMs?: number;
+  readonly connectionsMax?: number;
+  readonly addRoutes?: (app: FastifyInstance) => void;
+}
+
+async function startDelivery(origin: RequestListener, options: Options = {}): Promise<Delivery> {
+  const { scheme = 'http', addRoutes, ...limits } = options;
+  const requests: string[] = [];
+  const onRequest: RequestListener = (request, response) => {
+    requests.push(`${request.method} ${(request.url ?? '').replace('/media/', '')}`);
+    origin(request, response);
+  };
+  const server = scheme === 'http' ? createServer(onRequest) : createTlsServer(certificate, onRequest);
+  const endpoint = `${scheme}://127.0.0.1:${await listen(server)}`;
+  const rest = { region: 'us-east-1', forcePathStyle: true, chainVariables: {}, checksums: 'when_supported' as const };
+  const keys = { accessKeyId: 'key', secretAccessKey: 'secret' };
+  const s3 = { endpoint, keys, timeoutMs: 10_000, ...rest };
+  const store = openObjectStore({ bucket: 'media', s3 });
+  const metrics = new Metrics();
+  const app = await createHttpServer({
+    config: { host: '127.0.0.1', port: 0, trustedProxies: [] },
+    windowCounter: openProcessWindowCounter(() => new Date()),
+    checks: {},
+    metrics,
+    log: createLogger({ level: 'fatal', name: 'test' }),
+    clock: () => new Date(),
+    limits,
+    addRoutes: async (routes) => {
+      addStreamRoutes(routes, { media: new MediaReader(store, { cacheBytesMax: 1024 * 1024 }), metrics });
+      addRoutes?.(routes);
+    },
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  closings.push(async () => {
+    app.server.closeAllConnections();
+    await app.close();
+    await store.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return { port: (app.server.address() as AddressInfo).port, requests };
+}
+
+async function statusOf(port: number, path: string): Promise<number> {
+  const [response] = (await once(get({ host: '127.0.0.1', port, path, agent: false }), 'response')) as [
+    IncomingMessage,
+  ];
+  response.resume();
+  return response.statusCode ?? 0;
+}
+
+const rev = '0123456789abcdef';
+const segment = `/stream/movie/${rev}/video/r360_h264/seg_1.m4s`;
+const playlist = `/stream/movie/${rev}/video/r360_h264/playlist.m3u8`;
+const segmentKey = videoKey('movie', rev, 'video/r360_h264/seg_1.m4s');
+
+describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
+  it.each([
+    ['a segment', segment],
+    ['a playlist', playlist],
+    ['a segment below an alias', '/stream/movie/video/r360_h264/seg_1.m4s'],
+  ])('C4.70: three requests for %s that is missing are one request to the bucket', async (_what, path) => {
+    const { port, requests } = await startDelivery((_request, response) => response.writeHead(404).end(), { scheme });
+    for (let n = 0; n < 3; n++) expect(await statusOf(port, path)).toBe(404);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('C4.70: a missing object is found about a second after it was written', async () => {
+    let isThere = false;
+    const body = Buffer.from('segment');
+    const { port } = await startDelivery(
+      (_request, response) =>
+        isThere
+          ? response
+              .writeHead(200, { 'content-length': 7, etag: '"e"', 'last-modified': new Date().toUTCString() })
+              .end(body)
+          : response.writeHead(404).end(),
+      { scheme },
+    );
+    expect(await statusOf(port, segment)).toBe(404);
+    isThere = true;
+    await expect.poll(() => statusOf(port, segment), { timeout: 3_000 }).toBe(200);
+  });
+
+  it.each([
+    ['GET of a segment', segment, {}],
+    ['GET of a playlist', playlist, {}],
+    ['HEAD of a segment', segment, { method: 'HEAD' }],
+    ['a range of a segment', segment, { headers: { range: 'bytes=0-1' } }],
+  ])('C4.71: while the bucket answers 503, %s is one request to it', async (_what, path, more) => {
+    const { port, requests } = await startDelivery((_request, response) => response.writeHead(503).end(), { scheme });
+    const asked = get({ host: '127.0.0.1', port, path, agent: false, ...more });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(500);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('C4.72: 256 range responses under way do not delay the playlists of other films', async () => {
+    const sizeBytes = 8 * 1024 * 1024;
+    const master = Buffer.from('#EXTM3U\n');
+    const { port, requests } = await startDelivery(
+      (request, response) => {
+        const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT', 'content-length': sizeBytes };
+        const range = { 'content-range': `bytes 0-${sizeBytes - 1}/${sizeBytes}` };
+        if (request.url !== `/media/${segmentKey}`)
+          response.writeHead(200, { ...head, 'content-length': master.length }).end(master);
+        else if (request.method === 'HEAD') response.writeHead(200, head).end();
+        // The rest never comes, so that each response occupies its connection to the bucket.
+        else response.writeHead(206, { ...head, ...range }).write('x');
+      },
+      { scheme },
+    );
+    const sockets = await stalledClients(port, 256, `GET ${segment} HTTP/1.1\r\nHost: a\r\nRange: bytes=0-\r\n\r\n`);
+    const bodies = () => requests.filter((request) => request === `GET ${segmentKey}`).length;
+    await expect.poll(bodies, { timeout: 8_000 }).toBe(256);
+    const startedAtMs = performance.now();
+    for (const film of ['one', 'two', 'three']) expect(await statusOf(port, `/stream/${film}/master.m3u8`)).toBe(200);
+    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+/** Clients that send a request and read nothing. */
+async function stalledClients(port: number, count: number, request: string): Promise<Socket[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      socket.pause();
+      socket.write(request);
+      return socket;
+    }),
+  );
+}
+
+const nothing: RequestListener = (_request, response) => response.writeHead(404).end();
+
+describe('clients that do not read', () => {
+  const large = Buffer.alloc(32 * 1024 * 1024, 'x');
+  const addRoutes = (app: FastifyInstance): void => {
+    app.get('/large', (_request, reply) => reply.send(large));
+    app.get('/late', async () => {
+      await sleep(1_500);
+      return 'late';
+    });
+  };
+
+  it('C4.73: a connection whose response makes no progress is closed', async () => {
+    const { port } = await startDelivery(nothing, { stalledMs: 400, addRoutes });
+    const [socket] = await stalledClients(port, 1, 'GET /large HTTP/1.1\r\nHost: a\r\n\r\n');
+    await sleep(2_000);
+    // What the kernel had taken still comes, and then the end long before the whole.
+    let received = 0;
+    socket?.on('data', (chunk: Buffer) => (received += chunk.length));
+    socket?.resume();
+    await once(socket as Socket, 'close');
+    expect(received).toBeLessThan(large.length);
+  });
+
+  it('C4.73: a slow client and a late response are not cut off', async () => {
+    const { port } = await startDelivery(nothing, { stalledMs: 400, addRoutes });
+    expect(await statusOf(port, '/late')).toBe(200);
+    const [socket] = await stalledClients(port, 1, 'GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    let received = 0;
+    socket?.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      socket.pause();
+      setTimeout(() => socket.resume(), 5);
+    });
+    socket?.resume();
+    await once(socket as Socket, 'end');
+    expect(received).toBeGreaterThan(large.length);
+  }, 30_000);
+
+  it('C4.74: connections over the limit of a server are closed', async () => {
+    const { port } = await startDelivery(nothing, { connectionsMax: 3 });
+    const sockets = await stalledClients(port, 3, '');
+    const refused = connect(port, '127.0.0.1');
+    refused.on('error', () => {});
+    await once(refused, 'close');
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => statusOf(port, '/healthz').catch(() => 0)).toBe(200);
+  });
+});
