@@ -25,6 +25,7 @@ import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
 import type { TicketQueue } from './platform/queue/ticket-queue.ts';
+import type { ObjectStore } from './platform/storage/object-store.ts';
 import { openObjectStore } from './platform/storage/open.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
 import { Metrics } from './platform/telemetry/metrics.ts';
@@ -117,10 +118,17 @@ async function openComponents(
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),
   };
+  void reportMissingRights(dependencies.source, config.source.bucket, log);
   return [
     ...(config.mode === 'server' ? [] : await openControllerComponents(dependencies, resources)),
     ...(config.mode === 'worker' ? [] : [httpServerComponent(httpServiceOptions(dependencies))]),
   ];
+}
+
+/** Without the right to list, a wrong permission looks like a missing object: an operator should know. */
+async function reportMissingRights(source: ObjectStore, bucket: string, log: Logger): Promise<void> {
+  const rights = await source.missingRights().catch(() => []);
+  for (const right of rights) log.warn({ bucket, right }, 'storage right missing');
 }
 
 /** What a server with the surface `api` and a worker share. */

@@ -6,6 +6,19 @@ class BodyFailure extends Error {
   override readonly name = 'BodyFailure';
 }
 
+interface IncompleteMetadata {
+  readonly bucket: string;
+  readonly key: string;
+  /** Names of the missing headers or fields. */
+  readonly absent: readonly string[];
+}
+
+/** A store answered without metadata that it must give. */
+export function incompleteMetadata({ bucket, key, absent }: IncompleteMetadata): KnownProblem<'storage_error'> {
+  const message = `Object storage described "${key}" in the bucket ${bucket} without ${absent.join(' and ')}.`;
+  return new KnownProblem('storage_error', message);
+}
+
 /** The chunks of a caller's stream; its failure becomes a `BodyFailure`. */
 export async function* chunksOf(body: Readable): AsyncGenerator<Buffer> {
   try {

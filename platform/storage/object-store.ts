@@ -80,6 +80,8 @@ export interface ObjectStore {
   list(prefix: string): AsyncIterable<ObjectInfo>;
   /** Missing objects are no error. */
   delete(keys: readonly string[]): Promise<void>;
+  /** The rights that these credentials lack, by the names of S3's policies. */
+  missingRights(): Promise<readonly string[]>;
   /** Whether the bucket can be reached with these credentials. */
   ping(signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;

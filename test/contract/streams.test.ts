@@ -230,6 +230,7 @@ describe('clients that leave', () => {
       list: (...args) => media.list(...args),
       delete: (...args) => media.delete(...args),
       ping: (...args) => media.ping(...args),
+      missingRights: () => media.missingRights(),
       // The bucket is the other API's, which closes it.
       close: () => Promise.resolve(),
       get: (...args) => media.get(...args),

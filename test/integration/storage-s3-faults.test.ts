@@ -202,3 +202,47 @@ describe('a bucket that is not there', () => {
     await expect(operations['list']!(store)).rejects.toEqual(storageError);
   });
 });
+
+describe('rights', () => {
+  const denied = '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>';
+  /** A bucket whose keys may read objects and not list them: it has one object, `there`. */
+  const withoutListing: RequestListener = (request, response) => {
+    request.resume();
+    if (request.url?.startsWith('/bucket/there') === true) response.writeHead(200, objectHead(5)).end();
+    else response.writeHead(403, { 'content-type': 'application/xml' }).end(request.method === 'HEAD' ? '' : denied);
+  };
+
+  it('C7.24: where listing is denied, a missing object is null and not an error', async () => {
+    const store = await openAgainst(withoutListing);
+    expect(await store.head('there')).toMatchObject({ sizeBytes: 5 });
+    expect(await store.head('missing')).toBeNull();
+    expect(await store.get('missing')).toBeNull();
+    expect(await store.download('missing')).toBeNull();
+  });
+
+  it('C7.24: where listing is denied, the bucket can be reached and the missing right is named', async () => {
+    const store = await openAgainst(withoutListing);
+    await store.ping();
+    expect(await store.missingRights()).toEqual(['s3:ListBucket']);
+  });
+
+  it('a denied object is an error where listing is allowed', async () => {
+    const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      const isList = request.url?.includes('list-type=2') === true;
+      response.writeHead(isList ? 200 : 403, { 'content-type': 'application/xml' }).end(isList ? list : denied);
+    });
+    await expect(store.head('key')).rejects.toEqual(storageError);
+  });
+
+  it('an answer without metadata names the bucket, the object and the missing header', async () => {
+    const { etag: _etag, ...rest } = objectHead(5);
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      response.writeHead(200, rest).end();
+    });
+    const message = 'Object storage described "key" in the bucket bucket without ETag.';
+    await expect(store.head('key')).rejects.toThrow(message);
+  });
+});

@@ -93,6 +93,10 @@ class FileStore implements ObjectStore {
     await this.#guard(signal, (root) => access(root, constants.R_OK | constants.X_OK));
   }
 
+  async missingRights(): Promise<readonly string[]> {
+    return [];
+  }
+
   async close(): Promise<void> {
     // Nothing is kept open.
   }

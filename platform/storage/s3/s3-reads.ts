@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { type Dispatcher, Pool } from 'undici';
 import { KnownProblem } from '#domain/errors.ts';
+import { incompleteMetadata } from '../errors.ts';
 import { CheckedBody } from './checked-body.ts';
 import type { ByteRange, Download, GetOptions, ObjectInfo, ReadOptions, StoredObject } from '../object-store.ts';
 import { RawConnections } from './raw-connections.ts';
@@ -42,13 +43,20 @@ export class S3Reads {
   readonly #settings: S3Settings;
   readonly #client: S3Client;
   readonly #signer: S3Signer;
+  readonly #isListingDenied: () => Promise<boolean>;
   #endpoint: Promise<Endpoint> | null = null;
   #clockSkewMs = 0;
 
-  constructor(bucket: string, settings: S3Settings, client: S3Client) {
+  /** `isListingDenied` is called when an object is denied, which then means that there is none. */
+  constructor(
+    bucket: string,
+    settings: S3Settings,
+    { client, isListingDenied }: { readonly client: S3Client; readonly isListingDenied: () => Promise<boolean> },
+  ) {
     this.#bucket = bucket;
     this.#settings = settings;
     this.#client = client;
+    this.#isListingDenied = isListingDenied;
     this.#signer = new S3Signer(settings.region);
   }
 
@@ -56,7 +64,7 @@ export class S3Reads {
     const answer = await this.#send('HEAD', key, { headers: {}, signal, isSmall: true, attemptsMax });
     if (answer === null) return null;
     await answer.body.dump();
-    return infoOf(key, answer);
+    return infoOf({ bucket: this.#bucket, key }, answer);
   }
 
   /** `signal` applies until the body begins, `caller` until it ends. */
@@ -79,7 +87,7 @@ export class S3Reads {
     if (answer === null) return null;
     try {
       const sizeBytes = Number(single(answer.headers['content-length']) ?? Number.NaN);
-      const info = infoOf(key, answer, range);
+      const info = infoOf({ bucket: this.#bucket, key }, answer, range);
       return {
         info,
         body: new CheckedBody(answer.body, { sizeBytes, timeoutMs: this.#settings.timeoutMs, signal: caller }),
@@ -133,6 +141,10 @@ export class S3Reads {
         const outcome = await this.#judge(answer);
         if (outcome === 'found') return answer;
         if (outcome === 'missing') return null;
+        if (outcome === 'denied') {
+          if (await this.#isListingDenied()) return null;
+          throw new KnownProblem('storage_error', undefined, { cause: new Error('object storage answered 403') });
+        }
         // The clock was corrected, so the same request can succeed now.
         if (outcome === 'skewed' && attempt === 1) attemptsLeft = Math.max(2, attemptsLeft);
         cause = new Error(`object storage answered ${answer.statusCode}`);
@@ -146,7 +158,7 @@ export class S3Reads {
   }
 
   /** Classifies a response. @throws KnownProblem for one that another attempt would not change */
-  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'retry' | 'skewed'> {
+  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'retry' | 'skewed' | 'denied'> {
     const { statusCode, body } = answer;
     if (statusCode === 200 || statusCode === 206) return 'found';
     const text = await readStart(body);
@@ -154,6 +166,8 @@ export class S3Reads {
     if (statusCode === 412) throw new KnownProblem('source_changed');
     if (statusCode === 429 || statusCode >= 500) return 'retry';
     if (statusCode === 403 && this.#noticeSkew(answer)) return 'skewed';
+    // Without the right to list, S3 answers 403 for a missing object too.
+    if (statusCode === 403 && (text === '' || text.includes('<Code>AccessDenied</Code>'))) return 'denied';
     const code = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? '';
     // A store that keeps objects as files cannot have an object of that name.
     if (code === 'KeyTooLongError') return 'missing';
@@ -233,7 +247,11 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 }
 
 /** @throws KnownProblem `storage_error` for a response without the object's metadata, or with another range */
-function infoOf(key: string, { headers, statusCode }: Dispatcher.ResponseData, range?: ByteRange): ObjectInfo {
+function infoOf(
+  { bucket, key }: { readonly bucket: string; readonly key: string },
+  { headers, statusCode }: Dispatcher.ResponseData,
+  range?: ByteRange,
+): ObjectInfo {
   const etag = single(headers['etag']) ?? '';
   const lastModified = new Date(single(headers['last-modified']) ?? '');
   let length = single(headers['content-length']) ?? '';
@@ -243,8 +261,12 @@ function infoOf(key: string, { headers, statusCode }: Dispatcher.ResponseData, r
       throw new KnownProblem('storage_error', 'Object storage answered another range.');
     length = total ?? '';
   } else if (statusCode !== 200) throw new KnownProblem('storage_error', 'Object storage answered another range.');
-  if (!/^\d+$/.test(length) || etag === '' || Number.isNaN(lastModified.getTime()))
-    throw new KnownProblem('storage_error', 'Object storage did not describe the object.');
+  const absent = [
+    ...(/^\d+$/.test(length) ? [] : ['Content-Length']),
+    ...(etag === '' ? ['ETag'] : []),
+    ...(Number.isNaN(lastModified.getTime()) ? ['Last-Modified'] : []),
+  ];
+  if (absent.length > 0) throw incompleteMetadata({ bucket, key, absent });
   return { key, sizeBytes: Number(length), etag, lastModified };
 }
 

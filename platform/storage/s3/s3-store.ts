@@ -10,7 +10,7 @@ import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
 import { downloadOf } from '../download.ts';
-import { chunksOf, toStorageError } from '../errors.ts';
+import { chunksOf, incompleteMetadata, toStorageError } from '../errors.ts';
 import { checkKey } from '../keys.ts';
 import type {
   Download,
@@ -43,6 +43,7 @@ class S3Store implements ObjectStore {
   readonly #client: S3Client;
   readonly #reads: S3Reads;
   readonly #timeoutMs: number;
+  #listingDenied: Promise<boolean> | null = null;
 
   constructor(bucket: string, settings: S3Settings) {
     this.#bucket = bucket;
@@ -63,7 +64,10 @@ class S3Store implements ObjectStore {
       ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
       ...(settings.keys === undefined ? {} : { credentials: { ...settings.keys } }),
     });
-    this.#reads = new S3Reads(bucket, settings, this.#client);
+    this.#reads = new S3Reads(bucket, settings, {
+      client: this.#client,
+      isListingDenied: () => this.#isListingDenied(),
+    });
   }
 
   async head(key: string, signal?: AbortSignal, options: ReadOptions = {}): Promise<ObjectInfo | null> {
@@ -139,7 +143,7 @@ class S3Store implements ObjectStore {
       });
       const page = await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
       const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
-      for (const object of page.Contents ?? []) yield infoOf(decode(object.Key ?? ''), object);
+      for (const object of page.Contents ?? []) yield infoOf(this.#bucket, decode(object.Key ?? ''), object);
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
     } while (token !== undefined);
   }
@@ -165,9 +169,40 @@ class S3Store implements ObjectStore {
   }
 
   async ping(signal?: AbortSignal): Promise<void> {
-    await this.#guard(signal, (abortSignal) =>
-      this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { abortSignal }),
-    );
+    try {
+      await this.#guard(signal, (abortSignal) =>
+        this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { abortSignal }),
+      );
+    } catch (error) {
+      // HeadBucket needs the right to list; without it the bucket answers 403, and objects can be read.
+      const isDenied = statusOf(error) === 403 && (await this.#isListingDenied().catch(() => false));
+      if (!isDenied) throw error;
+    }
+  }
+
+  async missingRights(): Promise<readonly string[]> {
+    return (await this.#isListingDenied()) ? ['s3:ListBucket'] : [];
+  }
+
+  /** Whether the keys are valid and may not list the bucket. Asked once; a failure is not remembered. */
+  #isListingDenied(): Promise<boolean> {
+    this.#listingDenied ??= this.#askWhetherListingIsDenied().catch((error: unknown) => {
+      this.#listingDenied = null;
+      throw error;
+    });
+    return this.#listingDenied;
+  }
+
+  async #askWhetherListingIsDenied(): Promise<boolean> {
+    const command = new ListObjectsV2Command({ Bucket: this.#bucket, MaxKeys: 1 });
+    try {
+      await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
+      return false;
+    } catch (error) {
+      const { cause } = error as { cause?: unknown };
+      if (cause instanceof Error && cause.name === 'AccessDenied') return true;
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
@@ -214,6 +249,12 @@ class S3Store implements ObjectStore {
   }
 }
 
+/** The HTTP status of a failed request of the SDK. */
+function statusOf(error: unknown): number | undefined {
+  const { cause } = error as { cause?: { readonly $metadata?: { readonly httpStatusCode?: number } } };
+  return cause?.$metadata?.httpStatusCode;
+}
+
 /** `Upload` keeps reading a stalled body after an abort; its caller does not wait for that. */
 async function untilAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return void (await work);
@@ -233,9 +274,18 @@ interface ListedObject {
   readonly LastModified?: Date | undefined;
 }
 
-function infoOf(key: string, { Size: sizeBytes, ETag: etag, LastModified: lastModified }: ListedObject): ObjectInfo {
+function infoOf(
+  bucket: string,
+  key: string,
+  { Size: sizeBytes, ETag: etag, LastModified: lastModified }: ListedObject,
+): ObjectInfo {
   if (sizeBytes === undefined || etag === undefined || lastModified === undefined) {
-    throw new KnownProblem('storage_error', 'Object storage did not describe the object.');
+    const absent = Object.entries({ Size: sizeBytes, ETag: etag, LastModified: lastModified });
+    throw incompleteMetadata({
+      bucket,
+      key,
+      absent: absent.flatMap(([name, value]) => (value === undefined ? [name] : [])),
+    });
   }
   return { key, sizeBytes, etag, lastModified };
 }
