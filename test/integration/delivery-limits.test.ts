@@ -102,13 +102,13 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
     ['a segment', segment],
     ['a playlist', playlist],
     ['a segment below an alias', '/stream/movie/video/r360_h264/seg_1.m4s'],
-  ])('C4.80: three requests for %s that is missing are one request to the bucket', async (_what, path) => {
+  ])('C4.73: three requests for %s that is missing are one request to the bucket', async (_what, path) => {
     const { port, requests } = await startDelivery((_request, response) => response.writeHead(404).end(), { scheme });
     for (let n = 0; n < 3; n++) expect(await statusOf(port, path)).toBe(404);
     expect(requests).toHaveLength(1);
   });
 
-  it('C4.80: a missing object is found about a second after it was written', async () => {
+  it('C4.73: a missing object is found about a second after it was written', async () => {
     let isThere = false;
     const body = Buffer.from('segment');
     const { port } = await startDelivery(
@@ -130,7 +130,7 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
     ['GET of a playlist', playlist, {}],
     ['HEAD of a segment', segment, { method: 'HEAD' }],
     ['a range of a segment', segment, { headers: { range: 'bytes=0-1' } }],
-  ])('C4.81: while the bucket answers 503, %s is one request to it', async (_what, path, more) => {
+  ])('C4.74: while the bucket answers 503, %s is one request to it', async (_what, path, more) => {
     const { port, requests } = await startDelivery((_request, response) => response.writeHead(503).end(), { scheme });
     const asked = get({ host: '127.0.0.1', port, path, agent: false, ...more });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
@@ -139,7 +139,7 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
     expect(requests).toHaveLength(1);
   });
 
-  it('C4.82: hundreds of range responses under way do not delay the playlists of other films', async () => {
+  it('C4.75: hundreds of range responses under way do not delay the playlists of other films', async () => {
     const sizeBytes = 8 * 1024 * 1024;
     const master = Buffer.from('#EXTM3U\n');
     const { port, requests } = await startDelivery(
@@ -190,7 +190,7 @@ describe('clients that do not read', () => {
     });
   };
 
-  it('C4.83: a connection whose response makes no progress is closed', async () => {
+  it('C4.76: a connection whose response makes no progress is closed', async () => {
     const { port } = await startDelivery(nothing, { stalledMs: 400, addRoutes });
     const [socket] = await stalledClients(port, 1, 'GET /large HTTP/1.1\r\nHost: a\r\n\r\n');
     await sleep(2_000);
@@ -202,7 +202,7 @@ describe('clients that do not read', () => {
     expect(received).toBeLessThan(large.length);
   });
 
-  it('C4.83: a slow client and a late response are not cut off', async () => {
+  it('C4.76: a slow client and a late response are not cut off', async () => {
     const { port } = await startDelivery(nothing, { stalledMs: 400, addRoutes });
     expect(await statusOf(port, '/late')).toBe(200);
     const [socket] = await stalledClients(port, 1, 'GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
@@ -217,7 +217,7 @@ describe('clients that do not read', () => {
     expect(received).toBeGreaterThan(large.length);
   }, 30_000);
 
-  it('C4.84: connections over the limit of a server are closed', async () => {
+  it('C4.77: connections over the limit of a server are closed', async () => {
     const { port } = await startDelivery(nothing, { connectionsMax: 3 });
     const sockets = await stalledClients(port, 3, '');
     const refused = connect(port, '127.0.0.1');
