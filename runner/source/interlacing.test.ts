@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldOrderOf, idetCommand, parseIdet } from './interlacing.ts';
+import { fieldOrderOf, idetCommand, mayBeInterlaced, parseIdet } from './interlacing.ts';
 
 describe('interlacing', () => {
   it('interlacing is searched in a few frames of a guarded source', () => {
@@ -33,6 +33,32 @@ describe('interlacing', () => {
         '-',
       ],
     });
+  });
+
+  const hd = {
+    codec: 'h264',
+    rotation: 0,
+    hdr: 'none' as const,
+    averageRate: { num: 25, den: 1 },
+    isFlaggedInterlaced: false,
+    width: 1920,
+    height: 1080,
+  };
+  it.each([
+    ['video of 25 frames a second without a flag', {}, true],
+    ['video of unknown rate', { averageRate: null }, true],
+    ['video of 50 frames a second', { averageRate: { num: 50, den: 1 } }, false],
+    [
+      'video of 50 frames a second with the flag',
+      { averageRate: { num: 50, den: 1 }, isFlaggedInterlaced: true },
+      true,
+    ],
+    ['HDR', { hdr: 'hlg' as const }, false],
+    ['a rotated clip', { rotation: 90, width: 1080, height: 1920 }, false],
+    ['4K', { width: 3840, height: 2160 }, false],
+    ['VP9', { codec: 'vp9' }, false],
+  ])('whether %s is searched for fields: %o is %s', (_, more, expected) => {
+    expect(mayBeInterlaced({ ...hd, ...more })).toBe(expected);
   });
 
   it('the idet counts are those of the last frame', () => {

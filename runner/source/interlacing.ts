@@ -1,4 +1,5 @@
 import { isJobProblem } from '#domain/errors.ts';
+import { valueOf } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
@@ -12,6 +13,8 @@ const sampleShares = [0.1, 0.6];
 const sampleTimeoutMs = 60_000;
 /** Interlaced video has 1080 lines at most (1088 as coded). */
 const heightMax = 1088;
+/** A little over 30 frames a second. */
+const interlacedRateMax = 31;
 const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png'];
 
 const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
@@ -76,21 +79,45 @@ export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean):
   return isInterlaced ? order : 'progressive';
 }
 
+/**
+ * Whether a video may be interlaced. Broadcast and camcorders interlace up to 1080 lines and 30 frames a second; HDR and
+ * the rotated clips of phones never are, unless the file says so.
+ */
+export function mayBeInterlaced(
+  video: Pick<ProbedVideo, 'codec' | 'rotation' | 'hdr' | 'averageRate' | 'isFlaggedInterlaced' | 'width' | 'height'>,
+): boolean {
+  const lines = video.rotation % 180 === 0 ? video.height : video.width;
+  if (neverInterlaced.includes(video.codec) || lines > heightMax) return false;
+  if (video.isFlaggedInterlaced) return true;
+  const isFast = video.averageRate !== null && valueOf(video.averageRate) > interlacedRateMax;
+  return !isFast && video.rotation === 0 && video.hdr === 'none';
+}
+
 /** The field order of a video, from its frames and not from its flag alone (docs/media.md, "Odd sources"). */
 export async function detectInterlacing(video: ProbedVideo, endSec: number, context: StepContext): Promise<FieldOrder> {
-  const lines = video.rotation % 180 === 0 ? video.height : video.width;
-  if (neverInterlaced.includes(video.codec) || lines > heightMax) return 'progressive';
-  const counts: FieldCount[] = [];
-  for (const share of sampleShares) {
-    const at = { streamIndex: video.streamIndex, fromSec: endSec * share };
-    const command = idetCommand(context.program('ffmpeg'), workspaceFiles.source, at);
-    try {
-      const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure: undecodable }, context);
-      counts.push(parseIdet(stdout));
-    } catch (error) {
-      // One damaged sample decides nothing; the encode finds out how much of the source is damaged.
-      if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
-    }
+  if (!mayBeInterlaced(video)) return 'progressive';
+  const samples = sampleShares.map((share) =>
+    countFields({ streamIndex: video.streamIndex, fromSec: endSec * share }, context),
+  );
+  const counts = await Promise.all(samples);
+  return fieldOrderOf(
+    counts.filter((count) => count !== null),
+    video.isFlaggedInterlaced,
+  );
+}
+
+/** The counts of one sample; null where it cannot be decoded. */
+async function countFields(
+  at: { streamIndex: number; fromSec: number },
+  context: StepContext,
+): Promise<FieldCount | null> {
+  const command = idetCommand(context.program('ffmpeg'), workspaceFiles.source, at);
+  try {
+    const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure: undecodable }, context);
+    return parseIdet(stdout);
+  } catch (error) {
+    // One damaged sample decides nothing; the encode finds out how much of the source is damaged.
+    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
+    return null;
   }
-  return fieldOrderOf(counts, video.isFlaggedInterlaced);
 }

@@ -59,7 +59,8 @@ export async function readAbilities(context: StepContext): Promise<Abilities> {
   const failure = { code: 'internal', message: 'ffmpeg does not list its filters and encoders.' } as const;
   const run = async (command: Command) =>
     (await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context)).stdout;
-  return parseAbilities({ filters: await run(filters), encoders: await run(encoders) });
+  const [listedFilters, listedEncoders] = await Promise.all([run(filters), run(encoders)]);
+  return parseAbilities({ filters: listedFilters, encoders: listedEncoders });
 }
 
 /**
