@@ -25,6 +25,7 @@ export interface VideoSource {
     readonly rate: Rational;
     readonly fieldOrder: FieldOrder;
     readonly toneMap: 'pq' | 'hlg' | null;
+    readonly hasZscale: boolean;
   };
   readonly audio: readonly ProbedAudio[];
   readonly durationSec: number;
@@ -60,7 +61,7 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
     sizeBytes: probed.sizeBytes,
     container: probed.container,
     startSec: probed.startSec,
-    video: { ...video, endSec, rate: plan.rate, fieldOrder, toneMap },
+    video: { ...video, endSec, rate: plan.rate, fieldOrder, toneMap, hasZscale: abilities.filters.has('zscale') },
     audio: probed.audio,
     durationSec,
     isDurationStated: containersWithLength.includes(probed.container) && times.countedEndSec === null,

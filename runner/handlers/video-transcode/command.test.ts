@@ -21,7 +21,8 @@ const video: VideoSource['video'] = {
   pixelFormat: 'yuv420p',
   isFlaggedInterlaced: false,
   isFullRange: false,
-  matrix: 'bt601',
+  matrix: 'bt709',
+  hasZscale: true,
   startSec: 0,
   endSec: 10,
   rate: { num: 25, den: 1 },
@@ -78,7 +79,7 @@ const x264 = (bitrate: number) => [
   ...mp4,
 ];
 const toStream = (size: string) =>
-  `scale=${size}:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt601:out_color_matrix=bt709:out_range=limited,` +
+  `scale=${size}:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt709:out_color_matrix=bt709:out_range=limited,` +
   'setsar=1,format=yuv420p,setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited';
 
 describe('the command that encodes video', () => {
@@ -131,8 +132,29 @@ describe('the command that encodes video', () => {
     },
   );
 
-  it('full range becomes limited, and a rate without a decimal form is written as a ratio', () => {
-    expect(graphOf(encode({ isFullRange: true }))).toContain('in_color_matrix=bt601:in_range=full:out_color_matrix');
+  it.each([
+    ['BT.601', { matrix: 'bt601' }, 'min=170m:rin=limited'],
+    ['BT.2020 with 10 bits', { matrix: 'bt2020', pixelFormat: 'yuv420p10le' }, 'min=2020_ncl:rin=limited'],
+    ['full range', { isFullRange: true, pixelFormat: 'yuvj422p' }, 'min=709:rin=full'],
+  ] as const)('the matrix of %s is converted once, before the rungs', (_, more, input) => {
+    const graph = graphOf(encode(more));
+    expect(graph).toContain(
+      `,zscale=${input}:tin=709:pin=709:m=709:t=709:p=709:r=limited,sidedata=mode=delete,split=2`,
+    );
+    expect(graph).not.toContain('in_range');
+    expect(graph?.match(/in_color_matrix=bt709:out_color_matrix=bt709/g)).toHaveLength(2);
+  });
+
+  it.each([
+    ['RGB', { pixelFormat: 'bgr0' }],
+    ['an ffmpeg without zscale', { hasZscale: false }],
+  ])('the matrix of %s is converted in each rung', (_, more) => {
+    const graph = graphOf(encode({ matrix: 'bt601', isFullRange: true, ...more }));
+    expect(graph).not.toContain('zscale');
+    expect(graph?.match(/in_color_matrix=bt601:in_range=full:out_color_matrix/g)).toHaveLength(2);
+  });
+
+  it('a rate without a decimal form is written as a ratio', () => {
     expect(graphOf(encode({ rate: { num: 30_000, den: 1001 } }))).toContain('fps=fps=30000/1001:');
   });
 });

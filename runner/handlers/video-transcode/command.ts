@@ -7,7 +7,13 @@ import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { fragmentedMp4Args, inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import type { FrameSpan } from './frame-span.ts';
-import { deinterlaceFilters, plainFramesFilter, toneMapFilters, toStreamFilters } from '../../tools/video-filters.ts';
+import {
+  deinterlaceFilters,
+  plainFramesFilter,
+  standardMatrixFilters,
+  toneMapFilters,
+  toStreamFilters,
+} from '../../tools/video-filters.ts';
 
 /** A rendition and its output file. */
 interface Output<T> {
@@ -68,6 +74,7 @@ function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): stri
     // `fps` holds the last frame too where its duration is known.
     `trim=end_frame=${span.frames}`,
     ...toneMapFilters(video, largest),
+    ...standardMatrixFilters(video),
     plainFramesFilter,
     `split=${rungs.length}`,
   ];
