@@ -6,6 +6,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { topMasterOf } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { masterPath } from '#domain/media/revision-layout.ts';
 import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -178,7 +179,7 @@ async function topMasterOfManifest(
   if (results?.streaming === undefined) return { topMaster: null };
   if (results.streaming.master_playlist !== masterKey(hash))
     return { reason: 'the results name another master playlist' };
-  const key = videoKey(hash, rev, 'master.m3u8');
+  const key = videoKey(hash, rev, masterPath);
   if (!objects.some((object) => object.key === key)) return { reason: 'the revision has no master playlist' };
   const revisionMaster = await readText(media, { key, bytesMax: playlistBytesMax, signal });
   return revisionMaster === null
