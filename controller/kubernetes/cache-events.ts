@@ -1,4 +1,5 @@
 import type { MediaJob, RunnerPool } from '#platform/kubernetes/objects.ts';
+import { keyOf } from '#platform/kubernetes/store.ts';
 import type { CacheListener } from './cache/caches.ts';
 import { type LeaderContext, wakeWaiting } from './leader-context.ts';
 import { labels } from './manifests/names.ts';
@@ -36,6 +37,7 @@ export class CacheEvents implements CacheListener {
 
   mediaJobDeleted(mediaJob: MediaJob): boolean {
     this.#context.ownWrites.forget(mediaJob);
+    this.#context.followers.forget(keyOf(mediaJob));
     return !hasEnded(mediaJob);
   }
 

@@ -5,6 +5,7 @@ import type { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
 import type { Caches } from './cache/caches.ts';
 import type { OwnWrites } from './cache/own-writes.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
+import type { Followers } from './followers.ts';
 import type { PoolProblems } from './pools/pool-problems.ts';
 import type { PoolSlots } from './slots/pool-slots.ts';
 
@@ -16,9 +17,12 @@ export interface LeaderContext {
   readonly caches: Caches;
   readonly ownWrites: OwnWrites;
   readonly slots: PoolSlots;
+  readonly followers: Followers;
   readonly problems: PoolProblems;
   /** Keys of MediaJobs to reconcile. */
   readonly queue: Pick<WorkQueue, 'add'>;
+  /** Keys of MediaJobs with streams whose attempt has ended. */
+  readonly completions: Pick<WorkQueue, 'add'>;
   readonly recorder: EventRecorder;
   /** The rate of status writes that only report progress, of all MediaJobs together. */
   readonly progressRate: TokenBucket;

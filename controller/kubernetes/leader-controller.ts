@@ -10,11 +10,12 @@ import { CacheEvents } from './cache-events.ts';
 import { Caches } from './cache/caches.ts';
 import { OwnWrites } from './cache/own-writes.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
+import { Followers } from './followers.ts';
 import type { LeaderContext } from './leader-context.ts';
 import { ensurePools } from './pools/ensure-pools.ts';
 import { PoolProblems } from './pools/pool-problems.ts';
 import { poolStatusLoop } from './pools/pool-status.ts';
-import { reconcile } from './reconcile/reconcile.ts';
+import { concludeStream, reconcile } from './reconcile/reconcile.ts';
 import { Resync } from './resync.ts';
 import type { ClaimedJobs } from './slots/claimed-jobs.ts';
 import { PoolSlots } from './slots/pool-slots.ts';
@@ -22,6 +23,8 @@ import { claimOf } from './snapshots.ts';
 
 /** MediaJobs that are reconciled at once; each costs one read of Postgres and a few writes at most. */
 const reconcilesAtOnce = 16;
+/** Streams that are concluded at once; each verifies up to some hundred thousand objects. */
+const completionsAtOnce = 4;
 /** How often the claimed jobs are read from Postgres: a cancelled job stops within this and a pod's five seconds. */
 const resyncEveryMs = 1_000;
 /** Status writes that only report progress: each costs the API server as much as everything else of a short job. */
@@ -45,6 +48,7 @@ export class LeaderController {
   readonly #context: LeaderContext;
   readonly #term: LeaderTerm;
   readonly #queue: WorkQueue;
+  readonly #completions: WorkQueue;
   readonly #resync: Resync;
   readonly #resyncLog = new TokenBucket(resyncLogRate);
   readonly #stopping = new AbortController();
@@ -58,14 +62,18 @@ export class LeaderController {
     const concurrencyOf = (pool: string) => caches.pools.get(namespace, pool)?.spec.concurrency ?? 0;
     const handle = (key: string) => reconcile(key, this.#context);
     this.#queue = new WorkQueue({ name: 'mediajobs', handle, concurrency: reconcilesAtOnce, log });
+    const complete = (key: string) => concludeStream(key, this.#context);
+    this.#completions = new WorkQueue({ name: 'completions', handle: complete, concurrency: completionsAtOnce, log });
     this.#context = {
       dependencies,
       client: client.guardedBy(term.guard),
       caches,
       ownWrites: new OwnWrites(),
       slots: new PoolSlots({ claimed, concurrencyOf, jobs }),
+      followers: new Followers(),
       problems: new PoolProblems(),
       queue: this.#queue,
+      completions: this.#completions,
       recorder,
       progressRate: new TokenBucket(progressRate),
       now: () => clock().getTime(),
@@ -85,7 +93,7 @@ export class LeaderController {
     this.#isReady = false;
     this.#stopping.abort(new Error('the term has ended'));
     await this.#context.caches.stop();
-    await this.#queue.stop({ queued: 'drop' });
+    await Promise.all([this.#queue, this.#completions].map((queue) => queue.stop({ queued: 'drop' })));
     await this.#ended;
   }
 
@@ -129,7 +137,7 @@ export class LeaderController {
     // Before the first resync no job counted as claimed.
     for (const jobId of slots.claimed.ids) for (const job of caches.jobsOf(jobId)) events.jobStored(job);
     this.#isReady = true;
-    await this.#queue.start();
+    await Promise.all([this.#queue, this.#completions].map((queue) => queue.start()));
     slots.claimed.announce();
     const statuses = poolStatusLoop(this.#context, signal);
     while (!signal.aborted) {

@@ -62,7 +62,15 @@ export class Resync {
       if (key !== undefined) queue.add(key);
     }
     running.forgetUnclaimed((jobId) => claimed.has(jobId));
+    await this.#wakeFollowers();
     for (const id of orphans) await this.#restore(id);
+  }
+
+  async #wakeFollowers(): Promise<void> {
+    const { dependencies, followers, queue } = this.#context;
+    const ids = followers.jobIds();
+    if (ids.length === 0) return;
+    for (const key of followers.changed(await dependencies.jobs.statesOf(ids))) queue.add(key);
   }
 
   /** Whether the row has changed in a way that no watch reports. */

@@ -92,20 +92,21 @@ export class KubeClient {
 
   /**
    * Server-side apply: sets the fields of `object` and makes this client their owner; fields that it applied before and
-   * leaves out now are removed. Fields of other owners are taken over unless `isForced` is false; then it throws
+   * leaves out now are removed. `manager` is the owner, by default `fieldManager`. Fields of other owners are taken over unless `isForced` is false; then it throws
    * `Conflict`.
    */
   apply<T extends KubeObject>(
     resource: Resource<T>,
     object: T,
-    options: Cancellable & { subresource?: Subresource; isForced?: boolean } = {},
+    options: Cancellable & { subresource?: Subresource; isForced?: boolean; manager?: string } = {},
   ): Promise<T> {
+    const { isForced: force = true, manager = fieldManager } = options;
     const { namespace, name } = object.metadata ?? {};
     if (name === undefined) throw new TypeError(`an applied ${resource.kind} needs a name`);
     const ref = { namespace, name };
     return this.#write(`apply ${describe(resource, ref, options.subresource)}`, {
       method: 'PATCH',
-      path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager, force: options.isForced ?? true }),
+      path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager: manager, force }),
       body: {
         type: 'application/apply-patch+yaml',
         value: { apiVersion: resource.apiVersion, kind: resource.kind, ...object },

@@ -17,6 +17,15 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
+  managedFields?: ManagedFields[];
+}
+
+/** The fields that one field manager owns; `fieldsV1` has a key `f:<name>` for each. */
+export interface ManagedFields {
+  manager?: string;
+  operation?: string;
+  subresource?: string;
+  fieldsV1?: Record<string, unknown>;
 }
 
 /** The owner of an object: the garbage collector deletes the object after its owner. */

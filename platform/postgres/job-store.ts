@@ -36,6 +36,7 @@ const find = `select ${jobColumns} from jobs where id = $1`;
 const heldBy = `
   select id, queue, attempt, progress from jobs
   where lease_owner = $1 and status = any($2)`;
+const statesOf = `select id, status, attempt, progress from jobs where id = any($1::uuid[])`;
 const countAtWork = `
   select queue, count(*)::int as jobs from jobs
   where lease_owner is not null and status = any($1) group by queue`;
@@ -150,6 +151,14 @@ export class JobStore {
     const { rows } = await this.#database.pool.query<Pick<JobRow, 'id' | 'queue' | 'attempt' | 'progress'>>(heldBy, [
       owner,
       activeStatuses,
+    ]);
+    return rows;
+  }
+
+  /** The state of each of these jobs; progress in percent. */
+  async statesOf(ids: readonly string[]): Promise<Pick<Job, 'id' | 'status' | 'attempt' | 'progress'>[]> {
+    const { rows } = await this.#database.pool.query<Pick<JobRow, 'id' | 'status' | 'attempt' | 'progress'>>(statesOf, [
+      ids,
     ]);
     return rows;
   }

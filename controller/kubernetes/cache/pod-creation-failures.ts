@@ -14,6 +14,9 @@ const podLateMs = 4_000;
 /** How long one list serves for all Jobs: the API server reads every event of the namespace for it. */
 const listTtlMs = 5_000;
 
+/** Events of one page of a list. */
+const pageSize = 500;
+
 /** Why the Job controller could not create pods (mostly a quota): only its events say so. */
 export class PodCreationFailures {
   readonly #client: KubeClient;
@@ -45,7 +48,14 @@ export class PodCreationFailures {
 
   async #list(): Promise<ReadonlyMap<string, string>> {
     const fieldSelector = 'involvedObject.kind=Job,reason=FailedCreate';
-    const { items } = await this.#client.list(coreEvents, { namespace: this.#namespace, fieldSelector });
-    return new Map(items.map(({ involvedObject, message }) => [involvedObject?.name ?? '', message ?? '']));
+    const messages = new Map<string, string>();
+    let next: string | undefined;
+    do {
+      const page = { namespace: this.#namespace, fieldSelector, limit: pageSize, ...(next ? { continue: next } : {}) };
+      const { items, metadata } = await this.#client.list(coreEvents, page);
+      for (const { involvedObject, message = '' } of items) messages.set(involvedObject?.name ?? '', message);
+      next = metadata.continue;
+    } while (next);
+    return messages;
   }
 }

@@ -1,7 +1,7 @@
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
-import type { KubeClient } from '#platform/kubernetes/client.ts';
+import { fieldManager, type KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
-import { runnerPools } from '#platform/kubernetes/objects.ts';
+import { type RunnerPool, runnerPools } from '#platform/kubernetes/objects.ts';
 import { backoffMs, pause } from '#platform/lifecycle/backoff.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
@@ -16,17 +16,17 @@ interface PoolsToEnsure {
 const retryBackoff = { baseMs: 1_000, maxMs: 30_000 };
 
 /**
- * Makes the RunnerPools that the settings name, and keeps all of them but the concurrency as the settings say: that is
- * sized while the system runs, by `kubectl scale` or an autoscaler. A chart cannot hold them, since Helm installs no
- * custom resource beside its own definition. It is tried until it is done or `signal` aborts.
+ * Creates and updates the RunnerPools of the settings; retried until it succeeds or `signal` aborts. The chart does not
+ * hold them, since Helm installs no custom resource together with its definition.
  *
- * The first write holds the concurrency alone, and is no apply: so an applied field that the settings leave out later
- * goes, and the concurrency never does.
+ * The settings size a pool until another field manager sets its concurrency, as `kubectl scale` and autoscalers do: from
+ * then on the size is theirs. The concurrency has a field manager of its own, so that a pool that somebody scaled still
+ * follows the settings in every other field.
  */
 export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Promise<void> {
   for (let failures = 1; !signal.aborted; failures += 1) {
     try {
-      await makePools(rest);
+      for (const [name, spec] of Object.entries(rest.pools)) await writePool(name, spec, rest);
       return;
     } catch (error) {
       if (signal.aborted) return;
@@ -37,22 +37,30 @@ export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Prom
   }
 }
 
-async function makePools({ client, namespace, pools }: Omit<PoolsToEnsure, 'log' | 'signal'>): Promise<void> {
-  for (const [name, { concurrency, ...spec }] of Object.entries(pools)) {
-    const isThere = await client.get(runnerPools, { namespace, name }).then(
-      () => true,
-      (error: unknown) => {
-        if (hasReason(error, 'NotFound')) return false;
-        throw error;
-      },
-    );
-    if (!isThere) {
-      await client.create(runnerPools, { metadata: { namespace, name }, spec: { concurrency } }).catch(unlessThere);
-    }
-    await client.apply(runnerPools, { metadata: { namespace, name }, spec: spec as RunnerPoolSpec });
+/** The field manager of the concurrency. */
+const sizeManager = 'reelwright-pool-size';
+
+async function writePool(
+  name: string,
+  { concurrency, ...spec }: RunnerPoolSpec,
+  { client, namespace }: Pick<PoolsToEnsure, 'client' | 'namespace'>,
+): Promise<void> {
+  const metadata = { namespace, name };
+  const existing = await client.get(runnerPools, metadata).catch((error: unknown) => {
+    if (hasReason(error, 'NotFound')) return null;
+    throw error;
+  });
+  if (existing === null || !isSizedByOthers(existing)) {
+    await client.apply(runnerPools, { metadata, spec: { concurrency } }, { manager: sizeManager });
   }
+  await client.apply(runnerPools, { metadata, spec: spec as RunnerPoolSpec });
 }
 
-function unlessThere(error: unknown): void {
-  if (!hasReason(error, 'AlreadyExists')) throw error;
+/** Whether another field manager owns the concurrency. */
+function isSizedByOthers({ metadata }: RunnerPool): boolean {
+  const ours = [sizeManager, fieldManager];
+  return (metadata?.managedFields ?? []).some(({ manager = '', fieldsV1 }) => {
+    const spec = fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
+    return spec !== undefined && 'f:concurrency' in spec && !ours.includes(manager);
+  });
 }

@@ -29,13 +29,19 @@ export async function createKeySecret(mediaJob: MediaJob, row: Job, context: Lea
   });
 }
 
-/** Deletes the keys of an attempt and of all before it, by name: the controller may not list Secrets. */
+/** How many earlier attempts may still have a key: each new attempt deletes the keys before its own. */
+const attemptsBack = 3;
+
+/**
+ * Deletes the keys of an attempt and of the last ones before it, by name: the controller may not list Secrets. A key that
+ * is missed is deleted with its MediaJob.
+ */
 export async function deleteKeySecrets(
   { metadata }: MediaJob,
   { id, attempt: last }: Pick<Job, 'id' | 'attempt'>,
   { client }: LeaderContext,
 ): Promise<void> {
-  for (let attempt = last; attempt >= 1; attempt -= 1) {
+  for (let attempt = last; attempt >= Math.max(1, last - attemptsBack); attempt -= 1) {
     const ref = { namespace: metadata?.namespace, name: keySecretName({ id, attempt }) };
     await client.delete(secrets, ref).catch((error: unknown) => {
       if (!hasReason(error, 'NotFound')) throw error;

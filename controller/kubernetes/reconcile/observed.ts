@@ -60,6 +60,8 @@ export interface Plan {
   readonly actions: readonly Action[];
   /** When to reconcile again at the latest, in milliseconds. */
   readonly requeueAfterMs?: number;
+  /** The MediaJob shows the row of another job: reconcile again when that row changes. */
+  readonly followsRow?: true;
 }
 
 export interface PlanSettings {

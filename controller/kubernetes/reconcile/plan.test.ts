@@ -348,6 +348,12 @@ describe('the plan for a MediaJob', () => {
     expect(done(more)).toEqual(actions);
   });
 
+  it('a MediaJob that follows the row of another job is not requeued by time', () => {
+    const follower = { ...mediaJob, metadata: { name: 'x', uid: 'another' } };
+    const { requeueAfterMs, followsRow } = planned({ mediaJob: follower });
+    expect([requeueAfterMs, followsRow]).toEqual([undefined, true]);
+  });
+
   it('shows a Job that Kueue has suspended as suspended', () => {
     expect(planned({ job: queuedByKueue }).actions).toMatchObject([
       {

@@ -26,8 +26,6 @@ import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './stat
 const nothing: Plan = { actions: [] };
 /** The delay of a progress write that the rate did not allow. */
 const progressRetryMs = 10_000;
-/** How often the row of a followed job is read. */
-const followEveryMs = 2_000;
 
 /** The actions for a MediaJob now; pure. */
 export function plan(observed: Observed, nowMs: number, settings: PlanSettings): Plan {
@@ -74,7 +72,7 @@ function planFollower(observed: Observed, row: Job, nowMs: number): Plan {
   const { mediaJob, pool, sinceWrittenMs } = observed;
   const status = activeStatus({ mediaJob, row, pool: pool.name, problem: null, nowMs });
   const isWorth = isWorthWriting(mediaJob.status, status, sinceWrittenMs);
-  return { actions: isWorth ? [{ do: 'writeStatus', status }] : [], requeueAfterMs: followEveryMs };
+  return { actions: isWorth ? [{ do: 'writeStatus', status }] : [], followsRow: true };
 }
 
 function withoutExcessProgress(planned: Plan, { mayReportProgress }: Observed): Plan {

@@ -1,0 +1,106 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { isFinal } from '#domain/jobs/status.ts';
+import { mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { until } from '../../testing/k8s/cluster.ts';
+import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { leaveThumbnail } from '../../testing/k8s/workers.ts';
+
+beforeAll(installCrds);
+
+const thumbnail = { options: { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] } };
+const jobIdOf = (name = '') => name.slice('mj-'.length, -'-1'.length);
+
+/** The media store of a rig, whose result manifests of some jobs are read only once `release` is called. */
+function holdingManifests(media: ObjectStore, isHeld: (key: string) => boolean) {
+  const held = Promise.withResolvers<undefined>();
+  const store: ObjectStore = {
+    head: (key, signal) => media.head(key, signal),
+    get: async (key, options) => {
+      if (isHeld(key)) await held.promise;
+      return media.get(key, options);
+    },
+    download: (key, signal) => media.download(key, signal),
+    put: (key, body, options) => media.put(key, body, options),
+    list: (prefix) => media.list(prefix),
+    delete: (keys) => media.delete(keys),
+    ping: (signal) => media.ping(signal),
+    close: () => media.close(),
+  };
+  return { store, release: () => held.resolve(undefined) };
+}
+
+/** Ends the pods of all Jobs that have none yet as succeeded. */
+async function succeedAll(rig: ControllerRig, done: Set<string>): Promise<void> {
+  for (const job of await rig.node.jobs()) {
+    const name = job.metadata?.name ?? '';
+    if (done.has(name)) continue;
+    done.add(name);
+    await rig.node.setStatus(await rig.node.makePod(job), { phase: 'Succeeded' });
+  }
+}
+
+test('many streams that are completed at once do not delay the end of a thumbnail', async () => {
+  const rig = await openControllerRig({ WORKER_CONCURRENCY: '40' });
+  const films = new Set<string>();
+  const { store, release } = holdingManifests(rig.media, (key) => [...films].some((id) => key.includes(id)));
+  onTestFinished(release);
+  rig.startWorker({ media: store });
+  for (let n = 0; n < 20; n += 1) films.add(await rig.submit('video:transcode'));
+  await until('the films have Jobs', async () => (await rig.node.jobs()).length === 20, 60_000);
+  const done = new Set<string>();
+  await succeedAll(rig, done);
+  const id = await rig.submit('image:thumbnail', thumbnail);
+  await leaveThumbnail(rig.media, { jobId: id, hash: (await rig.find(id)).hash, attempt: 1 });
+  const isThere = async () => (await rig.node.jobs()).some(({ metadata }) => jobIdOf(metadata?.name) === id);
+  await until('the thumbnail has a Job', isThere, 30_000);
+  await succeedAll(rig, done);
+  await until('the thumbnail is final', async () => isFinal((await rig.find(id)).status), 30_000);
+  expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
+  for (const film of films) expect((await rig.find(film)).status).toBe('processing');
+}, 150_000);
+
+test('every MediaJob that follows an equal active job shows its end', async () => {
+  const rig = await openControllerRig();
+  rig.startWorker();
+  const id = await rig.submit('image:thumbnail', { ...thumbnail, hash: 'followed' });
+  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  const names = ['first', 'second', 'third'];
+  const spec = { type: 'image:thumbnail' as const, hash: 'followed', source: 'source', ...thumbnail };
+  for (const name of names) {
+    await rig.admin.create(mediaJobs, { metadata: { namespace: rig.namespace, name }, spec });
+  }
+  const shown = async () => Promise.all(names.map((name) => rig.mediaJobNamed(name)));
+  await until('they follow it', async () => (await shown()).every(({ status }) => status?.jobId === id), 30_000);
+  await leaveThumbnail(rig.media, { jobId: id, hash: 'followed', attempt: 1 });
+  await succeedAll(rig, new Set());
+  const areComplete = async () => (await shown()).every((one) => conditionOf(one, 'Complete') === 'True/Completed');
+  await until('they are complete', areComplete, 30_000);
+  expect(await rig.node.jobs()).toHaveLength(1);
+}, 90_000);
+
+test('the settings size a pool until another client sets its concurrency', async () => {
+  const rig = await openControllerRig({ WORKER_CONCURRENCY: '3' });
+  const ref = { namespace: rig.namespace, name: 'default' };
+  const isSized = (concurrency: number, nodeSelector?: object) => async () => {
+    const spec = (await rig.admin.get(runnerPools, ref).catch(() => null))?.spec;
+    return spec?.concurrency === concurrency && JSON.stringify(spec.nodeSelector) === JSON.stringify(nodeSelector);
+  };
+  const withSettings = (workerConcurrency: number, nodeSelector: Record<string, string>) => ({
+    config: {
+      ...rig.config,
+      workerConcurrency,
+      kubernetes: { ...rig.kubernetes, runnerPools: { default: { nodeSelector } } },
+    },
+  });
+  const first = rig.startWorker();
+  await until('the pool is created', isSized(3), 30_000);
+  await first.stop();
+  const second = rig.startWorker(withSettings(5, { disk: 'ssd' }));
+  await until('the pool follows the settings', isSized(5, { disk: 'ssd' }), 30_000);
+  await rig.admin.scale(runnerPools, ref, 8);
+  await second.stop();
+  rig.startWorker(withSettings(6, { disk: 'hdd' }));
+  await until('all but the concurrency follows the settings', isSized(8, { disk: 'hdd' }), 30_000);
+}, 90_000);
