@@ -38,6 +38,7 @@ export class CacheEvents implements CacheListener {
   mediaJobDeleted(mediaJob: MediaJob): boolean {
     this.#context.ownWrites.forget(mediaJob);
     this.#context.followers.forget(keyOf(mediaJob));
+    this.#context.slots.unprefer(jobIdOf(mediaJob));
     return !hasEnded(mediaJob);
   }
 

@@ -99,7 +99,7 @@ export class LeaderController {
 
   /** How many more jobs of `queue` may be claimed. */
   freeSlots(queue: QueueName): number {
-    return this.#isReady && this.#term.isHeld() ? this.#context.slots.free(poolOfQueue[queue]) : 0;
+    return this.#isReady && this.#term.isHeld() ? this.#context.slots.freeForTickets(poolOfQueue[queue]) : 0;
   }
 
   /** Makes sure that a claimed job has its MediaJob. */
@@ -139,12 +139,26 @@ export class LeaderController {
     this.#isReady = true;
     await Promise.all([this.#queue, this.#completions].map((queue) => queue.start()));
     slots.claimed.announce();
-    const statuses = poolStatusLoop(this.#context, signal);
+    const loops = [poolStatusLoop(this.#context, signal), this.#claimPreferred(signal)];
     while (!signal.aborted) {
       await pause(resyncEveryMs, signal);
       if (!signal.aborted) await this.#resyncOnce();
     }
-    await statuses;
+    await Promise.all(loops);
+  }
+
+  /** Claims jobs with a priority above 0 as soon as slots are free, until `signal` aborts. */
+  async #claimPreferred(signal: AbortSignal): Promise<void> {
+    const { slots, caches, dependencies } = this.#context;
+    while (!signal.aborted) {
+      try {
+        await slots.claimed.nextChange(signal);
+        if (dependencies.storageWatch.isAway) continue;
+        for (const jobId of await slots.claimPreferred()) this.#queue.add(caches.keyOfJob(jobId) ?? '');
+      } catch (error) {
+        if (!signal.aborted) dependencies.log.warn({ err: error }, 'jobs could not be claimed by priority');
+      }
+    }
   }
 
   async #ensurePools(): Promise<void> {

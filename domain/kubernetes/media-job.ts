@@ -150,7 +150,9 @@ const specSchema = z
       .min(-1000)
       .max(1000)
       .default(0)
-      .describe('Of jobs that wait for the same pool, the higher begins first.'),
+      .describe(
+        'Above 0, the job starts before all waiting jobs of its pool with a lower one; jobs of the API have 0.',
+      ),
     pool: z
       .string()
       .max(63)

@@ -119,7 +119,7 @@ test('pools are created as configured, and a concurrency set by hand stays', asy
   const first = rig.startWorker();
   await until('the pool is there', async () => (await pool().catch(() => null))?.spec.nodeSelector !== undefined);
   expect((await pool()).spec).toMatchObject({ concurrency: 3, nodeSelector: { disk: 'fast' } });
-  await rig.admin.scale(runnerPools, ref, 8);
+  await kubectl(server, ['scale', '-n', rig.namespace, 'rp/default', '--replicas=8']);
   await first.stop();
   rig.startWorker({
     config: { ...rig.config, kubernetes: { ...rig.kubernetes, runnerPools: { default: { concurrency: 3 } } } },

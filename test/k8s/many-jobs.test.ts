@@ -2,7 +2,8 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import { mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { until } from '../../testing/k8s/cluster.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { server, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
 import { leaveThumbnail } from '../../testing/k8s/workers.ts';
@@ -80,6 +81,36 @@ test('every MediaJob that follows an equal active job shows its end', async () =
   expect(await rig.node.jobs()).toHaveLength(1);
 }, 90_000);
 
+test('waiting jobs with a priority start before the others of their pool, highest first', async () => {
+  const rig = await openControllerRig({ WORKER_CONCURRENCY: '1' });
+  rig.startWorker();
+  const started: string[] = [];
+  const done = new Set<string>();
+  const apply = async (name: string, priority: number) => {
+    const spec = { type: 'image:thumbnail' as const, hash: name, source: 'source', priority, ...thumbnail };
+    const made = await rig.admin.create(mediaJobs, { metadata: { namespace: rig.namespace, name }, spec });
+    const id = made.metadata?.uid ?? '';
+    await until('it is adopted', async () => (await rig.jobs.find(id)) !== null, 30_000);
+    return id;
+  };
+  const first = await rig.submit('image:thumbnail', thumbnail);
+  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  const waiting = await rig.submit('image:thumbnail', thumbnail);
+  const plain = await apply('plain', 0);
+  const high = await apply('high', 5);
+  const highest = await apply('highest', 100);
+  for (let n = 1; n <= 5; n += 1) {
+    await until(`job ${n} has started`, async () => (await rig.node.jobs()).length === n, 60_000);
+    const job = (await rig.node.jobs()).find(({ metadata }) => !done.has(metadata?.name ?? ''));
+    const id = jobIdOf(job?.metadata?.name);
+    started.push(id);
+    await leaveThumbnail(rig.media, { jobId: id, hash: (await rig.find(id)).hash, attempt: 1 });
+    await succeedAll(rig, done);
+  }
+  expect(started.slice(0, 3)).toEqual([first, highest, high]);
+  expect(new Set(started.slice(3))).toEqual(new Set([waiting, plain]));
+}, 150_000);
+
 test('the settings size a pool until another client sets its concurrency', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '3' });
   const ref = { namespace: rig.namespace, name: 'default' };
@@ -99,7 +130,7 @@ test('the settings size a pool until another client sets its concurrency', async
   await first.stop();
   const second = rig.startWorker(withSettings(5, { disk: 'ssd' }));
   await until('the pool follows the settings', isSized(5, { disk: 'ssd' }), 30_000);
-  await rig.admin.scale(runnerPools, ref, 8);
+  await kubectl(server, ['scale', '-n', rig.namespace, 'rp/default', '--replicas=8']);
   await second.stop();
   rig.startWorker(withSettings(6, { disk: 'hdd' }));
   await until('all but the concurrency follows the settings', isSized(8, { disk: 'hdd' }), 30_000);

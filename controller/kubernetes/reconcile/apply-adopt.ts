@@ -25,8 +25,9 @@ export async function applyAdopt(mediaJob: MediaJob, context: LeaderContext): Pr
   if (job.id !== mediaJob.metadata?.uid) return writeStatus(mediaJob, { jobId: job.id }, context);
   if (job.status !== 'queued') return false;
   // The leader reads this queue anyway, so it claims directly.
-  const isClaimed = !dependencies.storageWatch.isAway && (await slots.claim(job, claimOf(mediaJob, job.queue)));
-  if (isClaimed) return false;
+  const claim = claimOf(mediaJob, job.queue);
+  const mayClaim = !dependencies.storageWatch.isAway && slots.freeForTickets(claim.pool) > 0;
+  if (mayClaim && (await slots.claim(job, claim))) return false;
   await enqueue(dependencies, job);
   return false;
 }

@@ -2,7 +2,7 @@ import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { LeaderContext } from '../leader-context.ts';
-import { jobIdOf, remainingTtlMs } from '../snapshots.ts';
+import { claimOf, jobIdOf, remainingTtlMs } from '../snapshots.ts';
 import { applyAction } from './apply.ts';
 import { onMediaJobDeleted } from './deleted.ts';
 import { observe } from './observe.ts';
@@ -26,6 +26,7 @@ export async function reconcile(key: string, context: LeaderContext): Promise<Re
   const planned = plan(observed, nowMs, dependencies);
   if (planned.followsRow === true && observed.row !== null) followers.follow(key, observed.row);
   else followers.forget(key);
+  preferByPriority(observed, context);
   for (const action of planned.actions) {
     if (action.do === 'concludeAttempt' && isStream(observed)) {
       context.completions.add(key);
@@ -49,6 +50,14 @@ export async function concludeStream(key: string, context: LeaderContext): Promi
   if (conclusion === undefined) return;
   await applyAction(conclusion, observed, context);
   context.queue.add(key);
+}
+
+/** A queued job with a priority above 0 goes before the tickets of its pool. */
+function preferByPriority({ mediaJob, row }: Observed, { slots }: LeaderContext): void {
+  if (row === null || mediaJob.metadata?.uid !== row.id) return;
+  const claim = claimOf(mediaJob, row.queue);
+  if (row.status === 'queued' && claim.priority > 0 && !claim.isSuspended) slots.prefer(row, claim);
+  else slots.unprefer(row.id);
 }
 
 function currentMediaJob(key: string, { caches, ownWrites }: LeaderContext): MediaJob | undefined {

@@ -12,6 +12,11 @@ interface PoolSlotsOptions {
   readonly jobs: Pick<JobStore, 'claim'>;
 }
 
+interface PreferredJob {
+  readonly job: Job;
+  readonly claim: ClaimedJob;
+}
+
 /**
  * The slots of the pools during one term. A pool's concurrency bounds both the jobs that are claimed for it and the Jobs
  * that run in it: the second number may lag behind, as when suspended jobs are resumed or a pool is scaled down.
@@ -19,6 +24,8 @@ interface PoolSlotsOptions {
 export class PoolSlots {
   readonly claimed: ClaimedJobs;
   readonly running = new RunningJobs();
+  /** Queued jobs that go before the tickets of their pool, by id. */
+  readonly #preferred = new Map<string, PreferredJob>();
   readonly #concurrencyOf: (pool: string) => number;
   readonly #jobs: Pick<JobStore, 'claim'>;
 
@@ -28,8 +35,36 @@ export class PoolSlots {
     this.#jobs = jobs;
   }
 
-  /** How many more jobs may be claimed for a pool. */
-  free(pool: string): number {
+  /** How many more jobs may be claimed for a pool by their tickets: the slots that no preferred job waits for. */
+  freeForTickets(pool: string): number {
+    const preferred = [...this.#preferred.values()].filter(({ claim }) => claim.pool === pool);
+    return Math.max(0, this.#free(pool) - preferred.length);
+  }
+
+  /** A queued job with a priority above 0 is to be claimed before the tickets of its pool. */
+  prefer(job: Job, claim: ClaimedJob): void {
+    this.#preferred.set(job.id, { job, claim });
+    this.claimed.announce();
+  }
+
+  unprefer(jobId: string): void {
+    if (this.#preferred.delete(jobId)) this.claimed.announce();
+  }
+
+  /** Claims preferred jobs while their pools have free slots, highest priority first; returns their ids. */
+  async claimPreferred(): Promise<string[]> {
+    const claimed: string[] = [];
+    const byPriority = [...this.#preferred.values()].toSorted((a, b) => b.claim.priority - a.claim.priority);
+    for (const { job, claim } of byPriority) {
+      if (this.#free(claim.pool) === 0) continue;
+      if (await this.claim(job, claim)) claimed.push(job.id);
+      // Without a claim the job was claimed by its ticket, or has ended.
+      this.unprefer(job.id);
+    }
+    return claimed;
+  }
+
+  #free(pool: string): number {
     return Math.max(0, this.#concurrencyOf(pool) - this.claimed.count(pool));
   }
 
@@ -46,13 +81,14 @@ export class PoolSlots {
 
   /** The attempt that `job` is at was claimed, by admission or here. */
   add(job: Pick<Job, 'id' | 'attempt'>, claimed: ClaimedJob): void {
+    this.#preferred.delete(job.id);
     this.claimed.set(job.id, claimed);
     this.running.claim(attemptJobName(job), job.id);
   }
 
   /** Claims a queued job if its pool has a free slot; whether it did. */
   async claim(job: Job, claimed: ClaimedJob): Promise<boolean> {
-    if (claimed.isSuspended || this.free(claimed.pool) === 0) return false;
+    if (claimed.isSuspended || this.#free(claimed.pool) === 0) return false;
     // The slot is taken before the first await.
     this.claimed.set(job.id, claimed);
     let isClaimed = false;
