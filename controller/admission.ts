@@ -9,7 +9,7 @@ import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from './executor.ts';
 
 export interface AdmissionDependencies {
-  readonly jobs: Pick<JobStore, 'claim' | 'nextAttempt'>;
+  readonly jobs: Pick<JobStore, 'claim' | 'giveBack'>;
   readonly queue: TicketQueue;
   readonly executor: Executor;
   /** Admission pauses while the object storage is away. */
@@ -18,7 +18,7 @@ export interface AdmissionDependencies {
 }
 
 /** The delay before a job that `run` could not start is tried again (a full disk, an API server that is away). */
-const handOverRetryMs = 5_000;
+const startRetryMs = 5_000;
 const errorPauseMs = { first: 200, max: 5_000 };
 
 /**
@@ -62,8 +62,10 @@ async function admitUntil(
       const taken = await reader.next(signal);
       if (taken === null) continue;
       const { ticket } = taken;
-      await withSpan('admission', spanOf(ticket), () => admit(ticket, dependencies));
+      const returned = await withSpan('admission', spanOf(ticket), () => admit(ticket, dependencies));
       await taken.done();
+      // Only now: while the ticket is taken, the queue ignores another one of the same attempt.
+      if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
       pauseMs = errorPauseMs.first;
     } catch (error) {
       if (signal.aborted) break;
@@ -81,20 +83,23 @@ function spanOf({ jobId, attempt, queue, trace }: Ticket): SpanSettings {
   return { parent: trace, kind: 'consumer', attributes };
 }
 
-/** Claims the ticket's attempt and starts it. A ticket of an attempt that ended or is claimed already is dropped. */
-async function admit(ticket: Ticket, { jobs, queue, executor, log }: AdmissionDependencies): Promise<void> {
+/**
+ * Claims the ticket's attempt and starts it. A ticket of an attempt that ended or is claimed already is dropped. An attempt
+ * that cannot be started is given back, which costs nothing: its ticket is returned.
+ */
+async function admit(ticket: Ticket, { jobs, executor, log }: AdmissionDependencies): Promise<Ticket | null> {
   const { jobId, attempt } = ticket;
   const { owner, durationMs: leaseMs } = executor.lease;
   const job = await jobs.claim({ jobId, attempt, owner, leaseMs });
   if (job === null) {
     log.debug({ job_id: jobId, attempt }, 'ticket dropped: attempt ended or claimed');
-    return;
+    return null;
   }
   try {
     await executor.run(job);
+    return null;
   } catch (error) {
-    log.error({ err: error, job_id: jobId, attempt, retry_in_ms: handOverRetryMs }, 'attempt could not be started');
-    const next = await jobs.nextAttempt({ jobId, attempt, countsAsFailure: false, delayMs: handOverRetryMs });
-    if (next !== null) await queue.add(next, { delayMs: handOverRetryMs });
+    log.error({ err: error, job_id: jobId, attempt, retry_in_ms: startRetryMs }, 'attempt could not be started');
+    return jobs.giveBack({ jobId, attempt, delayMs: startRetryMs });
   }
 }

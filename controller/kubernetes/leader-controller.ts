@@ -115,7 +115,9 @@ export class LeaderController {
     try {
       await this.#resync.createMediaJob(job);
     } catch (error) {
+      // The claim is given back: no reconcile may create the Job meanwhile.
       slots.claimed.remove(job.id);
+      slots.running.forgetUnclaimed((jobId) => jobId !== job.id);
       throw error;
     }
   }
