@@ -20,7 +20,7 @@ const retryBackoff = { baseMs: 1_000, maxMs: 30_000 };
  * hold them, since Helm installs no custom resource together with its definition.
  *
  * The settings size a pool until another field manager sets its concurrency, as `kubectl scale` and autoscalers do: from
- * then on the size is theirs. The concurrency has a field manager of its own, so that a pool that somebody scaled still
+ * then on the size is theirs. The concurrency has a field manager of its own, so that a scaled pool still
  * follows the settings in every other field.
  */
 export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Promise<void> {
