@@ -4,6 +4,7 @@ import type { JobPhase } from './status.ts';
 const startOfPhase = {
   admitted: 0,
   scheduling: 1,
+  suspended: 1,
   probing: 3,
   encoding: 5,
   packaging: 80,

@@ -40,7 +40,15 @@ export function statusesBefore(to: JobStatus): JobStatus[] {
 export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' && status !== 'cancelled');
 
 /** What an active job is doing, finer than its status (C3.3). */
-export const jobPhases = ['admitted', 'scheduling', 'probing', 'encoding', 'packaging', 'publishing'] as const;
+export const jobPhases = [
+  'admitted',
+  'scheduling',
+  'suspended',
+  'probing',
+  'encoding',
+  'packaging',
+  'publishing',
+] as const;
 export type JobPhase = (typeof jobPhases)[number];
 
 /** `callback_status`: null without `callback_url`, before the terminal state, and for a cancelled job. */

@@ -24,7 +24,6 @@ import {
 export const mediaJobPhases = [
   ...jobPhases,
   'queued',
-  'suspended',
   'unschedulable',
   'image_unavailable',
   'quota_exceeded',

@@ -148,7 +148,7 @@ describe('a disruption costs no attempt', () => {
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
-  test('when the job was suspended and is resumed', async () => {
+  test('C3.22: when the job was suspended and is resumed', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -158,6 +158,7 @@ describe('a disruption costs no attempt', () => {
     await suspend(true);
     await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
     await becomes(rig, id, 'Suspended', 'True/Suspended');
+    expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'suspended' });
     await suspend(false);
     await rig.node.run(await jobOf(rig, id, 2), scriptedRunner);
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });

@@ -95,7 +95,7 @@ describe('a step that cannot start after an earlier one has ended', () => {
   });
 });
 
-test('a Job that Kueue keeps suspended past the pending deadline shows that and fails nothing', async () => {
+test('C3.22: a Job that Kueue keeps suspended past the pending deadline shows that and fails nothing', async () => {
   const rig = await openControllerRig({ PENDING_DEADLINE: '6s' });
   rig.startWorker();
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -111,6 +111,7 @@ test('a Job that Kueue keeps suspended past the pending deadline shows that and 
   await confirm('True', 'JobSuspended');
   await until('it is shown', async () => (await rig.mediaJob(id)).status?.phase === 'suspended', 30_000);
   expect(conditionOf(await rig.mediaJob(id), 'Progressing')).toBe('False/JobSuspended');
+  expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'suspended' });
   // Past the deadline.
   await new Promise((resolve) => setTimeout(resolve, 8_000));
   expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 1 });

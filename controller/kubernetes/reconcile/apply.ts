@@ -43,7 +43,9 @@ export async function applyAction(action: Action, observed: Observed, context: L
     return true;
   }
   if (action.do === 'reportPhase') {
-    const progress = progressOf(action.phase, 0);
+    // A suspension keeps the progress of the attempt.
+    const isSuspension = action.phase === 'suspended' || row.phase === 'suspended';
+    const progress = isSuspension ? Math.max(row.progress, progressOf(action.phase, 0)) : progressOf(action.phase, 0);
     await dependencies.jobs.report({ jobId: row.id, attempt: row.attempt, phase: action.phase, progress });
     return true;
   }

@@ -24,7 +24,8 @@ export function planActive(observed: Observed, row: Job, nowMs: number, settings
   const { mediaJob, job, pod, runningMs } = observed;
   const stops = deletionsOf(observed.otherJobs);
   if (mediaJob.spec.suspend === true) {
-    return { actions: [...stops, ...deletionsOf([job]), ...statusWrite(observed, row, { problem: null, nowMs })] };
+    const writes = statusWrite(observed, row, { problem: null, nowMs });
+    return { actions: [...stops, ...deletionsOf([job]), ...phaseReport(row, 'suspended'), ...writes] };
   }
   if (!isClaimed(row)) return planUnclaimed(observed, row, stops, nowMs);
   if (job === null) return planWithoutJob(observed, row, { stops, nowMs, settings });
@@ -100,7 +101,14 @@ function planSuspendedJob(observed: Observed, row: Job, stops: readonly Action[]
   if (leftMs > 0) return { actions: stops, requeueAfterMs: leftMs };
   const message = 'Its Job is suspended, as by Kueue until its queue admits the Job.';
   const problem: PodProblem = { phase: 'suspended', reason: 'JobSuspended', message, code: 'internal' };
-  return { actions: [...stops, ...statusWrite(observed, row, { problem, nowMs, hasBegun: false })] };
+  const writes = statusWrite(observed, row, { problem, nowMs, hasBegun: false });
+  return { actions: [...stops, ...phaseReport(row, 'suspended'), ...writes] };
+}
+
+/** Reports the start or the end of a suspension to callers of the API. */
+function phaseReport(row: Job, phase: 'suspended' | 'scheduling'): Action[] {
+  const isChange = (row.phase === 'suspended') !== (phase === 'suspended');
+  return isClaimed(row) && isChange ? [{ do: 'reportPhase', phase }] : [];
 }
 
 function planFailure(row: Job, problem: PodProblem, stops: readonly Action[]): Plan {
@@ -137,7 +145,8 @@ function planPending(observed: Observed, row: Job, { stops, nowMs, settings, wai
   const shown = waitedMs >= problemAfterMs ? problem : null;
   const checkMs = Math.min(settings.pendingDeadlineMs - waitedMs, shown === null ? pendingCheckMs : 60_000);
   const writes = problemWrite(observed, row, { problem: shown, nowMs });
-  return { actions: [...stops, ...writes], requeueAfterMs: Math.max(100, checkMs) };
+  const actions = [...stops, ...phaseReport(row, 'scheduling'), ...writes];
+  return { actions, requeueAfterMs: Math.max(100, checkMs) };
 }
 
 /** When the pod, or without one the Job, began to wait, in milliseconds since the epoch. */
@@ -219,7 +228,15 @@ function phaseOfPod(pod: PodSnapshot | null): JobPhase | null {
   return last === undefined ? null : (phaseOfStep[last.name] ?? null);
 }
 
-const phaseOrder: readonly (JobPhase | null)[] = [null, 'admitted', 'scheduling', 'probing', 'encoding', 'packaging'];
+const phaseOrder: readonly (JobPhase | null)[] = [
+  null,
+  'admitted',
+  'scheduling',
+  'suspended',
+  'probing',
+  'encoding',
+  'packaging',
+];
 
 function isLater(phase: JobPhase, than: JobPhase | null): boolean {
   const index = phaseOrder.indexOf(than);

@@ -232,9 +232,9 @@ describe('the plan for a MediaJob', () => {
     [
       'that is suspended is to delete its Job',
       { job, pod, mediaJob: { ...suspended, status: begun } },
-      ['deleteJob', 'writeStatus'],
+      ['deleteJob', 'reportPhase', 'writeStatus'],
     ],
-    ['that was suspended from the start is to show that', { mediaJob: suspended }, ['writeStatus']],
+    ['that was suspended from the start is to show that', { mediaJob: suspended }, ['reportPhase', 'writeStatus']],
     [
       'whose pool is missing is to show and record the problem',
       { pool: { name: 'x', spec: null } },
@@ -289,7 +289,16 @@ describe('the plan for a MediaJob', () => {
       { job, pod: stalled(1), mediaJob: withStatus(begun) },
       [],
     ],
-    ['whose Job is suspended past the deadline is to show that', { job: queuedByKueue }, ['writeStatus']],
+    [
+      'whose Job is suspended past the deadline is to show that',
+      { job: queuedByKueue },
+      ['reportPhase', 'writeStatus'],
+    ],
+    [
+      'whose Job was resumed and waits for its pod is to report that',
+      { job: { ...job, hasPod: false }, row: { ...row, phase: 'suspended' }, mediaJob: withStatus(begun) },
+      ['reportPhase'],
+    ],
     [
       'whose Job was suspended past the deadline and is resumed is to wait',
       {
@@ -356,6 +365,7 @@ describe('the plan for a MediaJob', () => {
 
   it('shows a Job that Kueue has suspended as suspended', () => {
     expect(planned({ job: queuedByKueue }).actions).toMatchObject([
+      { do: 'reportPhase', phase: 'suspended' },
       {
         status: { phase: 'suspended', conditions: [{ type: 'Progressing', status: 'False', reason: 'JobSuspended' }] },
       },
@@ -421,7 +431,7 @@ describe('the plan for a MediaJob', () => {
       'writeStatus',
       'recordProblem',
     ]);
-    expect(done({ ...full, mediaJob: suspended })).toEqual(['deleteJob', 'writeStatus']);
+    expect(done({ ...full, mediaJob: suspended })).toEqual(['deleteJob', 'reportPhase', 'writeStatus']);
     expect(done({ ...full, row: { ...row, status: 'completed' } })).toEqual(['writeStatus']);
   });
 
