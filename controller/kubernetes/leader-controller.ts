@@ -15,6 +15,7 @@ import type { LeaderContext } from './leader-context.ts';
 import { ensurePools } from './pools/ensure-pools.ts';
 import { PoolProblems } from './pools/pool-problems.ts';
 import { poolStatusLoop } from './pools/pool-status.ts';
+import { failIfRefused } from './reconcile/conclude.ts';
 import { concludeStream, reconcile } from './reconcile/reconcile.ts';
 import { Resync } from './resync.ts';
 import type { ClaimedJobs } from './slots/claimed-jobs.ts';
@@ -27,6 +28,8 @@ const reconcilesAtOnce = 16;
 const completionsAtOnce = 4;
 /** How often the claimed jobs are read from Postgres: a cancelled job stops within this and a pod's five seconds. */
 const resyncEveryMs = 1_000;
+/** How long no job is admitted after the API server did not create a MediaJob. */
+const startPauseMs = 10_000;
 /** Status writes that only report progress: each costs the API server as much as everything else of a short job. */
 const progressRate = { perSecond: 5, burst: 25 };
 /** Log lines about a failing resync: one a minute. */
@@ -53,6 +56,7 @@ export class LeaderController {
   readonly #resyncLog = new TokenBucket(resyncLogRate);
   readonly #stopping = new AbortController();
   #isReady = false;
+  #pausedUntilMs = 0;
   #ended: Promise<void> = Promise.resolve();
 
   constructor({ dependencies, term, claimed, recorder }: LeaderControllerOptions) {
@@ -99,7 +103,9 @@ export class LeaderController {
 
   /** How many more jobs of `queue` may be claimed. */
   freeSlots(queue: QueueName): number {
-    return this.#isReady && this.#term.isHeld() ? this.#context.slots.freeForTickets(poolOfQueue[queue]) : 0;
+    const isPaused = this.#context.now() < this.#pausedUntilMs;
+    if (isPaused || !this.#isReady || !this.#term.isHeld()) return 0;
+    return this.#context.slots.freeForTickets(poolOfQueue[queue]);
   }
 
   /** Makes sure that a claimed job has its MediaJob. */
@@ -118,6 +124,9 @@ export class LeaderController {
       // The claim is given back: no reconcile may create the Job meanwhile.
       slots.claimed.remove(job.id);
       slots.running.forgetUnclaimed((jobId) => jobId !== job.id);
+      if (await failIfRefused(job, error, this.#context.dependencies)) return;
+      // Every other job would fail in the same way: the namespace is missing, or the API server is away.
+      this.#pausedUntilMs = this.#context.now() + startPauseMs;
       throw error;
     }
   }

@@ -1,4 +1,3 @@
-import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
@@ -11,7 +10,7 @@ import { jobManifest } from '../manifests/job-manifest.ts';
 import { attemptJobName } from '../manifests/names.ts';
 import { claimOf } from '../snapshots.ts';
 import { applyAdopt } from './apply-adopt.ts';
-import { concludeAndClaim, failJob } from './conclude.ts';
+import { concludeAndClaim, failIfRefused, failJob } from './conclude.ts';
 import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
 import type { Action, Observed } from './observed.ts';
 import { podProblemOf } from './pod-problem.ts';
@@ -100,13 +99,10 @@ async function createJob(observed: Observed, row: Job, context: LeaderContext): 
     // Created before, by this leader or the last one; the cache will show it.
     if (hasReason(error, 'AlreadyExists')) return true;
     slots.running.failCreation(name, row.id);
-    if (!hasReason(error, 'Invalid')) {
+    if (!(await failIfRefused(row, error, dependencies))) {
       if (hasReason(error, 'Forbidden')) await showRefusal(observed, row, error.message, context);
       throw error;
     }
-    dependencies.log.error({ err: error, job_id: row.id }, 'Job refused by the API server');
-    const refused = jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.');
-    await failJob({ row, begunAt: null }, refused, dependencies);
     slots.claimed.remove(row.id);
     return false;
   }

@@ -1,4 +1,4 @@
-import type { JobError } from '#domain/job-error.ts';
+import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import {
@@ -10,6 +10,7 @@ import {
   failJob as recordFailure,
   resultOf,
 } from '#jobs/conclude-attempt.ts';
+import { hasReason } from '#platform/kubernetes/errors.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 import { leaseOwner } from '../slots/claimed-jobs.ts';
@@ -74,6 +75,15 @@ export async function failJob(
   await recordFailure({ job: attempt.row, error }, dependencies);
   count(attempt, 'failed', dependencies);
   return 'job_ended';
+}
+
+/** Fails a job whose object the API server refuses as invalid; whether `error` is such a refusal. */
+export async function failIfRefused(row: Job, error: unknown, dependencies: ConcludeDependencies): Promise<boolean> {
+  if (!hasReason(error, 'Invalid')) return false;
+  dependencies.log.error({ err: error, job_id: row.id }, 'Job refused by the API server');
+  const refused = jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.');
+  await failJob({ row, begunAt: null }, refused, dependencies);
+  return true;
 }
 
 function count({ row, begunAt }: EndedAttempt, result: AttemptResult, { metrics, clock }: ConcludeDependencies): void {
