@@ -27,6 +27,7 @@ function holdingManifests(media: ObjectStore, isHeld: (key: string) => boolean) 
     list: (prefix) => media.list(prefix),
     delete: (keys) => media.delete(keys),
     ping: (signal) => media.ping(signal),
+    missingRights: (...rights) => media.missingRights(...rights),
     close: () => media.close(),
   };
   return { store, release: () => held.resolve(undefined) };
