@@ -16,7 +16,7 @@ export async function addDeliveryRoutes(
 ): Promise<void> {
   const { config, metrics } = dependencies;
   const media = new MediaReader(dependencies.media, { cacheBytesMax: config.deliveryCacheBytesMax });
-  addStreamRoutes(app, { media, metrics });
+  addStreamRoutes(app, { media, metrics, mutableCacheControl: config.streamMutableCacheControl });
   await addKeyRoutes(app, { ...dependencies, limiter });
   addThumbRoutes(app, { ...dependencies, thumbs: new ThumbMaker(dependencies) });
   await addPlayerRoutes(app, dependencies);

@@ -7,7 +7,10 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 
 /** What the surface `delivery` is made of. `main.ts` builds each of these and closes it after the server has stopped. */
 export interface DeliveryDependencies {
-  readonly config: Pick<Config, 'keyTokenSecret' | 'thumbSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax'>;
+  readonly config: Pick<
+    Config,
+    'keyTokenSecret' | 'thumbSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax' | 'streamMutableCacheControl'
+  >;
   readonly contentKeys: ContentKeyStore;
   readonly media: ObjectStore;
   readonly images: ImageProcessor;

@@ -21,8 +21,9 @@ const prefix = '/stream/';
 const immutable = 'public, max-age=31536000, immutable';
 
 const exposedHeaders = 'Content-Length, Content-Range, ETag, X-Trace-ID';
-const objectHeaders = { 'cache-control': immutable, 'accept-ranges': 'bytes' };
-const plainHeaders = Object.entries({ ...corsHeaders(exposedHeaders), ...objectHeaders }).flat();
+const plainHeaders = Object.entries({ ...corsHeaders(exposedHeaders), 'accept-ranges': 'bytes' }).flat();
+/** Paths below a revision, whose objects never change. */
+const belowRevision = /^[0-9a-f]{16}\//;
 const doc: RouteDoc = {
   tag: 'Playback',
   operationId: 'getStreamObject',
@@ -45,15 +46,22 @@ const doc: RouteDoc = {
 interface Target {
   readonly key: string;
   readonly contentType: string;
+  readonly cacheControl: string;
 }
 
 interface StreamDependencies {
+  /** `Cache-Control` of the addresses that a new revision changes: the top master and the aliases. */
+  readonly mutableCacheControl?: string | null;
   readonly media: MediaReader;
   readonly metrics: Metrics;
 }
 
-export function addStreamRoutes(app: FastifyInstance, { media, metrics }: StreamDependencies): void {
-  addStreamFastPath(app, { media, metrics, targetOf: plainTargetOf });
+export function addStreamRoutes(
+  app: FastifyInstance,
+  { media, metrics, mutableCacheControl }: StreamDependencies,
+): void {
+  const mutable = mutableCacheControl ?? immutable;
+  addStreamFastPath(app, { media, metrics, targetOf: (url) => plainTargetOf(url, mutable) });
   const withCors = corsHook(exposedHeaders);
   const preflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
   app.options('/stream/*', { onRequest: withCors }, preflight);
@@ -64,7 +72,7 @@ export function addStreamRoutes(app: FastifyInstance, { media, metrics }: Stream
     config: { doc },
     handler: async (request, reply) => {
       throwFastPathFailure(request.raw);
-      const target = await findTarget(request, media);
+      const target = await findTarget(request, media, mutable);
       if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { media, target });
       return answerObject(request, reply, { media, target });
     },
@@ -72,7 +80,7 @@ export function addStreamRoutes(app: FastifyInstance, { media, metrics }: Stream
 }
 
 /** @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found` */
-async function findTarget(request: FastifyRequest, media: MediaReader): Promise<Target> {
+async function findTarget(request: FastifyRequest, media: MediaReader, mutable: string): Promise<Target> {
   // The router has decoded and split the path by its own rules; ours apply to what was really sent.
   const sent = request.raw.url ?? '';
   const path = readStreamPath(sent.startsWith(prefix) ? (sent.slice(prefix.length).split('?', 1)[0] ?? '') : '');
@@ -80,18 +88,23 @@ async function findTarget(request: FastifyRequest, media: MediaReader): Promise<
   if (path.kind === 'unknown') throw new KnownProblem('not_found');
   const contentType = streamContentType(path.path);
   if (contentType === null) throw new KnownProblem('not_found');
-  if (!isAlias(path.path)) return { key: `${videoRoot(path.hash)}/${path.path}`, contentType };
-  return { key: videoKey(path.hash, await currentRevision(path.hash, media), path.path), contentType };
+  const cacheControl = belowRevision.test(path.path) ? immutable : mutable;
+  const key = isAlias(path.path)
+    ? videoKey(path.hash, await currentRevision(path.hash, media), path.path)
+    : `${videoRoot(path.hash)}/${path.path}`;
+  return { key, contentType, cacheControl };
 }
 
 /** The target of an address that needs no lookup: no alias, and without a query. */
-function plainTargetOf(url: string): PlainTarget | null {
+function plainTargetOf(url: string, mutable: string): PlainTarget | null {
   if (!url.startsWith(prefix) || url.includes('?')) return null;
   const path = readStreamPath(url.slice(prefix.length));
   const contentType = path.kind === 'object' && !isAlias(path.path) ? streamContentType(path.path) : null;
   if (path.kind !== 'object' || contentType === null) return null;
   const isPlaylist = path.path.endsWith('.m3u8');
-  const headers = [...plainHeaders, 'content-type', contentType, ...(isPlaylist ? ['vary', 'Accept-Encoding'] : [])];
+  const cacheControl = belowRevision.test(path.path) ? immutable : mutable;
+  const described = ['cache-control', cacheControl, 'content-type', contentType];
+  const headers = [...plainHeaders, ...described, ...(isPlaylist ? ['vary', 'Accept-Encoding'] : [])];
   return { key: `${videoRoot(path.hash)}/${path.path}`, isPlaylist, headers };
 }
 
@@ -237,7 +250,8 @@ async function openSame(key: string, { media, info, range, signal }: SameRange) 
 }
 
 function describe(reply: FastifyReply, target: Target, etag: string): FastifyReply {
-  return reply.headers({ ...objectHeaders, 'content-type': target.contentType, etag });
+  const { cacheControl, contentType } = target;
+  return reply.headers({ 'cache-control': cacheControl, 'accept-ranges': 'bytes', 'content-type': contentType, etag });
 }
 
 /** A date in `If-Range` never matches (RFC 9110, section 13.1.5 allows answering with the whole). */

@@ -93,6 +93,7 @@ describe('a whole configuration', () => {
       apiRateLimitPerMinute: 30,
       keyRateLimitPerMinute: 120,
       deliveryCacheBytesMax: 256 * 1024 ** 2,
+      streamMutableCacheControl: null,
       jobAttempts: 3,
       outageDeadlineMs: 3_600_000,
       jobDeadlineMs: 21_600_000,

@@ -155,6 +155,7 @@ export const cidrsValue = listOf('networks separated by commas, such as 10.0.0.0
 
 export const hostValue = matching('a host name or an address', /^[\w.:-]+$/);
 export const pathValue = matching('a path', /^[^\0]+$/);
+export const headerValue = matching('the value of a header', /^[\u0020-\u007e]+$/);
 export const plainText = matching('text without spaces', /^\S+$/);
 
 /** The name of an object in Kubernetes. */

@@ -8,6 +8,7 @@ import {
   baseUrlValue,
   cidrsValue,
   durationsValue,
+  headerValue,
   hostValue,
   httpUrlValue,
   integerValue,
@@ -138,6 +139,11 @@ const serverVariables = {
   deliveryCacheBytesMax: forDelivery('DELIVERY_CACHE_SIZE', sizeValue, {
     default: '256MiB',
     doc: 'Memory for the playlists and segments that were requested last; `0` keeps none.',
+  }),
+  streamMutableCacheControl: forDelivery('STREAM_MUTABLE_CACHE_CONTROL', headerValue, {
+    absent: () => null,
+    defaultDoc: 'as for every object',
+    doc: 'The `Cache-Control` of top master playlists and of addresses without a revision, for CDNs that cannot be purged.',
   }),
 };
 

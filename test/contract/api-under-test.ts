@@ -134,6 +134,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     apiRateLimitPerMinute: 10_000,
     keyRateLimitPerMinute: 10_000,
     deliveryCacheBytesMax: 64 * 1024 * 1024,
+    streamMutableCacheControl: null,
     webhookAllowedCidrs: [],
   };
 }

@@ -44,10 +44,11 @@ interface Options {
   /** Of the storage. */
   readonly timeoutMs?: number;
   readonly addRoutes?: (app: FastifyInstance) => void;
+  readonly mutableCacheControl?: string;
 }
 
 async function startDelivery(origin: RequestListener, options: Options = {}): Promise<Delivery> {
-  const { scheme = 'http', addRoutes, timeoutMs = 10_000, ...limits } = options;
+  const { scheme = 'http', addRoutes, mutableCacheControl = null, timeoutMs = 10_000, ...limits } = options;
   const requests: string[] = [];
   const onRequest: RequestListener = (request, response) => {
     requests.push(`${request.method} ${(request.url ?? '').replace('/media/', '')}`);
@@ -69,7 +70,11 @@ async function startDelivery(origin: RequestListener, options: Options = {}): Pr
     clock: () => new Date(),
     limits,
     addRoutes: async (routes) => {
-      addStreamRoutes(routes, { media: new MediaReader(store, { cacheBytesMax: 1024 * 1024 }), metrics });
+      addStreamRoutes(routes, {
+        media: new MediaReader(store, { cacheBytesMax: 1024 * 1024 }),
+        metrics,
+        mutableCacheControl,
+      });
       addRoutes?.(routes);
     },
   });
@@ -226,4 +231,30 @@ describe('clients that do not read', () => {
     for (const socket of sockets) socket.destroy();
     await expect.poll(() => statusOf(port, '/healthz').catch(() => 0)).toBe(200);
   });
+});
+
+it('C4.78: the addresses that a new revision changes have the configured Cache-Control and no others', async () => {
+  const master = `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n${rev}/video/r360_h264/playlist.m3u8\n`;
+  const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT' };
+  const { port } = await startDelivery(
+    (request, response) => {
+      const body = request.url?.endsWith('master.m3u8') === true ? master : 'x';
+      response.writeHead(200, { ...head, 'content-length': body.length }).end(request.method === 'HEAD' ? '' : body);
+    },
+    { mutableCacheControl: 'public, max-age=5' },
+  );
+  const cacheControlOf = async (path: string): Promise<string | undefined> => {
+    const [response] = (await once(get({ host: '127.0.0.1', port, path, agent: false }), 'response')) as [
+      IncomingMessage,
+    ];
+    response.resume();
+    return response.headers['cache-control'];
+  };
+  // Twice: the second response to each is sent by the fast path, from memory.
+  for (let n = 0; n < 2; n++) {
+    expect(await cacheControlOf('/stream/movie/master.m3u8')).toBe('public, max-age=5');
+    expect(await cacheControlOf('/stream/movie/video/r360_h264/playlist.m3u8')).toBe('public, max-age=5');
+    expect(await cacheControlOf(playlist)).toBe('public, max-age=31536000, immutable');
+    expect(await cacheControlOf(segment)).toBe('public, max-age=31536000, immutable');
+  }
 });
