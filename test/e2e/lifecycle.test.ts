@@ -55,7 +55,14 @@ test('`helm upgrade` loses no running job and accepts submissions throughout', a
       await sleep(1_000);
     }
   })();
-  await installRelease({ ...values, config: { ...values.config, SWEEP_INTERVAL: '4s' } });
+  // A setting restarts only the deployments that read it; an annotation of their pods restarts all three.
+  const restarted = { podAnnotations: { 'example.com/restarted': newHash() } };
+  await installRelease({
+    ...values,
+    api: { ...values.api, ...restarted },
+    delivery: { ...values.delivery, ...restarted },
+    controller: { ...values.controller, ...restarted },
+  });
   upgraded.isDone = true;
   await submitting;
 
