@@ -24,6 +24,8 @@ interface StartOptions {
   readonly secrets: Secrets;
   readonly port: number;
   readonly env: NodeJS.ProcessEnv;
+  /** More variables of the service. */
+  readonly settings?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
@@ -102,7 +104,10 @@ export async function startService(options: StartOptions): Promise<Service> {
   return { baseUrl, pid: child.pid ?? 0, ended: ended.signal, stop };
 }
 
-function serviceEnvironment({ data, secrets, port, env }: StartOptions, baseUrl: string): Record<string, string> {
+function serviceEnvironment(
+  { data, secrets, port, env, settings }: StartOptions,
+  baseUrl: string,
+): Record<string, string> {
   const kept = inherited.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   return {
     ...Object.fromEntries(kept),
@@ -117,6 +122,7 @@ function serviceEnvironment({ data, secrets, port, env }: StartOptions, baseUrl:
     WORK_DIR: data.work,
     EXECUTOR: 'process',
     LOG_LEVEL: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'info',
+    ...settings,
   };
 }
 

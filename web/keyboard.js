@@ -80,9 +80,9 @@ function releaseFocusAfterPointer() {
   };
   document.addEventListener('pointerdown', () => (isPointer = true), true);
   document.addEventListener('keydown', () => (isPointer = false), true);
-  // After the browser's own handling of the release, which may end a drag of a slider.
+  // A click on a list opens it; its change ends the choice.
   document.addEventListener('click', () => {
-    if (!document.activeElement?.matches('select')) setTimeout(release);
+    if (!document.activeElement?.matches('select')) release();
   });
-  document.addEventListener('change', () => setTimeout(release));
+  document.addEventListener('change', release);
 }

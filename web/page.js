@@ -211,7 +211,7 @@ element('other-player').addEventListener('click', () => {
   const { hash, token, engine: name } = readFragment();
   writeFragment({ hash, token, engine: name === 'hls' ? 'shaka' : 'hls' });
 });
-element('enter-token').addEventListener('click', () => setTimeout(() => element('token').focus()));
+element('enter-token').addEventListener('click', () => element('token').focus());
 window.addEventListener('online', () => {
   if (element('message').dataset.kind?.endsWith('-unreachable')) void play();
 });

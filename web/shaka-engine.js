@@ -35,7 +35,9 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
     request.uris = [keyAddress(hash)];
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
-  player.addEventListener('error', (event) => onProblem(toProblem(event.detail)));
+  player.addEventListener('error', ({ detail }) => {
+    if (detail.severity === shaka.util.Error.Severity.CRITICAL) onProblem(toProblem(detail));
+  });
   for (const name of ['trackschanged', 'adaptation', 'variantchanged', 'audiotrackschanged'])
     player.addEventListener(name, onChange);
 

@@ -1,80 +1,170 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { masterKey } from '#domain/media/object-keys.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { thumbSecretsOf } from '#domain/playback/thumb.ts';
-import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
-import { apiKey, type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
-import { partlyFailedResults, thumbnailResults } from './results.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
+import { makeSample, videoCommand } from '../../demo/sample.ts';
+import { choosePort, type Service, startService } from '../../demo/service.ts';
 
-// Runs every `sh` block of docs/api.md in order and expects the status that follows `sh`.
+// docs/api.md against a running service: its blocks are pasted into one shell in their order, and the results that it
+// shows are compared with those of the jobs that the blocks made.
 
 const page = await readFile(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
-const blocks = [...page.matchAll(/^```sh (\d+)\n([\s\S]*?)^```$/gm)].map(([, status, script = '']) => ({
-  status,
+const blocks = [...page.matchAll(/^```sh(?: (\d+))?\n([\s\S]*?)^```$/gm)].map(([, status, script = ''], index) => ({
+  name: `block ${index + 1}: ${script.trim().split('\n').at(-1)?.slice(0, 70)}`,
+  index,
+  status: status ?? null,
   script,
 }));
-const shell = promisify(execFile);
+const run = promisify(execFile);
 
-/** Prints the status of each request on standard error, apart from what a block reads. */
-const curl = `curl() { command curl --silent --show-error --write-out '%{stderr}HTTP %{http_code}\\n' "$@"; }`;
-
-let api: ApiUnderTest;
 let folder: string;
-const variables: Record<string, string> = {};
+let secrets: Secrets;
+let service: Service | undefined;
+let receiver: Server;
+const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+
+async function startReceiver(): Promise<string> {
+  receiver = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body });
+      response.end();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  return `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks/media`;
+}
+
+/** All blocks as one script: each writes its output and the status of each request into files of its own. */
+function scriptOf(): string {
+  const curl = `curl() { command curl --silent --show-error --write-out '%{stderr}HTTP %{http_code}\\n' "$@"; }`;
+  return [curl, ...blocks.map(({ script, index }) => `{\n${script}} >out-${index} 2>err-${index}`)].join('\n');
+}
 
 beforeAll(async () => {
-  api = await startApi();
   folder = await mkdtemp(join(tmpdir(), 'reelwright-page-'));
-  await api.putSource('uploads/movie-1.mp4', 'x');
-  await api.putMedia(masterKey('movie-1'), '#EXTM3U\n');
-  const create = { width: 64, height: 48, channels: 3 as const, background: 'red' };
-  await api.putMedia(thumbnailResults.key, await sharp({ create }).webp().toBuffer());
-  const [thumbSecret] = thumbSecretsOf([], keyTokenSecret);
-  Object.assign(variables, { KEY: thumbnailResults.key, THUMB_SECRET: thumbSecret });
-  await api.d.contentKeys.findOrCreate('movie-1');
-  const callback = { source: 'uploads/movie-1.mp4', callback_url: 'https://example.com/' };
-  const failed = await api.submit({ type: 'video:full', hash: 'failed', ...callback });
-  await api.fail(failed.json.job_id, partlyFailedResults());
-  Object.assign(variables, { API: api.url, API_KEY: apiKey, KEY_TOKEN_SECRET: keyTokenSecret });
-  Object.assign(variables, { FAILED: failed.json.job_id, DELIVERED: await deliveredJob(callback) });
-});
+  // As root, PostgreSQL runs as another user, which must be able to enter this folder.
+  await chmod(folder, 0o755);
+  const data = await dataFolderAt(join(folder, 'data'));
+  secrets = await readOrMakeSecrets(data);
+  const { signal } = new AbortController();
+  const size = { width: 640, height: 360, frameRate: 25, durationSec: 6 };
+  const command = videoCommand(findProgram('ffmpeg', process.env), size);
+  await makeSample({ file: join(data.source, 'uploads/movie-1.mp4'), command, signal });
+  await mkdir(join(data.source, 'uploads'), { recursive: true });
+  const create = { width: 1600, height: 1200, channels: 3 as const, background: 'red' };
+  await writeFile(join(data.source, 'uploads/photo-1.jpg'), await sharp({ create }).jpeg().toBuffer());
+  const hook = await startReceiver();
+  service = await startService({
+    checkout: resolve(import.meta.dirname, '../..'),
+    data,
+    secrets,
+    port: await choosePort('0'),
+    env: { ...process.env, X264_PRESET: 'veryfast' },
+    settings: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
+    signal,
+  });
+  const { API_KEY, KEY_TOKEN_SECRET } = secrets.values;
+  const [thumbSecret = ''] = thumbSecretsOf([], KEY_TOKEN_SECRET);
+  const variables = { API: service.baseUrl, API_KEY, KEY_TOKEN_SECRET, THUMB_SECRET: thumbSecret, HOOK: hook };
+  const env = { PATH: process.env['PATH'] ?? '', ...variables };
+  await run('bash', ['-uc', scriptOf()], { cwd: folder, env });
+}, 300_000);
 afterAll(async () => {
-  await api.close();
+  await service?.stop();
+  receiver.closeAllConnections();
+  receiver.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-async function deliveredJob(callback: object): Promise<string> {
-  const { json } = await api.submit({ type: 'image:thumbnail', hash: 'delivered', ...callback });
-  await api.complete(json.job_id, thumbnailResults);
-  const { json: callbacks } = await api.call(`/api/jobs/${json.job_id}/callbacks`);
-  const attempt = { delivery: 1, attempt: 1, startedAt: new Date(), durationMs: 5, statusCode: 200, error: null };
-  const events = new WebhookEventStore(api.d.database);
-  await events.recordAttempt({ eventId: callbacks.event_id, ...attempt, next: 'sent' });
-  return json.job_id;
+const outputOf = (index: number, stream: 'out' | 'err') => readFile(join(folder, `${stream}-${index}`), 'utf8');
+
+it('docs/api.md has more than twenty blocks to run', () => {
+  expect(blocks.length).toBeGreaterThan(20);
+});
+
+it.each(blocks.filter(({ status }) => status !== null))('docs/api.md, $name answers $status', async (block) => {
+  const errors = await outputOf(block.index, 'err');
+  const statuses = [...errors.matchAll(/HTTP (\d+)/g)].map(([, code]) => code);
+  expect(new Set(statuses), errors + (await outputOf(block.index, 'out'))).toEqual(new Set([block.status]));
+});
+
+/** The fields of a value and the kinds of their values; of a list the kinds of its first entry. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])];
+  if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shapeOf(inner)]));
 }
 
-it('docs/api.md has more than twelve blocks to run', () => {
-  expect(blocks.length).toBeGreaterThan(12);
+async function jobs(): Promise<Record<string, unknown>[]> {
+  const headers = { 'x-api-key': secrets.values.API_KEY };
+  const response = await fetch(`${service?.baseUrl}/api/jobs?limit=100`, { headers });
+  return ((await response.json()) as { jobs: Record<string, unknown>[] }).jobs;
+}
+
+describe('the results in docs/api.md', () => {
+  it.each(jobTypeNames)('docs/api.md shows the results of a %s as the service answers them', async (type) => {
+    const section = page.slice(page.indexOf(`### ${type}\n`));
+    const shown = JSON.parse(/```json results\n([\s\S]*?)```/.exec(section)?.[1] ?? 'null') as object;
+    const job = (await jobs()).find((one) => one['type'] === type && one['status'] === 'completed');
+    if (process.env['SHOW_RESULTS'])
+      await writeFile(`${process.env['SHOW_RESULTS']}/${type}.json`, JSON.stringify(job?.['results'], null, 2));
+    expect(jobTypes[type].results.parse(shown)).toEqual(shown);
+    expect(shapeOf(shown)).toEqual(shapeOf(job?.['results']));
+  });
+
+  it('docs/api.md shows the error of a job without its source', async () => {
+    const job = (await jobs()).find((one) => one['status'] === 'failed');
+    const shown = JSON.parse(
+      /```json\n(\{\n {2}"code": "source_not_found"[\s\S]*?)```/.exec(page)?.[1] ?? '{}',
+    ) as object;
+    expect(job?.['error']).toMatchObject(shown);
+  });
+
+  it('docs/api.md shows the answer to the refused request', async () => {
+    const { index } = blocks.find(({ status }) => status === '400') ?? { index: -1 };
+    const shown = JSON.parse(
+      /```json\n(\{\n {2}"type": "\/docs#problem-[\s\S]*?)```/.exec(page)?.[1] ?? '{}',
+    ) as object;
+    const answer = JSON.parse(await outputOf(index, 'out')) as object;
+    expect({ ...answer, trace_id: '' }).toEqual({ ...shown, trace_id: '' });
+  });
 });
 
-it.each(blocks)('docs/api.md: the answer is $status to $script', async ({ status, script }) => {
-  const env = { PATH: process.env['PATH'] ?? '', JOB: randomUUID(), ...variables };
-  const { stdout, stderr } = await shell('bash', ['-euc', `${curl}\n${script}`], { cwd: folder, env });
-  const statuses = [...stderr.matchAll(/HTTP (\d+)/g)].map(([, code]) => code);
-  expect(new Set(statuses)).toEqual(new Set([status]));
-  const jobId = /"job_id":"([^"]+)"/.exec(stdout)?.[1];
-  if (jobId !== undefined && variables['JOB'] === undefined) variables['JOB'] = jobId;
-});
+describe('the verification of webhooks in docs/api.md', () => {
+  /** Runs the recipe of docs/api.md over a webhook that came: 'true' or 'false' for it, for a changed one, for none. */
+  async function verdicts(program: string, file: string, source: string): Promise<string> {
+    await writeFile(join(folder, file), source);
+    const { headers, body } = received[0] ?? { headers: {}, body: '' };
+    const input = JSON.stringify([
+      [headers, body],
+      [headers, `${body} `],
+      [{}, body],
+    ]);
+    const env = { PATH: process.env['PATH'] ?? '', SECRET: secrets.values.WEBHOOK_SECRET, INPUT: input };
+    return (await run(program, [file], { cwd: folder, env })).stdout.trim().toLowerCase();
+  }
 
-it('the refused request in docs/api.md has the answer shown there', async () => {
-  const shown = JSON.parse(/```json\n(\{\n {2}"type": "\/docs#problem-[\s\S]*?)```/.exec(page)?.[1] ?? '{}') as object;
-  const body = { type: 'video:cover', hash: 'a..b', source: 'a.mp4', options: { second: 3 } };
-  const { json } = await api.submit(body);
-  expect({ ...json, trace_id: '' }).toEqual({ ...shown, trace_id: '' });
+  it('the Node recipe of docs/api.md accepts a webhook of the service, and no changed one and none without headers', async () => {
+    const recipe = /```js\n(import \{ createHmac[\s\S]*?)```/.exec(page)?.[1] ?? '';
+    const use = `for (const [h, b] of JSON.parse(process.env.INPUT)) console.log(isGenuine(h, b, process.env.SECRET));`;
+    expect(await verdicts('node', 'verify.mjs', `${recipe}\n${use}`)).toBe('true\nfalse\nfalse');
+  });
+
+  it('the Python recipe of docs/api.md accepts the same', async () => {
+    const recipe = /```python\n(import base64[\s\S]*?)```/.exec(page)?.[1] ?? '';
+    const use = `import json, os\nfor h, b in json.loads(os.environ["INPUT"]):\n    print(is_genuine(h, b.encode(), os.environ["SECRET"]))`;
+    expect(await verdicts('python3', 'verify.py', `${recipe}\n${use}`)).toBe('true\nfalse\nfalse');
+  });
 });

@@ -71,7 +71,7 @@ describe.skipIf(chromiumPath === null)('docs/players.md', () => {
     const { page, errors } = await openPage(browser);
     onTestFinished(() => page.context().close());
     await page.goto(await servePage(player, hash));
-    await page.locator('video').evaluate('(video) => { video.muted = true; video.play(); }');
+    await page.evaluate('Object.assign(document.querySelector("video"), { muted: true, autoplay: true })');
     await page.waitForFunction('document.querySelector("video").currentTime > 1', undefined, { timeout: 30_000 });
     const first = await pictureOf(page);
     await waitForTime(page, 3);
