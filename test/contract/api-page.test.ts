@@ -118,8 +118,6 @@ describe('the results in docs/api.md', () => {
     const section = page.slice(page.indexOf(`### ${type}\n`));
     const shown = JSON.parse(/```json results\n([\s\S]*?)```/.exec(section)?.[1] ?? 'null') as object;
     const job = (await jobs()).find((one) => one['type'] === type && one['status'] === 'completed');
-    if (process.env['SHOW_RESULTS'])
-      await writeFile(`${process.env['SHOW_RESULTS']}/${type}.json`, JSON.stringify(job?.['results'], null, 2));
     expect(jobTypes[type].results.parse(shown)).toEqual(shown);
     expect(shapeOf(shown)).toEqual(shapeOf(job?.['results']));
   });
@@ -142,20 +140,20 @@ describe('the results in docs/api.md', () => {
   });
 });
 
-describe('the verification of webhooks in docs/api.md', () => {
-  /** Runs the recipe of docs/api.md over a webhook that came: 'true' or 'false' for it, for a changed one, for none. */
-  async function verdicts(program: string, file: string, source: string): Promise<string> {
-    await writeFile(join(folder, file), source);
-    const { headers, body } = received[0] ?? { headers: {}, body: '' };
-    const input = JSON.stringify([
-      [headers, body],
-      [headers, `${body} `],
-      [{}, body],
-    ]);
-    const env = { PATH: process.env['PATH'] ?? '', SECRET: secrets.values.WEBHOOK_SECRET, INPUT: input };
-    return (await run(program, [file], { cwd: folder, env })).stdout.trim().toLowerCase();
-  }
+/** Runs the recipe of docs/api.md over a webhook that came: 'true' or 'false' for it, for a changed one, for none. */
+async function verdicts(program: string, file: string, source: string): Promise<string> {
+  await writeFile(join(folder, file), source);
+  const { headers, body } = received[0] ?? { headers: {}, body: '' };
+  const input = JSON.stringify([
+    [headers, body],
+    [headers, `${body} `],
+    [{}, body],
+  ]);
+  const env = { PATH: process.env['PATH'] ?? '', SECRET: secrets.values.WEBHOOK_SECRET, INPUT: input };
+  return (await run(program, [file], { cwd: folder, env })).stdout.trim().toLowerCase();
+}
 
+describe('the verification of webhooks in docs/api.md', () => {
   it('the Node recipe of docs/api.md accepts a webhook of the service, and no changed one and none without headers', async () => {
     const recipe = /```js\n(import \{ createHmac[\s\S]*?)```/.exec(page)?.[1] ?? '';
     const use = `for (const [h, b] of JSON.parse(process.env.INPUT)) console.log(isGenuine(h, b, process.env.SECRET));`;
