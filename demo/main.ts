@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import type { JobType } from '#domain/job-types/index.ts';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
@@ -128,13 +129,22 @@ async function runDemo({ service: { baseUrl }, data, secrets, sources, signal }:
   }
 
   const master = `${baseUrl}/stream/${hash}/master.m3u8`;
-  const page = `${baseUrl}/player/#${new URLSearchParams({ hash, token }).toString()}`;
+  const [thumbSecret = ''] = thumbSecretsOf([], secrets.values.KEY_TOKEN_SECRET);
+  const { cover, preview } = video.results.artifacts;
+  const imageAt = (key: string) => signThumbPath(key, {}, thumbSecret);
+  const poster = cover === undefined ? {} : { poster: imageAt(cover.key).slice(1) };
+  const page = `${baseUrl}/player/#${new URLSearchParams({ hash, token, ...poster }).toString()}`;
   const keyFile = relative(process.cwd(), join(data.secrets, 'API_KEY'));
-  say(`\nThe player  ${page}`);
-  say(`The stream  ${master}`);
-  say(`The job     curl -H "X-API-Key: $(cat ${keyFile})" ${baseUrl}/api/jobs/${video.job_id}\n`);
   const jobs = [image, video].map(({ job_id, type, hash: of, status }) => ({ job_id, type, hash: of, status }));
   say(`demo: ok ${JSON.stringify({ jobs, master, key_endpoint: encryption.key_endpoint, token, page })}`);
+  // Links last, and none to a service that ends now.
+  if (env['ONCE'] === '1') return;
+  say(`\nThumbnail   ${baseUrl}${imageAt(image.results.key)}`);
+  if (cover) say(`Cover       ${baseUrl}${imageAt(cover.key)}`);
+  if (preview) say(`Preview     ${baseUrl}${imageAt(preview.key)}`);
+  say(`API         ${baseUrl}/docs`);
+  say(`Job         curl -H "X-API-Key: $(cat ${keyFile})" ${baseUrl}/api/jobs/${video.job_id}`);
+  say(`Player      ${page}`);
 }
 
 interface JobsToRun {

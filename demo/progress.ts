@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty';
 
-// Progress of the jobs. On a terminal: one bar per job, redrawn in place. Elsewhere: one line per phase and tenth.
+// Progress of the jobs. On a terminal: one bar per job, redrawn in place. Elsewhere: one line per phase.
 
 interface Shown {
   readonly progress: number;
@@ -59,7 +59,7 @@ function plainLines(output: NodeJS.WriteStream): ProgressBars {
   const last = new Map<string, string>();
   return {
     show(name, { progress, doing }) {
-      const step = `${doing} ${Math.floor(progress / 10)}`;
+      const step = doing;
       if (last.get(name) === step) return;
       last.set(name, step);
       output.write(`${name}: ${progress} % ${doing}\n`);

@@ -17,22 +17,43 @@ export interface VideoSample {
 
 /** The keys hold a version, since an existing sample is kept: change it with the recipe. */
 const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durationSec: 12 };
-const videoKey = 'sample/video-v1.mp4';
+const videoKey = 'sample/video-v2.mp4';
+/** Named when INPUT is in none of them; docs/media.md has the details. */
+const containers = 'MP4, MOV, Matroska, WebM, MPEG-TS, MPEG-PS, AVI, FLV, ASF/WMV, MXF, Ogg, GIF';
 const imageKey = 'sample/image-v1.jpg';
 
-/**
- * A moving test picture with a running timecode, and two audio tracks in two languages, each beeping once a second on a
- * note of its own.
- */
-export function videoCommand(ffmpeg: string, { width, height, frameRate, durationSec }: VideoSample): Command {
-  const lavfi = (source: string) => ['-f', 'lavfi', '-i', `${source}:duration=${durationSec}`];
+/** A source graph of ffmpeg (`-f lavfi`) for the picture of a sample. */
+type Picture = (sample: VideoSample) => string;
+
+/** Test bars with a timecode: every frame differs, for tests that compare pictures. */
+export const testBars: Picture = ({ width, height, frameRate, durationSec }) =>
+  `testsrc2=size=${width}x${height}:rate=${frameRate}:duration=${durationSec}`;
+
+/** A flight into a fractal in drifting colours, computed at half the size, which takes a quarter of the time. */
+const film: Picture = ({ width, height, frameRate, durationSec }) => {
+  const half = `size=${width / 2}x${height / 2}:rate=${frameRate}`;
+  const frames = frameRate * durationSec;
+  const colours = 'n=4:c0=0x0b1d3a:c1=0x7b3f8c:c2=0xf08a5d:c3=0x2a9d8f:seed=7:speed=0.02';
+  return [
+    `mandelbrot=${half}:start_scale=1.6:end_scale=0.08:end_pts=${frames}:maxiter=300,hue=s=0.5,format=yuv420p[fractal]`,
+    `gradients=${half}:duration=${durationSec}:${colours},format=yuv420p[colours]`,
+    '[colours][fractal]blend=all_mode=softlight:all_opacity=0.75:shortest=1,vignette=PI/5[blended]',
+    `[blended]scale=${width}:${height}:flags=lanczos,fade=in:d=0.6,fade=out:st=${durationSec - 0.6}:d=0.6`,
+  ].join(';');
+};
+
+const lavfi = (source: string) => ['-f', 'lavfi', '-i', source];
+
+/** A moving picture and two audio tracks in two languages, each beeping once a second at its own pitch. */
+export function videoCommand(ffmpeg: string, sample: VideoSample, picture: Picture = film): Command {
+  const { durationSec } = sample;
   return {
     program: ffmpeg,
     args: [
       ['-nostdin', '-v', 'error', '-y'],
-      lavfi(`testsrc2=size=${width}x${height}:rate=${frameRate}`),
-      lavfi('sine=frequency=220:beep_factor=4:sample_rate=48000'),
-      lavfi('sine=frequency=330:beep_factor=3:sample_rate=48000'),
+      lavfi(picture(sample)),
+      lavfi(`sine=frequency=220:beep_factor=4:sample_rate=48000:duration=${durationSec}`),
+      lavfi(`sine=frequency=330:beep_factor=3:sample_rate=48000:duration=${durationSec}`),
       ['-map', '0:v', '-map', '1:a', '-map', '2:a'],
       ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '17', '-pix_fmt', 'yuv420p'],
       ['-c:a', 'aac', '-b:a', '160k', '-ac', '2'],
@@ -83,7 +104,7 @@ export async function makeSources({ bucket, input, env, signal, say }: MakeOptio
   const madeVideo = () =>
     make(videoKey, videoCommand(ffmpeg, demoVideo), `video: ${durationSec} s, ${width}×${height}, two languages`);
   return {
-    video: input === undefined || input === '' ? await madeVideo() : await takeInput(input, bucket),
+    video: input === undefined || input === '' ? await madeVideo() : await takeInput(input, { bucket, env, signal }),
     image: await make(imageKey, imageCommand(ffmpeg), 'image: 2400×1600'),
   };
 }
@@ -115,11 +136,15 @@ export async function makeSample(o: {
  *
  * @returns the object key
  */
-async function takeInput(input: string, bucket: string): Promise<string> {
+async function takeInput(
+  input: string,
+  { bucket, env, signal }: Pick<MakeOptions, 'bucket' | 'env' | 'signal'>,
+): Promise<string> {
   const path = resolve(input.startsWith('~/') ? join(homedir(), input.slice(2)) : input);
   const found = await stat(path).catch(() => null);
   if (found === null) throw new Error(`INPUT: the file ${path} does not exist`);
   if (!found.isFile() || found.size === 0) throw new Error(`INPUT: ${path} is empty or not a regular file`);
+  await checkVideo(path, findProgram('ffprobe', env), signal);
   const extension = /^\.[a-z0-9]{1,8}$/.exec(extname(path).toLowerCase())?.[0] ?? '.bin';
   const name = createHash('sha256').update(`${path}:${found.size}:${found.mtimeMs}`).digest('hex').slice(0, 16);
   const key = `input/${name}${extension}`;
@@ -128,4 +153,12 @@ async function takeInput(input: string, bucket: string): Promise<string> {
   await rm(file, { force: true });
   await link(path, file).catch(() => copyFile(path, file));
   return key;
+}
+
+/** @throws Error that says what is wrong when the file has no video that ffprobe can read */
+async function checkVideo(path: string, ffprobe: string, signal: AbortSignal): Promise<void> {
+  const args = ['-v', 'error', '-select_streams', 'V', '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', path];
+  const { exitCode, stdout } = await runCommand({ program: ffprobe, args }, { signal, timeoutMs: 30_000 });
+  if (exitCode !== 0) throw new Error(`INPUT: ${path} is not a media file. Supported containers: ${containers}`);
+  if (stdout.trim() === '') throw new Error(`INPUT: ${path} has no video stream; give a video file`);
 }

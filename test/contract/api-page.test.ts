@@ -12,7 +12,7 @@ import { jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
-import { makeSample, videoCommand } from '../../demo/sample.ts';
+import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
 
 // docs/api.md against a running service: its blocks are pasted into one shell in their order, and the results that it
@@ -60,7 +60,7 @@ beforeAll(async () => {
   secrets = await readOrMakeSecrets(data);
   const { signal } = new AbortController();
   const size = { width: 640, height: 360, frameRate: 25, durationSec: 6 };
-  const command = videoCommand(findProgram('ffmpeg', process.env), size);
+  const command = videoCommand(findProgram('ffmpeg', process.env), size, testBars);
   await makeSample({ file: join(data.source, 'uploads/movie-1.mp4'), command, signal });
   await mkdir(join(data.source, 'uploads'), { recursive: true });
   const create = { width: 1600, height: 1200, channels: 3 as const, background: 'red' };

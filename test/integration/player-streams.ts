@@ -8,7 +8,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { type ApiAccess, type JobAnswer, submitJob, waitForJob } from '../../demo/jobs.ts';
-import { makeSample, videoCommand } from '../../demo/sample.ts';
+import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
 
 // Streams made by the whole service on the embedded parts: a short video in two rungs and two languages, once encrypted
@@ -49,7 +49,7 @@ export async function makeStreams(film?: string): Promise<Streams> {
     const source = join(data.source, 'video.mp4');
     const size = { width: 960, height: 540, frameRate: 25, durationSec };
     if (film !== undefined) await copyFile(film, source);
-    else await makeSample({ file: source, command: videoCommand(findProgram('ffmpeg', env), size), signal });
+    else await makeSample({ file: source, command: videoCommand(findProgram('ffmpeg', env), size, testBars), signal });
     service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, signal });
     const api = { baseUrl: service.baseUrl, apiKey: secrets.values.API_KEY, signal };
     const make = async (hash: string) => {
