@@ -23,10 +23,22 @@ export interface ContentKey {
 
 const tagBytes = 16;
 
-/** The key-encryption key of one secret, and its public name. */
-function kekOf(secret: string): { id: string; key: Buffer } {
+interface KeyEncryptionKey {
+  /** Its public name. */
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+/** Key-encryption keys by their secrets, of which `ENCRYPTION_KEY` has a few: each is derived once. */
+const keks = new Map<string, KeyEncryptionKey>();
+
+function kekOf(secret: string): KeyEncryptionKey {
+  const known = keks.get(secret);
+  if (known !== undefined) return known;
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'content-key-encryption/v1', 32));
-  return { id: createHash('sha256').update(key).digest('hex').slice(0, 12), key };
+  const kek = { id: createHash('sha256').update(key).digest('hex').slice(0, 12), key };
+  keks.set(secret, kek);
+  return kek;
 }
 
 function associatedData({ hash, kid }: ContentKeyOwner): Buffer {
