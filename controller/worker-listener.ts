@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { traceIdWithoutSpan } from '#platform/telemetry/trace-context.ts';
 import type { ReportHandler } from './reports.ts';
 
 interface ListenerOptions {
@@ -19,6 +20,7 @@ interface ListenerOptions {
  */
 export function workerListenerComponent({ host, port, metrics, reports }: ListenerOptions): Component {
   const server = createServer((request, response) => {
+    response.setHeader('x-trace-id', traceIdWithoutSpan(request.headers['traceparent']));
     const isReport = reports !== undefined && request.url?.startsWith('/reports/') === true;
     const answered = isReport ? reports(request, response) : answer(request, response, metrics);
     answered.catch(() => response.destroy());

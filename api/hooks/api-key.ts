@@ -23,6 +23,14 @@ export function checkApiKey(request: FastifyRequest, reply: FastifyReply, apiKey
   return digest.toString('hex');
 }
 
+/** Names a request's API key in the log: the first 8 hex digits of its SHA-256, which do not reveal it. */
+export function apiKeyId(request: FastifyRequest): string {
+  const given = request.headers['x-api-key'];
+  return digestOf(typeof given === 'string' ? given : '')
+    .toString('hex')
+    .slice(0, 8);
+}
+
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

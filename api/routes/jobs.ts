@@ -14,6 +14,7 @@ import { matchesEtag } from '#platform/http/request-headers.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
+import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readCursor, writeCursor } from '../job-cursor.ts';
@@ -30,7 +31,7 @@ type JobRequest = FastifyRequest<{ Params: { id: string } }>;
 type JobRouteDependencies = ApiDependencies & { readonly queries: JobQueries; readonly guards: Guards };
 
 export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDependencies): void {
-  const { config, queries } = dependencies;
+  const { config, queries, log } = dependencies;
   const { authenticated, limited } = dependencies.guards;
 
   app.post('/api/jobs', { onRequest: limited, config: { doc: docs.submit } }, async (request, reply) => {
@@ -39,6 +40,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     );
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
     const outcome = await submitJob(dependencies, submission, traceOf(request));
+    if (outcome.isNew) audit(log, request, { what: 'job submitted', jobId: outcome.job.id });
     return reply
       .code(outcome.isNew ? 202 : 200)
       .header('location', `/api/jobs/${outcome.job.id}`)
@@ -67,6 +69,7 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     async (request: JobRequest, reply) => {
       refuseFields(request);
       const jobs = await retryJob(dependencies, request.params.id, traceOf(request));
+      for (const job of jobs) audit(log, request, { what: 'job retried', jobId: job.id });
       return reply.code(202).send(retryToWire(request.params.id, jobs));
     },
   );
@@ -76,7 +79,9 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     { onRequest: authenticated, config: { doc: docs.cancel } },
     async (request: JobRequest) => {
       refuseFields(request);
-      return jobToWire(await cancelJob(dependencies, request.params.id));
+      const job = await cancelJob(dependencies, request.params.id);
+      audit(log, request, { what: 'job cancelled', jobId: job.id });
+      return jobToWire(job);
     },
   );
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import type { CallbackStore } from '#platform/postgres/callback-store.ts';
+import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { webhookToWire } from '../wire/job.ts';
@@ -8,14 +9,14 @@ import { findJob, refuseFields } from './jobs.ts';
 import * as docs from './jobs.doc.ts';
 
 type WebhookRequest = FastifyRequest<{ Params: { id: string } }>;
-type WebhookRouteDependencies = Pick<ApiDependencies, 'jobs'> & {
+type WebhookRouteDependencies = Pick<ApiDependencies, 'jobs' | 'log'> & {
   readonly guards: Guards;
   readonly webhooks: CallbackStore;
 };
 
 /** `GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver` (C4.16, C4.17). */
 export function addWebhookRoutes(app: FastifyInstance, dependencies: WebhookRouteDependencies): void {
-  const { guards, webhooks } = dependencies;
+  const { guards, webhooks, log } = dependencies;
   const onRequest = guards.authenticated;
 
   app.get(
@@ -36,6 +37,7 @@ export function addWebhookRoutes(app: FastifyInstance, dependencies: WebhookRout
       const outcome = await webhooks.redeliver(job.id);
       if (outcome === 'not_found') throw new KnownProblem('conflict', 'The job has no webhook to deliver.');
       if (outcome === 'under_way') throw new KnownProblem('conflict', 'The webhook is being delivered.');
+      audit(log, request, { what: 'webhook redelivered', jobId: job.id });
       return reply.code(202).send(webhookToWire(job, await webhooks.find(job.id)));
     },
   );

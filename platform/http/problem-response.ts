@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem, type RequestErrorCode, requestErrors } from '#domain/errors.ts';
-import { traceIdOf } from '../telemetry/trace-context.ts';
-import { beginTrace, traceOf } from './tracing.ts';
+import { traceIdOfRequest } from './tracing.ts';
 
 // Every refusal of the JSON API is one RFC 9457 problem document (C7.19).
 
@@ -85,7 +84,6 @@ export function sendProblem(
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
   if (problem.code === 'busy') reply.header('retry-after', 1);
-  const trace = traceOf(request) ?? beginTrace(request, reply);
   const path = request.url.split('?', 1)[0] ?? '';
   const title = requestErrors[problem.code].publicMessage;
   // As bytes: to text the framework would add a charset, which this media type does not have (RFC 9457, section 6.1).
@@ -98,22 +96,28 @@ export function sendProblem(
         detail: problem.message === title ? adviceOf[problem.code] : problem.message,
         instance: path.slice(0, 256),
         code: problem.code,
-        trace_id: traceIdOf(trace),
+        trace_id: traceIdOfRequest(request, reply),
         ...(faults.length === 0 ? {} : { errors: faults }),
       }),
     ),
   );
 }
 
-/** The same document for what could not be parsed as a request (malformed HTTP, headers over the limit). */
-export function rawProblem(status: 400 | 408 | 431): string {
-  const title = requestErrors.invalid_request.publicMessage;
+const rawAdvice = {
+  400: 'Send an HTTP request.',
+  408: 'Send the whole request within a minute.',
+  431: 'Send fewer or shorter headers.',
+} as const;
+
+/** The same document for what never became a request (malformed HTTP, headers over the limit). */
+export function rawProblem(status: 400 | 408 | 431, traceId: string): string {
   return JSON.stringify({
     type: '/docs#problem-invalid_request',
-    title,
+    title: requestErrors.invalid_request.publicMessage,
     status,
-    detail: title,
+    detail: rawAdvice[status],
     code: 'invalid_request',
+    trace_id: traceId,
   });
 }
 

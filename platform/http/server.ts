@@ -5,6 +5,7 @@ import type { Component } from '../lifecycle/component.ts';
 import type { WindowCounter } from '../rate-limit/window-counter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { traceIdWithoutSpan } from '../telemetry/trace-context.ts';
 import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
@@ -13,7 +14,7 @@ import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-r
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
 import { addSystemRoutes, type ReadinessChecks } from './system-routes.ts';
-import { addTracing } from './tracing.ts';
+import { addTracing, traceIdOfRequest } from './tracing.ts';
 
 /** What routes share beside their own dependencies. */
 export interface RouteContext {
@@ -121,7 +122,15 @@ function answerError(log: Logger, error: unknown, request: FastifyRequest, reply
   const problem = requestProblemOf(error);
   // A client that left is no failure of the service.
   if (problem.code === 'internal_error' && !request.signal.aborted)
-    log.error({ err: error, method: request.method, route: request.routeOptions?.url }, 'request failed');
+    log.error(
+      {
+        err: error,
+        method: request.method,
+        route: request.routeOptions?.url,
+        trace_id: traceIdOfRequest(request, reply),
+      },
+      'request failed',
+    );
   return sendProblem(request, reply, problem);
 }
 
@@ -132,9 +141,11 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     return;
   }
   const status = statusOfClientError(error.code);
-  const body = rawProblem(status);
+  const traceId = traceIdWithoutSpan();
+  const body = rawProblem(status, traceId);
   socket.end(
     `HTTP/1.1 ${status} \r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\n` +
+      `X-Trace-ID: ${traceId}\r\nAPI-Version: 1\r\n` +
       `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

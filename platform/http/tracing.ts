@@ -43,3 +43,8 @@ export function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceC
 export function traceOf(request: FastifyRequest): TraceContext | null {
   return request.span?.trace ?? null;
 }
+
+/** The id of a request's trace, which begins here for a request that no hook has handled. */
+export function traceIdOfRequest(request: FastifyRequest, reply: FastifyReply): string {
+  return traceIdOf(traceOf(request) ?? beginTrace(request, reply));
+}

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createTraceState, isSpanContextValid, type SpanContext, TraceFlags } from '@opentelemetry/api';
 import type { TraceContext } from '#domain/jobs/job.ts';
 
@@ -50,4 +51,10 @@ export function spanContextOf({ traceparent, tracestate }: TraceContext): SpanCo
     isRemote: true,
     ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
   };
+}
+
+/** The trace id of a request that gets no span: its caller's, or a new one. */
+export function traceIdWithoutSpan(traceparent?: HeaderValue): string {
+  const given = readTraceContext(traceparent);
+  return given === null ? randomBytes(16).toString('hex') : traceIdOf(given);
 }

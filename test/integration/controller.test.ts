@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -194,6 +194,34 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
       (pids) => pids.length === 0,
     );
     expect(await rig.find(id)).toMatchObject({ status: 'processing', attempt: 2, failures: 0 });
+  });
+
+  it('a job that cannot be started is given back and costs no attempt', async () => {
+    rig.startWorker();
+    await rig.finished(await rig.submit('ok'));
+    await rm(rig.config.workDir, { recursive: true });
+    const id = await rig.submit('ok');
+    const isDelayed = 'select not_before > now() as is_delayed, attempt from jobs where id = $1';
+    const row = await until(
+      async () => (await rig.database.pool.query<{ is_delayed: boolean | null }>(isDelayed, [id])).rows[0],
+      (found) => found?.is_delayed === true,
+    );
+    expect(row).toMatchObject({ attempt: 1 });
+    await mkdir(rig.config.workDir);
+    expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
+  });
+
+  it('a lease is renewed three times in its duration', async () => {
+    const renewLease = rig.jobs.renewLease.bind(rig.jobs);
+    let renewals = 0;
+    rig.jobs.renewLease = (lease) => {
+      renewals++;
+      return renewLease(lease);
+    };
+    rig.startWorker({ leaseMs: 6_000 });
+    await rig.finished(await rig.submit('slow-3000'));
+    expect(renewals).toBeGreaterThanOrEqual(1);
+    expect(renewals).toBeLessThanOrEqual(3);
   });
 
   it('a job whose ticket was lost is run', async () => {

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
+
+// What an operator finds in the log: who changed a job, and the trace of a request that failed.
+
+interface Line {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+const lines: Line[] = [];
+const log = createLogger({
+  level: 'info',
+  name: 'test',
+  destination: { write: (line: string) => void lines.push(JSON.parse(line) as Line) },
+});
+
+let api: ApiUnderTest;
+beforeAll(async () => {
+  api = await startApi({}, { log });
+});
+afterAll(() => api.close());
+beforeEach(() => {
+  lines.length = 0;
+});
+
+const callbackUrl = 'https://example.com/hook';
+const post = (path: string) => api.call(path, { method: 'POST' });
+
+/** The lines about changes of jobs. */
+const changes = () =>
+  lines
+    .filter(({ msg }) => /^(?:job|webhook) /.test(msg))
+    .map(({ msg, job_id, key_id, client_address, route, trace_id }) => ({
+      msg,
+      job_id,
+      key_id,
+      client_address,
+      route,
+      trace_id,
+    }));
+
+const keyId = createHash('sha256').update(apiKey).digest('hex').slice(0, 8);
+
+describe('the audit log', () => {
+  it('each change of a job is one line with key, address, route, job and trace', async () => {
+    const submission = { type: 'image:thumbnail', hash: 'audited', source: 'a.jpg', callback_url: callbackUrl };
+    const submitted = await api.submit(submission);
+    const id = submitted.json.job_id as string;
+    await api.submit(submission);
+    await api.fail(id);
+    const retried = await post(`/api/jobs/${id}/retry`);
+    const retryId = retried.json.jobs[0].job_id as string;
+    const cancelled = await post(`/api/jobs/${retryId}/cancel`);
+    await api.d.database.pool.query('update webhook_events set next_attempt_at = null');
+    const redelivered = await post(`/api/jobs/${id}/callbacks/redeliver`);
+    const line = (msg: string, job_id: string, path: string, { headers }: { headers: Headers }) => ({
+      msg,
+      job_id,
+      key_id: keyId,
+      client_address: '127.0.0.1',
+      route: `POST ${path}`,
+      trace_id: headers.get('x-trace-id'),
+    });
+    expect(changes()).toEqual([
+      line('job submitted', id, '/api/jobs', submitted),
+      line('job retried', retryId, '/api/jobs/:id/retry', retried),
+      line('job cancelled', retryId, '/api/jobs/:id/cancel', cancelled),
+      line('webhook redelivered', id, '/api/jobs/:id/callbacks/redeliver', redelivered),
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(apiKey);
+  });
+
+  it('a refused request changes nothing and has no line', async () => {
+    await api.submit({ type: 'image:thumbnail' });
+    await api.raw('/api/jobs');
+    expect(changes()).toEqual([]);
+  });
+
+  it('a request that failed is logged with the trace_id of its answer', async () => {
+    const { find } = api.d.jobs;
+    api.d.jobs.find = () => Promise.reject(new Error('planted'));
+    const { status, json } = await api.call('/api/jobs/00000000-0000-4000-8000-000000000000');
+    api.d.jobs.find = find;
+    expect(status).toBe(500);
+    expect(lines.filter(({ msg }) => msg === 'request failed')).toMatchObject([{ trace_id: json.trace_id }]);
+  });
+
+  it('C4.69, C7.23: an answer to what is no HTTP request carries X-Trace-ID and the same trace_id', async () => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    socket.end('not HTTP\r\n\r\n');
+    const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
+    const [, traceId] = /^X-Trace-ID: ([0-9a-f]{32})$/m.exec(head.replaceAll('\r', '')) ?? [];
+    expect(JSON.parse(body)).toMatchObject({ status: 400, trace_id: traceId, code: 'invalid_request' });
+    expect(traceId).toBeDefined();
+  });
+});
