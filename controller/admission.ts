@@ -5,6 +5,7 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from './executor.ts';
 
@@ -14,6 +15,7 @@ export interface AdmissionDependencies {
   readonly executor: Executor;
   /** Admission pauses while the object storage is away. */
   readonly storageWatch: { whenAvailable(signal: AbortSignal): Promise<void> };
+  readonly metrics: Pick<Metrics, 'queueWait'>;
   readonly log: Logger;
 }
 
@@ -87,7 +89,7 @@ function spanOf({ jobId, attempt, queue, trace }: Ticket): SpanSettings {
  * Claims the ticket's attempt and starts it. A ticket of an attempt that ended or is claimed already is dropped. An attempt
  * that cannot be started is given back, which costs nothing: its ticket is returned.
  */
-async function admit(ticket: Ticket, { jobs, executor, log }: AdmissionDependencies): Promise<Ticket | null> {
+async function admit(ticket: Ticket, { jobs, executor, metrics, log }: AdmissionDependencies): Promise<Ticket | null> {
   const { jobId, attempt } = ticket;
   const { owner, durationMs: leaseMs } = executor.lease;
   const job = await jobs.claim({ jobId, attempt, owner, leaseMs });
@@ -97,6 +99,8 @@ async function admit(ticket: Ticket, { jobs, executor, log }: AdmissionDependenc
   }
   try {
     await executor.run(job);
+    if (attempt === 1 && job.startedAt !== null)
+      metrics.queueWait.observe({ queue: job.queue }, (job.startedAt.getTime() - job.createdAt.getTime()) / 1000);
     return null;
   } catch (error) {
     log.error({ err: error, job_id: jobId, attempt, retry_in_ms: startRetryMs }, 'attempt could not be started');

@@ -37,7 +37,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
   return [
     storageWatch,
     { name: `executor ${executor.name}`, start: () => executor.start(), stop: (signal) => executor.stop(signal) },
-    ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, storageWatch, log })),
+    ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, storageWatch, metrics, log })),
     sweeperComponent({
       jobs,
       queue,
@@ -48,6 +48,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     }),
     webhookSenderComponent({
       events: webhookEvents,
+      metrics,
       secret: config.webhookSecret,
       allowedCidrs: config.webhookAllowedCidrs,
       backoffMs: config.webhookBackoffMs,

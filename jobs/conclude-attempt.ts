@@ -49,7 +49,7 @@ export async function concludeAttempt(
   { job, end, mayHaveCompleted = false }: EndedAttempt,
   dependencies: ConclusionDependencies,
 ): Promise<Conclusion> {
-  const { jobs, log, attemptsMax, random, storageWatch } = dependencies;
+  const { jobs, metrics, log, attemptsMax, random, storageWatch } = dependencies;
   const ids = { job_id: job.id, attempt: job.attempt };
   // The manifest is the result of record: an attempt that was interrupted may have come to its end before.
   if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
@@ -71,8 +71,15 @@ export async function concludeAttempt(
   const next = { countsAsFailure, countsAsDisruption, delayMs };
   const ticket = await jobs.nextAttempt({ jobId: job.id, attempt: job.attempt, ...next });
   if (ticket === null) return { kind: 'not_current' };
+  metrics.workerRetries.inc({ code: codeOf(cause) });
   log.info({ ...ids, counts_as_failure: countsAsFailure, delay_ms: delayMs }, 'attempt ended, another follows');
   return { kind: 'again', ticket, countsAsFailure, delayMs };
+}
+
+/** The label `code` of `svc_worker_retries_total`. */
+function codeOf(end: AttemptEnd): string {
+  if (end.kind !== 'failed') return end.kind === 'disrupted' ? 'disruption' : end.kind;
+  return end.error?.code ?? 'unknown';
 }
 
 /** Ends a job that left no result manifest; its type says what its results are then. */

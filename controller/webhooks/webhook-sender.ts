@@ -5,11 +5,13 @@ import type { Component } from '#platform/lifecycle/component.ts';
 import { type OutboundAnswer, OutboundError, postOutbound } from '#platform/outbound-http/outbound-http.ts';
 import type { DueWebhookEvent, WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 
 export interface WebhookDependencies {
   readonly events: Pick<WebhookEventStore, 'due' | 'recordAttempt'>;
+  readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookDelay'>;
   /** `WEBHOOK_SECRET`. */
   readonly secret: string;
   /** `WEBHOOK_ALLOWED_CIDRS`. */
@@ -121,7 +123,8 @@ async function pause(signal: AbortSignal): Promise<void> {
 
 /** Makes one attempt and records it with the time of the next. */
 async function deliver(event: DueWebhookEvent, dependencies: WebhookDependencies, signal: AbortSignal): Promise<void> {
-  const { events, clock, backoffMs, random, log } = dependencies;
+  const { events, metrics, clock, backoffMs, random, log } = dependencies;
+  metrics.webhookDelay.observe(event.overdueMs / 1000);
   const startedAt = clock();
   const started = performance.now();
   const { statusCode, retryAfter, error } = await send(event, startedAt, { dependencies, signal });
@@ -144,6 +147,7 @@ async function deliver(event: DueWebhookEvent, dependencies: WebhookDependencies
     error: next === 'sent' ? null : error,
     next,
   });
+  metrics.webhookAttempts.inc({ outcome: typeof next === 'string' ? next : 'retried' });
   const fields = { job_id: event.jobId, event_id: event.id, attempt: event.attempt, status_code: statusCode };
   if (next === 'sent') log.info(fields, 'webhook delivered');
   else log.warn({ ...fields, error, is_last: next === 'failed' }, 'webhook attempt failed');

@@ -16,7 +16,8 @@ export interface DueWebhookEvent {
   readonly delivery: number;
   /** The attempt of this delivery that is due, from 1. */
   readonly attempt: number;
-  readonly dueAt: Date;
+  /** For how long it has been due, by the database's clock. */
+  readonly overdueMs: number;
 }
 
 interface DueOptions {
@@ -58,7 +59,7 @@ interface EventRow {
   readonly host: string;
   readonly deliveries: number;
   readonly attempts: number;
-  readonly next_attempt_at: Date;
+  readonly overdue_ms: number;
 }
 
 // A host's due events are ranked before any is locked, since a window function cannot be combined with row locks. The
@@ -80,7 +81,8 @@ const due = `
   )
   update webhook_events set held_until = coalesce($1, now()) + $3 * interval '1 millisecond'
   from taken where webhook_events.id = taken.id
-  returning webhook_events.id, job_id, url, host, body, trace, deliveries, attempts, next_attempt_at`;
+  returning webhook_events.id, job_id, url, host, body, trace, deliveries, attempts,
+    (extract(epoch from coalesce($1, now()) - next_attempt_at) * 1000)::float8 as overdue_ms`;
 
 const insertAttempt = `
   insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code, error)
@@ -121,7 +123,7 @@ export class WebhookEventStore {
       host: row.host,
       delivery: row.deliveries,
       attempt: row.attempts + 1,
-      dueAt: row.next_attempt_at,
+      overdueMs: row.overdue_ms,
     }));
   }
 

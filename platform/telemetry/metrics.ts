@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
 import { BoundedCounter, BoundedGauge, BoundedHistogram } from './bounded-metrics.ts';
@@ -98,6 +98,35 @@ export class Metrics {
     name: 'svc_rate_limit_fallbacks_total',
     help: 'Requests limited in process because the key-value store failed',
     labels: { limit: ownWords },
+  });
+
+  readonly queueWait = new BoundedHistogram({
+    registry: this.registry,
+    name: 'svc_queue_wait_seconds',
+    help: 'Time from the submission of a job to the start of its first attempt',
+    labels: { queue: queueNames },
+    buckets: taskBuckets,
+  });
+
+  readonly workerRetries = new BoundedCounter({
+    registry: this.registry,
+    name: 'svc_worker_retries_total',
+    help: 'Attempts that another attempt follows, by error code, disruption or storage outage',
+    labels: { code: ownWords },
+  });
+
+  readonly webhookAttempts = new BoundedCounter({
+    registry: this.registry,
+    name: 'svc_webhook_attempts_total',
+    help: 'Attempts to deliver a webhook by outcome',
+    labels: { outcome: ['sent', 'retried', 'failed'] },
+  });
+
+  readonly webhookDelay = new Histogram({
+    registers: [this.registry],
+    name: 'svc_webhook_delay_seconds',
+    help: 'Time from when an attempt to deliver a webhook is due to its start',
+    buckets: taskBuckets,
   });
 
   readonly cleanupBacklog = new Gauge({

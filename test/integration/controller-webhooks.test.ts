@@ -123,13 +123,17 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
 
   it('a webhook is tried five times with the same bytes and id, then the job has callback_failed', async () => {
     answers = [500];
-    rig.startWorker();
+    const { metrics } = rig.startWorker();
     const { id, eventId } = await fail({ callbackUrl: url });
     expect(await callbackOf(id)).toBe('pending');
     await until(
       () => callbackOf(id),
       (status) => status === 'callback_failed',
     );
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('svc_webhook_attempts_total{outcome="retried"} 4');
+    expect(text).toContain('svc_webhook_attempts_total{outcome="failed"} 1');
+    expect(text).toContain('svc_webhook_delay_seconds_count 5');
     expect(received).toHaveLength(5);
     expect(new Set(received.map(({ body }) => body)).size).toBe(1);
     expect(new Set(received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([eventId]));

@@ -95,9 +95,12 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   });
 
   it('C3.17: a transient failure is counted and retried, and the job completes', async () => {
-    rig.startWorker();
+    const { metrics } = rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-20-1'));
     expect(job).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('svc_worker_retries_total{code="storage_error"} 1');
+    expect(text).toContain('svc_queue_wait_seconds_count{queue="default"} 1');
   });
 
   it('C3.17: a job fails with the reported error once its attempts are used up', async () => {
