@@ -21,6 +21,7 @@ import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, migrate, openDatabase } from './platform/postgres/database.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
+import { RetentionStore } from './platform/postgres/retention-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
@@ -149,6 +150,7 @@ async function openControllerComponents(
     ...kubernetes,
     webhookEvents: new WebhookEventStore(database),
     cleanup: new CleanupStore(database),
+    retention: new RetentionStore(database),
     random: () => Math.random(),
     runner: {
       program: process.execPath,

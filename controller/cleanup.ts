@@ -80,7 +80,8 @@ async function unpublishedRevisions(job: JobToCleanUp, media: ObjectStore): Prom
   return unpublished.filter((rev) => rev !== current);
 }
 
-async function currentRevision(hash: string, media: ObjectStore): Promise<string | null> {
+/** The revision that the top master playlist of `hash` names; null without one. */
+export async function currentRevision(hash: string, media: ObjectStore): Promise<string | null> {
   const master = await media.get(masterKey(hash));
   return master === null ? null : revisionOfMaster(await text(master.body));
 }
@@ -89,7 +90,7 @@ async function currentRevision(hash: string, media: ObjectStore): Promise<string
 const keysAtOnce = 1000;
 
 /** Removes every object whose key begins with `prefix`; returns their number. */
-async function removeUnder(store: ObjectStore, prefix: string): Promise<number> {
+export async function removeUnder(store: ObjectStore, prefix: string): Promise<number> {
   let keys: string[] = [];
   let removed = 0;
   const remove = async () => {

@@ -14,6 +14,7 @@ import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './queue-gauges.ts';
 import { reportHandler } from './reports.ts';
 import { StorageWatch } from './storage-watch.ts';
+import { retentionComponent } from './retention.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
@@ -57,6 +58,12 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       random,
     }),
     cleanupComponent({ ...dependencies, everyMs: cleanupEveryMs, graceMs: cleanupGraceMs }),
+    retentionComponent({
+      ...dependencies,
+      everyMs: cleanupEveryMs,
+      jobRetentionMs: config.jobRetentionMs,
+      revisionRetentionMs: config.revisionRetentionMs,
+    }),
     queueGaugesComponent({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0
       ? [workerListenerComponent({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]

@@ -3,6 +3,7 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import type { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -19,6 +20,7 @@ export interface ControllerDependencies {
   readonly queue: TicketQueue;
   readonly webhookEvents: WebhookEventStore;
   readonly cleanup: CleanupStore;
+  readonly retention: RetentionStore;
   readonly media: ObjectStore;
   readonly source: ObjectStore;
   readonly metrics: Metrics;

@@ -15,6 +15,7 @@ import { openDatabase } from '#platform/postgres/database.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -76,6 +77,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     source: sourceStore,
     webhookEvents: new WebhookEventStore(database),
     cleanup: new CleanupStore(database),
+    retention: new RetentionStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
@@ -130,6 +132,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     media: mediaStore,
     webhookEvents: shared.webhookEvents,
     cleanup: shared.cleanup,
+    retention: shared.retention,
     log,
     startWorker,
     find,

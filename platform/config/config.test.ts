@@ -96,6 +96,8 @@ describe('a whole configuration', () => {
       streamMutableCacheControl: null,
       jobAttempts: 3,
       outageDeadlineMs: 3_600_000,
+      jobRetentionMs: null,
+      revisionRetentionMs: null,
       jobDeadlineMs: 21_600_000,
       leaseMs: 15_000,
       sweepIntervalMs: 5000,

@@ -213,6 +213,16 @@ const jobVariables = {
     default: '1h',
     doc: 'How long an outage of the object storage costs no attempt and pauses admission.',
   }),
+  jobRetentionMs: forWorker('JOB_RETENTION', positiveDurationValue, {
+    defaultDoc: 'for ever',
+    absent: nothing,
+    doc: 'How long a job, its results and its webhook events are kept after its end. Longer than `REVISION_RETENTION`, which reads the jobs.',
+  }),
+  revisionRetentionMs: forWorker('REVISION_RETENTION', positiveDurationValue, {
+    defaultDoc: 'for ever',
+    absent: nothing,
+    doc: 'How long the objects of a stream are kept after a newer one of the same hash replaced it.',
+  }),
   jobDeadlineMs: forWorker('JOB_DEADLINE', positiveDurationValue, {
     default: '6h',
     doc: 'How long one step of an attempt may take.',

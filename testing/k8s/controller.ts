@@ -12,6 +12,7 @@ import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
@@ -69,6 +70,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       contentKeys,
       webhookEvents: new WebhookEventStore(database),
       cleanup: new CleanupStore(database),
+      retention: new RetentionStore(database),
       media: mediaStore,
       metrics: new Metrics(),
       log,
