@@ -26,7 +26,8 @@ describe.skipIf(!inject('postgres'))('retention', () => {
 
   /** A completed job that ended so many days ago, cleaned up already. */
   async function ended(daysAgo: number, more: { callbackUrl?: string } = {}) {
-    const id = await rig.submit('ok', { ticket: false, type: 'video:transcode', hash: 'film', ...more });
+    const distinct = { hash: 'film', idempotencyKey: randomUUID() };
+    const id = await rig.submit('ok', { ticket: false, type: 'video:transcode', ...distinct, ...more });
     const results = { streaming: { protocol: 'hls' } } as unknown as JobResults;
     await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'the test', leaseMs: 60_000 });
     await rig.jobs.finish({ jobId: id, attempt: 1, status: 'completed', results, error: null, eventId: randomUUID() });
