@@ -28,7 +28,7 @@ export function addTracing(app: FastifyInstance): void {
 }
 
 /** Begins the trace of a request; also called for a request without one, whose address could not be parsed. */
-export function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceContext {
+function beginTrace(request: FastifyRequest, reply: FastifyReply): TraceContext {
   const route = routeLabel(request);
   const { traceparent, tracestate } = request.headers;
   const parent = readTraceContext(traceparent, tracestate);
