@@ -46,6 +46,15 @@ const changes = () =>
 
 const keyId = createHash('sha256').update(apiKey).digest('hex').slice(0, 8);
 
+const line = (msg: string, job_id: string, path: string, { headers }: { headers: Headers }) => ({
+  msg,
+  job_id,
+  key_id: keyId,
+  client_address: '127.0.0.1',
+  route: `POST ${path}`,
+  trace_id: headers.get('x-trace-id'),
+});
+
 describe('the audit log', () => {
   it('each change of a job is one line with key, address, route, job and trace', async () => {
     const submission = { type: 'image:thumbnail', hash: 'audited', source: 'a.jpg', callback_url: callbackUrl };
@@ -58,14 +67,6 @@ describe('the audit log', () => {
     const cancelled = await post(`/api/jobs/${retryId}/cancel`);
     await api.d.database.pool.query('update webhook_events set next_attempt_at = null');
     const redelivered = await post(`/api/jobs/${id}/callbacks/redeliver`);
-    const line = (msg: string, job_id: string, path: string, { headers }: { headers: Headers }) => ({
-      msg,
-      job_id,
-      key_id: keyId,
-      client_address: '127.0.0.1',
-      route: `POST ${path}`,
-      trace_id: headers.get('x-trace-id'),
-    });
     expect(changes()).toEqual([
       line('job submitted', id, '/api/jobs', submitted),
       line('job retried', retryId, '/api/jobs/:id/retry', retried),
@@ -82,7 +83,7 @@ describe('the audit log', () => {
   });
 
   it('a request that failed is logged with the trace_id of its answer', async () => {
-    const { find } = api.d.jobs;
+    const find = api.d.jobs.find.bind(api.d.jobs);
     api.d.jobs.find = () => Promise.reject(new Error('planted'));
     const { status, json } = await api.call('/api/jobs/00000000-0000-4000-8000-000000000000');
     api.d.jobs.find = find;

@@ -7,6 +7,8 @@ import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
 const dayMs = 24 * 60 * 60_000;
 
+const initOf = (id: string) => videoKey('film', revisionOf(id, 1), 'video/r64_h264/init.mp4');
+
 describe.skipIf(!inject('postgres'))('retention', () => {
   let rig: Rig;
   beforeEach(async () => {
@@ -22,7 +24,6 @@ describe.skipIf(!inject('postgres'))('retention', () => {
     for await (const { key } of rig.media.list('')) found.push(key);
     return found.toSorted();
   };
-  const initOf = (id: string) => videoKey('film', revisionOf(id, 1), 'video/r64_h264/init.mp4');
 
   /** A completed job that ended so many days ago, cleaned up already. */
   async function ended(daysAgo: number, more: { callbackUrl?: string } = {}) {
@@ -68,9 +69,8 @@ describe.skipIf(!inject('postgres'))('retention', () => {
   it('the revision that the top master playlist names is never removed', async () => {
     const [first, second] = [await ended(30), await ended(20)];
     await publish(first);
-    const isChecked = async () =>
-      (await query('select 1 from jobs where earlier_removed_at is not null')).rowCount === 2;
-    await run({ revisionRetentionMs: dayMs }, isChecked);
+    const checked = 'select 1 from jobs where earlier_removed_at is not null';
+    await run({ revisionRetentionMs: dayMs }, async () => (await query(checked)).rowCount === 2);
     expect(await keys()).toEqual([initOf(first), initOf(second), masterKey('film')].toSorted());
   });
 
