@@ -100,21 +100,32 @@ async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<
  * Applies the migrations that the database has not seen, in the order of their names, all in one transaction and under
  * an advisory lock: processes that start at once wait for the first, and a crash leaves the database as it was.
  * Migrations of a newer version that are there already are left alone.
+ *
+ * It has a connection of its own without timeouts: an index over millions of rows takes minutes, and so does waiting for
+ * another process that builds it.
  */
-export async function migrate(database: Database): Promise<void> {
-  const files = (await readdir(migrationsDir)).filter((name) => name.endsWith('.sql')).toSorted();
-  await database.transaction(async (client) => {
-    // Waiting for another process's migrations may take as long as they do.
-    await client.query('set local statement_timeout = 0');
-    await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);
-    await client.query(
-      'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
-    );
-    const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
-    const applied = new Set(rows.map(({ name }) => name));
-    for (const name of files.filter((file) => !applied.has(file))) {
-      await client.query(await readFile(join(migrationsDir, name), 'utf8'));
-      await client.query('insert into schema_migrations (name) values ($1)', [name]);
-    }
-  });
+export async function migrate(database: Database, dir = migrationsDir): Promise<void> {
+  const files = (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
+  const { connectionString } = database.pool.options;
+  const pool = new Pool({ connectionString, max: 1, connectionTimeoutMillis: 5000, application_name: 'reelwright' });
+  pool.on('error', () => {});
+  try {
+    await transaction(pool, async (client) => {
+      client.on('error', () => {});
+      // The role or the database may have a timeout of its own.
+      await client.query('set local statement_timeout = 0');
+      await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);
+      await client.query(
+        'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
+      );
+      const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
+      const applied = new Set(rows.map(({ name }) => name));
+      for (const name of files.filter((file) => !applied.has(file))) {
+        await client.query(await readFile(join(dir, name), 'utf8'));
+        await client.query('insert into schema_migrations (name) values ($1)', [name]);
+      }
+    });
+  } finally {
+    await pool.end();
+  }
 }

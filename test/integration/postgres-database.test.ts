@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type Database, migrate, openDatabase } from '#platform/postgres/database.ts';
@@ -33,12 +36,21 @@ describe.skipIf(!inject('postgres'))('the database', () => {
 
   test('migrations that start at once in many processes are applied once', async () => {
     const others = Array.from({ length: 5 }, () => openDatabase(testDatabase.url));
-    await Promise.all([database, ...others].map(migrate));
+    await Promise.all([database, ...others].map((each) => migrate(each)));
     await migrate(database);
     const { rows } = await database.pool.query<{ name: string }>('select name from schema_migrations order by name');
     expect(rows.map(({ name }) => name)[0]).toBe('0001-jobs.sql');
     expect(rows.length).toBeGreaterThan(3);
     await Promise.all(others.map((other) => other.close()));
+  });
+
+  test('a migration that takes longer than any statement may is applied', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
+    // Longer than the timeouts of a pool, 10 s in the server and 12 s in the client.
+    await writeFile(join(dir, '0001-slow.sql'), 'select pg_sleep(13); create table slow ();');
+    await migrate(database, dir);
+    expect((await database.pool.query('select from slow')).rowCount).toBe(0);
+    await rm(dir, { recursive: true });
   });
 
   test('migrations leave those of a newer version alone', async () => {
