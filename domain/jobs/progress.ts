@@ -3,8 +3,8 @@ import type { JobPhase } from './status.ts';
 /** The share of the whole that lies before each phase, in percent. */
 const startOfPhase = {
   admitted: 0,
-  scheduling: 1,
   suspended: 1,
+  scheduling: 1,
   probing: 3,
   encoding: 5,
   packaging: 80,
@@ -19,9 +19,9 @@ const endOfLastPhase = 95;
  * @param fraction how much of `phase` is done, 0–1; values outside are clamped
  */
 export function progressOf(phase: JobPhase, fraction: number): number {
-  const starts = Object.values(startOfPhase);
   const start = startOfPhase[phase];
-  const end = starts.find((value) => value > start) ?? endOfLastPhase;
+  const next = Object.keys(startOfPhase).indexOf(phase) + 1;
+  const end = Object.values(startOfPhase)[next] ?? endOfLastPhase;
   const done = Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : 0;
   return Math.floor(start + (end - start) * done);
 }

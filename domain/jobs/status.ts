@@ -42,8 +42,8 @@ export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' &
 /** What an active job is doing, finer than its status (C3.3). */
 export const jobPhases = [
   'admitted',
-  'scheduling',
   'suspended',
+  'scheduling',
   'probing',
   'encoding',
   'packaging',
