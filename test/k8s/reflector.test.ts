@@ -144,7 +144,7 @@ describe('a reflector', () => {
     await compactEtcd(server);
     proxy.accept();
     await until('the new one is seen', () => reported.includes('added new'));
-    expect(reported.toSorted()).toEqual(['added new', 'added reborn', 'deleted removed', 'deleted reborn']);
+    expect(reported.toSorted()).toEqual(['added new', 'added reborn', 'deleted reborn', 'deleted removed']);
     expect(reported.indexOf('deleted reborn')).toBeLessThan(reported.indexOf('added reborn'));
     expect(reflector.get(namespace, 'reborn')?.metadata.uid).not.toBe(before);
     expect(proxy.count(listLine)).toBe(2);
