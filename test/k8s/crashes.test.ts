@@ -25,7 +25,6 @@ beforeAll(async () => {
 /** Every kind of write on the way of a job, in the order in which they come first. A new one fails the first test. */
 const writes = [
   'POST leases',
-  'POST runnerpools',
   'PATCH runnerpools',
   'POST mediajobs',
   'POST secrets',
