@@ -72,7 +72,7 @@ describe.skipIf(chromiumPath === null)('docs/players.md', () => {
     onTestFinished(() => page.context().close());
     await page.goto(await servePage(player, hash));
     await page.evaluate('Object.assign(document.querySelector("video"), { muted: true, autoplay: true })');
-    await page.waitForFunction('document.querySelector("video").currentTime > 1', undefined, { timeout: 30_000 });
+    await page.waitForFunction('document.querySelector("video").currentTime > 1', undefined, { timeout: 90_000 });
     const first = await pictureOf(page);
     await waitForTime(page, 3);
     expect(differenceOf(first, await pictureOf(page))).toBeGreaterThan(2);
