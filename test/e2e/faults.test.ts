@@ -151,7 +151,7 @@ describe('a failure of the attempt itself is counted', () => {
     'an attempt that hangs ends at its deadline and the next one completes',
     async () => {
       await makePool('hasty', { activeDeadlineSeconds: 45 });
-      const id = await startIn('hasty', clip);
+      const id = await startIn('hasty', longClip);
       const pod = await podAtStep(id, 'process');
       for (const { pid } of await processesOf(pod)) process.kill(pid, 'SIGSTOP');
       expect(await completed(id)).toMatchObject({ attempt: 2 });
