@@ -153,7 +153,7 @@ describe('a failure of the attempt itself is counted', () => {
       await makePool('hasty', { activeDeadlineSeconds: 45 });
       const id = await startIn('hasty', longClip);
       const pod = await podAtStep(id, 'process');
-      for (const { pid } of await processesOf(pod)) process.kill(pid, 'SIGSTOP');
+      for (const { pid } of await processesOf(pod)) signalIfThere(pid, 'SIGSTOP');
       expect(await completed(id)).toMatchObject({ attempt: 2 });
       expect(await endedOnce(id, 'completed')).toEqual({ failures: 1 });
     },

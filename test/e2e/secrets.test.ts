@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
-import { putClip } from './support/clips.ts';
+import { putLongClip } from './support/clips.ts';
 import { type Dump, dumpLogs, dumpMedia, dumpObjects, dumpPostgres, watchRedis } from './support/dumps.ts';
 import { hostProcesses, type HostProcess } from './support/host-processes.ts';
 import { cancelUnfinished, completed, ended, newHash, runnerPods, submit } from './support/service.ts';
@@ -17,7 +17,7 @@ let packager: string;
 let stores: Dump;
 
 beforeAll(async () => {
-  const source = await putClip();
+  const source = await putLongClip();
   const redis = await watchRedis();
   const hash = newHash();
   const watch = watchProcesses();
