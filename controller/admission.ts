@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
@@ -72,7 +72,7 @@ async function admitUntil(
     } catch (error) {
       if (signal.aborted) break;
       log.error({ err: error, queue: queueName }, 'ticket admission failed');
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      await pause(pauseMs, signal);
       pauseMs = Math.min(errorPauseMs.max, pauseMs * 2);
     }
   }

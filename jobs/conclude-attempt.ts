@@ -125,6 +125,7 @@ export function countAttempt(
   if (seconds !== null) metrics.workerTaskDuration.observe({ type, result }, Math.max(0, seconds));
 }
 
-function conclusionOf(completion: Exclude<Completion, { outcome: 'not_whole' }>): Conclusion {
+/** What a completion means for its job. */
+export function conclusionOf(completion: Exclude<Completion, { outcome: 'not_whole' }>): Conclusion {
   return completion.outcome === 'recorded' ? { kind: 'ended', job: completion.job } : { kind: 'not_current' };
 }

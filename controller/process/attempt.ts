@@ -1,16 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isJobProblem, type JobErrorCode } from '#domain/errors.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
 import { completeByEarlierAttempt } from '#jobs/complete-attempt.ts';
 import {
   type AttemptResult,
   concludeAttempt,
+  conclusionOf,
   type ConclusionDependencies,
   countAttempt,
   enqueueNextAttempt,
@@ -134,8 +135,7 @@ async function earlierCompletion(job: Job, dependencies: AttemptDependencies): P
     return null;
   });
   if (completion === null || completion.outcome === 'not_whole') return null;
-  if (completion.outcome === 'not_current') return 'lost';
-  return completion.job.status === 'completed' ? 'completed' : 'failed';
+  return resultOf(conclusionOf(completion));
 }
 
 const answerPauseMs = { first: 500, max: 10_000 };
@@ -163,7 +163,7 @@ async function untilAnswered<T>(
       if (isBug(error) || (isJobProblem(error) && performance.now() > givesUpAt)) throw error;
       log.warn({ err: error }, 'attempt end not recorded yet, trying again');
       if (stop.aborted) return null;
-      await sleep(pauseMs, undefined, { signal: stop }).catch(() => undefined);
+      await pause(pauseMs, stop);
       pauseMs = Math.min(answerPauseMs.max, pauseMs * 2);
     }
   }

@@ -1,8 +1,7 @@
 import type { PoolClient } from 'pg';
-import type { JobResults } from '#domain/job-types/index.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { jobTypes } from '#domain/job-types/index.ts';
+import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
 import { statusesBefore } from '#domain/jobs/status.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
 import type { Database } from './database.ts';
