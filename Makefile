@@ -8,7 +8,7 @@ help:
 	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
-	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some'
+	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
 	@echo 'make format     format every file with prettier'
 	@echo 'make clean      remove the data of the demo and the results of tests'

@@ -11,6 +11,8 @@ export type DeliveryServiceDependencies = DeliveryDependencies &
   Pick<HttpServerOptions, 'windowCounter'> & {
     readonly config: HttpServerOptions['config'] & Pick<Config, 'surfaces'>;
     readonly database: Database;
+    /** The readiness of the database beyond an answer. */
+    readonly checkDatabase?: (signal: AbortSignal) => Promise<void>;
   };
 
 /** What a server with the surface `api` is made of. */
@@ -23,7 +25,7 @@ export function httpServiceOptions(dependencies: DeliveryServiceDependencies | S
   return {
     ...dependencies,
     checks: {
-      database: (signal) => database.ping(signal),
+      database: dependencies.checkDatabase ?? ((signal) => database.ping(signal)),
       key_value_store: () => windowCounter.ping(),
       // A server of the surface `delivery` alone reads no sources.
       ...(source === undefined ? {} : { source_bucket: (signal: AbortSignal) => source.ping(signal) }),

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { httpServiceOptions, type ServiceDependencies } from './http-service.ts';
 import { httpServerComponent } from './platform/http/server.ts';
-import { controllerComponents } from './controller/controller.ts';
+import { controllerComponents, workerListener } from './controller/controller.ts';
+import { TaskDesk } from './controller/task-requests.ts';
 import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
 import { helpText } from './platform/config/documentation.ts';
 import { sections } from './platform/config/variables.ts';
+import { findIsolation, type Isolation } from './platform/commands/isolation.ts';
 import { ImageProcessor } from './platform/images/image-processor.ts';
 import type { WindowCounter } from './platform/rate-limit/window-counter.ts';
 import { openProcessWindowCounter } from './platform/rate-limit/process-window-counter.ts';
@@ -18,11 +20,14 @@ import { Resources } from './platform/lifecycle/resources.ts';
 import { runComponents } from './platform/lifecycle/run-components.ts';
 import { stopSignal } from './platform/lifecycle/stop-signal.ts';
 import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
-import { type Database, migrate, openDatabase } from './platform/postgres/database.ts';
+import { type Database, openDatabase } from './platform/postgres/database.ts';
+import { openListDatabase } from './platform/postgres/job-list.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
+import { prepareDatabase } from './platform/postgres/prepare-database.ts';
+import { checkRedis } from './platform/queue/check-redis.ts';
 import { openPostgresTicketQueue } from './platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
 import type { TicketQueue } from './platform/queue/ticket-queue.ts';
@@ -76,7 +81,7 @@ const stopTimeoutMs = 20_000;
 async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSignal): Promise<void> {
   const resources = new Resources();
   try {
-    const components = await openComponents(config, log, resources);
+    const components = await openComponents(config, { log, resources, signal });
     log.info({ mode: config.mode }, 'starting');
     await runComponents(components, { log, stopTimeoutMs, signal });
   } finally {
@@ -84,10 +89,15 @@ async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSi
   }
 }
 
+interface Process {
+  readonly log: Logger;
+  readonly resources: Resources;
+  readonly signal: AbortSignal;
+}
+
 async function openComponents(
   config: Config | DeliveryConfig,
-  log: Logger,
-  resources: Resources,
+  { log, resources, signal }: Process,
 ): Promise<readonly Component[]> {
   const tracing = startTracing({ endpoint: config.otlpEndpoint, serviceName: 'reelwright' });
   resources.add('tracing', tracing, () => tracing.shutdown());
@@ -100,7 +110,11 @@ async function openComponents(
   const shared = {
     log,
     database,
-    images: resources.add('image processor', new ImageProcessor(), close),
+    images: resources.add(
+      'image processor',
+      new ImageProcessor({ isolation: await imageIsolation(config, log) }),
+      close,
+    ),
     metrics: new Metrics(),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     media: resources.add('media bucket', openObjectStore(config.media), close),
@@ -111,19 +125,41 @@ async function openComponents(
   };
   // Delivery alone writes nothing to the database and starts while it is away: streams and images do not need it.
   if (config.source === null) return [httpServerComponent(httpServiceOptions({ ...shared, config }))];
-  await migrate(database);
+  const preparation = prepareDatabase({ database, log, signal });
   const dependencies: WholeDependencies = {
     ...shared,
+    checkDatabase: preparation.check,
+    listDatabase: resources.add('database of lists', openListDatabase(databaseUrl), close),
     config,
     jobs: new JobStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),
+    taskDesk: new TaskDesk(),
   };
   void reportMissingRights(dependencies.source, config.source.bucket, log);
+  // The listeners start first, so that the process is alive and not ready while it waits for the database.
   return [
-    ...(config.mode === 'server' ? [] : await openControllerComponents(dependencies, resources)),
     ...(config.mode === 'worker' ? [] : [httpServerComponent(httpServiceOptions(dependencies))]),
+    ...(config.mode === 'worker' && config.workerMetricsPort !== 0 ? [workerListener(dependencies)] : []),
+    ...redisCheck(config, log),
+    preparation.component,
+    ...(config.mode === 'server' ? [] : await openControllerComponents(dependencies, resources)),
   ];
+}
+
+/** Only a server makes images while a client waits. */
+async function imageIsolation({ mode }: Pick<Config, 'mode'>, log: Logger): Promise<Isolation> {
+  if (mode === 'worker') return [];
+  const found = await findIsolation({ env: { PATH: process.env['PATH'] ?? '' }, readOnly: null });
+  if ('isolation' in found) return found.isolation;
+  // Usual in containers, which are the boundary then.
+  log.info({ reason: found.reason }, 'image isolation unavailable');
+  return [];
+}
+
+function redisCheck({ redis }: Config, log: Logger): readonly Component[] {
+  if (redis.kind !== 'redis') return [];
+  return [{ name: 'redis', start: () => checkRedis(redis.url, log), stop: () => Promise.resolve() }];
 }
 
 /** Without the right to list, a wrong permission looks like a missing object: an operator should know. */
@@ -133,7 +169,7 @@ async function reportMissingRights(source: ObjectStore, bucket: string, log: Log
 }
 
 /** What a server with the surface `api` and a worker share. */
-type WholeDependencies = ServiceDependencies & { readonly config: Config };
+type WholeDependencies = ServiceDependencies & { readonly config: Config; readonly taskDesk: TaskDesk };
 
 /** The components of a worker, and what only they need. */
 async function openControllerComponents(

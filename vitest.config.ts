@@ -23,6 +23,8 @@ export default defineConfig({
           include: [realTests],
           globalSetup: ['testing/global-setup.ts'],
           testTimeout: 120_000,
+          // A second, the default, is short for a browser that shares two cores.
+          expect: { poll: { timeout: 20_000 } },
           hookTimeout: 120_000,
           maxWorkers: 2,
           // After the unit tests, so that nothing else competes for the processor where time matters.

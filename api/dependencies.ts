@@ -7,4 +7,6 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
   readonly config: JobDependencies['config'] &
     Pick<Config, 'apiKeys' | 'apiRateLimitPerMinute' | 'webhookAllowedCidrs'>;
   readonly database: Database;
+  /** For lists of jobs alone. */
+  readonly listDatabase: Database;
 }

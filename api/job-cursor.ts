@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import type { JobCursor } from '#platform/postgres/job-queries.ts';
+import type { JobCursor } from '#platform/postgres/job-list.ts';
 
 const cursorSchema = z.tuple([z.int().min(0).max(8.64e15), z.uuid()]);
 

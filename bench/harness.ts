@@ -7,7 +7,7 @@ export interface BenchLine {
   readonly id: string;
   readonly what: string;
   readonly value: number;
-  readonly unit: 'ratio' | 'calls' | 'MB' | 'writes';
+  readonly unit: 'ratio' | 'calls' | 'MB' | 'ms' | 'writes';
   /** For people, with its unit; `peer` likewise. */
   readonly ours: string;
   readonly peer: string;
@@ -15,9 +15,16 @@ export interface BenchLine {
 
 /** A suite names what it misses in one line instead of running without it. */
 export interface BenchSuite {
-  readonly name: 'stream' | 'thumb' | 'submissions' | 'kubernetes';
+  readonly name: 'stream' | 'loop' | 'thumb' | 'keys' | 'submissions' | 'images' | 'transcode' | 'kubernetes';
   missing(): Promise<string | null>;
-  run(): Promise<readonly BenchLine[]>;
+  run(options: BenchOptions): Promise<readonly BenchLine[]>;
+}
+
+export interface BenchOptions {
+  /** Of each contender, where the suite does not need more. */
+  readonly rounds: number;
+  /** Whether to leave out what takes minutes. */
+  readonly isQuick: boolean;
 }
 
 interface Interleaved<Name extends string> {
@@ -48,4 +55,12 @@ export function median(figures: readonly number[]): number {
   const [below, above] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]];
   if (below === undefined || above === undefined) throw new RangeError('there are no figures');
   return (below + above) / 2;
+}
+
+/** The median, and between which figures it lies. */
+export function shown(figures: readonly number[], unit: string): string {
+  const [middle, least, most] = [median(figures), Math.min(...figures), Math.max(...figures)].map((figure) =>
+    figure.toPrecision(3),
+  );
+  return `${middle} ${unit} (${least}–${most})`;
 }

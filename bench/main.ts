@@ -3,24 +3,43 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { judge, readExpectations, renderTable, unmeasured } from './expectations.ts';
 import type { BenchLine, BenchSuite } from './harness.ts';
+import { imagesSuite } from './suites/images.ts';
+import { keysSuite } from './suites/keys.ts';
 import { kubernetesSuite } from './suites/kubernetes.ts';
+import { loopSuite } from './suites/loop.ts';
 import { streamSuite } from './suites/stream.ts';
 import { submissionsSuite } from './suites/submissions.ts';
 import { thumbSuite } from './suites/thumb.ts';
+import { transcodeSuite } from './suites/transcode.ts';
 
-// `make bench`: runs the suites that BENCH names (all of them without it), one after another, prints their lines and
-// writes them to test-results/bench.json. A missed line is printed as missed and fails nothing, since the machines that
+// `make bench`: runs the suites that BENCH names (all of them without it, `quick` for some of them with fewer
+// rounds), one after another, prints their lines and writes them to test-results/bench.json. A missed line is printed as missed and fails nothing, since the machines that
 // this runs on are noisy; a suite that broke, or gave a line too few, ends the program with 1.
 
-const suites: readonly BenchSuite[] = [streamSuite, thumbSuite, submissionsSuite, kubernetesSuite];
+const suites: readonly BenchSuite[] = [
+  streamSuite,
+  loopSuite,
+  thumbSuite,
+  keysSuite,
+  submissionsSuite,
+  imagesSuite,
+  transcodeSuite,
+  kubernetesSuite,
+];
+
+/** `BENCH=quick`: for a change, in under five minutes. */
+const quickNames = ['thumb', 'submissions', 'images', 'transcode'];
 
 const write = (text: string) => process.stdout.write(`${text}\n`);
 
 async function main(): Promise<void> {
-  const names = (process.env['BENCH'] ?? '').split(',').filter((name) => name !== '');
+  const given = (process.env['BENCH'] ?? '').split(',').filter((name) => name !== '');
+  const isQuick = given.includes('quick');
+  const named = given.filter((name) => name !== 'quick');
+  const names = isQuick && named.length === 0 ? quickNames : named;
   const unknown = names.filter((name) => !suites.some((suite) => suite.name === name));
   if (unknown.length > 0) {
-    write(`BENCH: expected some of ${suites.map(({ name }) => name).join(',')}, not ${unknown.join(',')}`);
+    write(`BENCH: expected quick, or some of ${suites.map(({ name }) => name).join(',')}, not ${unknown.join(',')}`);
     process.exitCode = 2;
     return;
   }
@@ -36,13 +55,14 @@ async function main(): Promise<void> {
     }
     write(`${suite.name} …`);
     try {
-      lines.push(...(await suite.run()));
+      lines.push(...(await suite.run({ rounds: isQuick ? 1 : 3, isQuick })));
       ran.push(suite.name);
     } catch (error) {
       faults.push(`${suite.name} broke: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
     }
   }
-  faults.push(...unmeasured(ran, lines, expectations).map((id) => `${id} is expected and was not measured`));
+  if (!isQuick)
+    faults.push(...unmeasured(ran, lines, expectations).map((id) => `${id} is expected and was not measured`));
   const verdicts = judge(lines, expectations);
   if (verdicts.length > 0) write(`\n${renderTable(verdicts)}`);
   for (const fault of faults) write(fault);

@@ -86,11 +86,12 @@ function spanOf({ jobId, attempt, queue, trace }: Ticket): SpanSettings {
 }
 
 /**
- * Claims the ticket's attempt and starts it. A ticket of an attempt that ended or is claimed already is dropped. An attempt
+ * Claims the ticket's attempt and starts it, unless the executor claims it for a batch. A ticket of an attempt that ended or is claimed already is dropped. An attempt
  * that cannot be started is given back, which costs nothing: its ticket is returned.
  */
 async function admit(ticket: Ticket, { jobs, executor, metrics, log }: AdmissionDependencies): Promise<Ticket | null> {
   const { jobId, attempt } = ticket;
+  if ((await executor.leaves?.(ticket)) === true) return null;
   const { owner, durationMs: leaseMs } = executor.lease;
   const job = await jobs.claim({ jobId, attempt, owner, leaseMs });
   if (job === null) {

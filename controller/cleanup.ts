@@ -1,12 +1,15 @@
 import { text } from 'node:stream/consumers';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
-import { masterKey, resultManifestKey, revisionOf, workRoot } from '#domain/media/object-keys.ts';
+import { filmRoot, masterKey, resultManifestKey, revisionOf, videoKey, workRoot } from '#domain/media/object-keys.ts';
+import { masterPath } from '#domain/media/revision-layout.ts';
+import type { Film } from '#domain/runner/film.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { periodicComponent } from './periodic-component.ts';
+import { readFilm } from '#jobs/film.ts';
 import { revisionRoots } from '#jobs/revision-roots.ts';
 
 export interface CleanupDependencies {
@@ -26,7 +29,8 @@ const jobsAtOnce = 8;
 /**
  * Removes what final jobs left in the media bucket: their working objects, and revisions that never became public.
  *
- * The rows name the attempts, and each attempt has one revision, so the bucket is not searched. A revision is kept when
+ * The rows name the attempts, each attempt has one revision, and a working object names that of the job's film, so the
+ * bucket is not searched. A revision is kept when
  * the job's results or the top master playlist name it. It is also kept when its attempt wrote a result manifest: such a
  * revision was complete and may have been public for a moment, so a player may still have its playlist.
  *
@@ -54,8 +58,10 @@ async function cleanUp(job: JobToCleanUp, { cleanup, media, log }: CleanupDepend
   const { jobId, hash } = job;
   try {
     let removed = 0;
-    for (const rev of await unpublishedRevisions(job, media))
+    const film = await readFilm(jobId, media);
+    for (const rev of await unpublishedRevisions(job, film, media))
       for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
+    if (film !== null) removed += await removeUnder(media, `${filmRoot(film.rev)}/`);
     // Last: the manifests among them say which revisions were complete.
     removed += await removeUnder(media, `${workRoot(jobId)}/`);
     await cleanup.markSwept(jobId);
@@ -65,7 +71,7 @@ async function cleanUp(job: JobToCleanUp, { cleanup, media, log }: CleanupDepend
   }
 }
 
-async function unpublishedRevisions(job: JobToCleanUp, media: ObjectStore): Promise<string[]> {
+async function unpublishedRevisions(job: JobToCleanUp, film: Film | null, media: ObjectStore): Promise<string[]> {
   const { jobId, hash, attempt: lastAttempt } = job;
   const named = JSON.stringify(job.results);
   const unpublished: string[] = [];
@@ -75,6 +81,9 @@ async function unpublishedRevisions(job: JobToCleanUp, media: ObjectStore): Prom
     if ((await media.head(resultManifestKey(jobId, attempt))) !== null) continue;
     unpublished.push(rev);
   }
+  // A film is that of other jobs too: its master playlist, written last, says that one of them has finished it.
+  const isFinished = film !== null && (await media.head(videoKey(hash, film.rev, masterPath))) !== null;
+  if (film !== null && !isFinished) unpublished.push(film.rev);
   if (unpublished.length === 0) return [];
   const current = await currentRevision(hash, media);
   return unpublished.filter((rev) => rev !== current);

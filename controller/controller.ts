@@ -16,15 +16,17 @@ import { reportHandler } from './reports.ts';
 import { StorageWatch } from './storage-watch.ts';
 import { retentionComponent } from './retention.ts';
 import { sweeperComponent } from './sweeper.ts';
+import { taskRequestHandler } from './task-requests.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
-/** The worker's components in the order of their start: the executor starts before anything is admitted. */
+/** The worker's components in the order of their start, after the database: the executor starts before anything is admitted. */
 export function controllerComponents(dependencies: ControllerDependencies): Component[] {
   const { config, jobs, queue, webhookEvents, metrics, log, clock, random } = dependencies;
   const { outageDeadlineMs } = config;
   const storageWatch = new StorageWatch({
     source: dependencies.source,
     media: dependencies.media,
+    recordOutage: () => jobs.recordStorageOutage(),
     log,
     outageDeadlineMs,
   });
@@ -33,8 +35,6 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     config.executor === 'kubernetes'
       ? new KubernetesExecutor(kubernetesDependencies(executing))
       : processExecutorOf(executing);
-  const reports =
-    config.kubernetes === null ? {} : { reports: reportHandler({ jobs, webhookSecret: config.webhookSecret }) };
   return [
     storageWatch,
     { name: `executor ${executor.name}`, start: () => executor.start(), stop: (signal) => executor.stop(signal) },
@@ -65,10 +65,23 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       revisionRetentionMs: config.revisionRetentionMs,
     }),
     queueGaugesComponent({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
-    ...(config.mode === 'worker' && config.workerMetricsPort !== 0
-      ? [workerListenerComponent({ host: config.host, port: config.workerMetricsPort, metrics, ...reports })]
-      : []),
   ];
+}
+
+/** The listener of a process that is a worker alone: it answers before the database does. */
+export function workerListener({
+  config,
+  jobs,
+  metrics,
+  taskDesk,
+}: Pick<ControllerDependencies, 'config' | 'jobs' | 'metrics' | 'taskDesk'>): Component {
+  const { host, workerMetricsPort: port, webhookSecret } = config;
+  if (config.kubernetes === null) return workerListenerComponent({ host, port, metrics });
+  const fromRunners = {
+    '/reports/': reportHandler({ jobs, webhookSecret }),
+    '/batches/': taskRequestHandler({ desk: taskDesk, webhookSecret }),
+  };
+  return workerListenerComponent({ host, port, metrics, fromRunners });
 }
 
 const gaugesEveryMs = 5_000;
@@ -83,6 +96,7 @@ function processExecutorOf(dependencies: ExecutorDependencies): ProcessExecutor 
       concurrency: { default: config.workerConcurrency, 'video:large': config.largeWorkerConcurrency },
       leaseMs: config.leaseMs,
       workDir: config.workDir,
+      jobsPerRunner: config.imageJobsPerProcess,
       randomUuid,
     },
     {
@@ -101,6 +115,8 @@ function processExecutorOf(dependencies: ExecutorDependencies): ProcessExecutor 
       maxFileSizeBytes: config.maxFileSizeBytes,
       stepTimeoutMs: config.jobDeadlineMs,
       attemptsMax: config.jobAttempts,
+      chunkSec: config.chunkLengthMs / 1000,
+      chunkParallelism: config.chunkParallelism,
     },
   );
 }

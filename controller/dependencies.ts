@@ -11,6 +11,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
 import type { StorageWatch } from './storage-watch.ts';
+import type { TaskDesk } from './task-requests.ts';
 
 /** The dependencies of a worker. */
 export interface ControllerDependencies {
@@ -29,6 +30,8 @@ export interface ControllerDependencies {
   readonly randomUuid: () => string;
   /** 0 ≤ random < 1. */
   readonly random: () => number;
+  /** Connects the worker's listener with the leader: runners of batches ask for their tasks there. */
+  readonly taskDesk: TaskDesk;
   /** With the `kubernetes` executor: its clients. */
   readonly kubernetes?: KubernetesInput;
   /** The process executor starts Node with the runner's main file. */

@@ -1,5 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
 
 /**
  * The interface of both executors: `process` runs the runner as child processes of this worker, `kubernetes` as pods.
@@ -15,6 +16,11 @@ export interface Executor {
   freeSlots(queue: QueueName): number;
   /** Waits until `freeSlots` is above 0; rejects with the signal's reason once it aborts. */
   whenFree(queue: QueueName, signal: AbortSignal): Promise<void>;
+  /**
+   * Whether the executor itself will claim the job of a ticket, with others in a batch: then admission drops the ticket.
+   * Absent: it never does.
+   */
+  leaves?(ticket: Ticket): Promise<boolean>;
   /** Starts the attempt of a claimed job and returns at once. A second call for the same attempt changes nothing. */
   run(job: Job): Promise<void>;
   /** Stops the running attempts as disruptions, so that another worker takes them. `signal` aborts at the deadline. */

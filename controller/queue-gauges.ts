@@ -8,7 +8,7 @@ import { periodicComponent } from './periodic-component.ts';
 
 interface GaugeDependencies {
   readonly queue: Pick<TicketQueue, 'depth'>;
-  readonly jobs: Pick<JobStore, 'countAtWork'>;
+  readonly jobs: Pick<JobStore, 'countAtWork' | 'oldestWaitingSeconds'>;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly everyMs: number;
@@ -21,8 +21,13 @@ interface GaugeDependencies {
 export function queueGaugesComponent({ queue, jobs, metrics, log, everyMs }: GaugeDependencies): Component {
   const refresh = async () => {
     try {
-      const [depths, atWork] = await Promise.all([queue.depth(), jobs.countAtWork()]);
+      const [depths, atWork, oldest] = await Promise.all([
+        queue.depth(),
+        jobs.countAtWork(),
+        jobs.oldestWaitingSeconds(),
+      ]);
       for (const name of queueNames) {
+        metrics.queueOldest.set({ queue: name }, oldest[name]);
         const { pending, retry } = depths[name];
         const states = { pending, retry, active: atWork[name] };
         for (const [state, count] of Object.entries(states)) metrics.queueTasks.set({ queue: name, state }, count);

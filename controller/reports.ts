@@ -20,7 +20,12 @@ export function reportSecretOf(webhookSecret: string): Buffer {
 
 /** The token of an attempt's runner. */
 export function reportTokenOf({ jobId, attempt }: Attempt, secret: Buffer): string {
-  return createHmac('sha256', secret).update(`${jobId}:${attempt}`).digest('base64url');
+  return tokenOf(`${jobId}:${attempt}`, secret);
+}
+
+/** A token that is valid for `subject` alone. */
+export function tokenOf(subject: string, secret: Buffer): string {
+  return createHmac('sha256', secret).update(subject).digest('base64url');
 }
 
 export interface ReportDependencies {
@@ -61,14 +66,15 @@ async function receive(
   return 204;
 }
 
-function isToken(header: string | undefined, token: string): boolean {
+/** Whether a request's header has the token, compared in constant time. */
+export function isToken(header: string | undefined, token: string): boolean {
   const given = Buffer.from(header ?? '');
   const expected = Buffer.from(`Bearer ${token}`);
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
 /** The body; null when it is longer than `reportBytesMax`. */
-async function bodyOf(request: IncomingMessage): Promise<string | null> {
+export async function bodyOf(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {

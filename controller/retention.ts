@@ -55,8 +55,8 @@ async function removeEarlier(
   const current = await currentRevision(hash, media);
   let removed = 0;
   for (const earlier of await retention.supersededBy(jobId)) {
-    for (let attempt = 1; attempt <= earlier.attempt; attempt++) {
-      const rev = revisionOf(earlier.jobId, attempt);
+    const revs = Array.from({ length: earlier.attempt }, (_, index) => revisionOf(earlier.jobId, index + 1));
+    for (const rev of [...revs, ...(earlier.rev === null ? [] : [earlier.rev])]) {
       if (rev === current) continue;
       for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
     }

@@ -7,6 +7,8 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 interface StorageWatchOptions {
   readonly source: Pick<ObjectStore, 'ping'>;
   readonly media: Pick<ObjectStore, 'ping'>;
+  /** Records an outage for the other processes; called every `probeEveryMs` while it lasts. */
+  readonly recordOutage?: () => Promise<void>;
   readonly log: Logger;
   /** `OUTAGE_DEADLINE`: how long an outage costs no attempt and pauses admission. */
   readonly outageDeadlineMs: number;
@@ -26,7 +28,7 @@ const probeTimeoutMs = 5_000;
  */
 export class StorageWatch implements Component {
   readonly name = 'storage watch';
-  readonly #options: Required<StorageWatchOptions>;
+  readonly #options: StorageWatchOptions & { readonly probeEveryMs: number };
   readonly #stopping = new AbortController();
   readonly #changed = new EventEmitter().setMaxListeners(0);
   #awaySinceMs: number | null = null;
@@ -73,6 +75,7 @@ export class StorageWatch implements Component {
     log.error({ err: problem, outage_deadline_ms: outageDeadlineMs }, 'storage does not answer, admission paused');
     let isPaused = true;
     while (!signal.aborted) {
+      await this.#options.recordOutage?.().catch((err: unknown) => log.debug({ err }, 'storage outage not recorded'));
       await pause(probeEveryMs, signal);
       if (signal.aborted) return;
       if ((await this.#probe()) === null) break;

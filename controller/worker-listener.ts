@@ -3,26 +3,27 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { traceIdWithoutSpan } from '#platform/telemetry/trace-context.ts';
-import type { ReportHandler } from './reports.ts';
 
 interface ListenerOptions {
   readonly host: string;
   /** `WORKER_METRICS_PORT`, not 0. */
   readonly port: number;
   readonly metrics: Pick<Metrics, 'registry'>;
-  /** With the `kubernetes` executor: handles the reports of runner pods, under `/reports/`. */
-  readonly reports?: ReportHandler;
+  /** With the `kubernetes` executor: what runner pods send, by the beginning of the path, such as `/reports/`. */
+  readonly fromRunners?: Readonly<Record<string, RequestHandler>>;
 }
+
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /**
  * The worker's own small listener: `/healthz` and `/metrics` (C4.59). It reports on this process alone, so that a
  * worker is not restarted because a database is away.
  */
-export function workerListenerComponent({ host, port, metrics, reports }: ListenerOptions): Component {
+export function workerListenerComponent({ host, port, metrics, fromRunners = {} }: ListenerOptions): Component {
   const server = createServer((request, response) => {
     response.setHeader('x-trace-id', traceIdWithoutSpan(request.headers['traceparent']));
-    const isReport = reports !== undefined && request.url?.startsWith('/reports/') === true;
-    const answered = isReport ? reports(request, response) : answer(request, response, metrics);
+    const [, handler] = Object.entries(fromRunners).find(([path]) => request.url?.startsWith(path)) ?? [];
+    const answered = handler === undefined ? answer(request, response, metrics) : handler(request, response);
     answered.catch(() => response.destroy());
   });
   server.requestTimeout = 10_000;

@@ -1,5 +1,6 @@
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectInfo, PieceReceiver } from '#platform/storage/object-store.ts';
+import { HeldPieces } from './held-pieces.ts';
 
 // One read of an object, shared by all readers that request it while it lasts and, when it is kept, by later ones.
 //
@@ -15,21 +16,28 @@ import type { Download, ObjectInfo, PieceReceiver } from '#platform/storage/obje
 /** How far the source of a read that is not kept may be ahead of its slowest reader. */
 const aheadBytesMax = 256 * 1024;
 
+/**
+ * Handed to a reader at once; one that does not read holds as much memory. Of a kept read it is what a segment usually
+ * has: its readers share that memory, and the cache counts it.
+ */
+export const batchBytesMax = { passing: 512 * 1024, kept: 2 * 1024 * 1024 } as const;
+
 type State = 'reading' | 'whole' | 'failed' | 'released';
 
 interface ReadEvents {
   /** The read has ended, successfully or not. */
   readonly onEnd: (read: CoalescedRead) => void;
+  /** Its last reader has left. */
+  readonly onUnread?: (read: CoalescedRead) => void;
 }
 
 export class CoalescedRead implements PieceReceiver {
   readonly info: ObjectInfo;
   readonly #download: Download;
   readonly #events: ReadEvents;
-  #pieces: { readonly piece: Piece; readonly start: number }[] = [];
+  readonly #pieces = new HeldPieces();
   #readers = new Set<ReadCursor>();
   #state: State = 'reading';
-  #receivedBytes = 0;
   #isKept = false;
   #isPaused = false;
 
@@ -49,14 +57,16 @@ export class CoalescedRead implements PieceReceiver {
 
   /** Whether a reader that joins now gets every byte. */
   get isJoinable(): boolean {
-    const hasBeginning = this.#receivedBytes === 0 || this.#pieces[0]?.start === 0;
-    return (this.#state === 'reading' || this.#state === 'whole') && hasBeginning;
+    return (this.#state === 'reading' || this.#state === 'whole') && this.#pieces.hasBeginning;
+  }
+
+  get readerCount(): number {
+    return this.#readers.size;
   }
 
   /** The memory that it occupies. */
   get heldBytes(): number {
-    const blocks = new Set(this.#pieces.map(({ piece }) => piece.block));
-    return [...blocks].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    return this.#pieces.memoryBytes;
   }
 
   /** Starts the source. Readers may join before and after. */
@@ -79,6 +89,7 @@ export class CoalescedRead implements PieceReceiver {
 
   leave(cursor: ReadCursor): void {
     this.#readers.delete(cursor);
+    if (this.#readers.size === 0) this.#events.onUnread?.(this);
     this.endUnread();
     this.#pace();
   }
@@ -96,22 +107,19 @@ export class CoalescedRead implements PieceReceiver {
 
   /** Moves the bytes of a whole object into memory of exactly their size, out of blocks that are partly empty. */
   compact(copy: (pieces: readonly Buffer[]) => Piece): void {
-    const before = this.#pieces;
-    this.#pieces = [{ piece: copy(before.map(({ piece }) => piece.bytes)), start: 0 }];
-    for (const { piece } of before) piece.release();
+    this.#pieces.compact(copy);
   }
 
   onPiece(piece: Piece): void {
     if (this.#state !== 'reading') return piece.release();
-    this.#pieces.push({ piece, start: this.#receivedBytes });
-    this.#receivedBytes += piece.bytes.length;
+    this.#pieces.add(piece);
     this.#pace();
     this.#wakeAll();
   }
 
   onEnd(): void {
     if (this.#state !== 'reading') return;
-    if (this.#receivedBytes === this.info.sizeBytes) this.#end('whole');
+    if (this.#pieces.receivedBytes === this.info.sizeBytes) this.#end('whole');
     else this.#end('failed');
   }
 
@@ -119,21 +127,9 @@ export class CoalescedRead implements PieceReceiver {
     if (this.#state === 'reading') this.#end('failed');
   }
 
-  /** The received bytes from `start`, at most about `bytesMax`; each piece is retained for the caller. */
+  /** The received bytes from `start`, at most `bytesMax`; each piece is retained for the caller. */
   take(start: number, end: number, bytesMax: number): { bytes: Buffer; piece: Piece }[] {
-    const taken: { bytes: Buffer; piece: Piece }[] = [];
-    let position = start;
-    const until = Math.min(end, start + bytesMax);
-    for (const { piece, start: pieceStart } of this.#pieces) {
-      const from = position - pieceStart;
-      if (from < 0 || from >= piece.bytes.length) continue;
-      if (position >= until) break;
-      const bytes = piece.bytes.subarray(from, end - pieceStart);
-      piece.retain();
-      taken.push({ bytes, piece });
-      position += bytes.length;
-    }
-    return taken;
+    return this.#pieces.take(start, end, bytesMax);
   }
 
   /** Called after a reader took something: releases what all readers have taken and resumes a paused source. */
@@ -146,32 +142,20 @@ export class CoalescedRead implements PieceReceiver {
     if (this.#readers.size === 0) return;
     let slowest = Infinity;
     for (const { position } of this.#readers) slowest = Math.min(slowest, position);
-    if (this.#state === 'reading' || this.#pieces.length > 0) this.#drop(slowest);
+    this.#pieces.drop(slowest);
     if (this.#state !== 'reading') return;
-    const isAhead = this.#receivedBytes - slowest > aheadBytesMax;
+    const isAhead = this.#pieces.receivedBytes - slowest > aheadBytesMax;
     if (isAhead === this.#isPaused) return;
     this.#isPaused = isAhead;
     if (isAhead) this.#download.pause();
     else this.#download.resume();
   }
 
-  #drop(before: number): void {
-    while (this.#pieces[0] !== undefined) {
-      const { piece, start } = this.#pieces[0];
-      if (start + piece.bytes.length > before) return;
-      this.#pieces.shift();
-      piece.release();
-    }
-  }
-
   #end(state: Exclude<State, 'reading'>): void {
     const wasReading = this.#state === 'reading';
     this.#state = state;
     if (wasReading && state === 'released') this.#download.destroy();
-    if (state === 'released') {
-      for (const { piece } of this.#pieces) piece.release();
-      this.#pieces = [];
-    }
+    if (state === 'released') this.#pieces.release();
     if (wasReading) this.#events.onEnd(this);
     this.#wakeAll();
   }
@@ -207,8 +191,9 @@ export class ReadCursor {
     return this.#read.state;
   }
 
-  /** The received bytes that were not taken yet, at most about `bytesMax`; each piece must be released. */
-  take(bytesMax: number): { bytes: Buffer; piece: Piece }[] {
+  /** The received bytes that were not taken yet, at most a batch; each piece must be released. */
+  take(): { bytes: Buffer; piece: Piece }[] {
+    const bytesMax = this.#read.isKept ? batchBytesMax.kept : batchBytesMax.passing;
     const taken = this.#read.take(this.#position, this.#end, bytesMax);
     for (const { bytes } of taken) this.#position += bytes.length;
     return taken;

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { ReadCache } from './read-cache.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 
@@ -37,12 +38,18 @@ interface KeptPlaylist {
   readonly freshUntilMs: number;
 }
 
+interface MediaReaderOptions {
+  readonly cacheBytesMax: number;
+  readonly metrics: Pick<Metrics, 'streamCacheEvents'>;
+}
+
 /**
  * The only access of delivery to streams in the media bucket: recently requested objects are in memory, and an object
  * that several clients request at once is read once. Nothing here needs a database.
  */
 export class MediaReader {
   readonly #media: ObjectStore;
+  readonly #metrics: MediaReaderOptions['metrics'];
   readonly #playlists: LRUCache<string, KeptPlaylist>;
   readonly #reads: ReadCache;
   readonly #playlistsUnderWay = new Map<string, Promise<Playlist | null>>();
@@ -50,8 +57,9 @@ export class MediaReader {
   readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
 
   /** `cacheBytesMax` bounds all that is kept and shared; with 0 only the playlists under way are shared. */
-  constructor(media: ObjectStore, { cacheBytesMax }: { readonly cacheBytesMax: number }) {
+  constructor(media: ObjectStore, { cacheBytesMax, metrics }: MediaReaderOptions) {
     this.#media = media;
+    this.#metrics = metrics;
     const playlistBytes = Math.max(1, Math.floor(cacheBytesMax * playlistShare));
     this.#playlists = new LRUCache({ maxSize: playlistBytes, maxEntrySize: Math.ceil(playlistBytes / 8) });
     this.#reads = new ReadCache(cacheBytesMax * (1 - playlistShare));
@@ -75,8 +83,10 @@ export class MediaReader {
    */
   async open(key: string): Promise<CoalescedRead | null> {
     const found = this.#reads.find(key);
+    const opening = found === null ? this.#opening.get(key) : undefined;
+    const isJoined = found?.state === 'reading' || opening !== undefined;
+    this.#count('object', isJoined ? 'joined' : found === null ? 'miss' : 'hit');
     if (found !== null) return found;
-    const opening = this.#opening.get(key);
     if (opening !== undefined) {
       if ((await opening) === null) return null;
       // Not shared where there is no memory to keep it: a slow client would delay the others.
@@ -94,6 +104,10 @@ export class MediaReader {
     const read = this.#reads.begin(key, download);
     setImmediate(() => read.endUnread());
     return read;
+  }
+
+  #count(kind: 'playlist' | 'object', result: 'hit' | 'joined' | 'miss'): void {
+    this.#metrics.streamCacheEvents.inc({ kind, result });
   }
 
   async #unlessMissing<T>(key: string, request: () => Promise<T | null>): Promise<T | null> {
@@ -114,7 +128,9 @@ export class MediaReader {
   /** A playlist that can be answered without a request to the bucket. */
   keptPlaylist(key: string): Playlist | null {
     const kept = this.#playlists.get(key);
-    return kept !== undefined && kept.freshUntilMs > performance.now() ? kept.playlist : null;
+    if (kept === undefined || kept.freshUntilMs <= performance.now()) return null;
+    this.#count('playlist', 'hit');
+    return kept.playlist;
   }
 
   /** A small object whole; null when there is none, or it is too large for one. */
@@ -122,6 +138,7 @@ export class MediaReader {
     const kept = this.keptPlaylist(key);
     if (kept !== null) return kept;
     const underWay = this.#playlistsUnderWay.get(key);
+    this.#count('playlist', underWay === undefined ? 'miss' : 'joined');
     if (underWay !== undefined) return underWay;
     const begun = this.#readPlaylist(key).finally(() => this.#playlistsUnderWay.delete(key));
     this.#playlistsUnderWay.set(key, begun);

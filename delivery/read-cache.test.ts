@@ -57,7 +57,7 @@ function ask(cache: ReadCache, key: string, sizeBytes: number): 'memory' | 'sour
   const source = new Source(key, sizeBytes);
   const cursor = whole(cache.begin(key, source.download));
   source.finish();
-  while (!cursor.isDone) for (const { piece } of cursor.take(mebibyte)) piece.release();
+  while (!cursor.isDone) for (const { piece } of cursor.take()) piece.release();
   cursor.taken();
   cursor.leave();
   return 'source';
@@ -97,7 +97,7 @@ describe('kept objects', () => {
       const cursor = whole(cache.begin('a', source.download));
       for (let n = 0; n < 700; n += 100) source.send(100_000, blocks);
       source.finish();
-      while (!cursor.isDone) for (const { piece } of cursor.take(mebibyte)) piece.release();
+      while (!cursor.isDone) for (const { piece } of cursor.take()) piece.release();
       cursor.leave();
       expect(cache.find('a')?.isKept ?? false).toBe(isKept);
     }
@@ -105,7 +105,7 @@ describe('kept objects', () => {
     expect(kept.heldBytes).toBe(700_000);
     const bytes = Buffer.concat(
       whole(kept)
-        .take(mebibyte)
+        .take()
         .map((taken) => taken.bytes),
     );
     expect(bytes.equals(Buffer.alloc(700_000, 'x'))).toBe(true);
@@ -155,18 +155,18 @@ describe('reads under way', () => {
     source.send(1000);
     const joined = cache.find('a');
     expect(joined?.isKept).toBe(true);
-    for (const { piece } of first.take(mebibyte)) piece.release();
+    for (const { piece } of first.take()) piece.release();
     first.taken();
     const second = whole(joined!);
-    expect(second.take(mebibyte)[0]?.bytes).toHaveLength(1000);
+    expect(second.take()[0]?.bytes).toHaveLength(1000);
   });
 
   it('a read is not joined once its beginning was released', () => {
     const cache = new ReadCache(64 * mebibyte);
     const source = new Source('a', 2 * mebibyte);
     const first = whole(cache.begin('a', source.download));
-    source.send(mebibyte);
-    for (const { piece } of first.take(mebibyte)) piece.release();
+    source.send(mebibyte / 2);
+    for (const { piece } of first.take()) piece.release();
     first.taken();
     expect(cache.find('a')).toBeNull();
   });
@@ -176,9 +176,20 @@ describe('reads under way', () => {
     const cursor = whole(new ReadCache(64 * mebibyte).begin('a', source.download));
     while (!source.isPaused) source.send(64 * 1024);
     expect(source.sentBytes).toBeLessThanOrEqual(mebibyte);
-    for (const { piece } of cursor.take(mebibyte)) piece.release();
+    for (const { piece } of cursor.take()) piece.release();
     cursor.taken();
     expect(source.isPaused).toBe(false);
+  });
+
+  it('a reader is handed a segment of a kept read at once, and half a megabyte of another', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const handedBytes = ['a', 'a'].map((key) => {
+      const source = new Source(key, 3 * mebibyte);
+      const cursor = whole(cache.begin(key, source.download));
+      source.finish();
+      return cursor.take().reduce((sum, { bytes }) => sum + bytes.length, 0);
+    });
+    expect(handedBytes).toEqual([mebibyte / 2, 2 * mebibyte]);
   });
 
   it('a read continues without its first reader and ends with the last', () => {
@@ -195,10 +206,10 @@ describe('reads under way', () => {
   it('a released read notifies its readers, whose pieces stay valid', () => {
     const cache = new ReadCache(8 * mebibyte);
     for (const key of ['a', 'a']) ask(cache, key, mebibyte / 2);
-    const cursor = whole(cache.find('a')!);
-    const [handed] = cursor.take(1);
+    const [cursor, later] = [whole(cache.find('a')!), whole(cache.find('a')!)];
+    const [handed] = cursor.take();
     for (let n = 0; n < 16; n++) for (const _ of [1, 2]) ask(cache, `other-${n}`, mebibyte / 2);
-    expect([cursor.state, cursor.take(1).length]).toEqual(['released', 0]);
+    expect([cursor.state, later.take().length]).toEqual(['released', 0]);
     expect(handed?.bytes.every((byte) => byte === 120)).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import { ownPiece } from '#platform/storage/blocks.ts';
 import type { Download } from '#platform/storage/object-store.ts';
-import { CoalescedRead } from './coalesced-read.ts';
+import { batchBytesMax, CoalescedRead } from './coalesced-read.ts';
 
 /** Objects up to this size are kept after their first read: they cost little, and init segments are among them. */
 const smallBytesMax = 64 * 1024;
@@ -10,12 +10,14 @@ const shareMax = 1 / 8;
 const seenMax = 16_384;
 /** The memory that an object may occupy, relative to its size; an object in more is copied together. */
 const occupiedMax = 1.25;
+/** What a reader holds of an evicted read until its client has taken it: the blocks of one batch, the first partly. */
+const readerBytesMax = batchBytesMax.kept + 512 * 1024;
 /** The cost of an entry beside its bytes. */
 const overheadBytes = 1024;
 
 /**
  * Reads of objects that never change: those under way, which equal requests join, and those that are kept, bounded by
- * their memory, the least recently used evicted first.
+ * their memory, the least recently used evicted first. Memory that readers still hold of an evicted one counts too.
  *
  * A large object is kept when it is requested for the second time, so that a scan over many objects (a crawler, one
  * viewer of a long film) evicts nothing that others watch.
@@ -26,7 +28,10 @@ const overheadBytes = 1024;
 export class ReadCache {
   readonly #bytesMax: number;
   readonly #entries = new Map<string, { read: CoalescedRead; bytes: number }>();
+  /** Of `#entries` and `#lingering`. */
   #bytes = 0;
+  /** Evicted reads whose readers still hold memory of them, with its size. */
+  readonly #lingering = new Map<CoalescedRead, number>();
   #seen = new Set<string>();
   #seenBefore = new Set<string>();
 
@@ -48,7 +53,10 @@ export class ReadCache {
 
   /** Begins a read that others may join. */
   begin(key: string, download: Download): CoalescedRead {
-    const read = new CoalescedRead(download, { onEnd: () => this.#onEnd(key, read) });
+    const read = new CoalescedRead(download, {
+      onEnd: () => this.#onEnd(key, read),
+      onUnread: () => this.#settle(read),
+    });
     const isRequestedAgain = this.#notice(key);
     this.#remove(key);
     this.#entries.set(key, { read, bytes: 0 });
@@ -97,7 +105,17 @@ export class ReadCache {
     if (entry === undefined) return;
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
-    if (entry.read.isKept) entry.read.release();
+    if (!entry.read.isKept) return;
+    const lingering = Math.min(entry.bytes, entry.read.readerCount * readerBytesMax);
+    if (lingering > 0) this.#lingering.set(entry.read, lingering);
+    this.#bytes += lingering;
+    entry.read.release();
+  }
+
+  /** Called when no reader holds memory of `read` any more. */
+  #settle(read: CoalescedRead): void {
+    this.#bytes -= this.#lingering.get(read) ?? 0;
+    this.#lingering.delete(read);
   }
 
   /** Whether `key` was requested before. */

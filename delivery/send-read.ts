@@ -3,10 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
 import type { MediaReader } from './media-reader.ts';
+import { writeInTurn } from './write-turns.ts';
 import type { ReadCursor, CoalescedRead } from './coalesced-read.ts';
-
-/** Handed to the socket at once; a client that does not read holds as much memory. */
-const batchBytesMax = 512 * 1024;
 
 interface Sending {
   /** The first byte, and the one after the last. */
@@ -31,6 +29,8 @@ class ReadSender {
   readonly #info: ObjectInfo;
   readonly #sending: Sending;
   #underWay: readonly Piece[] = [];
+  /** For its turn to write. */
+  #isWaiting = false;
   #isOver = false;
 
   constructor(response: ServerResponse, read: CoalescedRead, sending: Sending) {
@@ -42,8 +42,16 @@ class ReadSender {
   }
 
   pump(): void {
-    if (this.#isOver || this.#underWay.length > 0) return;
-    const taken = this.#cursor.take(batchBytesMax);
+    if (this.#isOver || this.#isWaiting || this.#underWay.length > 0) return;
+    this.#isWaiting = true;
+    writeInTurn(() => {
+      this.#isWaiting = false;
+      if (!this.#isOver) this.#write();
+    });
+  }
+
+  #write(): void {
+    const taken = this.#cursor.take();
     const last = taken.at(-1);
     if (last !== undefined) {
       this.#underWay = taken.map(({ piece }) => piece);

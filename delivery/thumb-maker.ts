@@ -48,15 +48,21 @@ export class ThumbMaker {
   /** @throws KnownProblem `not_found`, `unreadable_image`, `busy` */
   async get(variant: ThumbVariant): Promise<Thumb> {
     const cacheKey = thumbCacheKey(variant);
-    const kept = this.#memory.get(cacheKey);
-    this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: kept === undefined ? 'miss' : 'hit' });
-    if (kept !== undefined) {
-      this.#dependencies.metrics.imageResults.inc({ result: 'memory_hit' });
-      return kept;
-    }
+    const kept = this.kept(cacheKey);
+    if (kept !== null) return kept;
+    this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: 'miss' });
     const { thumb, origin } = await this.#once(cacheKey, () => this.#find(variant, cacheKey));
     this.#dependencies.metrics.imageResults.inc({ result: origin });
     return thumb;
+  }
+
+  /** The variant of this cache key when it is in memory, counted as a hit. */
+  kept(cacheKey: string): Thumb | null {
+    const kept = this.#memory.get(cacheKey);
+    if (kept === undefined) return null;
+    this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: 'hit' });
+    this.#dependencies.metrics.imageResults.inc({ result: 'memory_hit' });
+    return kept;
   }
 
   #once(cacheKey: string, work: () => Promise<{ thumb: Thumb; origin: ThumbOrigin }>) {

@@ -31,6 +31,8 @@ import { choosePort, PortTaken, type Service, startService } from './service.ts'
  */
 
 const checkout = resolve(import.meta.dirname, '..');
+/** The pictures of a storyboard are not encrypted, so an encrypted stream has none by default. */
+const settings = { MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always' } } }) };
 const tokenLifetimeSec = 12 * 60 * 60;
 const output = process.stdout;
 const say = (line: string) => void output.write(`${line}\n`);
@@ -55,7 +57,7 @@ async function main(): Promise<void> {
     const { env } = process;
     const sources = await makeSources({ bucket: data.source, input: env['INPUT'], env, signal: stopping.signal, say });
     say('starting the service with its own database, queue and buckets');
-    service = await startOnFreePort({ checkout, data, secrets, env, signal: stopping.signal });
+    service = await startOnFreePort({ checkout, data, secrets, env, settings, signal: stopping.signal });
     await lock.addProcess(service.pid);
     const signal = AbortSignal.any([stopping.signal, service.ended]);
     await runDemo({ service, data, secrets, sources, signal });
@@ -111,7 +113,7 @@ async function runDemo({ service: { baseUrl }, data, secrets, sources, signal }:
   const media = openObjectStore({ bucket: `file:${data.media}`, dir: data.media });
   const { env } = process;
   const tools = { ffmpeg: findProgram('ffmpeg', env), packager: findProgram('packager', env) };
-  const { streaming, encryption, video_tracks, audio_tracks, source } = video.results;
+  const { streaming, encryption, video_tracks, audio_tracks, source, text_tracks = [], storyboard } = video.results;
   if (!streaming || !encryption || !video_tracks || !audio_tracks || !source)
     throw new Error('the results of video:full have no stream');
   try {
@@ -122,7 +124,12 @@ async function runDemo({ service: { baseUrl }, data, secrets, sources, signal }:
     const renditions = await checkEncryptedStream({ baseUrl, hash, token, results, tools, workDir, signal });
     const sizes = video_tracks.map(({ height }) => `${height}p`).join(', ');
     const languages = audio_tracks.map(({ language }) => language).join(', ');
+    if (!storyboard) throw new Error('the results have no storyboard');
+    const isSample = env['INPUT'] === undefined || env['INPUT'] === '';
+    if (isSample && text_tracks.length !== 2) throw new Error('the results do not have the two captions of the sample');
     say(`checked ${renditions.length} encrypted renditions (${sizes}; ${languages}): they decrypt and decode`);
+    const captions = text_tracks.map(({ language }) => language).join(', ');
+    say(`checked captions (${captions === '' ? 'none' : captions}) and a storyboard`);
   } finally {
     await media.close();
     await rm(workDir, { recursive: true, force: true });

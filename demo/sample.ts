@@ -17,7 +17,7 @@ export interface VideoSample {
 
 /** The keys hold a version, since an existing sample is kept: change it with the recipe. */
 const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durationSec: 12 };
-const videoKey = 'sample/video-v2.mp4';
+const videoKey = 'sample/video-v3.mp4';
 /** Named when INPUT is in none of them; docs/media.md has the details. */
 const containers = 'MP4, MOV, Matroska, WebM, MPEG-TS, MPEG-PS, AVI, FLV, ASF/WMV, MXF, Ogg, GIF';
 const imageKey = 'sample/image-v1.jpg';
@@ -44,8 +44,39 @@ const film: Picture = ({ width, height, frameRate, durationSec }) => {
 
 const lavfi = (source: string) => ['-f', 'lavfi', '-i', source];
 
-/** A moving picture and two audio tracks in two languages, each beeping once a second at its own pitch. */
-export function videoCommand(ffmpeg: string, sample: VideoSample, picture: Picture = film): Command {
+interface Captions {
+  /** ISO 639-2. */
+  readonly language: string;
+  /** One after the other, each for four seconds. */
+  readonly lines: readonly string[];
+}
+
+const demoCaptions: readonly Captions[] = [
+  {
+    language: 'eng',
+    lines: ['Two languages of sound …', '… and two of captions.', 'Move over the time line for pictures.'],
+  },
+  { language: 'deu', lines: ['Ton in zwei Sprachen …', '… und Untertitel in zweien.', 'Die Zeitleiste zeigt Bilder.'] },
+];
+
+/** A time of SubRip under a minute. */
+const captionTime = (sec: number) => `00:00:${String(sec).padStart(2, '0')},000`;
+
+/** SubRip as an input of ffmpeg, without a file. */
+function captionInput({ lines }: Captions): string[] {
+  const cues = lines.map(
+    (line, index) => `${index + 1}\n${captionTime(index * 4)} --> ${captionTime(index * 4 + 4)}\n${line}\n`,
+  );
+  return ['-f', 'srt', '-i', `data:text/plain;base64,${Buffer.from(cues.join('\n')).toString('base64')}`];
+}
+
+/** A moving picture and two audio tracks in two languages, each beeping once a second at its own pitch; and captions. */
+export function videoCommand(
+  ffmpeg: string,
+  sample: VideoSample,
+  picture: Picture = film,
+  captions: readonly Captions[] = [],
+): Command {
   const { durationSec } = sample;
   return {
     program: ffmpeg,
@@ -54,7 +85,15 @@ export function videoCommand(ffmpeg: string, sample: VideoSample, picture: Pictu
       lavfi(picture(sample)),
       lavfi(`sine=frequency=220:beep_factor=4:sample_rate=48000:duration=${durationSec}`),
       lavfi(`sine=frequency=330:beep_factor=3:sample_rate=48000:duration=${durationSec}`),
+      captions.flatMap(captionInput),
       ['-map', '0:v', '-map', '1:a', '-map', '2:a'],
+      captions.flatMap(({ language }, index) => [
+        '-map',
+        `${3 + index}:s`,
+        `-metadata:s:s:${index}`,
+        `language=${language}`,
+      ]),
+      captions.length === 0 ? [] : ['-c:s', 'mov_text'],
       ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '17', '-pix_fmt', 'yuv420p'],
       ['-c:a', 'aac', '-b:a', '160k', '-ac', '2'],
       ['-metadata:s:a:0', 'language=eng', '-metadata:s:a:0', 'title=English'],
@@ -102,7 +141,11 @@ export async function makeSources({ bucket, input, env, signal, say }: MakeOptio
   };
   const { width, height, durationSec } = demoVideo;
   const madeVideo = () =>
-    make(videoKey, videoCommand(ffmpeg, demoVideo), `video: ${durationSec} s, ${width}×${height}, two languages`);
+    make(
+      videoKey,
+      videoCommand(ffmpeg, demoVideo, film, demoCaptions),
+      `video: ${durationSec} s, ${width}×${height}, two languages`,
+    );
   return {
     video: input === undefined || input === '' ? await madeVideo() : await takeInput(input, { bucket, env, signal }),
     image: await make(imageKey, imageCommand(ffmpeg), 'image: 2400×1600'),

@@ -121,6 +121,8 @@ function serviceEnvironment(
     MEDIA_BUCKET: `file:${data.media}`,
     WORK_DIR: data.work,
     EXECUTOR: 'process',
+    // The demo's stream is encrypted; its storyboard shows what the player page can do.
+    MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always' } } }),
     LOG_LEVEL: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'info',
     ...settings,
   };

@@ -7,7 +7,7 @@ import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts'
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { JobDependencies } from './dependencies.ts';
-import { preflight } from './preflight.ts';
+import { preflight, profileFor } from './preflight.ts';
 
 export interface AdoptDependencies extends Pick<JobDependencies, 'source' | 'config'> {
   readonly jobs: Pick<JobStore, 'insertOrFind'>;
@@ -39,14 +39,21 @@ export async function adopt(
   );
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
+  const { byName } = dependencies.config.mediaProfiles;
+  const named = spec.profile === undefined ? null : byName.get(spec.profile);
+  if (named === undefined) return refusalOf([unknownProfile([...byName.keys()])]);
   try {
     const measured = await preflight(dependencies, submission);
+    const profile = named === null ? measured.profile : profileFor(submission.type, named);
     const { job } = await dependencies.jobs.insertOrFind({
       ...submission,
       id: metadata?.uid ?? '',
-      idempotencyKey: idempotencyKey(submission),
+      idempotencyKey: idempotencyKey({ ...submission, profile }),
       ...measured,
+      profile,
       queue: queueOfPool(spec.pool) ?? measured.queue,
+      pool: spec.pool ?? null,
+      priority: spec.priority ?? 0,
       retryOfJobId: null,
       trace: null,
     });
@@ -61,6 +68,10 @@ const codeOfFault: Readonly<Record<string, JobErrorCode>> = {
   source_missing: 'source_not_found',
   source_too_large: 'limit_exceeded',
 };
+
+function unknownProfile(known: readonly string[]): Fault {
+  return { pointer: '/profile', code: 'invalid_value', detail: `is no profile; known are ${known.join(', ')}` };
+}
 
 /** Every fault, with the fields named as in the object. */
 function refusalOf(faults: readonly Fault[]): Refusal {

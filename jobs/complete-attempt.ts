@@ -10,12 +10,14 @@ import { masterPath } from '#domain/media/revision-layout.ts';
 import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { readFilm } from './film.ts';
 import { revisionRoots } from './revision-roots.ts';
 
 /**
  * Completion: the output of an attempt becomes the end of its job.
  *
- * Read the result manifest and verify by listing that every object it names is there and whole. Then, in one
+ * Read the result manifest and verify by listing that every object it names is there and whole, below the revision of
+ * an attempt or of the job's film. Then, in one
  * transaction that holds the job's row and knows this attempt to be the current one, write the top master playlist and
  * record status, results and webhook event. An attempt that is no longer the current one publishes and records nothing.
  * Everything before the transaction can be repeated; a crash between the playlist and the commit leaves a running job
@@ -141,18 +143,22 @@ async function readManifest(
     manifest.attempt === attempt &&
     manifest.type === job.type &&
     manifest.hash === job.hash &&
-    manifest.rev === revisionOf(job.id, attempt);
+    (manifest.rev === revisionOf(job.id, attempt) || manifest.rev === (await readFilm(job.id, media, signal))?.rev);
   return isOurs ? { manifest } : { reason: 'the result manifest is of another attempt' };
 }
 
-/** The first fault of a manifest's objects; null when all are there, whole, and below the attempt's revision. */
+/** The first fault of a manifest's objects; null when all are there, whole, and below revisions of the job. */
 async function firstIncomplete(
-  { hash, rev, objects }: ResultManifest,
+  { job_id: jobId, attempt, hash, rev, objects }: ResultManifest,
   media: ObjectStore,
   signal?: AbortSignal,
 ): Promise<string | null> {
   const expected = new Map(objects.map(({ key, size }) => [key, size]));
-  const roots = revisionRoots(hash, rev).filter((root) => objects.some(({ key }) => key.startsWith(root)));
+  // Images beside a film are below the revision of the attempt that split the source.
+  const attempts = Array.from({ length: attempt }, (_, index) => revisionOf(jobId, index + 1));
+  const roots = [rev, ...attempts]
+    .flatMap((each) => revisionRoots(hash, each))
+    .filter((root) => objects.some(({ key }) => key.startsWith(root)));
   if (objects.some(({ key }) => !roots.some((root) => key.startsWith(root))))
     return 'the result manifest names an object outside its revision';
   for (const root of roots) {

@@ -1,5 +1,6 @@
 import { exitCodes } from '#domain/exit-codes.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
+import type { ImageStages } from '#domain/job-types/image-stages.ts';
 import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
 import { type AttemptEnd, mayBeStorageOutage, verdictOf } from '#domain/jobs/attempts.ts';
 import type { Job } from '#domain/jobs/job.ts';
@@ -9,6 +10,7 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { completeAttempt, type Completion, type CompletionDependencies, recordEnd } from './complete-attempt.ts';
+import { readFilmImages } from './film.ts';
 
 export interface ConclusionDependencies extends CompletionDependencies {
   readonly jobs: Pick<JobStore, 'finish' | 'nextAttempt'>;
@@ -54,7 +56,10 @@ export async function concludeAttempt(
   // The manifest is the result of record: an attempt that was interrupted may have come to its end before.
   if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
     const completion = await completeAttempt({ job, attempt: job.attempt }, dependencies);
-    if (completion.outcome !== 'not_whole') return conclusionOf(completion);
+    if (completion.outcome !== 'not_whole') {
+      if (completion.outcome === 'recorded') observeSpeed(metrics, completion.job);
+      return conclusionOf(completion);
+    }
     if (end.kind === 'done') {
       log.error({ ...ids, reason: completion.reason }, 'attempt output incomplete');
       const failed = { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('storage_error', job.attempt) };
@@ -65,7 +70,10 @@ export async function concludeAttempt(
   const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : end;
   const verdict = verdictOf({ job, end: cause, attemptsMax, random: random() });
   if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
-  if (verdict.next === 'fail') return conclusionOf(await failJob({ job, error: verdict.error }, dependencies));
+  if (verdict.next === 'fail') {
+    const images = jobTypeRow(job.type).hasChunks ? await readFilmImages(job.id, dependencies.media) : null;
+    return conclusionOf(await failJob({ job, error: verdict.error, images }, dependencies));
+  }
   const { countsAsFailure, delayMs } = verdict;
   const countsAsDisruption = cause.kind === 'disrupted';
   const next = { countsAsFailure, countsAsDisruption, delayMs };
@@ -76,6 +84,15 @@ export async function concludeAttempt(
   return { kind: 'again', ticket, countsAsFailure, delayMs };
 }
 
+/** The speed of a transcode: only a first attempt has the times of one attempt in its row. */
+function observeSpeed(metrics: Pick<Metrics, 'encodeSpeed'>, { attempt, results, startedAt, finishedAt }: Job): void {
+  if (attempt !== 1 || results === null || !('streaming' in results) || startedAt === null || finishedAt === null)
+    return;
+  const { source } = results as { readonly source?: { readonly duration_sec?: number } };
+  const seconds = (finishedAt.getTime() - startedAt.getTime()) / 1000;
+  if (source?.duration_sec !== undefined && seconds > 0) metrics.encodeSpeed.observe(source.duration_sec / seconds);
+}
+
 /** The label `code` of `svc_worker_retries_total`. */
 function codeOf(end: AttemptEnd): string {
   if (end.kind !== 'failed') return end.kind === 'disrupted' ? 'disruption' : end.kind;
@@ -84,10 +101,10 @@ function codeOf(end: AttemptEnd): string {
 
 /** Ends a job that left no result manifest; its type says what its results are then. */
 export function failJob(
-  { job, error }: { readonly job: Job; readonly error: JobError },
+  { job, error, images = null }: { readonly job: Job; readonly error: JobError; readonly images?: ImageStages | null },
   dependencies: Pick<CompletionDependencies, 'jobs' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
-  const results = jobTypeRow(job.type).resultsWithoutManifest(error) as JobResults | null;
+  const results = jobTypeRow(job.type).resultsWithoutManifest(error, images) as JobResults | null;
   return recordEnd({ job, attempt: job.attempt, results, error }, dependencies);
 }
 

@@ -6,7 +6,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 
 /** What the use cases work with; each takes the few of them that it needs. */
 export interface JobDependencies {
-  readonly config: Pick<Config, 'maxFileSizeBytes' | 'largeVideoThresholdBytes'>;
+  readonly config: Pick<Config, 'maxFileSizeBytes' | 'largeVideoThresholdBytes' | 'mediaProfiles'>;
   readonly jobs: JobStore;
   readonly queue: TicketQueue;
   readonly source: ObjectStore;

@@ -1,6 +1,7 @@
 import { KnownProblem } from '#domain/errors.ts';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import { type QueueName, queueOfSize } from '#domain/jobs/routing.ts';
+import { chooseProfile, type NamedProfile, profileDigest } from '#domain/media/profiles.ts';
 import type { JobDependencies } from './dependencies.ts';
 
 /** What is known of a job's source before it is accepted; sizes in bytes, null for types without a preflight. */
@@ -8,11 +9,13 @@ export interface Preflight {
   readonly queue: QueueName;
   readonly sourceSizeBytes: number | null;
   readonly sourceEtag: string | null;
+  /** Null: the built-in profile `default`, or the type makes no stream. */
+  readonly profile: NamedProfile | null;
 }
 
 /**
  * Looks at a video's source before its job is accepted (docs/contract.md, section 4): it must be there, its
- * measured size must not exceed `MAX_FILE_SIZE`, and that size chooses the queue.
+ * measured size must not exceed `MAX_FILE_SIZE`, and that size chooses the queue and, with the key, the profile.
  *
  * @throws KnownProblem `source_missing`, `source_too_large`
  */
@@ -20,7 +23,8 @@ export async function preflight(
   { source, config }: Pick<JobDependencies, 'source' | 'config'>,
   job: { type: JobType; source: string },
 ): Promise<Preflight> {
-  if (!jobTypes[job.type].hasPreflight) return { queue: 'default', sourceSizeBytes: null, sourceEtag: null };
+  if (!jobTypes[job.type].hasPreflight)
+    return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null };
   const info = await source.head(job.source);
   if (info === null) throw refusal('source_missing', missingSource(job.source));
   if (info.sizeBytes > config.maxFileSizeBytes)
@@ -29,7 +33,13 @@ export async function preflight(
     queue: queueOfSize(info.sizeBytes, config.largeVideoThresholdBytes),
     sourceSizeBytes: info.sizeBytes,
     sourceEtag: info.etag,
+    profile: profileFor(job.type, chooseProfile(config.mediaProfiles, { key: job.source, sizeBytes: info.sizeBytes })),
   };
+}
+
+/** What a job of `type` stores of a profile: nothing where it makes no stream, or where the profile changes nothing. */
+export function profileFor(type: JobType, profile: NamedProfile | null): NamedProfile | null {
+  return profile !== null && jobTypes[type].makesStream && profileDigest(profile) !== null ? profile : null;
 }
 
 /** Callers that are used to other services give a URL. */

@@ -4,7 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueue } from './enqueue.ts';
-import { type Preflight, preflight } from './preflight.ts';
+import { type Preflight, preflight, profileFor } from './preflight.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
@@ -35,18 +35,22 @@ export async function retryJob(
   const outcome = await dependencies.jobs.createRetries({
     jobId,
     newJobs: (job) =>
-      retriesOf(job).map(({ type, options }) => ({
-        id: dependencies.randomUuid(),
-        type,
-        hash: job.hash,
-        source: job.source,
-        options,
-        idempotencyKey: idempotencyKey({ type, hash: job.hash, source: job.source, options }),
-        ...source,
-        callbackUrl: job.callbackUrl,
-        retryOfJobId: job.id,
-        trace,
-      })),
+      retriesOf(job).map(({ type, options }) => {
+        const profile = profileFor(type, source.profile);
+        return {
+          id: dependencies.randomUuid(),
+          type,
+          hash: job.hash,
+          source: job.source,
+          options,
+          idempotencyKey: idempotencyKey({ type, hash: job.hash, source: job.source, options, profile }),
+          ...source,
+          profile,
+          callbackUrl: job.callbackUrl,
+          retryOfJobId: job.id,
+          trace,
+        };
+      }),
   });
   if (outcome.outcome === 'not_allowed') throw new KnownProblem('not_retryable', outcome.reason);
   if (outcome.outcome !== 'created') throw reasons[outcome.outcome];

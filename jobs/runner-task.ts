@@ -1,7 +1,7 @@
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { mediaPrefix, revisionOf } from '#domain/media/object-keys.ts';
-import type { Task } from '#domain/runner/task.ts';
+import type { FilmPart, Task } from '#domain/runner/task.ts';
 
 interface TaskInput {
   readonly job: Job;
@@ -9,10 +9,12 @@ interface TaskInput {
   readonly maxFileSizeBytes: number;
   /** The span that the runner continues; by default that of the submission. */
   readonly trace?: TraceContext | null;
+  /** The part of a film's work, and the film's revision once it is known; absent: the whole job. */
+  readonly film?: { readonly part: FilmPart; readonly rev?: string };
 }
 
 /** The task document of the attempt that `job` is at: all that a runner knows of its job; it holds no secret. */
-export function runnerTaskOf({ job, maxFileSizeBytes, trace = job.trace }: TaskInput): Task {
+export function runnerTaskOf({ job, maxFileSizeBytes, trace = job.trace, film }: TaskInput): Task {
   const bytesMax = Math.min(maxFileSizeBytes, jobTypeRow(job.type).sourceBytesMax ?? Infinity);
   return {
     v: 1,
@@ -22,9 +24,10 @@ export function runnerTaskOf({ job, maxFileSizeBytes, trace = job.trace }: TaskI
     hash: job.hash,
     source: { key: job.source, etag: job.sourceEtag, size: job.sourceSizeBytes, bytes_max: bytesMax },
     options: job.options,
-    profile: 'default',
+    profile: job.profile,
     prefix: mediaPrefix(job.hash),
-    rev: revisionOf(job.id, job.attempt),
+    rev: film?.rev ?? revisionOf(job.id, job.attempt),
+    part: film?.part ?? null,
     trace,
   } as Task;
 }

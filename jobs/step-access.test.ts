@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
-import { parseTask } from '#domain/runner/task.ts';
+import { type FilmPart, parseTask } from '#domain/runner/task.ts';
 import { runnerTaskOf } from './runner-task.ts';
-import { accessOf, needsContentKey, type StepName, stepsOf, stepVariables } from './step-access.ts';
+import {
+  accessOf,
+  keptRunnerVariables,
+  needsContentKey,
+  type StepName,
+  stepsOf,
+  stepVariables,
+} from './step-access.ts';
 
 const job: Job = {
   id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
@@ -13,11 +20,13 @@ const job: Job = {
   status: 'processing',
   phase: 'scheduling',
   progress: 0,
+  eta: null,
   attempt: 2,
   failures: 1,
   queue: 'default',
   sourceSizeBytes: 1234,
   sourceEtag: '"abc"',
+  profile: null,
   callbackUrl: 'https://hooks.example/secret-path',
   callbackStatus: null,
   retryOfJobId: null,
@@ -29,13 +38,14 @@ const job: Job = {
   startedAt: null,
   finishedAt: null,
   disruptions: 0,
+  waitingReason: null,
   pool: null,
   priority: 0,
 };
 
-function variablesOf(step: StepName) {
+function variablesOf(step: StepName, part: FilmPart | null = null) {
   return stepVariables({
-    access: accessOf(step, job),
+    access: accessOf(step, job, part),
     task: runnerTaskOf({ job, maxFileSizeBytes: 5_000 }),
     workspace: '/scratch/w',
     base: { PATH: '/usr/bin', FFMPEG_PATH: '/opt/ffmpeg', LOG_LEVEL: 'info' },
@@ -55,6 +65,29 @@ describe("a step's environment", () => {
     ['all', ['MEDIA_BUCKET', 'MEDIA_S3_SECRET_ACCESS_KEY', 'SOURCE_BUCKET']],
   ] as const)('the environment of %s holds what that step needs and nothing else', (step, own) => {
     expect(Object.keys(variablesOf(step)).toSorted()).toEqual([...everyStep.split(' '), ...own].toSorted());
+  });
+
+  it('the environment of a kept runner is that of the step all, without a task', () => {
+    const kept = keptRunnerVariables({
+      workspace: '/scratch/k',
+      base: { PATH: '/usr/bin' },
+      storage: { source: { SOURCE_BUCKET: 'in' }, media: { MEDIA_BUCKET: 'out' } },
+    });
+    const own = 'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE HOME LANG MEDIA_BUCKET PATH SOURCE_BUCKET TMPDIR';
+    expect(Object.keys(kept).toSorted()).toEqual(own.split(' '));
+  });
+
+  it.each([
+    ['split', { kind: 'split', chunk_sec: 60 }, [['SOURCE_BUCKET'], [], ['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
+    ['encode', { kind: 'encode', chunk: 3 }, [['MEDIA_BUCKET'], [], ['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
+    ['finish', { kind: 'finish' }, [['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
+  ] as const)('of the part %s of a film, no step that decodes has a bucket or a key', (_, part, expected) => {
+    const buckets = stepsOf('video:transcode', part).map((step) =>
+      Object.keys(variablesOf(step, part))
+        .filter((name) => /_BUCKET$|^KEY_/.test(name))
+        .toSorted(),
+    );
+    expect(buckets).toEqual(expected);
   });
 
   it("a step's environment names no file of the workspace as settings of a user or of the AWS SDK", () => {

@@ -5,7 +5,7 @@ import type { Submission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueue } from './enqueue.ts';
-import { type Preflight, preflight } from './preflight.ts';
+import { type Preflight, preflight, profileFor } from './preflight.ts';
 
 type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid'> & {
   readonly queries: JobQueries;
@@ -25,9 +25,8 @@ export async function submitJob(
   submission: Submission,
   trace: TraceContext | null,
 ): Promise<{ job: Job; isNew: boolean }> {
-  const key = idempotencyKey(submission);
-  const found = await preflightOrEqual(dependencies, submission, key);
-  const outcome = 'job' in found ? found : await insert(dependencies, submission, { key, trace, found });
+  const found = await preflightOrEqual(dependencies, submission);
+  const outcome = 'job' in found ? found : await insert(dependencies, submission, { trace, found });
   if (outcome.job.status === 'queued') await enqueueOrExplain(dependencies, outcome.job);
   return outcome;
 }
@@ -36,21 +35,25 @@ export async function submitJob(
 async function preflightOrEqual(
   dependencies: SubmitDependencies,
   submission: Submission,
-  key: string,
 ): Promise<Preflight | { job: Job; isNew: false }> {
   try {
     return await preflight(dependencies, submission);
   } catch (error) {
-    const job = await dependencies.queries.findLive(key);
-    if (job === null) throw error;
-    return { job, isNew: false };
+    // Without its size the source's profile is unknown: any of those that a rule names may be that of the equal job.
+    const { byName, rules } = dependencies.config.mediaProfiles;
+    for (const name of new Set(['default', ...rules.map(({ profile }) => profile)])) {
+      const profile = profileFor(submission.type, byName.get(name) ?? null);
+      const job = await dependencies.queries.findLive(idempotencyKey({ ...submission, profile }));
+      if (job !== null) return { job, isNew: false };
+    }
+    throw error;
   }
 }
 
 function insert(
   dependencies: SubmitDependencies,
   { type, hash, source, options, callbackUrl }: Submission,
-  { key, trace, found }: { key: string; trace: TraceContext | null; found: Preflight },
+  { trace, found }: { trace: TraceContext | null; found: Preflight },
 ): Promise<{ job: Job; isNew: boolean }> {
   return dependencies.jobs.insertOrFind({
     id: dependencies.randomUuid(),
@@ -58,7 +61,7 @@ function insert(
     hash,
     source,
     options,
-    idempotencyKey: key,
+    idempotencyKey: idempotencyKey({ type, hash, source, options, profile: found.profile }),
     ...found,
     callbackUrl,
     retryOfJobId: null,

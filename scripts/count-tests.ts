@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { countTests, failuresOf } from './test-counts.ts';
+import { countTests, failuresOf, retriesOf } from './test-counts.ts';
 
 // node scripts/count-tests.ts REPORT STATUS: prints `passed failed skipped` from vitest's JSON report and exit status,
-// and to stderr what failed and why.
+// and to stderr what failed or passed at a second try only, and why.
 
 const [path = '', status = ''] = process.argv.slice(2);
 let report: string | undefined;
@@ -16,3 +16,4 @@ process.stdout.write(`${passed} ${failed} ${skipped}\n`);
 const failures = failuresOf(report);
 if (failed > 0 && failures.length === 0) failures.push(`the run of ${path}, with exit status ${status}`);
 for (const failure of failures) process.stderr.write(`failed: ${failure}\n`);
+for (const retry of retriesOf(report)) process.stderr.write(`passed when tried again: ${retry}\n`);

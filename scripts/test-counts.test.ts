@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countTests, failuresOf } from './test-counts.ts';
+import { countTests, failuresOf, retriesOf } from './test-counts.ts';
 
 const clean = {
   success: true,
@@ -68,4 +68,11 @@ test('failures are listed with the message of every try, without stacks, and fil
   const lines = ['b\n  Error: one\n  Error: two', 'b.test.ts: SyntaxError: no'];
   expect(failuresOf(JSON.stringify({ ...clean, testResults }))).toEqual(lines);
   expect(failuresOf(undefined)).toEqual([]);
+});
+
+test('a test that passed only when it was tried again is listed with the error of its first try', () => {
+  const passed = { status: 'passed', fullName: 'a', failureMessages: [] };
+  const retried = { status: 'passed', fullName: 'b', failureMessages: ['Error: one\n    at x'] };
+  const testResults = [{ name: 'a.test.ts', status: 'passed', assertionResults: [passed, retried] }];
+  expect(retriesOf(JSON.stringify({ ...clean, testResults }))).toEqual(['b\n  Error: one']);
 });

@@ -37,10 +37,20 @@ export function countTests(json: string | undefined, status: number) {
 export function failuresOf(json: string | undefined): string[] {
   return (parse(json)?.testResults ?? []).flatMap((file) => [
     ...(isFailedOutsideTests(file) ? [`${file.name}: ${withoutStack(file.message)}`] : []),
-    ...file.assertionResults
-      .filter(({ status }) => status === 'failed')
-      .map(({ fullName, failureMessages }) => [fullName, ...failureMessages.map(withoutStack)].join('\n  ')),
+    ...file.assertionResults.filter(({ status }) => status === 'failed').map(described),
   ]);
+}
+
+/** What passed only when it was tried again, each with the messages of the tries that failed. */
+export function retriesOf(json: string | undefined): string[] {
+  return (parse(json)?.testResults ?? [])
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ status, failureMessages }) => status === 'passed' && failureMessages.length > 0)
+    .map(described);
+}
+
+function described({ fullName, failureMessages }: FileResult['assertionResults'][number]): string {
+  return [fullName, ...failureMessages.map(withoutStack)].join('\n  ');
 }
 
 function isFailedOutsideTests({ status, assertionResults }: FileResult): boolean {

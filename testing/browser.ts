@@ -12,8 +12,12 @@ declare const document: {
   querySelector(selector: 'video'): Video | null;
 };
 interface Video {
-  readonly currentTime: number;
+  currentTime: number;
+  loop: boolean;
+  readonly paused: boolean;
+  readonly seeking: boolean;
   readonly videoHeight: number;
+  pause(): void;
   getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
 }
 
@@ -126,11 +130,29 @@ export function differenceOf(a: Picture, b: Picture): number {
 export async function waitForTime(page: Page, seconds: number): Promise<void> {
   try {
     await page.waitForFunction((time) => (document.querySelector('video')?.currentTime ?? 0) >= time, seconds, {
-      timeout: 30_000,
+      timeout: 60_000,
     });
   } catch (cause) {
     throw new Error(`the video did not reach ${seconds} s; the page shows: ${await messageOf(page)}`, { cause });
   }
+}
+
+/** Makes the page's video begin again at its end: however slow the machine is, it never stops playing. */
+export async function loopVideo(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const video = document.querySelector('video');
+    if (video !== null) video.loop = true;
+  });
+}
+
+/** Pauses the page's video, which must have begun to play, and shows its picture at `seconds`. */
+export async function pauseAt(page: Page, seconds: number): Promise<void> {
+  await page.evaluate((time) => {
+    const video = document.querySelector('video');
+    video?.pause();
+    if (video !== null) video.currentTime = time;
+  }, seconds);
+  await page.waitForFunction(() => document.querySelector('video')?.seeking === false);
 }
 
 /** The message over the picture: kind, title and text; '' without a message. */

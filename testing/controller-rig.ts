@@ -23,7 +23,9 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerComponents } from '../controller/controller.ts';
+import { TaskDesk } from '../controller/task-requests.ts';
 import type { ControllerDependencies } from '../controller/dependencies.ts';
+import { compileCacheName } from '../controller/process/workspaces.ts';
 import { migratedDatabase } from './databases.ts';
 import { newJobOf } from './new-job.ts';
 
@@ -35,12 +37,17 @@ export interface Note {
   readonly step: string;
   readonly job: string;
   readonly attempt: number;
-  readonly pid: number;
+  /** The folder for temporary files: each kept runner and each workspace has its own. */
+  readonly tmpdir: string;
   readonly at: number;
   readonly code?: number;
   readonly names?: readonly string[];
+  /** What was in the workspace at the beginning. */
+  readonly found?: readonly string[];
   readonly environments?: number;
   readonly isConnected?: boolean;
+  /** The compile caches that the step can write to. */
+  readonly caches?: readonly string[];
 }
 
 export type Rig = Awaited<ReturnType<typeof openRig>>;
@@ -82,6 +89,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
     random: () => 0,
+    taskDesk: new TaskDesk(),
     runner: { program: process.execPath, script: scriptedRunner, variables: { PATH: process.env['PATH'] ?? '' } },
   };
 
@@ -152,7 +160,7 @@ export async function openRig(variables: Record<string, string> = {}) {
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line) as Note);
     },
-    workspaces: () => readdir(work),
+    workspaces: () => workspacesIn(work),
     /** The processes of a job's steps. In a namespace of its own a process has another id than the one it notes. */
     processesOf: (id: string) => processesWith(`"job_id":"${id}"`),
     async close(): Promise<void> {
@@ -179,6 +187,11 @@ export async function makeFolders(prefix: string) {
   const folders = { source: join(dir, 'source'), media: join(dir, 'media'), work: join(dir, 'work') };
   for (const folder of Object.values(folders)) await mkdir(folder);
   return { dir, ...folders };
+}
+
+/** The workspaces below a folder: all that workers made there but their compile caches. */
+export async function workspacesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => !name.includes(compileCacheName));
 }
 
 /** Reads jobs that must exist, at once or once they are final. */
@@ -218,7 +231,7 @@ export function configOf(variables: Record<string, string>): Config {
 }
 
 /** The ids of all processes of this machine whose environment contains `text`. */
-async function processesWith(text: string): Promise<number[]> {
+export async function processesWith(text: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const environments = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')));
   return pids.filter((_pid, index) => environments[index]?.includes(text));

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
@@ -8,7 +8,7 @@ import { JobStore } from '#platform/postgres/job-store.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { newJobOf } from './new-job.ts';
-import { makeFolders, readerOf, until } from './controller-rig.ts';
+import { makeFolders, readerOf, until, workspacesIn } from './controller-rig.ts';
 import { migratedDatabase } from './databases.ts';
 import { type Program, secrets, startProgram } from './programs.ts';
 import { startProxy } from './proxy.ts';
@@ -76,7 +76,9 @@ export async function openFleet() {
         (job) => job.phase === phase,
         60_000,
       ),
-    workspaces: () => readdir(work),
+    /** The folder that is the media bucket. */
+    media,
+    workspaces: () => workspacesIn(work),
     async close(): Promise<void> {
       await queue.close();
       await database.close();

@@ -71,11 +71,16 @@ export function changedSample(name: string, from: string, change: (bytes: Buffer
 
 /** Turns an MP4 a quarter clockwise by the matrix of its first track, as phones do; works with every ffmpeg. */
 export function rotatedMp4(bytes: Buffer): Buffer {
+  return orientedMp4(bytes, [0, 1, -1, 0]);
+}
+
+/** Gives an MP4 the matrix `a b c d` for its first track (x' = a·x + c·y, y' = b·x + d·y). */
+export function orientedMp4(bytes: Buffer, [a, b, c, d]: readonly [number, number, number, number]): Buffer {
   const turned = Buffer.from(bytes);
   const type = turned.indexOf('tkhd', 0, 'latin1');
   // ISO 14496-12, section 8.3.2: version 0 has 40 bytes between the type and the matrix.
-  const matrix = [0, 0x1_0000, 0, -0x1_0000, 0, 0, 0, 0, 0x4000_0000];
-  for (const [index, value] of matrix.entries()) turned.writeInt32BE(value, type + 44 + 4 * index);
+  const matrix = [a, b, 0, c, d, 0, 0, 0, 0x4000];
+  for (const [index, value] of matrix.entries()) turned.writeInt32BE(value * 0x1_0000, type + 44 + 4 * index);
   return turned;
 }
 

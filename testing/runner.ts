@@ -5,6 +5,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { type JobResults, type JobType, jobTypes } from '#domain/job-types/index.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { mediaPrefix, resultManifestKey, revisionOf } from '#domain/media/object-keys.ts';
 import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
@@ -47,6 +48,7 @@ export async function runnerRig<T extends JobType>(
   type: T,
   source: string | { readonly content: string | Buffer },
   options: object = {},
+  profile: NamedProfile | null = null,
 ): Promise<RunnerRig<T>> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-runner-'));
   rigs.add(dir);
@@ -64,7 +66,7 @@ export async function runnerRig<T extends JobType>(
     hash: 'clip-1',
     source: { key: 'clip', etag: null, size: null, bytes_max: 20 * 1024 ** 3 },
     options: jobTypes[type].options.parse(options),
-    profile: 'default',
+    profile,
     prefix: mediaPrefix('clip-1'),
     rev: revisionOf(id, 1),
     trace: null,

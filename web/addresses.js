@@ -9,14 +9,14 @@ const root = new URL('..', document.baseURI);
 /** An image of this service (`/thumb`), relative to `root`. */
 const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
 
-/** @returns {{hash: string, token: string, engine: 'shaka' | 'hls', poster: string}} `poster` is an address or '' */
+/** @returns {{hash: string, token: string, engine: 'shaka' | 'hls' | 'dash', poster: string}} `poster` is an address or '' */
 export function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
   const poster = given.get('poster') ?? '';
   return {
     hash: given.get('hash') ?? '',
     token: given.get('token') ?? '',
-    engine: given.get('engine') === 'hls' ? 'hls' : 'shaka',
+    engine: ['hls', 'dash'].find((name) => name === given.get('engine')) ?? 'shaka',
     poster: posterPattern.test(poster) ? new URL(poster, root).href : '',
   };
 }
@@ -25,18 +25,22 @@ export function readFragment() {
 export function writeFragment({ hash, token, engine }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
-  if (engine === 'hls') fragment.set('engine', engine);
+  if (engine !== 'shaka') fragment.set('engine', engine);
   if (location.hash === `#${fragment}`) window.dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = String(fragment);
 }
 
 export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/master.m3u8`, root).href;
 
+export const dashAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/manifest.mpd`, root).href;
+
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
 
-/** Whether `uri`, a key URI of a playlist, is the key endpoint of `hash` on any host. */
+export const clearKeyAddress = (hash) => `${keyAddress(hash)}/clearkey`;
+
+/** Whether `uri`, from a playlist or manifest, is the key endpoint of `hash` or its licence, on any host. */
 export function isKeyAddress(uri, hash) {
-  return new URL(uri, root).pathname.endsWith(`/api/key/${encodeURIComponent(hash)}`);
+  return new URL(uri, root).pathname.replace(/\/clearkey$/, '').endsWith(`/api/key/${encodeURIComponent(hash)}`);
 }
 
 /**

@@ -24,8 +24,11 @@ export function bufferedAhead(video) {
   return 0;
 }
 
-/** @param pictureAt returns the storyboard tile at a time in seconds, or null */
-export function wireControls(video, { pictureAt }) {
+/**
+ * @param pictureAt returns the storyboard tile at a time in seconds, or null
+ * @param toggleCaptions shows or hides the captions
+ */
+export function wireControls(video, { pictureAt, toggleCaptions }) {
   const stage = element('stage');
   const seek = element('seek');
   let isScrubbing = false;
@@ -83,7 +86,7 @@ export function wireControls(video, { pictureAt }) {
   });
   element('fullscreen').addEventListener('click', toggleFullScreen);
   wireScrubTip(video, seek, pictureAt);
-  wireKeyboard(video, { togglePlay: toggle, toggleFullScreen });
+  wireKeyboard(video, { togglePlay: toggle, toggleFullScreen, toggleCaptions });
   hideWhenIdle(stage);
   showVolume();
 

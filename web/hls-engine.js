@@ -1,5 +1,6 @@
 import { keyAddress, masterAddress } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
+import { openStoryboard } from './storyboard.js';
 
 // hls.js plays clear and encrypted streams. It supports identity keys only in MPEG-TS (video-dev/hls.js#2934), but plays the
 // same segments with a key of the ClearKey system: its loader renames the key format, and the key comes as a ClearKey
@@ -11,6 +12,7 @@ const idOf = ({ height, bitrate }) => `${height}-${bitrate}`;
 export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
   const { Hls } = window;
   let isEncrypted = false;
+  let storyboard;
 
   class ClearKeyLoader extends Hls.DefaultConfig.loader {
     load(context, config, callbacks) {
@@ -50,7 +52,13 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     });
   };
 
-  for (const name of [Hls.Events.LEVEL_SWITCHED, Hls.Events.AUDIO_TRACK_SWITCHED, Hls.Events.AUDIO_TRACKS_UPDATED])
+  for (const name of [
+    Hls.Events.LEVEL_SWITCHED,
+    Hls.Events.AUDIO_TRACK_SWITCHED,
+    Hls.Events.AUDIO_TRACKS_UPDATED,
+    Hls.Events.SUBTITLE_TRACKS_UPDATED,
+    Hls.Events.SUBTITLE_TRACK_SWITCH,
+  ])
     hls.on(name, onChange);
   hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => (isEncrypted ||= details.encryptedFragments.length > 0));
 
@@ -99,12 +107,25 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     selectAudio(id) {
       hls.audioTrack = Number(id);
     },
+    textTracks: () =>
+      hls.subtitleTracks.map(({ lang, name }, index) => ({
+        id: String(index),
+        language: lang ?? '',
+        label: name,
+        isActive: hls.subtitleDisplay && index === hls.subtitleTrack,
+      })),
+    selectText(id) {
+      // The track stays chosen while it is hidden: a track that is taken away does not come back with its cues.
+      hls.subtitleDisplay = id !== 'off';
+      if (id !== 'off') hls.subtitleTrack = Number(id);
+      onChange();
+    },
     figures: () => ({
       bitrate: hls.levels[hls.currentLevel]?.bitrate,
       network: hls.bandwidthEstimate,
       encryption: isEncrypted ? 'cbcs' : 'none',
     }),
-    pictureAt: () => Promise.resolve(null),
+    pictureAt: async (time) => (await (storyboard ??= openStoryboard(masterAddress(hash))))(time),
     destroy() {
       hls.destroy();
       return Promise.resolve();

@@ -2,7 +2,7 @@
 
 const element = (id) => document.getElementById(id);
 
-function bindings(video, { togglePlay, toggleFullScreen }) {
+function bindings(video, { togglePlay, toggleFullScreen, toggleCaptions }) {
   const seekBy = (seconds) => (video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + seconds)));
   const changeVolume = (difference) => {
     video.volume = Math.min(1, Math.max(0, (video.muted ? 0 : video.volume) + difference));
@@ -25,6 +25,7 @@ function bindings(video, { togglePlay, toggleFullScreen }) {
     { keys: ['ArrowUp'], shown: '↑', text: 'Louder', run: () => changeVolume(0.05) },
     { keys: ['ArrowDown'], shown: '↓', text: 'Quieter', run: () => changeVolume(-0.05) },
     { keys: ['m'], shown: 'm', text: 'Mute or unmute', run: () => (video.muted = !video.muted) },
+    { keys: ['c'], shown: 'c', text: 'Captions on or off', run: toggleCaptions },
     { keys: ['f'], shown: 'f', text: 'Full screen', run: toggleFullScreen },
     { keys: ['?'], shown: '?', text: 'Show this list', run: showHelp, needsVideo: false },
   ];

@@ -8,10 +8,14 @@ import { createShakaEngine } from './shaka-engine.js';
 
 /**
  * The two players have one interface: `load()`, `qualities()`, `isAutomatic()`, `selectQuality(id | 'auto')`,
- * `audioTracks()`, `selectAudio(id)`, `figures()`, `pictureAt(time)`, `destroy()`. They call `onChange` when tracks
- * change, and `onProblem` for failures after loading; `load` throws.
+ * `audioTracks()`, `selectAudio(id)`, `textTracks()`, `selectText(id | 'off')`, `figures()`, `pictureAt(time)`,
+ * `destroy()`. They call `onChange` when tracks change, and `onProblem` for failures after loading; `load` throws.
  */
-const engines = { shaka: createShakaEngine, hls: createHlsEngine };
+const engines = {
+  shaka: createShakaEngine,
+  hls: createHlsEngine,
+  dash: (video, input) => createShakaEngine(video, { ...input, isDash: true }),
+};
 
 const recentKey = 'reelwright.recent';
 const element = (id) => document.getElementById(id);
@@ -19,10 +23,19 @@ const video = element('video');
 let engine = null;
 /** Every quality that the current stream has had, by id: players drop those that fail or are too slow for a while. */
 let knownQualities = new Map();
+/** The captions that were shown last, for the key that shows them again; null before. */
+let lastCaptions = null;
 /** Number of the current playback: results of earlier ones are ignored. */
 let generation = 0;
 
-const controls = wireControls(video, { pictureAt: async (time) => (await engine?.pictureAt(time)) ?? null });
+const controls = wireControls(video, {
+  pictureAt: async (time) => (await engine?.pictureAt(time)) ?? null,
+  toggleCaptions() {
+    const tracks = engine?.textTracks() ?? [];
+    const isShown = tracks.some(({ isActive }) => isActive);
+    if (tracks.length > 0) engine.selectText(isShown ? 'off' : (lastCaptions ?? tracks[0].id));
+  },
+});
 
 async function play() {
   const mine = (generation += 1);
@@ -58,6 +71,7 @@ async function play() {
 
 function showChoice({ hash, token, name, poster }) {
   knownQualities = new Map();
+  lastCaptions = null;
   video.poster = poster;
   document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
   element('title').textContent = hash === '' ? 'No stream selected' : hash;
@@ -131,8 +145,16 @@ function showTracks() {
     element('audio'),
     audio.length === 0
       ? [{ id: '', text: 'None', isChosen: true }]
-      : audio.map((track) => ({ id: track.id, text: audioText(track), isChosen: track.isActive })),
+      : audio.map((track) => ({ id: track.id, text: trackText(track), isChosen: track.isActive })),
   );
+  const texts = engine?.textTracks() ?? [];
+  const shownText = texts.find(({ isActive }) => isActive);
+  lastCaptions = shownText?.id ?? lastCaptions;
+  fill(element('captions'), [
+    { id: 'off', text: texts.length === 0 ? 'None' : 'Off', isChosen: shownText === undefined },
+    ...texts.map((track) => ({ id: track.id, text: trackText(track), isChosen: track.isActive })),
+  ]);
+  element('captions').disabled = texts.length === 0;
   element('quality').disabled = qualities.length === 0;
   element('audio').disabled = audio.length < 2;
 }
@@ -140,7 +162,7 @@ function showTracks() {
 /** `1080p`: the shorter side, also of an upright video. */
 const nameOf = ({ width, height }) => `${Math.min(width, height)}p`;
 
-function audioText({ language, label }) {
+function trackText({ language, label }) {
   const names = new Intl.DisplayNames(undefined, { type: 'language', fallback: 'code' });
   const spoken = language === '' || language === 'und' ? 'Unknown language' : names.of(language);
   return !label || label === language || label === spoken ? spoken : `${spoken} · ${label}`;
@@ -217,6 +239,7 @@ window.addEventListener('online', () => {
 });
 element('quality').addEventListener('change', () => engine?.selectQuality(element('quality').value));
 element('audio').addEventListener('change', () => engine?.selectAudio(element('audio').value));
+element('captions').addEventListener('change', () => engine?.selectText(element('captions').value));
 video.addEventListener('waiting', () => (element('spinner').hidden = engine === null));
 for (const name of ['playing', 'canplay', 'pause'])
   video.addEventListener(name, () => (element('spinner').hidden = true));

@@ -1,14 +1,17 @@
-import { isKeyAddress, keyAddress, masterAddress } from './addresses.js';
+import { clearKeyAddress, dashAddress, isKeyAddress, keyAddress, masterAddress } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
 
-// Shaka Player plays clear and encrypted streams (cbcs with an identity key in fMP4). It fetches the key by a request of
-// type KEY, reads the key id from the init segment, and passes both to the browser's ClearKey.
+// Shaka Player plays clear and encrypted streams (cbcs in fMP4). With HLS it fetches the key by a request of type KEY,
+// reads the key id from the init segment, and passes both to the browser's ClearKey; with DASH it asks for a licence.
 
 /** @returns an engine as described at `engines` in page.js */
-export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
+export function createShakaEngine(video, { hash, token, isDash = false, onChange, onProblem }) {
   const { shaka } = window;
   shaka.polyfill.installAll();
   const player = new shaka.Player();
+  // With HLS, Shaka Player shows no captions until it appends a video segment after their choice, and there is none when the
+  // rest of the video is loaded already. So it begins with captions, which `load` hides.
+  player.configure('preferredText', [{ language: navigator.language || 'en' }]);
   let isEncrypted = false;
 
   const toProblem = (error) => {
@@ -29,16 +32,24 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
 
   const networking = player.getNetworkingEngine();
   networking.registerRequestFilter((type, request) => {
-    if (type !== shaka.net.NetworkingEngine.RequestType.KEY || !isKeyAddress(request.uris[0], hash)) return;
+    const { KEY, LICENSE } = shaka.net.NetworkingEngine.RequestType;
+    if (![KEY, LICENSE].includes(type) || !isKeyAddress(request.uris[0], hash)) return;
     isEncrypted = true;
-    // The token goes only to the host that served this page, whichever host the playlist names.
-    request.uris = [keyAddress(hash)];
+    // The token goes only to the host that served this page, whichever host the playlist or manifest names.
+    request.uris = [type === KEY ? keyAddress(hash) : clearKeyAddress(hash)];
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
   player.addEventListener('error', ({ detail }) => {
     if (detail.severity === shaka.util.Error.Severity.CRITICAL) onProblem(toProblem(detail));
   });
-  for (const name of ['trackschanged', 'adaptation', 'variantchanged', 'audiotrackschanged'])
+  for (const name of [
+    'trackschanged',
+    'adaptation',
+    'variantchanged',
+    'audiotrackschanged',
+    'textchanged',
+    'texttrackvisibility',
+  ])
     player.addEventListener(name, onChange);
 
   const selectQuality = (id) => {
@@ -48,11 +59,12 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
   };
 
   return {
-    name: 'shaka',
+    name: isDash ? 'dash' : 'shaka',
     async load() {
       try {
         await player.attach(video);
-        await player.load(masterAddress(hash));
+        await player.load(isDash ? dashAddress(hash) : masterAddress(hash));
+        player.selectTextTrack(null);
       } catch (error) {
         throw toProblem(error);
       }
@@ -80,6 +92,17 @@ export function createShakaEngine(video, { hash, token, onChange, onProblem }) {
     selectAudio(id) {
       const track = player.getAudioTracks()[Number(id)];
       if (track) player.selectAudioTrack(track, 1);
+    },
+    textTracks: () =>
+      player.getTextTracks().map(({ id, language, label, active }) => ({
+        id: String(id),
+        language,
+        label,
+        isActive: active,
+      })),
+    selectText(id) {
+      player.selectTextTrack(player.getTextTracks().find((track) => String(track.id) === id) ?? null);
+      onChange();
     },
     figures() {
       const { streamBandwidth, estimatedBandwidth } = player.getStats();

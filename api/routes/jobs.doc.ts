@@ -48,7 +48,7 @@ export const list: RouteDoc = {
   credential: 'api_key',
   query: 'jobList',
   answers: { 200: { description: 'One page.', schemas: ['JobList'] } },
-  problems: ['invalid_request'],
+  problems: ['invalid_request', 'busy'],
 };
 
 export const find: RouteDoc = {

@@ -6,6 +6,7 @@ import { explain, faultsOf } from '#domain/jobs/faults.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
+import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import { cancelJob } from '#jobs/cancel.ts';
 import { retryJob } from '#jobs/retry.ts';
 import { submitJob } from '#jobs/submit.ts';
@@ -13,7 +14,9 @@ import { notFound } from '#platform/http/problem-response.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
+import { listJobs } from '#platform/postgres/job-list.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
+import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
@@ -31,7 +34,7 @@ type JobRequest = FastifyRequest<{ Params: { id: string } }>;
 type JobRouteDependencies = ApiDependencies & { readonly queries: JobQueries; readonly guards: Guards };
 
 export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDependencies): void {
-  const { config, queries, log } = dependencies;
+  const { config, log } = dependencies;
   const { authenticated, limited } = dependencies.guards;
 
   app.post('/api/jobs', { onRequest: limited, config: { doc: docs.submit } }, async (request, reply) => {
@@ -41,26 +44,31 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
     const outcome = await submitJob(dependencies, submission, traceOf(request));
     if (outcome.isNew) audit(log, request, { what: 'job submitted', jobId: outcome.job.id });
+    const reason = outcome.isNew ? null : await waitingReasonOf(dependencies.database, outcome.job);
     return reply
       .code(outcome.isNew ? 202 : 200)
       .header('location', `/api/jobs/${outcome.job.id}`)
-      .send(submissionToWire(outcome));
+      .send(submissionToWire(outcome, reason));
   });
 
   app.get('/api/jobs', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
     const { cursor, limit, ...filter } = validated(jobListQuerySchema, request.query);
     const after = cursor === undefined ? null : readCursor(cursor);
     // One more than is shown: it exists when there is another page.
-    const jobs = await queries.list(filter, { after, limit: limit + 1 });
+    const jobs = await listJobs(dependencies.listDatabase, filter, { after, limit: limit + 1 });
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
-    const shown = jobs.slice(0, limit).map(jobToWire);
+    const shown = jobs.slice(0, limit).map((job) => jobToWire(job));
     return { jobs: shown, next_cursor: last === undefined ? null : writeCursor(last) };
   });
 
   app.get(
     '/api/jobs/:id',
     { onRequest: authenticated, config: { doc: docs.find } },
-    async (request: JobRequest, reply) => answerJob(request, reply, await findJob(dependencies, request.params.id)),
+    async (request: JobRequest, reply) => {
+      const job = await findJob(dependencies, request.params.id);
+      const reason = await waitingReasonOf(dependencies.database, job);
+      return answerJob(request, reply, { job, reason });
+    },
   );
 
   app.post(
@@ -107,8 +115,12 @@ function validated<Schema extends z.ZodType>(schema: Schema, input: unknown): z.
 }
 
 /** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C4.7). */
-function answerJob(request: FastifyRequest, reply: FastifyReply, job: Job): FastifyReply {
-  const body = JSON.stringify(jobToWire(job));
+function answerJob(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { job, reason }: { readonly job: Job; readonly reason: WaitingReason | null },
+): FastifyReply {
+  const body = JSON.stringify(jobToWire(job, reason));
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   reply.header('etag', etag).header('cache-control', 'no-cache');
   if (!isFinal(job.status)) reply.header('retry-after', pollAfterSec);

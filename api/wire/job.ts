@@ -1,17 +1,21 @@
+import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
 import type { Wire } from './schemas.ts';
 
 /** The Job (C2.19). */
-export function jobToWire(job: Job): Wire<'Job'> {
+export function jobToWire(job: Job, reason: Job['waitingReason'] = job.waitingReason): Wire<'Job'> {
   return {
     job_id: job.id,
     type: job.type,
     hash: job.hash,
     status: job.status,
     phase: job.phase,
+    reason,
     progress: job.progress,
+    eta: job.eta?.toISOString() ?? null,
     attempt: job.attempt,
+    profile: jobTypeRow(job.type).makesStream ? (job.profile?.name ?? 'default') : null,
     callback_status: job.callbackStatus,
     retry_of_job_id: job.retryOfJobId,
     error: job.error,
@@ -22,15 +26,12 @@ export function jobToWire(job: Job): Wire<'Job'> {
 }
 
 /** The answer to a submission (C2.53–C2.55). */
-export function submissionToWire({
-  job,
-  isNew,
-}: {
-  readonly job: Job;
-  readonly isNew: boolean;
-}): Wire<'JobCreated'> | Wire<'JobCompleted'> | Wire<'Job'> {
+export function submissionToWire(
+  { job, isNew }: { readonly job: Job; readonly isNew: boolean },
+  reason: Job['waitingReason'],
+): Wire<'JobCreated'> | Wire<'JobCompleted'> | Wire<'Job'> {
   if (isNew) return { job_id: job.id, hash: job.hash, status: job.status };
-  if (job.status !== 'completed' || job.results === null) return jobToWire(job);
+  if (job.status !== 'completed' || job.results === null) return jobToWire(job, reason);
   return { job_id: job.id, type: job.type, hash: job.hash, status: job.status, results: job.results };
 }
 

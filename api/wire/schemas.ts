@@ -3,6 +3,7 @@ import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
+import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 
 // The shapes of answers, in snake_case. The types of the answers and the OpenAPI document derive from them.
@@ -26,8 +27,13 @@ const jobSchema = z.discriminatedUnion(
       hash: z.string(),
       status: jobStatusSchema,
       phase: jobPhaseSchema.nullable(),
+      reason: waitingReasonSchema.nullable(),
       progress: z.int().min(0).max(100),
+      /** When its encoding will have ended at its speed so far; null in every other phase. */
+      eta: time.nullable(),
       attempt: z.int().min(1),
+      /** The encoding profile of its stream; null where it makes none. */
+      profile: z.string().nullable(),
       callback_status: callbackStatusSchema.nullable(),
       retry_of_job_id: z.uuid().nullable(),
       error: jobErrorSchema.nullable(),

@@ -1,15 +1,12 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { cpuMs } from '../support/processor-time.ts';
 
 // wrk costs a small part of what it measures; a load generator in Node would measure itself.
 
 const run = promisify(execFile);
-/** Of the kernel's clock ticks, in which /proc counts processor time. */
-const ticksPerSecond = 100;
-
 const outcomeSchema = z.object({
   requests: z.number().positive(),
   durationUs: z.number().positive(),
@@ -23,6 +20,8 @@ interface Load {
   readonly url: string;
   /** `prefix` + a number from 1 to `count`, going round, + `suffix`. */
   readonly path: { readonly prefix: string; readonly count: number; readonly suffix: string };
+  /** Bearer tokens, the first for the number 1 and so on. */
+  readonly tokens?: readonly string[];
   /** The number before the first one; 0 by default. */
   readonly after?: number;
   readonly connections: number;
@@ -44,6 +43,7 @@ export async function load({
   program,
   url,
   path,
+  tokens = [],
   after = 0,
   connections,
   seconds,
@@ -64,7 +64,15 @@ export async function load({
       join(import.meta.dirname, 'wrk.lua'),
       url,
     ],
-    { env: { URL_PREFIX: path.prefix, URL_SUFFIX: path.suffix, COUNT: String(path.count), FIRST: String(after) } },
+    {
+      env: {
+        URL_PREFIX: path.prefix,
+        URL_SUFFIX: path.suffix,
+        COUNT: String(path.count),
+        FIRST: String(after),
+        TOKENS: tokens.join(' '),
+      },
+    },
   );
   const cpuSpentMs = (await cpuMs(pid)) - before;
   const outcome = outcomeSchema.parse(JSON.parse(/^\{.*\}$/m.exec(stdout)?.[0] ?? 'null'));
@@ -75,12 +83,4 @@ export async function load({
     cpuMsPerRequest: cpuSpentMs / outcome.requests,
     p99Ms: outcome.p99Us / 1000,
   };
-}
-
-/** What a process has used, its threads together, in steps of 10 ms. */
-async function cpuMs(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // After the name, which may hold anything, comes the state; user and system time are the 12th and 13th from it on.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
 }

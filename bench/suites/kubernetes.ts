@@ -19,6 +19,7 @@ import {
   type Scene,
   startLeader,
 } from '../support/kubernetes-scene.ts';
+import { measureBatches } from './kubernetes-batches.ts';
 
 // MediaJobs beside plain Jobs on a cluster of this run: a real API server with the real controllers of Jobs, and kwok in
 // the place of kubelets (testing/k8s/small-cluster.ts). Both make the same pods. The worker is one process, its
@@ -59,7 +60,7 @@ export const kubernetesSuite: BenchSuite = {
         count: 100,
       });
     });
-    return [limited, ...unlimited];
+    return [limited, ...unlimited, ...(await measureBatches(assets))];
   },
 };
 

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
-import { findProgram, startPostgres, startRedis } from '../../testing/servers.ts';
+import { secrets } from '../../testing/programs.ts';
+import { findProgram } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import { startPeer } from '../load/peer-process.ts';
+import { startOnOwnServers } from '../support/own-servers.ts';
 
 // Submissions against bare fastify with one insert into the same PostgreSQL: what checking, the limit, the idempotency
 // key, the row and the ticket cost beside the least that could be called a submission. Each is one process.
@@ -16,7 +16,7 @@ const run = promisify(execFile);
 // Enough that what is measured is how many submissions are worked off, not how long each is on its way.
 const connections = 128;
 const roundSeconds = 3;
-const rounds = 4;
+const rounds = { quick: 2, whole: 4 };
 
 const outcomeSchema = z.object({ requests: z.number().positive(), durationUs: z.number(), failed: z.literal(0) });
 
@@ -31,12 +31,12 @@ export const submissionsSuite: BenchSuite = {
     const absent = ['wrk', 'redis-server'].filter((name) => findProgram(name) === null);
     return Promise.resolve(absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`);
   },
-  async run() {
-    const stops: (() => Promise<void>)[] = [endPrograms];
+  async run({ isQuick }) {
+    const stops: (() => Promise<unknown>)[] = [];
     try {
       const urls = await startContenders(stops);
       const lines: BenchLine[] = [];
-      for (const one of cases) lines.push(await measure(one, urls));
+      for (const one of cases) lines.push(await measure(one, urls, isQuick ? rounds.quick : rounds.whole));
       return lines;
     } finally {
       for (const stop of stops.toReversed()) await stop();
@@ -49,28 +49,15 @@ interface Urls {
   readonly bare: string;
 }
 
-async function startContenders(stops: (() => Promise<void>)[]): Promise<Urls> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
-  stops.push(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ['source', 'media']) await mkdir(join(folder, name));
-  await writeFile(join(folder, 'source/in'), 'a source');
-  const postgres = await startPostgres();
-  stops.push(() => postgres.stop());
-  const redis = await startRedis();
-  stops.push(() => redis.stop());
-  const env = {
-    ...secrets,
-    DATABASE_URL: postgres.url,
-    REDIS_URL: redis.url,
-    SOURCE_BUCKET: `file:${join(folder, 'source')}`,
-    MEDIA_BUCKET: `file:${join(folder, 'media')}`,
-    API_RATE_LIMIT_PER_MINUTE: '1000000',
-    LOG_LEVEL: 'warn',
-  };
-  const ours = await startProgram({ args: ['--mode=server'], env });
-  const bare = await startPeer('bare-server.ts', postgres.url);
+async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Urls> {
+  const { program, sourceDir, databaseUrl } = await startOnOwnServers(stops, {
+    args: ['--mode=server'],
+    variables: { API_RATE_LIMIT_PER_MINUTE: '1000000' },
+  });
+  await writeFile(join(sourceDir, 'in'), 'a source');
+  const bare = await startPeer('bare-server.ts', databaseUrl);
   stops.push(() => bare.stop());
-  return { ours: ours.url, bare: bare.url };
+  return { ours: program.url, bare: bare.url };
 }
 
 let loads = 0;
@@ -87,9 +74,9 @@ async function load(url: string, type: string): Promise<number> {
   return requests / (durationUs / 1e6);
 }
 
-async function measure({ id, what, type }: (typeof cases)[number], urls: Urls): Promise<BenchLine> {
+async function measure({ id, what, type }: (typeof cases)[number], urls: Urls, roundCount: number): Promise<BenchLine> {
   const figures = await interleave({
-    rounds,
+    rounds: roundCount,
     contenders: { ours: () => load(urls.ours, type), bare: () => load(urls.bare, type) },
   });
   const [ours, bare] = [median(figures.ours), median(figures.bare)];

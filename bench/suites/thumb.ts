@@ -4,23 +4,24 @@ import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import sharp from 'sharp';
 import { request } from 'undici';
 import { z } from 'zod';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
-import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { endPrograms, type Program, secrets } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import { type PeerProcess, startPeer } from '../load/peer-process.ts';
 import { load } from '../load/wrk.ts';
+import { startDeliveryServer } from '../support/delivery-server.ts';
+import { photo } from '../support/photo.ts';
 
-// `/thumb`: images that are in no cache against raw sharp making the same bytes of the same files, and images that are in
-// memory against bare fastify with a buffer of that size.
+// `/thumb`: images that are in no cache against raw sharp making the same bytes of the same files and against ipx making
+// the same size, format and quality, and images that are in memory against bare fastify with a buffer of that size.
 
 const run = promisify(execFile);
 const imagesPerRound = 48;
 const warmUpRounds = 5;
-const rounds = 5;
+const rounds = { quick: 2, whole: 5 };
 const hitSeconds = 2;
 const connections = 8;
 const width = 401;
@@ -31,11 +32,11 @@ const outcomeSchema = z.object({ perSecond: z.number().positive(), digest: z.str
 export const thumbSuite: BenchSuite = {
   name: 'thumb',
   missing: () => Promise.resolve(findProgram('wrk') === null ? 'there is no wrk' : null),
-  async run() {
+  async run({ isQuick }) {
     const stops: (() => Promise<void>)[] = [endPrograms];
     try {
-      const scene = await setUp(stops);
-      return [await measureMisses(scene), await measureHits(scene)];
+      const scene = await setUp(stops, isQuick ? rounds.quick : rounds.whole);
+      return [...(await measureMisses(scene)), await measureHits(scene)];
     } finally {
       for (const stop of stops.toReversed()) await stop();
     }
@@ -46,27 +47,21 @@ interface Scene {
   readonly folder: string;
   readonly ours: Program;
   readonly bare: PeerProcess;
+  readonly ipx: PeerProcess;
   /** What raw sharp makes of the picture. */
   readonly digest: string;
+  /** Of each contender. */
+  readonly rounds: number;
 }
 
-async function setUp(stops: (() => Promise<void>)[]): Promise<Scene> {
+async function setUp(stops: (() => Promise<void>)[], roundCount: number): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-bench-'));
   stops.push(() => rm(folder, { recursive: true, force: true }));
   await mkdir(join(folder, 'media', folderOfKeys), { recursive: true });
   await mkdir(join(folder, 'round'));
-  await writeFile(join(folder, 'photo.jpg'), await photo());
+  await writeFile(join(folder, 'photo.jpg'), await photo(2000, 1500));
   for (let n = 0; n < imagesPerRound; n++) await link(join(folder, 'photo.jpg'), join(folder, 'round', `${n}.jpg`));
-  const env = {
-    MODE: 'server',
-    SERVER_SURFACES: 'delivery',
-    KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET,
-    ENCRYPTION_KEY: secrets.ENCRYPTION_KEY,
-    DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
-    MEDIA_BUCKET: `file:${join(folder, 'media')}`,
-    LOG_LEVEL: 'warn',
-  };
-  const ours = await startProgram({ env });
+  const ours = await startDeliveryServer(join(folder, 'media'));
   const { digest } = await rawSharp(folder);
   const path = await addPicture(folder, 'first');
   const made = await fetchImage(ours.url, path);
@@ -74,25 +69,9 @@ async function setUp(stops: (() => Promise<void>)[]): Promise<Scene> {
     throw new Error('ours are not the bytes of raw sharp');
   const bare = await startPeer('bare-image.ts', String(made.length));
   stops.push(() => bare.stop());
-  return { folder, ours, bare, digest };
-}
-
-/** Smooth areas with some grain, as photographs have: 2000 × 1500. */
-async function photo(): Promise<Buffer> {
-  const [columns, rows] = [2000, 1500];
-  const pixels = Buffer.alloc(columns * rows * 3);
-  let grain = 1;
-  for (let at = 0; at < pixels.length; at += 3) {
-    const [x, y] = [(at / 3) % columns, Math.floor(at / 3 / columns)];
-    grain = (grain * 1_103_515_245 + 12_345) % 2_147_483_648;
-    const noise = (grain >> 16) % 24;
-    pixels[at] = 90 + 80 * Math.sin(x / 170) + noise;
-    pixels[at + 1] = 110 + 80 * Math.sin(y / 130) + noise;
-    pixels[at + 2] = 120 + 80 * Math.sin((x + y) / 210) + noise;
-  }
-  return sharp(pixels, { raw: { width: columns, height: rows, channels: 3 } })
-    .jpeg({ quality: 85 })
-    .toBuffer();
+  const ipx = await startPeer('raw-ipx.ts', join(folder, 'round'));
+  stops.push(() => ipx.stop());
+  return { folder, ours, bare, ipx, digest, rounds: roundCount };
 }
 
 async function rawSharp(folder: string): Promise<z.infer<typeof outcomeSchema>> {
@@ -122,28 +101,48 @@ let pictures = 0;
 async function misses({ folder, ours }: Scene): Promise<number> {
   const paths: string[] = [];
   for (let n = 0; n < imagesPerRound; n++) paths.push(await addPicture(folder, `miss-${(pictures += 1)}`));
+  return fetchAll(ours.url, paths);
+}
+
+/** The same of ipx, which keeps nothing. */
+function ipxMisses({ ipx }: Scene): Promise<number> {
+  const options = `w_${width},f_webp,q_80`;
+  return fetchAll(
+    ipx.url,
+    Array.from({ length: imagesPerRound }, (_, n) => `/${options}/${n}.jpg`),
+  );
+}
+
+/** Images a second. */
+async function fetchAll(url: string, paths: readonly string[]): Promise<number> {
   const left = paths.values();
   const beganMs = performance.now();
   await Promise.all(
     Array.from({ length: connections }, async () => {
-      for (const path of left) await fetchImage(ours.url, path);
+      for (const path of left) await fetchImage(url, path);
     }),
   );
-  return imagesPerRound / ((performance.now() - beganMs) / 1000);
+  return paths.length / ((performance.now() - beganMs) / 1000);
 }
 
-async function measureMisses(scene: Scene): Promise<BenchLine> {
+async function measureMisses(scene: Scene): Promise<BenchLine[]> {
   const contenders = {
     ours: () => misses(scene),
     sharp: async () => (await rawSharp(scene.folder)).perSecond,
+    ipx: () => ipxMisses(scene),
   };
   // The first rounds find code that was never run, and that is not compiled yet.
   for (let round = 0; round < warmUpRounds; round++) await misses(scene);
-  const figures = await interleave({ rounds, contenders });
-  return line('misses', 'images a second that are made, to raw sharp', median(figures.ours), median(figures.sharp));
+  await ipxMisses(scene);
+  const figures = await interleave({ rounds: scene.rounds, contenders });
+  const [ours, sharp, ipx] = [median(figures.ours), median(figures.sharp), median(figures.ipx)];
+  return [
+    line('misses', 'images a second that are made, to raw sharp', ours, sharp),
+    line('misses-ipx', 'images a second that are made, to ipx', ours, ipx),
+  ];
 }
 
-async function measureHits({ folder, ours, bare }: Scene): Promise<BenchLine> {
+async function measureHits({ folder, ours, bare, rounds: roundCount }: Scene): Promise<BenchLine> {
   const path = signThumbPath(`${folderOfKeys}/first.jpg`, { w: width, f: 'webp' }, secret);
   const { length: sizeBytesMin } = await fetchImage(ours.url, path);
   // wrk writes a number into the address: the 1 at the end of the width.
@@ -156,7 +155,7 @@ async function measureHits({ folder, ours, bare }: Scene): Promise<BenchLine> {
       .requestsPerSecond;
   };
   const figures = await interleave({
-    rounds,
+    rounds: roundCount,
     contenders: {
       ours: () => ask(ours, hit),
       bare: () => ask(bare, { prefix: '/image/', count: 1, suffix: '' }),

@@ -45,11 +45,15 @@ export async function openScene(assets: string, { hasDefaultLimits = false } = {
 }
 
 /** Starts a worker that leads, with room for everything at once. */
-export async function startLeader({ cluster, workplace, namespace }: Scene): Promise<Program> {
+export async function startLeader(
+  { cluster, workplace, namespace }: Scene,
+  env: Record<string, string> = {},
+): Promise<Program> {
   const program = await workplace.start({
     RUNNER_NAMESPACE: namespace,
     WORKER_CONCURRENCY: '10000',
     MEDIA_JOB_TTL: '24h',
+    ...env,
   });
   for (const deadline = performance.now() + 60_000; performance.now() < deadline;) {
     const { items } = await cluster.admin.list(runnerPools, { namespace });

@@ -4,7 +4,7 @@ import type { CacheListener } from './cache/caches.ts';
 import { type LeaderContext, wakeWaiting } from './leader-context.ts';
 import { labels } from './manifests/names.ts';
 import type { Resync } from './resync.ts';
-import { endOfJob, hasEnded, jobIdOf, type JobSnapshot } from './snapshots.ts';
+import { endOfJob, hasEnded, jobIdOf, type JobSnapshot, podsMaxOf } from './snapshots.ts';
 
 /** Carries changes of the caches into the slots and the work queue. */
 export class CacheEvents implements CacheListener {
@@ -47,7 +47,8 @@ export class CacheEvents implements CacheListener {
     const { claimed, running } = this.#context.slots;
     const jobId = own[labels.jobId] ?? '';
     const mayRun = endOfJob(job) === null && claimed.has(jobId);
-    running.show(name, { jobId, pool: own[labels.pool] ?? '', mayRun });
+    const pool = own[labels.pool] ?? '';
+    if (running.show(name, { jobId, pool, mayRun, pods: podsMaxOf(job) })) wakeWaiting(pool, this.#context);
   }
 
   jobActivity(name: string, mayRun: boolean): void {

@@ -3,9 +3,12 @@ import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { StorageWatch } from '../storage-watch.ts';
+import type { TaskDesk } from '../task-requests.ts';
 import type { JobTemplate } from './manifests/job-manifest.ts';
+import type { OwnMark } from './manifests/own-mark.ts';
 import type { ConcludeDependencies } from './reconcile/conclude.ts';
 import type { PlanSettings } from './reconcile/observed.ts';
 
@@ -18,17 +21,32 @@ export interface MediaJobDependencies
   readonly queue: TicketQueue;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly source: AdoptDependencies['source'];
+  readonly media: ObjectStore;
   readonly config: AdoptDependencies['config'];
   readonly webhookCidrs: AdoptDependencies['webhookCidrs'];
   readonly runnerNamespace: string;
   /** The pause between two full lists; default ten minutes. */
   readonly relistEveryMs?: number;
+  /** How many waiting jobs of the API have a MediaJob. */
+  readonly queuedMediaJobsMax: number;
   readonly podName: string;
   readonly podNamespace: string;
+  readonly mark: OwnMark;
   readonly pools: Readonly<Record<string, RunnerPoolSpec>>;
   readonly template: JobTemplate;
   readonly baseUrl: string;
   /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
   readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
+  /** Where runners of batches ask for tasks. */
+  readonly taskDesk: TaskDesk;
+  /** Batches of image jobs; null: every image job has a Job of its own. */
+  readonly batches: {
+    /** So many image jobs at once make a batch. */
+    readonly min: number;
+    /** A batch does at most so many jobs. */
+    readonly tasksMax: number;
+    /** The address at which the runner of a batch asks for its tasks, and its token. */
+    readonly tasksOf: (batchId: string) => { url: string; token: string };
+  } | null;
   readonly randomUuid: () => string;
 }

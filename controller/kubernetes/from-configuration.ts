@@ -6,14 +6,17 @@ import type { RunnerPoolSettings } from '#platform/config/kubernetes-variables.t
 import { storageEnvironment, type StorageName, type StorageSettings } from '#platform/config/storage-settings.ts';
 import type { ExecutorDependencies } from '../dependencies.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
+import { OwnMark } from './manifests/own-mark.ts';
 import { reportSecretOf, reportTokenOf } from '../reports.ts';
+import { tasksPath, taskTokenOf } from '../task-requests.ts';
 
 /** The dependencies of the Kubernetes executor, from those of the worker. */
 export function kubernetesDependencies(dependencies: ExecutorDependencies): MediaJobDependencies {
   const { config, kubernetes: clients, runner } = dependencies;
   const { kubernetes } = config;
   if (kubernetes === null || clients === undefined) throw new TypeError('the kubernetes executor is not configured');
-  const { runnerNamespace, podName, podNamespace, reportUrl, pendingDeadlineMs, mediaJobTtlMs } = kubernetes;
+  const { runnerNamespace, podName, podNamespace, reportUrl, pendingDeadlineMs, mediaJobTtlMs, queuedMediaJobsMax } =
+    kubernetes;
   const reportSecret = reportSecretOf(config.webhookSecret);
   const { X264_PRESET: preset } = runner.variables;
   return {
@@ -24,10 +27,12 @@ export function kubernetesDependencies(dependencies: ExecutorDependencies): Medi
     podNamespace,
     pendingDeadlineMs,
     mediaJobTtlMs,
+    queuedMediaJobsMax,
     attemptsMax: config.jobAttempts,
     config,
     webhookCidrs: config.webhookAllowedCidrs,
     baseUrl: config.baseUrl,
+    mark: new OwnMark(config.encryptionKeys),
     pools: poolsOf(config, kubernetes.runnerPools ?? {}),
     template: {
       image: {
@@ -46,9 +51,21 @@ export function kubernetesDependencies(dependencies: ExecutorDependencies): Medi
       storage: { source: withoutKeys(config.source, 'SOURCE'), media: withoutKeys(config.media, 'MEDIA') },
       credentials: { source: kubernetes.runnerSourceSecret, media: kubernetes.runnerMediaSecret },
       maxFileSizeBytes: config.maxFileSizeBytes,
+      chunkSec: config.chunkLengthMs / 1000,
       pendingDeadlineMs,
       ttlMs: mediaJobTtlMs,
     },
+    batches:
+      reportUrl === null || kubernetes.imageBatchMin === 0 || config.imageJobsPerProcess === 1
+        ? null
+        : {
+            min: kubernetes.imageBatchMin,
+            tasksMax: config.imageJobsPerProcess,
+            tasksOf: (batchId) => ({
+              url: `${reportUrl}${tasksPath(batchId)}`,
+              token: taskTokenOf(batchId, reportSecret),
+            }),
+          },
     reportFor: ({ jobId, attempt }) =>
       reportUrl === null
         ? null

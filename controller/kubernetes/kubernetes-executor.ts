@@ -1,11 +1,15 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
 import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
 import type { Executor } from '../executor.ts';
 import type { MediaJobDependencies } from './dependencies.ts';
 import { LeaderController } from './leader-controller.ts';
 import { ClaimedJobs, leaseOwner } from './slots/claimed-jobs.ts';
+
+/** The Lease of the leader, in the namespace of the release. */
+const leaseName = 'reelwright-controller';
 
 /**
  * Runs jobs as pods. Of all workers, the one that holds the Lease admits and reconciles; the others stand by.
@@ -22,21 +26,25 @@ export class KubernetesExecutor implements Executor {
   #leader: LeaderController | null = null;
 
   constructor(dependencies: MediaJobDependencies) {
-    const { client, log, podName, podNamespace, randomUuid } = dependencies;
+    const { client, log, podName, podNamespace, randomUuid, metrics } = dependencies;
+    const showLeader = (value: 0 | 1) => metrics.leader.set({ lease: leaseName }, value);
+    showLeader(0);
     this.#recorder = new EventRecorder({ client, instance: podName, log });
     this.#elector = new LeaderElector({
       client,
       log,
       namespace: podNamespace,
-      name: 'reelwright-controller',
+      name: leaseName,
       identity: `${podName}_${randomUuid()}`,
       onStarted: (term) => {
         log.info({ pod: podName }, 'became leader');
+        showLeader(1);
         const recorder = this.#recorder;
         this.#leader = new LeaderController({ dependencies, term, claimed: this.#claimed, recorder });
         this.#leader.start();
       },
       onStopped: async () => {
+        showLeader(0);
         const leader = this.#leader;
         this.#leader = null;
         await leader?.stop();
@@ -56,6 +64,10 @@ export class KubernetesExecutor implements Executor {
   async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     while (this.freeSlots(queue) === 0) await this.#claimed.nextChange(signal);
+  }
+
+  async leaves(ticket: Ticket): Promise<boolean> {
+    return this.#leader !== null && (await this.#leader.batchWork.leaves(ticket));
   }
 
   async run(job: Job): Promise<void> {

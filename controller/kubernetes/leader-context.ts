@@ -20,9 +20,9 @@ export interface LeaderContext {
   readonly followers: Followers;
   readonly problems: PoolProblems;
   /** Keys of MediaJobs to reconcile. */
-  readonly queue: Pick<WorkQueue, 'add'>;
-  /** Keys of MediaJobs with streams whose attempt has ended. */
-  readonly completions: Pick<WorkQueue, 'add'>;
+  readonly queue: Pick<WorkQueue, 'add' | 'addAfter'>;
+  /** Keys of MediaJobs with streams to reconcile by reading the media bucket. */
+  readonly streams: Pick<WorkQueue, 'add'>;
   readonly recorder: EventRecorder;
   /** The rate of status writes that only report progress, of all MediaJobs together. */
   readonly progressRate: TokenBucket;

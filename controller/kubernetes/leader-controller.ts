@@ -1,11 +1,13 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { EventRecorder } from '#platform/kubernetes/events.ts';
+import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { LeaderTerm } from '#platform/kubernetes/leader-elector.ts';
 import { WorkQueue } from '#platform/kubernetes/work-queue.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import { collectGarbage } from '#platform/lifecycle/collect-garbage.ts';
 import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import { BatchWork } from './batches/batch-work.ts';
 import { CacheEvents } from './cache-events.ts';
 import { Caches } from './cache/caches.ts';
 import { OwnWrites } from './cache/own-writes.ts';
@@ -15,17 +17,18 @@ import type { LeaderContext } from './leader-context.ts';
 import { ensurePools } from './pools/ensure-pools.ts';
 import { PoolProblems } from './pools/pool-problems.ts';
 import { poolStatusLoop } from './pools/pool-status.ts';
+import { showQueuedJobs } from './queued-jobs.ts';
 import { failIfRefused } from './reconcile/conclude.ts';
-import { concludeStream, reconcile } from './reconcile/reconcile.ts';
+import { reconcile, reconcileStream } from './reconcile/reconcile.ts';
 import { Resync } from './resync.ts';
 import type { ClaimedJobs } from './slots/claimed-jobs.ts';
 import { PoolSlots } from './slots/pool-slots.ts';
-import { claimOf } from './snapshots.ts';
+import { claimOf, trimMediaJob } from './snapshots.ts';
 
 /** MediaJobs that are reconciled at once; each costs one read of Postgres and a few writes at most. */
 const reconcilesAtOnce = 16;
 /** Streams that are concluded at once; each verifies up to some hundred thousand objects. */
-const completionsAtOnce = 4;
+const streamsAtOnce = 4;
 /** How often the claimed jobs are read from Postgres: a cancelled job stops within this and a pod's five seconds. */
 const resyncEveryMs = 1_000;
 /** How long no job is admitted after the API server did not create a MediaJob. */
@@ -48,10 +51,11 @@ interface LeaderControllerOptions {
  * leader does not find in Postgres and in the API server.
  */
 export class LeaderController {
+  readonly batchWork: BatchWork;
   readonly #context: LeaderContext;
   readonly #term: LeaderTerm;
   readonly #queue: WorkQueue;
-  readonly #completions: WorkQueue;
+  readonly #streams: WorkQueue;
   readonly #resync: Resync;
   readonly #resyncLog = new TokenBucket(resyncLogRate);
   readonly #stopping = new AbortController();
@@ -60,29 +64,37 @@ export class LeaderController {
   #ended: Promise<void> = Promise.resolve();
 
   constructor({ dependencies, term, claimed, recorder }: LeaderControllerOptions) {
-    const { client, runnerNamespace: namespace, log, relistEveryMs, jobs, clock } = dependencies;
+    const { client, runnerNamespace: namespace, log, relistEveryMs, jobs, clock, mark } = dependencies;
+    const trim = (mediaJob: MediaJob) => trimMediaJob(mark.withoutForgedLabels(mediaJob));
     this.#term = term;
-    const caches = new Caches({ client, namespace, log, ...(relistEveryMs === undefined ? {} : { relistEveryMs }) });
+    const caches = new Caches({
+      client,
+      namespace,
+      log,
+      trimMediaJob: trim,
+      ...(relistEveryMs === undefined ? {} : { relistEveryMs }),
+    });
     const concurrencyOf = (pool: string) => caches.pools.get(namespace, pool)?.spec.concurrency ?? 0;
-    const handle = (key: string) => reconcile(key, this.#context);
+    const handle = (key: string) => this.batchWork.reconcile(key) ?? reconcile(key, this.#context);
     this.#queue = new WorkQueue({ name: 'mediajobs', handle, concurrency: reconcilesAtOnce, log });
-    const complete = (key: string) => concludeStream(key, this.#context);
-    this.#completions = new WorkQueue({ name: 'completions', handle: complete, concurrency: completionsAtOnce, log });
+    const handleStream = (key: string) => reconcileStream(key, this.#context);
+    this.#streams = new WorkQueue({ name: 'streams', handle: handleStream, concurrency: streamsAtOnce, log });
     this.#context = {
       dependencies,
       client: client.guardedBy(term.guard),
       caches,
-      ownWrites: new OwnWrites(),
+      ownWrites: new OwnWrites(trim),
       slots: new PoolSlots({ claimed, concurrencyOf, jobs }),
       followers: new Followers(),
       problems: new PoolProblems(),
       queue: this.#queue,
-      completions: this.#completions,
+      streams: this.#streams,
       recorder,
       progressRate: new TokenBucket(progressRate),
       now: () => clock().getTime(),
     };
-    this.#resync = new Resync(this.#context);
+    this.batchWork = new BatchWork(this.#context);
+    this.#resync = new Resync(this.#context, this.batchWork.batches);
   }
 
   /** Begins and returns at once: the API server may be away. */
@@ -97,7 +109,7 @@ export class LeaderController {
     this.#isReady = false;
     this.#stopping.abort(new Error('the term has ended'));
     await this.#context.caches.stop();
-    await Promise.all([this.#queue, this.#completions].map((queue) => queue.stop({ queued: 'drop' })));
+    await Promise.all([this.#queue, this.#streams].map((queue) => queue.stop({ queued: 'drop' })));
     await this.#ended;
   }
 
@@ -113,7 +125,7 @@ export class LeaderController {
     if (!this.#isReady) throw new Error('this process is not the leader');
     const { caches, slots } = this.#context;
     const key = caches.keyOfJob(job.id);
-    slots.add(job, claimOf(key === undefined ? undefined : caches.mediaJob(key), job.queue));
+    slots.add(job, claimOf(key === undefined ? undefined : caches.mediaJob(key), job));
     if (key !== undefined) {
       this.#queue.add(key);
       return;
@@ -140,6 +152,7 @@ export class LeaderController {
     });
     await caches.start(events);
     await caches.whenSynced();
+    this.batchWork.batches.begin();
     // The lists of ten thousand jobs leave five times as much garbage as is kept of them.
     collectGarbage();
     await this.#ensurePools();
@@ -148,28 +161,19 @@ export class LeaderController {
     // Before the first resync no job counted as claimed.
     for (const jobId of slots.claimed.ids) for (const job of caches.jobsOf(jobId)) events.jobStored(job);
     this.#isReady = true;
-    await Promise.all([this.#queue, this.#completions].map((queue) => queue.start()));
+    await Promise.all([this.#queue, this.#streams].map((queue) => queue.start()));
     slots.claimed.announce();
-    const loops = [poolStatusLoop(this.#context, signal), this.#claimPreferred(signal)];
+    const loops = [
+      poolStatusLoop(this.#context, signal),
+      showQueuedJobs(this.#context, { resync: this.#resync, batches: this.batchWork.batches }, signal),
+      this.batchWork.run(signal),
+      claimPreferred(this.#context, signal),
+    ];
     while (!signal.aborted) {
       await pause(resyncEveryMs, signal);
       if (!signal.aborted) await this.#resyncOnce();
     }
     await Promise.all(loops);
-  }
-
-  /** Claims jobs with a priority above 0 as soon as slots are free, until `signal` aborts. */
-  async #claimPreferred(signal: AbortSignal): Promise<void> {
-    const { slots, caches, dependencies } = this.#context;
-    while (!signal.aborted) {
-      try {
-        await slots.claimed.nextChange(signal);
-        if (dependencies.storageWatch.isAway) continue;
-        for (const jobId of await slots.claimPreferred()) this.#queue.add(caches.keyOfJob(jobId) ?? '');
-      } catch (error) {
-        if (!signal.aborted) dependencies.log.warn({ err: error }, 'jobs could not be claimed by priority');
-      }
-    }
   }
 
   async #ensurePools(): Promise<void> {
@@ -190,6 +194,22 @@ export class LeaderController {
         this.#context.dependencies.log.warn({ err: error }, 'claimed jobs could not be resynced');
       }
       return false;
+    }
+  }
+}
+
+/** Claims jobs with a priority above 0 as soon as slots are free, until `signal` aborts. */
+async function claimPreferred(
+  { slots, caches, queue, dependencies }: LeaderContext,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await slots.claimed.nextChange(signal);
+      if (dependencies.storageWatch.isAway) continue;
+      for (const jobId of await slots.claimPreferred()) queue.add(caches.keyOfJob(jobId) ?? '');
+    } catch (error) {
+      if (!signal.aborted) dependencies.log.warn({ err: error }, 'jobs could not be claimed by priority');
     }
   }
 }

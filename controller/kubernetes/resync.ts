@@ -1,12 +1,14 @@
 import type { Job } from '#domain/jobs/job.ts';
-import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
+import { keyOf } from '#platform/kubernetes/store.ts';
+import type { Batches } from './batches/batches.ts';
 import type { LeaderContext } from './leader-context.ts';
 import { attemptJobName, labels, mediaJobName } from './manifests/names.ts';
+import { unlessDeleted } from './reconcile/write-status.ts';
 import { leaseOwner } from './slots/claimed-jobs.ts';
-import { claimOf } from './snapshots.ts';
+import { claimOf, isOfApiJob, poolOf } from './snapshots.ts';
 
 /** A created MediaJob appears in the cache within this time; else it counts as deleted. */
 const creationMs = 15_000;
@@ -16,11 +18,13 @@ const creationRetryMs = 5_000;
 /** Compares the claimed jobs in Postgres with the MediaJobs of the cache, and creates the missing ones. */
 export class Resync {
   readonly #context: LeaderContext;
+  readonly #batches: Pick<Batches, 'claims'>;
   /** When the creation of a MediaJob was requested that the cache does not show yet, by job id. */
   readonly #requestedMs = new Map<string, number>();
 
-  constructor(context: LeaderContext) {
+  constructor(context: LeaderContext, batches: Pick<Batches, 'claims'>) {
     this.#context = context;
+    this.#batches = batches;
   }
 
   /** The cache shows the MediaJob of a job. */
@@ -48,13 +52,14 @@ export class Resync {
     const orphans: string[] = [];
     await claimed.refresh(async () => {
       const rows = await dependencies.jobs.heldBy(leaseOwner);
-      return rows.map((row) => {
+      const claims = rows.map((row) => {
         const key = caches.keyOfJob(row.id);
         const mediaJob = key === undefined ? undefined : caches.mediaJob(key);
         if (key === undefined) orphans.push(row.id);
         else if (this.#isBehind(key, mediaJob, row)) queue.add(key);
-        return { id: row.id, ...claimOf(mediaJob, row.queue) };
+        return { id: row.id, ...claimOf(mediaJob, row) };
       });
+      return [...claims, ...this.#batches.claims()];
     });
     for (const id of claimedBefore) {
       const key = claimed.has(id) ? undefined : caches.keyOfJob(id);
@@ -103,18 +108,41 @@ export class Resync {
     slots.running.claim(attemptJobName({ id: jobId, attempt: next.attempt }), jobId);
   }
 
-  /** An existing one is no error: the cache will show it. */
-  async #create({ id, type, hash, source, options, queue }: Job): Promise<void> {
-    const pool = poolOfQueue[queue];
+  /** Whether a stranger's MediaJob had a name of the controller, and was removed. */
+  async #removeForeign(ref: { namespace: string; name: string }): Promise<boolean> {
+    const { client, caches, dependencies } = this.#context;
+    const existing = caches.mediaJob(keyOf({ metadata: ref }));
+    if (existing === undefined || isOfApiJob(existing)) return false;
+    dependencies.log.warn({ name: ref.name }, 'foreign MediaJob with a reserved name removed');
+    const uid = existing.metadata?.uid ?? '';
+    await client.delete(mediaJobs, ref, { uid, propagation: 'Background' }).catch(unlessDeleted);
+    return true;
+  }
+
+  /** An existing one of the controller is no error: the cache will show it. */
+  async #create(job: Job): Promise<void> {
+    const { id, type, hash, source, options, priority, profile } = job;
+    const pool = poolOf(undefined, job);
     const metadata = {
       namespace: this.#context.dependencies.runnerNamespace,
       name: mediaJobName(id),
       labels: { [labels.jobId]: id, [labels.pool]: pool },
+      annotations: this.#context.dependencies.mark.annotationsFor(id),
     };
     // Without the webhook: its address may hold a secret of the caller, and Postgres has it.
-    const spec = { type, hash, source, options, pool };
-    await this.#context.client.create(mediaJobs, { metadata, spec }).catch((error: unknown) => {
+    const spec = {
+      type,
+      hash,
+      source,
+      options,
+      pool,
+      priority,
+      ...(profile === null ? {} : { profile: profile.name }),
+    };
+    const { client } = this.#context;
+    await client.create(mediaJobs, { metadata, spec }).catch(async (error: unknown) => {
       if (!hasReason(error, 'AlreadyExists')) throw error;
+      if (await this.#removeForeign(metadata)) await client.create(mediaJobs, { metadata, spec });
     });
   }
 }

@@ -1,4 +1,5 @@
-import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { steps } from '#domain/runner/steps.ts';
 import type { jobs, MediaJob, ObjectMeta, pods } from '#platform/kubernetes/objects.ts';
 import { labels, mediaJobName } from './manifests/names.ts';
@@ -21,6 +22,14 @@ export interface JobSnapshot {
   readonly resumedAt?: string;
   readonly conditions: readonly Condition[];
   readonly hasPod: boolean;
+  /** Of an Indexed Job, which encodes chunks. */
+  readonly indexed?: {
+    readonly parallelism: number;
+    readonly completions: number;
+    /** As Kubernetes writes them: `0-2,5`. */
+    readonly completed: string;
+    readonly failed: string;
+  };
 }
 
 /** The state of a container. */
@@ -42,6 +51,7 @@ export interface ContainerSnapshot {
  */
 export interface PodSnapshot {
   metadata: ObjectMeta;
+  readonly nodeName?: string;
   readonly phase: string;
   readonly reason: string;
   readonly message: string;
@@ -68,6 +78,16 @@ export function trimJob({ metadata, spec, status }: BatchJob): JobSnapshot {
     ...resumption(status?.conditions),
     conditions: (status?.conditions ?? []).filter(({ status: state }) => state === 'True').map(trimCondition),
     hasPod: (status?.active ?? 0) + (status?.succeeded ?? 0) + (status?.failed ?? 0) > 0,
+    ...(spec?.completionMode === 'Indexed'
+      ? {
+          indexed: {
+            parallelism: spec.parallelism ?? 1,
+            completions: spec.completions ?? 1,
+            completed: status?.completedIndexes ?? '',
+            failed: status?.failedIndexes ?? '',
+          },
+        }
+      : {}),
   };
 }
 
@@ -89,12 +109,13 @@ function isStep({ name }: { readonly name: string }): boolean {
   return stepOrder.includes(name);
 }
 
-export function trimPod({ metadata, status }: Pod): PodSnapshot {
+export function trimPod({ metadata, spec, status }: Pod): PodSnapshot {
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
     .filter(isStep)
     .toSorted((a, b) => stepOrder.indexOf(a.name) - stepOrder.indexOf(b.name));
   return {
     metadata: trimMeta(metadata),
+    ...(spec?.nodeName === undefined ? {} : { nodeName: spec.nodeName }),
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',
     message: status?.message ?? '',
@@ -186,6 +207,24 @@ export function endOfJob({ conditions }: JobSnapshot): Condition | null {
   return conditions.find(({ type }) => type === 'Complete' || type === 'Failed') ?? null;
 }
 
+/** How many pods a Job may have at once: those of an Indexed Job become fewer towards its end. */
+export function podsMaxOf({ indexed }: JobSnapshot): number {
+  if (indexed === undefined) return 1;
+  const ended = indexesOf(indexed.completed).length + indexesOf(indexed.failed).length;
+  return Math.min(indexed.parallelism, indexed.completions - ended);
+}
+
+/** Reads a list of indexes such as `0-2,5`. */
+export function indexesOf(list: string): number[] {
+  return list
+    .split(',')
+    .filter((range) => range !== '')
+    .flatMap((range) => {
+      const [first = 0, last = first] = range.split('-').map(Number);
+      return Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
+    });
+}
+
 /**
  * The remaining TTL of a finished MediaJob, in milliseconds; 0 for any other. It is read from the cache alone, so that
  * later events of the Job and the pod of a finished job cost nothing.
@@ -195,13 +234,16 @@ export function remainingTtlMs({ status }: MediaJob, ttlMs: number, nowMs: numbe
   return isComplete ? Math.max(0, (Date.parse(status?.completionTime ?? '') || 0) + ttlMs - nowMs) : 0;
 }
 
-/** The pool that a job runs in: the one that its MediaJob names, else that of its queue. */
-export function poolOf(mediaJob: MediaJob | undefined, queue: QueueName): string {
-  return mediaJob?.spec.pool ?? poolOfQueue[queue];
+/** What a row says of where and before which others its job runs. */
+type Routing = Pick<Job, 'queue' | 'pool' | 'priority'>;
+
+/** The pool that a job runs in: the one that was chosen for it, else that of its queue. */
+export function poolOf(mediaJob: MediaJob | undefined, { pool, queue }: Routing): string {
+  return mediaJob?.spec.pool ?? pool ?? poolOfQueue[queue];
 }
 
 /** How a claimed job takes part in its pool. */
-export function claimOf(mediaJob: MediaJob | undefined, queue: QueueName): ClaimedJob {
-  const { suspend, priority = 0 } = mediaJob?.spec ?? {};
-  return { pool: poolOf(mediaJob, queue), isSuspended: suspend === true, priority };
+export function claimOf(mediaJob: MediaJob | undefined, row: Routing): ClaimedJob {
+  const { suspend, priority = row.priority } = mediaJob?.spec ?? {};
+  return { pool: poolOf(mediaJob, row), isSuspended: suspend === true, priority };
 }

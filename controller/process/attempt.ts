@@ -18,9 +18,10 @@ import {
   resultOf,
 } from '#jobs/conclude-attempt.ts';
 import { keepLease, type StopReason } from './lease.ts';
-import { type AttemptToRun, runSteps, type StepDependencies } from './run-steps.ts';
+import { type FilmDependencies, runWork } from './run-film.ts';
+import type { AttemptToRun } from './run-steps.ts';
 
-export interface AttemptDependencies extends StepDependencies, ConclusionDependencies {
+export interface AttemptDependencies extends FilmDependencies, ConclusionDependencies {
   readonly jobs: JobStore;
 }
 
@@ -91,10 +92,11 @@ function spanOf(job: Job): SpanSettings {
 
 async function endOfSteps(attempt: AttemptToRun, dependencies: AttemptDependencies): Promise<AttemptEnd> {
   try {
-    return await runSteps(attempt, dependencies);
+    return await runWork(attempt, dependencies);
   } catch (error) {
     if (attempt.signal.aborted) return { kind: 'disrupted' };
     dependencies.log.error({ err: error, job_id: attempt.job.id }, 'step not started');
+    if (isJobProblem(error)) return endByError(error, attempt.job.attempt);
     return { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('internal', attempt.job.attempt) };
   }
 }

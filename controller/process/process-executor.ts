@@ -4,11 +4,15 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
 import { type QueueName } from '#domain/jobs/routing.ts';
+import { keptRunnerVariables } from '#jobs/step-access.ts';
+import { findIsolation, type Isolation, isolated, memoryLimit } from '#platform/commands/isolation.ts';
 import type { Executor } from '../executor.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
-import { findIsolation, type Isolation } from './isolation.ts';
+import { KeptRunner } from './kept-runner.ts';
+import { KeptRunners } from './kept-runners.ts';
 import type { StopReason } from './lease.ts';
-import { removeAbandonedWorkspaces, workspacePrefix } from './workspaces.ts';
+import { endsWithParent } from './run-steps.ts';
+import { compileCacheName, removeAbandonedWorkspaces, workspacePrefix } from './workspaces.ts';
 
 export interface ProcessExecutorOptions {
   /** How many jobs of each queue run at once in this process. */
@@ -17,9 +21,16 @@ export interface ProcessExecutorOptions {
   readonly leaseMs: number;
   /** The folder in which each attempt gets a workspace. */
   readonly workDir: string;
+  /** A kept runner is replaced after this many jobs. */
+  readonly jobsPerRunner: number;
   /** Makes this process's name as a lease owner unique. */
   readonly randomUuid: () => string;
 }
+
+/** The memory of a kept runner; images are bounded by their pixels, and the largest need less than half of it. */
+const keptRunnerBytesMax = 4 * 1024 ** 3;
+
+type ExecutorDependencies = Omit<AttemptDependencies, 'isolation' | 'keptRunners'>;
 
 interface Running {
   readonly queue: QueueName;
@@ -37,14 +48,23 @@ export class ProcessExecutor implements Executor {
   readonly name = 'process';
   readonly lease: { readonly owner: string; readonly durationMs: number };
   readonly #options: ProcessExecutorOptions;
-  readonly #dependencies: Omit<AttemptDependencies, 'isolation'>;
+  readonly #dependencies: ExecutorDependencies;
+  readonly #keptRunners: KeptRunners;
   #isolation: Isolation | null = null;
+  /** Of kept runners, which read from object storage by themselves; empty where this machine has none. */
+  #keptIsolation: Isolation = [];
+  /**
+   * Compiled modules of the runner: `steps`, and those of kept runners in `images`. A folder of this process alone, since
+   * whoever writes to it runs code in the steps. `process` only reads it, and kept runners only read `steps`.
+   */
+  #compileCache = '';
   readonly #running = new Map<string, Running>();
   readonly #freed = new EventEmitter().setMaxListeners(0);
 
-  constructor(options: ProcessExecutorOptions, dependencies: Omit<AttemptDependencies, 'isolation'>) {
+  constructor(options: ProcessExecutorOptions, dependencies: ExecutorDependencies) {
     this.#options = options;
     this.#dependencies = dependencies;
+    this.#keptRunners = new KeptRunners({ start: () => this.#startKeptRunner(), tasksMax: options.jobsPerRunner });
     this.lease = { owner: `${hostname()}:${process.pid}:${options.randomUuid()}`, durationMs: options.leaseMs };
   }
 
@@ -52,9 +72,12 @@ export class ProcessExecutor implements Executor {
     const { log, base } = this.#dependencies;
     await mkdir(this.#options.workDir, { recursive: true });
     await removeAbandonedWorkspaces(this.#options.workDir, log);
-    const found = await findIsolation(base);
-    if ('isolation' in found) this.#isolation = found.isolation;
-    else log.warn({ reason: found.reason }, 'process isolation unavailable');
+    this.#compileCache = await mkdtemp(join(this.#options.workDir, `${workspacePrefix()}${compileCacheName}-`));
+    const found = await findIsolation({ env: base, readOnly: this.#compileCache });
+    if ('reason' in found) return log.warn({ reason: found.reason }, 'process isolation unavailable');
+    this.#isolation = found.isolation;
+    const kept = await findIsolation({ env: base, readOnly: join(this.#compileCache, 'steps'), keepsNetwork: true });
+    if ('isolation' in kept) this.#keptIsolation = [...kept.isolation, ...memoryLimit(keptRunnerBytesMax)];
   }
 
   freeSlots(queue: QueueName): number {
@@ -72,7 +95,12 @@ export class ProcessExecutor implements Executor {
     if (this.#running.has(key)) return;
     const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix()));
     const stop = new AbortController();
-    const dependencies = { ...this.#dependencies, isolation: this.#isolation };
+    const dependencies = {
+      ...this.#dependencies,
+      base: this.#base('steps'),
+      isolation: this.#isolation,
+      keptRunners: this.#keptRunners,
+    };
     const { log } = dependencies;
     const ended = runAttempt({ job, workspace, lease: this.lease, stop }, dependencies)
       .catch((error: unknown) => log.error({ err: error, job_id: job.id, attempt: job.attempt }, 'attempt crashed'))
@@ -88,8 +116,30 @@ export class ProcessExecutor implements Executor {
   async stop(signal: AbortSignal): Promise<void> {
     const reason: StopReason = 'stopping';
     for (const running of this.#running.values()) running.stop.abort(reason);
-    const all = Promise.all([...this.#running.values()].map((running) => running.ended));
+    const all = Promise.all([...this.#running.values()].map((running) => running.ended)).then(() =>
+      this.#keptRunners.stop(),
+    );
     const deadline = signal.aborted ? Promise.resolve() : once(signal, 'abort');
     await Promise.race([all, deadline]);
+    await rm(this.#compileCache, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  #base(of: 'steps' | 'images'): Readonly<Record<string, string>> {
+    return { ...this.#dependencies.base, NODE_COMPILE_CACHE: join(this.#compileCache, of) };
+  }
+
+  async #startKeptRunner(): Promise<KeptRunner> {
+    const { runner, storage, log } = this.#dependencies;
+    // For temporary files; each job has its own workspace.
+    const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix()));
+    const base = this.#base('images');
+    const env = { ...keptRunnerVariables({ workspace, base, storage }), ...endsWithParent };
+    const command = isolated({ program: runner.program, args: [runner.script, 'serve'] }, this.#keptIsolation);
+    const started = new KeptRunner(command, { env, cwd: workspace });
+    void started
+      .ended()
+      .then(() => rm(workspace, { recursive: true, force: true, maxRetries: 3 }))
+      .catch((error: unknown) => log.warn({ err: error, workspace }, 'workspace removal failed'));
+    return started;
   }
 }

@@ -4,16 +4,20 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
+import { partAttributes } from '#domain/runner/film.ts';
 import { runnerVariables } from '#domain/runner/steps.ts';
-import { type CommandOutcome, runCommand } from '#platform/commands/run-command.ts';
+import type { FilmPart, Task } from '#domain/runner/task.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { runnerTaskOf } from '#jobs/runner-task.ts';
 import { accessOf, type StepAccess, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
-import { type Isolation, isolated } from './isolation.ts';
-import { reportReader, showLogLine } from './step-output.ts';
+import { type Isolation, isolated } from '#platform/commands/isolation.ts';
+import type { TaskOutcome } from './kept-runner.ts';
+import type { KeptRunners } from './kept-runners.ts';
+import { type ProgressOfReport, reportReader, showLogLine } from './step-output.ts';
 
 export interface StepDependencies {
   readonly jobs: Pick<JobStore, 'report'>;
@@ -29,24 +33,32 @@ export interface StepDependencies {
   };
   /** For the step `process`; null where this machine has none. */
   readonly isolation: Isolation | null;
+  /** They run the step `all`. */
+  readonly keptRunners: Pick<KeptRunners, 'run'>;
   readonly baseUrl: string;
   readonly maxFileSizeBytes: number;
   /** A step that takes longer than this is stopped, and its attempt fails. */
   readonly stepTimeoutMs: number;
 }
 
+type StepOutcome = Pick<TaskOutcome, 'exitCode' | 'signal' | 'timedOut'>;
+
 export interface AttemptToRun {
   readonly job: Job;
   /** The span that the steps continue. */
   readonly trace: TraceContext;
   readonly workspace: string;
+  /** The part of a film that the steps do, and the film's revision once it is known; absent: the whole job. */
+  readonly film?: { readonly part: FilmPart; readonly rev?: string };
+  /** What the steps' reports say of the progress of the job. */
+  readonly progress?: ProgressOfReport;
   /** Aborts when the attempt is to stop; the exit codes of its processes do not count then. */
   readonly signal: AbortSignal;
 }
 
-/** Runs the steps of an attempt one after another, up to the first that fails. */
+/** Runs the steps of an attempt, or of a part of its film, one after another, up to the first that fails. */
 export async function runSteps(attempt: AttemptToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
-  for (const step of stepsOf(attempt.job.type)) {
+  for (const step of stepsOf(attempt.job.type, attempt.film?.part)) {
     const end = await runStep(step, attempt, dependencies);
     if (end.kind !== 'done') return end;
   }
@@ -56,22 +68,28 @@ export async function runSteps(attempt: AttemptToRun, dependencies: StepDependen
 async function runStep(step: StepName, attempt: AttemptToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
   const { job, workspace, signal } = attempt;
   const { runner, isolation, stepTimeoutMs, log } = dependencies;
-  const reports = reportReader(job, dependencies);
-  const command = { program: runner.program, args: [runner.script, step] };
-  const env = await environmentOf(step, attempt, dependencies);
-  const run = () =>
-    runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
-      signal,
-      timeoutMs: stepTimeoutMs,
+  const reports = reportReader(job, dependencies, attempt.progress);
+  const watch = {
+    signal,
+    timeoutMs: stepTimeoutMs,
+    onReportLine: reports.read,
+    onLogLine: (line: string) => showLogLine(line, { job, step, log }),
+  };
+  const run = async () => {
+    if (step === 'all') return dependencies.keptRunners.run({ task: taskOf(attempt, dependencies), workspace }, watch);
+    const command = { program: runner.program, args: [runner.script, step] };
+    return runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
+      ...watch,
       cwd: workspace,
-      env,
+      env: await environmentOf(step, attempt, dependencies),
       stdin: neverEnding(),
-      onStdoutLine: reports.read,
-      onStderrLine: (line) => showLogLine(line, { job, step, log }),
+      onStdoutLine: watch.onReportLine,
+      onStderrLine: watch.onLogLine,
       stdoutBytesMax: 0,
     });
+  };
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();
-  await reports.written();
+  await reports.end();
   if (signal.aborted) return { kind: 'disrupted' };
   if (ended.timedOut) {
     const error = jobErrorOf('deadline_exceeded', job.attempt);
@@ -87,16 +105,21 @@ async function runStep(step: StepName, attempt: AttemptToRun, dependencies: Step
 
 /** The step `process` may reach no collector, so this process sends its span. */
 async function traced(
-  run: () => Promise<CommandOutcome>,
-  { job, trace }: AttemptToRun,
+  run: () => Promise<StepOutcome>,
+  { job, trace, film }: AttemptToRun,
   { base }: StepDependencies,
-): Promise<CommandOutcome> {
+): Promise<StepOutcome> {
   const endpoint = base[runnerVariables.otlpEndpoint];
   if (endpoint === undefined) return run();
   const tracing = new BriefTracing({ endpoint, serviceName: 'reelwright-runner' });
-  const attributes = { 'job.id': job.id, 'job.type': job.type, 'job.attempt': job.attempt };
+  const attributes = {
+    'job.id': job.id,
+    'job.type': job.type,
+    'job.attempt': job.attempt,
+    ...partAttributes(film?.part ?? null),
+  };
   const failure = new Error('the step failed');
-  let ended: CommandOutcome | undefined;
+  let ended: StepOutcome | undefined;
   const runAndFail = async () => {
     ended = await run();
     if (ended.exitCode !== exitCodes.done) throw failure;
@@ -105,31 +128,38 @@ async function traced(
     if (error !== failure) throw error;
   });
   void tracing.send();
-  return ended as CommandOutcome;
+  return ended as StepOutcome;
+}
+
+function taskOf({ job, trace, film }: AttemptToRun, { maxFileSizeBytes }: StepDependencies): Task {
+  return runnerTaskOf({ job, maxFileSizeBytes, trace, ...(film === undefined ? {} : { film }) });
 }
 
 async function environmentOf(
   step: StepName,
-  { job, trace, workspace }: AttemptToRun,
+  attempt: AttemptToRun,
   dependencies: StepDependencies,
 ): Promise<Record<string, string>> {
-  const { storage, baseUrl, maxFileSizeBytes } = dependencies;
+  const { job, workspace } = attempt;
+  const { storage, baseUrl } = dependencies;
   const { [runnerVariables.otlpEndpoint]: _collector, ...base } = dependencies.base;
-  const access = accessOf(step, job);
+  const access = accessOf(step, job, attempt.film?.part);
   return {
     ...stepVariables({
       access,
-      task: runnerTaskOf({ job, maxFileSizeBytes, trace }),
+      task: taskOf(attempt, dependencies),
       workspace,
       base: step === 'process' ? base : dependencies.base,
       storage,
       keyEndpoint: keyEndpoint(baseUrl, job.hash),
     }),
     ...(await contentKeyVariable(access, job, dependencies)),
-    // The runner ends once its standard input closes, so that a killed worker leaves no process behind.
-    RUNNER_PARENT: 'stdin',
+    ...endsWithParent,
   };
 }
+
+/** The runner ends once its standard input closes, so that a killed worker leaves no process behind. */
+export const endsWithParent = { RUNNER_PARENT: 'stdin' };
 
 /** The content key, for a step that may have it; its row is committed before packaging starts. */
 async function contentKeyVariable(

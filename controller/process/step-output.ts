@@ -2,7 +2,9 @@ import type { JobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { redact } from '#domain/redact.ts';
-import { parseReport } from '#domain/runner/report.ts';
+import type { JobPhase } from '#domain/jobs/status.ts';
+import { parseReport, type Report } from '#domain/runner/report.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
@@ -13,13 +15,30 @@ interface OutputDependencies {
   readonly log: Logger;
 }
 
-/** Reads a step's reports: its error, and its progress, of which the newest is written as fast as the database takes it. */
-export function reportReader(job: Job, { jobs, log }: OutputDependencies) {
+/** The wait before each write of progress: a brief step ends before its first one, which saves three writes. */
+const progressPauseMs = 250;
+
+/** What a report says of the progress of the whole job; null: nothing. */
+export type ProgressOfReport = (
+  report: Extract<Report, { readonly phase: JobPhase }>,
+) => { readonly phase: JobPhase; readonly progress: number } | null;
+
+/** A step's progress is that of the job. */
+const ownProgress: ProgressOfReport = (report) => {
+  const fraction = report.type === 'phase' ? 0 : report.fraction;
+  return { phase: report.phase, progress: progressOf(report.phase, fraction) };
+};
+
+/** Reads a step's reports: its error, and its progress, of which the newest is written four times a second. */
+export function reportReader(job: Job, { jobs, log }: OutputDependencies, progressIn: ProgressOfReport = ownProgress) {
   let error: JobError | null = null;
-  let newest: { phase: Parameters<typeof progressOf>[0]; progress: number } | null = null;
+  let newest: ReturnType<ProgressOfReport> = null;
   let writing: Promise<void> | null = null;
+  const ended = new AbortController();
   const write = async () => {
     while (newest !== null) {
+      await pause(progressPauseMs, ended.signal);
+      if (ended.signal.aborted) return;
       const { phase, progress } = newest;
       newest = null;
       await jobs.report({ jobId: job.id, attempt: job.attempt, phase, progress });
@@ -31,14 +50,17 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies) {
       if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
       if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
       if (report?.type !== 'phase' && report?.type !== 'progress') return;
-      const fraction = report.type === 'phase' ? 0 : report.fraction;
-      newest = { phase: report.phase, progress: progressOf(report.phase, fraction) };
+      newest = progressIn(report) ?? newest;
       writing ??= write()
         .catch((cause: unknown) => log.warn({ err: cause, job_id: job.id }, 'progress write failed'))
         .finally(() => (writing = null));
     },
     error: () => error,
-    written: () => writing ?? Promise.resolve(),
+    /** Ends the writes: what follows the step writes the row itself, or its next step reports. */
+    async end() {
+      ended.abort();
+      await writing;
+    },
   };
 }
 
@@ -46,7 +68,10 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies) {
  * Logs a line of the runner, with its fields under `runner`, so that none hides one of the worker's. The runner's lines
  * are JSON; any other line on its standard error comes from a crash.
  */
-export function showLogLine(line: string, { job, step, log }: { job: Job; step: string; log: Logger }): void {
+export function showLogLine(
+  line: string,
+  { job, step, log }: { job: Pick<Job, 'id' | 'attempt'>; step: string; log: Logger },
+): void {
   if (line.trim() === '') return;
   const stepLog = log.child({ job_id: job.id, attempt: job.attempt, step });
   const entry = jsonObjectOf(line);

@@ -15,6 +15,9 @@ export function workspacePrefix(): string {
   return `${prefixOfMachine()}${process.pid}.${startedAt}-`;
 }
 
+/** What follows the prefix in the name of a worker's compile cache, which is removed like a workspace. */
+export const compileCacheName = 'compile-cache';
+
 const startedAt = Math.floor(performance.timeOrigin);
 
 function prefixOfMachine(): string {

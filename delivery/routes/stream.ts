@@ -4,6 +4,7 @@ import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { streamContentType } from '#domain/media/content-types.ts';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
+import { dashManifestPath } from '#domain/media/revision-layout.ts';
 import { isAlias, readStreamPath } from '#domain/playback/stream-path.ts';
 import type { ByteRange, ObjectInfo } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
@@ -11,7 +12,8 @@ import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-head
 import type { MediaReader, Playlist } from '../media-reader.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { corsHeaders, corsHook, preflightHandler } from '../cors.ts';
-import { addStreamFastPath, type PlainTarget, throwFastPathFailure } from '../fast-path.ts';
+import { addStreamFastPath, type PlainTarget, throwFastPathFailure } from '../stream-fast-path.ts';
+import { countStreamBytes } from '../stream-bytes.ts';
 import { sendRead } from '../send-read.ts';
 import type { CoalescedRead } from '../coalesced-read.ts';
 
@@ -29,14 +31,16 @@ const doc: RouteDoc = {
   operationId: 'getStreamObject',
   summary: 'Get a playlist, segment or image of a media',
   description:
-    'Playback begins at `/stream/{hash}/master.m3u8`. Ranges, `ETag` and HEAD work; playlists may be gzipped.',
+    'Playback begins at `/stream/{hash}/master.m3u8` (HLS) or `/stream/{hash}/manifest.mpd` (DASH). Ranges, `ETag` and HEAD work; playlists may be gzipped.',
   credential: 'none',
   path: { hash: 'The media.', path: 'One or more segments: what the playlists name.' },
   headers: { Range: 'One range of bytes.', 'If-None-Match': 'An `ETag`.' },
   answers: {
     200: { description: 'The object, immutable.', contentType: '*/*' },
+    302: { description: 'The DASH manifest of the current revision.' },
     206: { description: 'The range.', contentType: '*/*' },
     304: { description: 'Nothing has changed.' },
+    308: { description: 'The one spelling of the address, without a query.' },
     416: { description: 'The range lies outside the object.' },
   },
   problems: ['invalid_request', 'not_found', 'busy'],
@@ -71,8 +75,11 @@ export function addStreamRoutes(
     onRequest: withCors,
     config: { doc },
     handler: async (request, reply) => {
+      countStreamBytes(request.raw, reply.raw, metrics);
       throwFastPathFailure(request.raw);
       const target = await findTarget(request, media, mutable);
+      if ('movedTo' in target)
+        return reply.headers({ 'cache-control': 'no-store' }).redirect(target.movedTo, target.status);
       if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { media, target });
       return answerObject(request, reply, { media, target });
     },
@@ -80,7 +87,11 @@ export function addStreamRoutes(
 }
 
 /** @throws KnownProblem `invalid_request` for a path that breaks the rules, `not_found` */
-async function findTarget(request: FastifyRequest, media: MediaReader, mutable: string): Promise<Target> {
+async function findTarget(
+  request: FastifyRequest,
+  media: MediaReader,
+  mutable: string,
+): Promise<Target | { readonly movedTo: string; readonly status: 302 | 308 }> {
   // The router has decoded and split the path by its own rules; ours apply to what was really sent.
   const sent = request.raw.url ?? '';
   const path = readStreamPath(sent.startsWith(prefix) ? (sent.slice(prefix.length).split('?', 1)[0] ?? '') : '');
@@ -88,6 +99,12 @@ async function findTarget(request: FastifyRequest, media: MediaReader, mutable: 
   if (path.kind === 'unknown') throw new KnownProblem('not_found');
   const contentType = streamContentType(path.path);
   if (contentType === null) throw new KnownProblem('not_found');
+  if (sent !== prefix + path.spelling) return { movedTo: prefix + path.spelling, status: 308 };
+  // What the manifest names is relative to its address: below the revision that is its own, whatever is published meanwhile.
+  if (path.path === dashManifestPath) {
+    const revision = await currentRevision(path.hash, media);
+    return { movedTo: `${revision}/${dashManifestPath}`, status: 302 };
+  }
   const cacheControl = belowRevision.test(path.path) ? immutable : mutable;
   const key = isAlias(path.path)
     ? videoKey(path.hash, await currentRevision(path.hash, media), path.path)
@@ -95,12 +112,12 @@ async function findTarget(request: FastifyRequest, media: MediaReader, mutable: 
   return { key, contentType, cacheControl };
 }
 
-/** The target of an address that needs no lookup: no alias, and without a query. */
+/** The target of an address that needs no lookup: no alias, in its one spelling. */
 function plainTargetOf(url: string, mutable: string): PlainTarget | null {
-  if (!url.startsWith(prefix) || url.includes('?')) return null;
+  if (!url.startsWith(prefix)) return null;
   const path = readStreamPath(url.slice(prefix.length));
   const contentType = path.kind === 'object' && !isAlias(path.path) ? streamContentType(path.path) : null;
-  if (path.kind !== 'object' || contentType === null) return null;
+  if (path.kind !== 'object' || contentType === null || url !== prefix + path.spelling) return null;
   const isPlaylist = path.path.endsWith('.m3u8');
   const cacheControl = belowRevision.test(path.path) ? immutable : mutable;
   const described = ['cache-control', cacheControl, 'content-type', contentType];

@@ -2,12 +2,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import { faultsOf } from '#domain/jobs/faults.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
-import { readThumb, thumbSecretsOf, type ThumbQuery, thumbVariantOf } from '#domain/playback/thumb.ts';
+import {
+  readThumb,
+  thumbSecretsOf,
+  type ThumbQuery,
+  type ThumbVerdict,
+  thumbVariantOf,
+} from '#domain/playback/thumb.ts';
 import { corsHook } from '../cors.ts';
 import type { DeliveryDependencies } from '../dependencies.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { requestProblemOf, statusOfProblem } from '#platform/http/problem-response.ts';
+import { exposedHeaders, ThumbFastPath, thumbCacheControl } from '../thumb-fast-path.ts';
 import type { ThumbMaker } from '../thumb-maker.ts';
 
 // `GET /thumb/{sig}/{encoded_key}` (C4.42 to C4.53): signed, resized images.
@@ -22,30 +29,36 @@ const doc: RouteDoc = {
   credential: 'none',
   path: { sig: 'The signature.', encoded_key: 'base64url of the object key.' },
   headers: { 'If-None-Match': 'An `ETag`.', Accept: 'Decides the format where `f=auto`.' },
-  answers: { 200: { description: 'The image.', contentType: 'image/*' }, 304: { description: 'Nothing has changed.' } },
+  answers: {
+    200: { description: 'The image.', contentType: 'image/*' },
+    304: { description: 'Nothing has changed.' },
+    308: { description: 'The query is sorted there.' },
+  },
   problems: ['invalid_request', 'forbidden', 'not_found', 'unreadable_image', 'busy'],
 };
 
-interface ThumbRoute {
-  Params: { sig: string; encoded_key: string };
-}
 type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metrics'> & { readonly thumbs: ThumbMaker };
 
 export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependencies): void {
   const { config, metrics, thumbs } = dependencies;
   const secrets = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
-  app.route<ThumbRoute>({
+  const fastPath = new ThumbFastPath(app, dependencies);
+  app.route({
     method: ['GET', 'HEAD'],
     url: '/thumb/:sig/:encoded_key',
     config: { doc },
-    onRequest: corsHook('Content-Length, ETag, X-Trace-ID'),
+    onRequest: corsHook(exposedHeaders),
     handler: async (request, reply) => {
       let stage = 'address';
       try {
-        const { key, query } = readAddress(request, secrets, dependencies);
+        const address = readAddress(request, secrets, dependencies);
+        if (address.kind === 'moved')
+          return await reply.header('cache-control', 'no-store').redirect(address.path, 308);
+        const { key, query } = address;
         stage = 'image';
         const variant = thumbVariantOf(key, query, request.headers.accept ?? '');
         const { bytes, etag } = await thumbs.get(variant);
+        fastPath.remember(request.raw.url ?? '', variant, query);
         describe(reply, query, dependencies).headers({ etag, 'content-type': storedContentType(`.${variant.format}`) });
         if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
         return reply.header('content-length', bytes.length).send(request.method === 'HEAD' ? undefined : bytes);
@@ -60,16 +73,12 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
 
 /** @throws KnownProblem `forbidden`, `not_found`, `invalid_request` */
 function readAddress(
-  request: FastifyRequest<ThumbRoute>,
+  request: FastifyRequest,
   secrets: readonly string[],
   { clock }: Pick<ThumbDependencies, 'clock'>,
-): { key: string; query: ThumbQuery } {
-  const url = request.raw.url ?? '';
-  const search = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
-  const { sig: signature, encoded_key: encodedKey } = request.params;
-  const nowSec = Math.floor(clock().getTime() / 1000);
-  const verdict = readThumb({ signature, encodedKey, search, nowSec }, secrets);
-  if (verdict.kind === 'valid') return verdict;
+): ThumbVerdict & { kind: 'valid' | 'moved' } {
+  const verdict = readThumb(request.raw.url ?? '', secrets, Math.floor(clock().getTime() / 1000));
+  if (verdict.kind === 'valid' || verdict.kind === 'moved') return verdict;
   if (verdict.kind === 'not_an_image') throw new KnownProblem('not_found');
   if (verdict.kind === 'forbidden')
     throw new KnownProblem('forbidden', 'The signature does not hold, or the address has expired.');
@@ -77,10 +86,7 @@ function readAddress(
 }
 
 function describe(reply: FastifyReply, query: ThumbQuery, { clock }: Pick<ThumbDependencies, 'clock'>): FastifyReply {
-  const secondsLeft = query.exp === undefined ? null : Math.max(0, query.exp - Math.floor(clock().getTime() / 1000));
   if (query.f === 'auto') reply.header('vary', 'Accept');
-  return reply.header(
-    'cache-control',
-    secondsLeft === null ? 'public, max-age=31536000, immutable' : `public, max-age=${secondsLeft}`,
-  );
+  // The address may have expired while the image was made.
+  return reply.header('cache-control', thumbCacheControl(query.exp ?? null, clock) ?? 'public, max-age=0');
 }

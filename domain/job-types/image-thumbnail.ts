@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jobType } from './job-type.ts';
-import { objectKeySchema, warningsSchema } from './shared-results.ts';
+import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
 
 export const imageFormats = ['webp', 'jpg', 'png', 'avif'] as const;
 export type ImageFormat = (typeof imageFormats)[number];
@@ -46,6 +46,7 @@ const imageThumbnailResults = z.object({
       }),
     )
     .min(1),
+  ...placeholderSchema.partial().shape,
   warnings: warningsSchema.optional(),
 });
 

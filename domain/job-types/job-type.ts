@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { JobError } from '../job-error.ts';
+import type { ImageStages } from './image-stages.ts';
 
 /** A new job that a retry makes; hash, source and callback are those of the failed job. */
 export interface RetryOf<Type extends string = string> {
@@ -16,14 +17,22 @@ export interface JobTypeRow<Options extends z.ZodObject = z.ZodObject, Results e
   readonly sourceBytesMax: number | null;
   /** Whether the source must exist and is measured before the job is accepted. */
   readonly hasPreflight: boolean;
+  /** Whether it encodes a stream, by a profile. */
+  readonly makesStream: boolean;
   /** Whether decoding is sharp's under an allow-list, so that all steps may run in one process. */
   readonly runsInOneStep: boolean;
+  /** Whether a long source is a film, whose chunks are encoded one by one (`domain/runner/film.ts`). */
+  readonly hasChunks: boolean;
   /** `progress` of a completed job, in percent. */
   readonly completedProgress: number;
   /** Whether the attempt packages an encrypted stream, and so needs the content key of its media. */
   readonly needsContentKey: (options: z.output<Options>) => boolean;
-  /** The results of a job that failed without a result manifest; null for none. */
-  readonly resultsWithoutManifest: (error: JobError) => z.output<Results> | null;
+  /**
+   * The results of a job that failed without a result manifest; null for none.
+   *
+   * @param images that were made before its film failed; null where there is no film
+   */
+  readonly resultsWithoutManifest: (error: JobError, images: ImageStages | null) => z.output<Results> | null;
   /**
    * The jobs that retry the parts of a failed job that are worth it; null: one job like it.
    *
@@ -36,7 +45,9 @@ export interface JobTypeRow<Options extends z.ZodObject = z.ZodObject, Results e
 const usual = {
   sourceBytesMax: null,
   hasPreflight: false,
+  makesStream: false,
   runsInOneStep: false,
+  hasChunks: false,
   completedProgress: 100,
   needsContentKey: () => false,
   resultsWithoutManifest: () => null,

@@ -8,6 +8,13 @@ export const warningSchema = z.object({ code: z.string().regex(/^[a-z][a-z0-9_]*
 export type Warning = z.infer<typeof warningSchema>;
 export const warningsSchema = z.array(warningSchema);
 
+/** What a page shows until an image is there (C2.60): a BlurHash, and the colour that most pixels have, as `#rrggbb`. */
+export const placeholderSchema = z.object({
+  blurhash: z.string().regex(/^[!-~]{6,98}$/),
+  dominant_color: z.string().regex(/^#[0-9a-f]{6}$/),
+});
+export type Placeholder = z.infer<typeof placeholderSchema>;
+
 /** What was found in a video source (C2.35). Sizes in bytes and pixels, times in seconds. */
 export const sourceFoundSchema = z.object({
   container: z.string(),

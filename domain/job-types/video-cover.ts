@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jobType } from './job-type.ts';
-import { objectKeySchema, warningsSchema } from './shared-results.ts';
+import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
 
 /** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (C2.13). */
 export const videoCoverOptions = z.strictObject({
@@ -15,6 +15,7 @@ const videoCoverResults = z.object({
   width: z.int().positive(),
   height: z.int().positive(),
   timestamp_sec: z.number().nonnegative(),
+  ...placeholderSchema.partial().shape,
   warnings: warningsSchema.optional(),
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstStageError, fullOutcome, fullResultsOfSourceFailure, videoFullResults } from './video-full.ts';
+import { firstStageError, fullOutcome, fullResultsOfSourceFailure, videoFull, videoFullResults } from './video-full.ts';
 import { jobErrorOf } from '../job-error.ts';
 
 describe('the outcome of a video:full job', () => {
@@ -36,5 +36,15 @@ describe('the outcome of a video:full job', () => {
   it('the outcome of a video:full job allows every stage again when the attempt was lost to something that passes', () => {
     const { retry_plan: plan } = fullResultsOfSourceFailure(jobErrorOf('source_unreadable', 1));
     expect(plan).toMatchObject({ allowed: true, stages: ['cover', 'preview', 'transcode'] });
+  });
+
+  it('the outcome of a video:full job whose film failed has the images that were made before', () => {
+    const cover = { key: 'videos/ab/clip/0123456789abcdef/cover.jpg', format: 'jpg' as const, size: 10 };
+    const preview = jobErrorOf('corrupt_input', 1);
+    const images = { artifacts: { cover }, errors: { cover: null, preview }, warnings: [] };
+    const results = videoFull.resultsWithoutManifest(jobErrorOf('resource_exhausted', 3), images);
+    expect(videoFullResults.parse(results)).toEqual(results);
+    expect(results).toMatchObject({ artifacts: { cover }, retry_plan: { stages: ['transcode'] } });
+    expect(results?.stages).toMatchObject({ cover: { status: 'ready' }, preview: { status: 'failed' } });
   });
 });

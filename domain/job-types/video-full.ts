@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { JobError } from '../job-error.ts';
 import { KnownProblem } from '../errors.ts';
+import { artifactsSchema, type ImageStages } from './image-stages.ts';
 import { jobType } from './job-type.ts';
 import { jobTypeOfStage, planRetry, retryPlanSchema } from './retry-plan.ts';
-import { objectKeySchema, warningsSchema } from './shared-results.ts';
+import { warningsSchema } from './shared-results.ts';
 import { videoCoverOptions } from './video-cover.ts';
-import { previewFormats, videoPreviewOptions } from './video-preview.ts';
+import { videoPreviewOptions } from './video-preview.ts';
 import { videoTranscodeOptions, videoTranscodeResults } from './video-transcode.ts';
 
 /** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (C2.18). */
@@ -26,13 +27,6 @@ export const stageResultSchema = z.object({
 });
 export type StageResult = z.infer<typeof stageResultSchema>;
 
-const coverArtifactSchema = z.object({ key: objectKeySchema, format: z.literal('jpg'), size: z.int().positive() });
-const previewArtifactSchema = z.object({
-  key: objectKeySchema,
-  format: z.enum(previewFormats),
-  size: z.int().positive(),
-});
-
 /**
  * C2.43 to C2.46. A failed stage has no artifact; beside these fields stand those of the
  * transcode results, when that stage is ready, so that a caller finds `streaming` and `encryption` where the other
@@ -45,7 +39,7 @@ export const videoFullResults = videoTranscodeResults.partial().extend({
     preview: stageResultSchema,
     transcode: stageResultSchema,
   }),
-  artifacts: z.object({ cover: coverArtifactSchema.optional(), preview: previewArtifactSchema.optional() }),
+  artifacts: artifactsSchema,
   retry_plan: retryPlanSchema,
   warnings: warningsSchema,
 });
@@ -87,13 +81,22 @@ export function fullResultsOfSourceFailure(error: JobError): VideoFullResults {
   return { stages, artifacts: {}, retry_plan: planRetry(stages), warnings: [] };
 }
 
+/** The results of a job whose images were made before its stream failed, or those of a failure of the source. */
+function fullResultsWithoutManifest(error: JobError, images: ImageStages | null): VideoFullResults {
+  if (images === null) return fullResultsOfSourceFailure(error);
+  const { artifacts, errors, warnings } = images;
+  return { ...fullOutcome({ ...errors, transcode: error }), artifacts, warnings };
+}
+
 /** Makes cover, preview and stream of a video in one job. A retry makes again only the failed stages worth it. */
 export const videoFull = jobType({
   options: videoFullOptions,
   results: videoFullResults,
   hasPreflight: true,
+  makesStream: true,
+  hasChunks: true,
   needsContentKey: ({ transcode }) => transcode.encrypt,
-  resultsWithoutManifest: fullResultsOfSourceFailure,
+  resultsWithoutManifest: fullResultsWithoutManifest,
   retries: (options, results) => {
     if (results === null) return null;
     const { retry_plan: plan } = results;

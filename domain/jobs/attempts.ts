@@ -63,7 +63,8 @@ export function mayBeStorageOutage(end: AttemptEnd, attempt: number): boolean {
   return ['storage_error', 'source_unreadable'].includes(errorOf(end, attempt).code);
 }
 
-function errorOf({ error, exitCode }: AttemptEnd & { kind: 'failed' }, attempt: number): JobError {
+/** The error of an attempt that failed. */
+export function errorOf({ error, exitCode }: AttemptEnd & { kind: 'failed' }, attempt: number): JobError {
   return error ?? jobErrorOf(codeOfSilence(exitCode), attempt);
 }
 

@@ -1,7 +1,9 @@
 import type { JobOptions, JobResults, JobType } from '../job-types/index.ts';
+import type { NamedProfile } from '../media/profiles.ts';
 import type { JobError } from '../job-error.ts';
 import type { QueueName } from './routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from './status.ts';
+import type { WaitingReason } from './waiting.ts';
 
 /** W3C Trace Context of the request that made a job (C4.68). */
 export interface TraceContext {
@@ -21,8 +23,12 @@ export interface Job {
   readonly status: JobStatus;
   /** Null before admission and once the job is final. */
   readonly phase: JobPhase | null;
+  /** Why it waits, where only the controller knows: other reasons follow from the rows of its pool. */
+  readonly waitingReason: WaitingReason | null;
   /** Percent; never falls within an attempt. */
   readonly progress: number;
+  /** When its encoding will have ended at its speed so far; null in every other phase, and until its first percent. */
+  readonly eta: Date | null;
   /** The attempt that runs or will run next, from 1. */
   readonly attempt: number;
   /** Attempts that failed by themselves. */
@@ -37,6 +43,8 @@ export interface Job {
   /** Measured at preflight; null for job types without one. */
   readonly sourceSizeBytes: number | null;
   readonly sourceEtag: string | null;
+  /** How its stream is encoded; null: by the built-in profile `default`, or the type makes no stream. */
+  readonly profile: NamedProfile | null;
   readonly callbackUrl: string | null;
   readonly callbackStatus: CallbackStatus | null;
   /** The failed job that this one retries. */

@@ -51,6 +51,9 @@ export const jobPhases = [
 ] as const;
 export type JobPhase = (typeof jobPhases)[number];
 
+/** The phases before an attempt works. */
+export const waitingPhases: readonly JobPhase[] = ['admitted', 'suspended', 'scheduling'];
+
 /** `callback_status`: null without `callback_url`, before the terminal state, and for a cancelled job. */
 export const callbackStatuses = ['pending', 'sent', 'callback_failed'] as const;
 export type CallbackStatus = (typeof callbackStatuses)[number];

@@ -43,12 +43,15 @@ const callbackUrlSchema = z
   .refine(
     (url) => !URL.canParse(url) || (new URL(url).username === '' && new URL(url).password === ''),
     'must not contain credentials',
-  );
+  )
+  .optional();
 
-const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_url: callbackUrlSchema.optional() };
+const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_url: callbackUrlSchema };
+
+const typeSchema = z.enum(jobTypeNames);
 
 /** The body of `POST /api/jobs`, but for what the type decides about `options`. */
-const bodySchema = z.strictObject({ type: z.enum(jobTypeNames), options: z.unknown().optional(), ...sharedFields });
+const bodySchema = z.strictObject({ type: typeSchema, options: z.unknown().optional(), ...sharedFields });
 
 /** The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` reports faults in more detail. */
 export const submissionBodySchema = z.discriminatedUnion(
@@ -83,12 +86,12 @@ type Parsed =
 export function parseSubmission(body: unknown, isCallbackAllowed: (url: URL) => boolean = () => true): Parsed {
   const outer = bodySchema.safeParse(body, { error: explain });
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
-  const type = z.enum(jobTypeNames).safeParse(given['type']);
+  const type = typeSchema.safeParse(given['type']);
   const faults = outer.success
     ? []
     : faultsOf(outer.error, { schema: type.success ? bodySchemaOf(type.data) : bodySchema });
   const callback = callbackUrlSchema.safeParse(given['callback_url']);
-  if (callback.success && !isCallbackAllowed(new URL(callback.data)))
+  if (callback.data !== undefined && !isCallbackAllowed(new URL(callback.data)))
     faults.push({ pointer: '/callback_url', code: 'address_refused', detail: addressRefused });
   if (!type.success) return { faults };
   const schema = jobTypes[type.data].options;

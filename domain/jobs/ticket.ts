@@ -6,7 +6,7 @@ export interface Ticket {
   /** Counts from 1; part of the ticket's id, since a queue ignores an id that it still holds. */
   readonly attempt: number;
   readonly queue: QueueName;
-  /** -1000 to 1000, 0 when absent: tickets of a higher priority are taken first. */
+  /** -1000 to 1000, 0 when absent: tickets below 0 are taken after all others, the lowest last. */
   readonly priority?: number;
   /** W3C trace context of the submission. */
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string };

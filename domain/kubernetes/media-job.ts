@@ -56,6 +56,10 @@ export interface MediaJobSpec {
   readonly priority?: number;
   /** The RunnerPool; when there is none, the measured size of the source decides. */
   readonly pool?: string;
+  /** The encoding profile; when there is none, the rules of the service decide. */
+  readonly profile?: string;
+  /** How many chunks of its film are encoded at once, at most. */
+  readonly chunks?: number;
 }
 
 /** `status`. Names within `results` and `error` are those of `GET /api/jobs/{id}`. */
@@ -87,14 +91,14 @@ const belongingRules = Object.entries(optionsOfType).flatMap(([type, names]) =>
   })),
 );
 
-const immutableFields = ['type', 'hash', 'source', 'options', 'callbackUrl', 'pool'] as const;
+const immutableFields = ['type', 'hash', 'source', 'options', 'callbackUrl', 'pool', 'profile'] as const;
 const requiredFields: readonly string[] = ['type', 'hash', 'source'];
 
 const immutableRules = immutableFields.map((name) => ({
   rule: requiredFields.includes(name)
     ? `self.${name} == oldSelf.${name}`
     : `has(self.${name}) == has(oldSelf.${name}) && (!has(self.${name}) || self.${name} == oldSelf.${name})`,
-  message: 'cannot be changed: only suspend and priority can',
+  message: 'cannot be changed: only suspend, priority and chunks can',
   fieldPath: `.${name}`,
 }));
 
@@ -150,7 +154,7 @@ const specSchema = z
       .max(1000)
       .default(0)
       .describe(
-        'Above 0, the job starts before all waiting jobs of its pool with a lower one; jobs of the API have 0.',
+        'Above 0, the job starts before all waiting jobs of its pool with a lower one; below 0, after all. Jobs of the API have 0.',
       ),
     pool: z
       .string()
@@ -158,6 +162,18 @@ const specSchema = z
       .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
       .optional()
       .describe('The RunnerPool to run in. Without it, the measured size of the source decides.'),
+    profile: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
+      .optional()
+      .describe('The encoding profile of its stream. Without it, the rules of the service decide.'),
+    chunks: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .describe('How many chunks of its film are encoded at once, at most. Without it, the RunnerPool decides.'),
   })
   .meta(celRules(...belongingRules, ...immutableRules));
 
@@ -165,6 +181,12 @@ const statusSchema = z.strictObject({
   observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
   phase: z.enum(mediaJobPhases).optional().describe('How it stands, in one word.'),
   progress: z.int().min(0).max(100).optional().describe('Percent.'),
+  chunks: z
+    .string()
+    .regex(/^[0-9]+\/[0-9]+$/)
+    .max(16)
+    .optional()
+    .describe('How many chunks of its film are finished, and of how many.'),
   jobId: z.string().max(36).optional().describe('The id under which GET /api/jobs/{id} shows it.'),
   pool: z.string().max(63).optional().describe('The RunnerPool that was chosen.'),
   attempt: z.int().min(1).optional().describe('The attempt that runs, or the last one.'),
@@ -178,6 +200,14 @@ const statusSchema = z.strictObject({
     .optional()
     .describe('The results, as GET /api/jobs/{id} has them.'),
   error: jobErrorSchema.optional().describe('Why it failed.'),
+  batch: z
+    .strictObject({
+      ended: z.int().min(0).describe('How many of its jobs have ended.'),
+      failed: z.int().min(0).describe('How many of them did not succeed in it; those that may are repeated elsewhere.'),
+      jobs: z.array(z.string().max(36)).max(100).describe('The ids of its newest jobs, the last one at work.'),
+    })
+    .optional()
+    .describe('Of a MediaJob that stands for a batch of image jobs: what it has done.'),
   conditions: conditionsSchema.optional().describe('Complete, Failed, Suspended, Progressing, Published.'),
 });
 
@@ -224,9 +254,13 @@ export const mediaJobResource: CustomResource = {
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Progress', type: 'integer', jsonPath: '.status.progress' },
+    { name: 'Chunks', type: 'string', jsonPath: '.status.chunks' },
+    { name: 'Jobs', type: 'integer', jsonPath: '.status.batch.ended' },
+    { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Progressing")].reason' },
     { name: 'Pool', type: 'string', jsonPath: '.status.pool' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     { name: 'Hash', type: 'string', jsonPath: '.spec.hash', priority: 1 },
+    { name: 'Profile', type: 'string', jsonPath: '.spec.profile', priority: 1 },
     { name: 'Attempt', type: 'integer', jsonPath: '.status.attempt', priority: 1 },
     { name: 'Error', type: 'string', jsonPath: '.status.error.code', priority: 1 },
   ],

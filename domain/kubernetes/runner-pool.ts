@@ -38,7 +38,13 @@ const resourceListSchema = z.record(z.string(), quantitySchema).meta({ maxProper
 
 /** The schema of `spec` of a RunnerPool. */
 export const runnerPoolSpecSchema = z.strictObject({
-  concurrency: z.int().min(0).max(10_000).describe('How many jobs of this pool are at work at once; 0 begins none.'),
+  concurrency: z.int().min(0).max(10_000).describe('How many pods of this pool are at work at once; 0 begins none.'),
+  chunkParallelism: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('How many chunks of one film are encoded at once, at most; without it, as many as slots are free.'),
   nodeSelector: z
     .record(z.string(), z.string().max(63))
     .meta({ maxProperties: 32 })

@@ -12,10 +12,12 @@ const stream: AudioSource = {
   role: null,
 };
 
+const stereo = { tracksMax: 8, hasSurround: false };
+
 const defaults = (...marks: boolean[]) =>
   planAudio(
     marks.map((isDefault) => ({ ...stream, isDefault })),
-    8,
+    stereo,
   ).map((plan) => plan.isDefault);
 
 describe('the audio tracks of a stream', () => {
@@ -25,7 +27,7 @@ describe('the audio tracks of a stream', () => {
         { ...stream, language: 'eng' },
         { ...stream, streamIndex: 3, language: 'ger' },
       ],
-      8,
+      stereo,
     );
     expect(plans).toEqual([
       {
@@ -33,6 +35,7 @@ describe('the audio tracks of a stream', () => {
         streamIndex: 1,
         channels: 2,
         channelLayout: 'stereo',
+        outputChannels: 2,
         language: 'en',
         name: 'English',
         role: 'main',
@@ -43,6 +46,7 @@ describe('the audio tracks of a stream', () => {
         streamIndex: 3,
         channels: 2,
         channelLayout: 'stereo',
+        outputChannels: 2,
         language: 'de',
         name: 'German',
         role: 'alternate',
@@ -57,11 +61,11 @@ describe('the audio tracks of a stream', () => {
   });
 
   it('an audio track without a language has "und" in its id and a null language', () => {
-    expect(planAudio([stream], 8)[0]).toMatchObject({ id: 'audio_und_aac_2ch', language: null, name: 'Audio' });
+    expect(planAudio([stream], stereo)[0]).toMatchObject({ id: 'audio_und_aac_2ch', language: null, name: 'Audio' });
   });
 
   it('audio tracks with the same id or name get a number', () => {
-    const plans = planAudio([stream, stream, { ...stream, title: 'Audio 2' }], 8);
+    const plans = planAudio([stream, stream, { ...stream, title: 'Audio 2' }], stereo);
     expect(plans.map(({ id }) => id)).toEqual(['audio_und_aac_2ch', 'audio_und_aac_2ch_2', 'audio_und_aac_2ch_3']);
     expect(new Set(plans.map(({ name }) => name)).size).toBe(3);
   });
@@ -70,21 +74,46 @@ describe('the audio tracks of a stream', () => {
     expect(
       planAudio(
         Array.from({ length: 11 }, () => stream),
-        8,
+        stereo,
       ),
     ).toHaveLength(8);
   });
 
   it('an audio track is named by its title, without characters that a playlist cannot quote', () => {
     const title = 'Director"s\r\n#EXT-X-EVIL\u2028cut';
-    expect(planAudio([{ ...stream, title }], 8)[0]?.name).toBe('Director s #EXT-X-EVIL cut');
+    expect(planAudio([{ ...stream, title }], stereo)[0]?.name).toBe('Director s #EXT-X-EVIL cut');
   });
 
   it('an audio track has the role of its source', () => {
-    expect(planAudio([stream, { ...stream, role: 'commentary' }], 8).map(({ role }) => role)).toEqual([
+    expect(planAudio([stream, { ...stream, role: 'commentary' }], stereo).map(({ role }) => role)).toEqual([
       'main',
       'commentary',
     ]);
+  });
+});
+
+describe('5.1 beside stereo', () => {
+  const surround = { tracksMax: 8, hasSurround: true };
+
+  it.each([
+    ['5.1(side)', 6],
+    ['5.1', 6],
+    ['7.1', 8],
+  ])('sound of the layout %s has a track of 5.1 beside the stereo one', (channelLayout, channels) => {
+    const plans = planAudio([{ ...stream, language: 'eng', channelLayout, channels }, stream], surround);
+    expect(plans.map(({ id, name, isDefault, outputChannels }) => [id, name, isDefault, outputChannels])).toEqual([
+      ['audio_en_aac_2ch', 'English', true, 2],
+      ['audio_en_aac_6ch', 'English', true, 6],
+      ['audio_und_aac_2ch', 'Audio', false, 2],
+    ]);
+  });
+
+  it.each([
+    ['no layout', null, 6],
+    ['quad', 'quad', 4],
+    ['six channels without a deep one', 'hexagonal', 6],
+  ])('sound of %s is stereo alone', (_, channelLayout, channels) => {
+    expect(planAudio([{ ...stream, channelLayout, channels }], surround)).toHaveLength(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bandwidthOf, isUneven } from './bandwidth.ts';
-import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from './media-playlist.ts';
+import { joinPlaylists, parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from './media-playlist.ts';
 
 describe('measured bandwidth', () => {
   it('the average bandwidth is bytes over time, rounded up', () => {
@@ -60,6 +60,15 @@ describe('the target duration', () => {
     expect(sharedTargetDuration([playlist(6, 6, 0.6), playlist(6.016, 6.016, 0.5)])).toBe(6);
     expect(sharedTargetDuration([playlist(6.006), playlist(6.6)])).toBe(7);
     expect(sharedTargetDuration([playlist(0.04)])).toBe(1);
+  });
+
+  it('the playlists of twelve hours have a common target duration, and those of chunks are joined', () => {
+    const hours = playlist(...Array.from({ length: 7_200 }, () => 6.006));
+    expect(sharedTargetDuration(Array.from({ length: 24 }, () => hours))).toBe(6);
+    const head = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXT-X-MAP:URI="init.mp4"\n';
+    const chunk = (number: number) => `${head}#EXTINF:6.006,\nseg_${number}.m4s\n#EXT-X-ENDLIST\n`;
+    const joined = `${head}#EXTINF:6.006,\nseg_1.m4s\n#EXTINF:6.006,\nseg_2.m4s\n#EXT-X-ENDLIST\n`;
+    expect(joinPlaylists([chunk(1), chunk(2)])).toBe(joined);
   });
 
   it('the target duration of a playlist is replaced', () => {

@@ -1,10 +1,12 @@
 /** The objects that `/stream` serves, by extension (docs/contract.md). */
 const streamed: Readonly<Record<string, string>> = {
   m3u8: 'application/vnd.apple.mpegurl',
+  mpd: 'application/dash+xml',
   m4s: 'video/iso.segment',
   mp4: 'video/mp4',
   jpg: 'image/jpeg',
   webp: 'image/webp',
+  vtt: 'text/vtt',
 };
 
 /** Further types of stored objects. */
@@ -13,8 +15,6 @@ const storedOnly: Readonly<Record<string, string>> = {
   avif: 'image/avif',
   gif: 'image/gif',
   json: 'application/json',
-  mpd: 'application/dash+xml',
-  vtt: 'text/vtt',
 };
 
 function extensionOf(key: string): string {

@@ -19,6 +19,8 @@ const frameRateMin = 10;
 /** Containers round timestamps, Matroska to a millisecond: two roundings and a small margin. */
 const roundingSec = 0.002_1;
 const steadyShare = 0.98;
+/** From so many gaps on, a single odd one is no variable rate: some containers have one at the first frame. */
+const gapsOfOneOddMin = 10;
 
 interface RateEvidence {
   /** Frames over duration as the container states it; null when unknown. */
@@ -44,15 +46,16 @@ export function planFrameRate(evidence: RateEvidence, frameRateMax: number): Fra
     const rate = evidence.average ?? { num: 25, den: 1 };
     return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
   }
-  const isSteady =
-    gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02).length >= gaps.length * steadyShare;
+  const odd = gaps.filter((gap) => Math.abs(gap - median) > roundingSec + median * 0.02).length;
+  const isSteady = gaps.length - odd >= gaps.length * steadyShare;
   const agrees = average === null || Math.abs(average * median - 1) < 0.05 + roundingSec / median;
   if (isSteady && agrees) {
     const meanGap = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
     const rate = evidence.average ?? rational(Math.max(1, Math.round(1000 / meanGap)), 1000);
     return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
   }
-  return { rate: nearestStandard(Math.max(average ?? 0, 1 / median)), isVariable: true };
+  const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
+  return { rate: nearestStandard(Math.max(average ?? 0, 1 / median)), isVariable };
 }
 
 function gapsOf(times: readonly number[]): number[] {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { audioSamplesFor, framesIn, framesSec, gridOf } from './grid.ts';
-import { encodingProfiles } from './profiles.ts';
+import { defaultEncoding } from './encoding-profile.ts';
 
-const profile = encodingProfiles.default;
+const profile = defaultEncoding;
 
 describe('the grid', () => {
   it.each([

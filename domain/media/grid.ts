@@ -1,4 +1,4 @@
-import type { EncodingProfile } from './profiles.ts';
+import type { EncodingProfile } from './encoding-profile.ts';
 import type { Rational } from './rational.ts';
 
 /**

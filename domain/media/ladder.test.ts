@@ -2,18 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { assert, integer, property } from 'fast-check';
 import { displaySizeOf } from './frame-size.ts';
 import { inListingOrder, keepWorthwhile, planLadder } from './ladder.ts';
-import { encodingProfiles } from './profiles.ts';
+import { defaultEncoding, encodingProfileOf } from './encoding-profile.ts';
+import { builtInMediaProfiles, type NamedProfile, videoCodecs } from './profiles.ts';
 
-const profile = encodingProfiles.default;
-const sizes = (width: number, height: number) =>
-  planLadder({ width, height }, profile).map((rung) => [rung.id, rung.width]);
+const profile = defaultEncoding;
+const ladderOf = (width: number, height: number) => planLadder({ width, height, hdr: 'none' }, profile, ['h264']);
+const sizes = (width: number, height: number) => ladderOf(width, height).map((rung) => [rung.id, rung.width]);
 
 const kept = (...averages: number[]) =>
-  keepWorthwhile(averages.map((averageBitrate) => ({ averageBitrate }))).map((rung) => rung.averageBitrate);
+  keepWorthwhile(averages.map((averageBitrate) => ({ averageBitrate, codec: 'h264' as const }))).map(
+    (rung) => rung.averageBitrate,
+  );
 
 const order = (...caps: number[]) =>
   inListingOrder(
-    caps.map((bitrateMax) => ({ bitrateMax })),
+    caps.map((bitrateMax) => ({ bitrateMax, codec: 'h264' as const })),
     profile,
   ).map((rung) => rung.bitrateMax);
 
@@ -59,7 +62,7 @@ describe('the ladder', () => {
     const side = integer({ min: 2, max: 8000 });
     assert(
       property(side, side, (width, height) => {
-        const rungs = planLadder({ width, height }, profile);
+        const rungs = ladderOf(width, height);
         expect(rungs.length).toBeGreaterThan(0);
         expect(new Set(rungs.map(({ id }) => id)).size).toBe(rungs.length);
         for (const [index, rung] of rungs.entries()) {
@@ -73,8 +76,9 @@ describe('the ladder', () => {
   });
 
   it('a rung between two others has a cap between theirs', () => {
-    expect(planLadder({ width: 854, height: 480 }, profile)[1]?.bitrateMax).toBe(1_576_667);
-    expect(planLadder({ width: 320, height: 180 }, profile)[0]?.bitrateMax).toBe(258_094);
+    expect(ladderOf(854, 480)[1]?.bitrateMax).toBe(1_576_667);
+    expect(ladderOf(320, 180)[0]?.bitrateMax).toBe(258_094);
+    expect(ladderOf(128, 72)[0]?.bitrateMax).toBe(200_000);
   });
 
   it('a rung that costs over 70 % of the next one kept above it is dropped, and the largest is always kept', () => {
@@ -89,6 +93,51 @@ describe('the ladder', () => {
     expect(order(730_000, 2_000_000, 4_500_000, 7_800_000)).toEqual([2_000_000, 730_000, 4_500_000, 7_800_000]);
     expect(order(730_000, 4_500_000)).toEqual([730_000, 4_500_000]);
     expect(order(4_500_000)).toEqual([4_500_000]);
+  });
+});
+
+const shown = (rungs: ReturnType<typeof planLadder>) => rungs.map(({ id, range }) => `${id} ${range}`);
+
+describe('a ladder of several codecs', () => {
+  const hdr = encodingProfileOf(builtInMediaProfiles.byName.get('hdr') as NamedProfile);
+  const source = { width: 1920, height: 1080, hdr: 'pq' as const };
+
+  it('each codec has rungs of its own, and those of HEVC keep HDR where the profile says so', () => {
+    expect(shown(planLadder(source, hdr, videoCodecs))).toEqual([
+      'r360_h264 sdr',
+      'r540_h264 sdr',
+      'r720_h264 sdr',
+      'r1080_h264 sdr',
+      'r540_hevc pq',
+      'r720_hevc pq',
+      'r1080_hevc pq',
+    ]);
+    expect(shown(planLadder({ ...source, hdr: 'none' }, hdr, videoCodecs)).at(-1)).toBe('r1080_hevc sdr');
+    expect(shown(planLadder(source, { ...hdr, keepsHdr: false }, videoCodecs)).at(-1)).toBe('r1080_hevc sdr');
+  });
+
+  it('a codec that cannot be encoded here is left out, and where none is left the rungs are H.264', () => {
+    expect(shown(planLadder(source, hdr, ['h264', 'av1']))).toHaveLength(4);
+    const rungs = hdr.rungs.filter(({ codec }) => codec === 'hevc');
+    expect(shown(planLadder(source, { ...hdr, rungs }, ['h264']))).toEqual([
+      'r540_h264 sdr',
+      'r720_h264 sdr',
+      'r1080_h264 sdr',
+    ]);
+    expect(shown(planLadder({ ...source, width: 62, height: 62 }, { ...hdr, rungs }, videoCodecs))).toEqual([
+      'r62_h264 sdr',
+    ]);
+  });
+
+  it('rungs are compared and listed by codec', () => {
+    const rungs = [
+      { codec: 'h264' as const, bitrateMax: 2_000_000, averageBitrate: 190 },
+      { codec: 'h264' as const, bitrateMax: 4_500_000, averageBitrate: 200 },
+      { codec: 'hevc' as const, bitrateMax: 1_000_000, averageBitrate: 80 },
+      { codec: 'hevc' as const, bitrateMax: 1_900_000, averageBitrate: 180 },
+    ];
+    expect(keepWorthwhile(rungs)).toEqual(rungs.slice(1));
+    expect(inListingOrder(rungs, hdr)[0]).toBe(rungs[0]);
   });
 });
 

@@ -1,10 +1,17 @@
 import { evenDown, evenNear, type FrameSize } from './frame-size.ts';
-import type { EncodingProfile } from './profiles.ts';
+import type { EncodingProfile } from './encoding-profile.ts';
+import { type VideoCodec, videoCodecs } from './profiles.ts';
 import { videoTrackId } from './tracks.ts';
+
+/** How brightness is coded: SDR, or one of the two kinds of HDR. */
+export const videoRanges = ['sdr', 'pq', 'hlg'] as const;
+export type VideoRange = (typeof videoRanges)[number];
 
 /** One rendition to make: its size as written, in pixels, and its cap in bits a second. */
 export interface Rung extends FrameSize {
   readonly id: string;
+  readonly codec: VideoCodec;
+  readonly range: VideoRange;
   readonly bitrateMax: number;
 }
 
@@ -14,26 +21,56 @@ const tinyShortSide = 64;
 const longSideMax = 4096;
 /** How much larger than the rung below the source must be to get a rung of its own. */
 const ownRungRatio = 1.2;
-const bitrateMin = 150_000;
+/** Below it x264 writes level 1b, in playlists `avc1.640009`, which Chromium refuses. */
+const bitrateMin = 200_000;
 /** A rung that costs more than this share of the one above it is of no use to a player. */
 const closeRungRatio = 0.7;
 
+interface Picture extends FrameSize {
+  readonly hdr: VideoRange | 'none' | 'dolby_vision';
+}
+
 /**
- * The rungs for a source (docs/media.md, "Ladder"), from small to large: those of the profile that do not enlarge it, by
- * the short side; and one at its own size when that is over 20 % larger than the rung below. There is always one.
+ * The rungs for a source (docs/media.md, "Ladder"), from small to large in each codec, H.264 first: those of the profile
+ * that do not enlarge it, by the short side; and one at its own size when that is over 20 % larger than the rung below.
+ * There is always one: where `usable` has no codec of the profile, its rungs are H.264.
  *
  * @param source as shown: after rotation and with square pixels
+ * @param usable the codecs that can be encoded here
  */
-export function planLadder(source: FrameSize, profile: EncodingProfile): Rung[] {
+export function planLadder(source: Picture, profile: EncodingProfile, usable: readonly VideoCodec[]): Rung[] {
+  const isTiny = Math.min(source.width, source.height) < tinyShortSide;
+  const codecs = videoCodecs.filter(
+    (codec) =>
+      profile.rungs.some((rung) => rung.codec === codec) && (codec === 'h264' || (usable.includes(codec) && !isTiny)),
+  );
+  if (codecs.length === 0) return planFamily(source, 'h264', profile.rungs);
+  const range = profile.keepsHdr && (source.hdr === 'pq' || source.hdr === 'hlg') ? source.hdr : 'sdr';
+  return codecs.flatMap((codec) => {
+    const ofCodec = profile.rungs.filter((rung) => rung.codec === codec);
+    const rungs = planFamily(source, codec, ofCodec);
+    return codec === 'h264' ? rungs : rungs.map((rung) => ({ ...rung, range }));
+  });
+}
+
+type ProfileRungs = EncodingProfile['rungs'];
+
+/** The SDR rungs of one codec. */
+function planFamily(source: FrameSize, codec: VideoCodec, ofCodec: ProfileRungs): Rung[] {
   const shortSide = Math.min(source.width, source.height);
-  const fitting = profile.rungs.filter((rung) => rung.shortSide <= shortSide);
+  const fitting = ofCodec.filter((rung) => rung.shortSide <= shortSide);
   const rungs = fitting.map((rung) => ({ ...sizeFor(source, rung.shortSide), bitrateMax: rung.bitrateMax }));
   const top = fitting.at(-1);
-  const largest = profile.rungs.at(-1)?.shortSide ?? 0;
+  const largest = ofCodec.at(-1)?.shortSide ?? 0;
   if (top === undefined || (shortSide <= largest && shortSide > top.shortSide * ownRungRatio)) {
-    rungs.push({ ...ownSize(source), bitrateMax: bitrateFor(shortSide, profile) });
+    rungs.push({ ...ownSize(source), bitrateMax: bitrateFor(shortSide, ofCodec) });
   }
-  const named = rungs.map((rung) => ({ id: videoTrackId(rung.height), ...rung }));
+  const named = rungs.map((rung) => ({
+    id: videoTrackId(rung.height, codec),
+    codec,
+    range: 'sdr' as const,
+    ...rung,
+  }));
   // The cap on the long side may give two rungs of a very wide source one size.
   return named.filter((rung, index) => named.findIndex(({ id }) => id === rung.id) === index);
 }
@@ -53,9 +90,9 @@ function ownSize(source: FrameSize): FrameSize {
 }
 
 /** The cap of a size between two rungs, interpolated; below the first rung, scaled by the number of pixels. */
-function bitrateFor(shortSide: number, profile: EncodingProfile): number {
-  const above = profile.rungs.find((rung) => rung.shortSide >= shortSide);
-  const below = profile.rungs.findLast((rung) => rung.shortSide <= shortSide);
+function bitrateFor(shortSide: number, rungs: ProfileRungs): number {
+  const above = rungs.find((rung) => rung.shortSide >= shortSide);
+  const below = rungs.findLast((rung) => rung.shortSide <= shortSide);
   if (above === undefined) return below?.bitrateMax ?? bitrateMin;
   if (below === undefined)
     return Math.max(bitrateMin, Math.round(above.bitrateMax * (shortSide / above.shortSide) ** 1.5));
@@ -64,15 +101,17 @@ function bitrateFor(shortSide: number, profile: EncodingProfile): number {
 }
 
 /**
- * The rungs to keep once their averages are measured: one that costs over 70 % of the next above it is dropped. The
- * largest is always kept.
+ * The rungs to keep once their averages are measured: one that costs over 70 % of the next above it in its codec is
+ * dropped. The largest of each codec is always kept.
  *
- * @param rungs from small to large; `averageBitrate` in bits a second
+ * @param rungs from small to large in each codec; `averageBitrate` in bits a second
  */
-export function keepWorthwhile<R extends { readonly averageBitrate: number }>(rungs: readonly R[]): R[] {
+export function keepWorthwhile<R extends { readonly averageBitrate: number; readonly codec: VideoCodec }>(
+  rungs: readonly R[],
+): R[] {
   const kept: R[] = [];
   for (const rung of rungs.toReversed()) {
-    const above = kept.at(-1);
+    const above = kept.findLast(({ codec }) => codec === rung.codec);
     if (above === undefined || rung.averageBitrate <= above.averageBitrate * closeRungRatio) kept.push(rung);
   }
   return kept.toReversed();
@@ -80,14 +119,16 @@ export function keepWorthwhile<R extends { readonly averageBitrate: number }>(ru
 
 /**
  * The order in which rungs are listed: first the one that playback starts with, the profile's 2.0 Mb/s rung or the
- * nearest below it, then the others from small to large.
+ * nearest below it in the first codec, then the others in their order.
  *
- * @param rungs from small to large
+ * @param rungs from small to large in each codec
  */
-export function inListingOrder<R extends { readonly bitrateMax: number }>(
+export function inListingOrder<R extends { readonly bitrateMax: number; readonly codec: VideoCodec }>(
   rungs: readonly R[],
   profile: EncodingProfile,
 ): R[] {
-  const first = rungs.findLast((rung) => rung.bitrateMax <= profile.firstBitrate) ?? rungs[0];
+  const first =
+    rungs.findLast(({ codec, bitrateMax }) => codec === rungs[0]?.codec && bitrateMax <= profile.firstBitrate) ??
+    rungs[0];
   return first === undefined ? [] : [first, ...rungs.filter((rung) => rung !== first)];
 }

@@ -39,6 +39,55 @@ export function withTargetDuration(text: string, targetDurationSec: number): str
 
 /** The target duration that all tracks of a stream share. */
 export function sharedTargetDuration(playlists: readonly MediaPlaylist[]): number {
-  const longestSec = Math.max(...playlists.flatMap(({ segments }) => segments.map(({ durationSec }) => durationSec)));
+  let longestSec = 0;
+  for (const { segments } of playlists)
+    for (const { durationSec } of segments) longestSec = Math.max(longestSec, durationSec);
   return Math.max(1, Math.round(longestSec));
+}
+
+/** The playlist of a whole film from those of its chunks, in order: the first one's head, and every segment. */
+export function joinPlaylists(chunks: readonly string[]): string {
+  const [first = ''] = chunks;
+  const segments = chunks.flatMap((text) => text.slice(segmentsAt(text)).split('\n'));
+  const lines = segments.filter((line) => line !== '' && line !== '#EXT-X-ENDLIST');
+  return `${first.slice(0, segmentsAt(first))}${lines.join('\n')}\n#EXT-X-ENDLIST\n`;
+}
+
+/**
+ * An I-frame playlist with the byte ranges of the segments that are stored.
+ *
+ * @param rangesOf the key frames of a segment; null: those that the playlist has
+ */
+export function withByteRanges(
+  text: string,
+  rangesOf: (uri: string) => readonly { readonly offset: number; readonly bytes: number }[] | null,
+): string {
+  const used = new Map<string, number>();
+  return text.replaceAll(/^#EXT-X-BYTERANGE:.*\n(.+)$/gm, (entry, uri: string) => {
+    const index = used.get(uri) ?? 0;
+    used.set(uri, index + 1);
+    const ranges = rangesOf(uri);
+    if (ranges === null) return entry;
+    const range = ranges[index];
+    if (range === undefined) throw new TypeError(`the segment ${uri} has ${ranges.length} key frames`);
+    return `#EXT-X-BYTERANGE:${range.bytes}@${range.offset}\n${uri}`;
+  });
+}
+
+function segmentsAt(text: string): number {
+  const at = text.search(/^#EXTINF:/m);
+  return at === -1 ? text.length : at;
+}
+
+/** A media playlist of whole segments without an init segment. */
+export function mediaPlaylist(segments: readonly PlaylistSegment[]): string {
+  return [
+    '#EXTM3U',
+    '#EXT-X-VERSION:6',
+    `#EXT-X-TARGETDURATION:${sharedTargetDuration([{ targetDurationSec: 0, segments }])}`,
+    '#EXT-X-PLAYLIST-TYPE:VOD',
+    ...segments.flatMap(({ uri, durationSec }) => [`#EXTINF:${durationSec.toFixed(3)},`, uri]),
+    '#EXT-X-ENDLIST',
+    '',
+  ].join('\n');
 }

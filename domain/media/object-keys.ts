@@ -50,3 +50,41 @@ export function workRoot(jobId: string): string {
 export function resultManifestKey(jobId: string, attempt: number): string {
   return `${workRoot(jobId)}/${attempt}/result.json`;
 }
+
+/** Says that a job's source was split, and into what (`domain/runner/film.ts`). */
+export function filmKey(jobId: string): string {
+  return `${workRoot(jobId)}/film.json`;
+}
+
+/** The images of a `video:full` whose stream is a film, which other jobs have too. */
+export function filmImagesKey(jobId: string): string {
+  return `${workRoot(jobId)}/images.json`;
+}
+
+/**
+ * The working objects of a film below its revision, which names all that decides the output: jobs and attempts that
+ * would make the same film share them, so that none encodes a chunk that another has finished.
+ */
+export function filmRoot(rev: string): string {
+  return `work/${rev}`;
+}
+
+/** The plan of a film. */
+export function filmPlanKey(rev: string): string {
+  return `${filmRoot(rev)}/plan.json`;
+}
+
+/** The part of the source that a chunk is decoded from. */
+export function chunkSourceKey(rev: string, chunk: number): string {
+  return `${filmRoot(rev)}/sources/${chunk}.nut`;
+}
+
+/** What a chunk, or the sound, came to: it is written last and only once, so a chunk with a record is finished. */
+export function filmRecordKey(rev: string, part: number | 'audio'): string {
+  return `${filmRecordsRoot(rev)}${part}.json`;
+}
+
+/** The folder of a film's records, with a slash at its end. */
+export function filmRecordsRoot(rev: string): string {
+  return `${filmRoot(rev)}/records/`;
+}

@@ -1,30 +1,8 @@
-/** One rung of the ladder. */
-interface ProfileRung {
-  /** Pixels of the shorter side. */
-  readonly shortSide: number;
-  /** Bits a second, at most. */
-  readonly bitrateMax: number;
-}
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { z } from 'zod';
 
-/** How streams are encoded (docs/media.md, "Ladder", "Grid" and "Audio"). */
-export interface EncodingProfile {
-  /** From small to large. */
-  readonly rungs: readonly ProfileRung[];
-  /** The `bitrateMax` of the rung that is listed first. */
-  readonly firstBitrate: number;
-  readonly crf: number;
-  /** x264's preset: a faster one costs quality. */
-  readonly preset: X264Preset;
-  readonly frameRateMax: number;
-  readonly gopSec: number;
-  readonly gopsPerSegment: number;
-  readonly audio: {
-    readonly bitrate: number;
-    readonly sampleRate: number;
-    readonly channels: number;
-    readonly tracksMax: number;
-  };
-}
+// Encoding profiles: how streams are made (docs/media.md, "Profiles").
 
 /** x264's presets, the fastest first. */
 export const x264Presets = [
@@ -38,23 +16,194 @@ export const x264Presets = [
   'slower',
   'veryslow',
 ] as const;
-export type X264Preset = (typeof x264Presets)[number];
 
-/** The profiles by the name in the task. */
-export const encodingProfiles = {
-  default: {
-    rungs: [
-      { shortSide: 360, bitrateMax: 730_000 },
-      { shortSide: 540, bitrateMax: 2_000_000 },
-      { shortSide: 720, bitrateMax: 4_500_000 },
-      { shortSide: 1080, bitrateMax: 7_800_000 },
+/** Video codecs, those that most players have first. */
+export const videoCodecs = ['h264', 'hevc', 'av1'] as const;
+export type VideoCodec = (typeof videoCodecs)[number];
+
+const rungSchema = z.strictObject({
+  /** `h264` where it is left out. */
+  codec: z.enum(videoCodecs).optional(),
+  /** Pixels of the shorter side. */
+  short_side: z.int().min(64).max(2160).multipleOf(2),
+  /** Bits a second, at most. */
+  bitrate: z.int().min(100_000).max(100_000_000),
+});
+
+function areRising(ladder: readonly z.infer<typeof rungSchema>[]): boolean {
+  return ladder.every(({ codec = 'h264', short_side, bitrate }, index) => {
+    const below = ladder.slice(0, index).findLast((rung) => (rung.codec ?? 'h264') === codec);
+    return below === undefined || (short_side > below.short_side && bitrate > below.bitrate);
+  });
+}
+
+/**
+ * A profile as `MEDIA_PROFILES` has it; what is left out is that of `default`. A new field is optional and has no
+ * default, so that the digests of profiles from before it stay the same.
+ */
+const documentSchema = z.strictObject({
+  ladder: z
+    .array(rungSchema)
+    .min(1)
+    .max(16)
+    .refine(areRising, 'must go from small to large in each codec, by `short_side` and by `bitrate`')
+    .default([
+      { short_side: 360, bitrate: 730_000 },
+      { short_side: 540, bitrate: 2_000_000 },
+      { short_side: 720, bitrate: 4_500_000 },
+      { short_side: 1080, bitrate: 7_800_000 },
+    ]),
+  /** The rung that playback starts with: the largest whose bitrate is at most this. */
+  first_bitrate: z.int().min(100_000).max(100_000_000).default(2_000_000),
+  /** x264's constant rate factor: lower is better and larger. */
+  crf: z.number().min(10).max(40).default(23),
+  preset: z.enum(x264Presets).default('medium'),
+  /** The same for rungs of HEVC, by x265. */
+  hevc: z
+    .strictObject({ crf: z.number().min(10).max(45).default(25), preset: z.enum(x264Presets).default('medium') })
+    .optional(),
+  /** The same for rungs of AV1, by SVT-AV1: `preset` is from 0, the slowest, to 13. */
+  av1: z
+    .strictObject({ crf: z.int().min(10).max(60).default(32), preset: z.int().min(0).max(13).default(8) })
+    .optional(),
+  /** What rungs of HEVC and AV1 do with HDR; `map`, the default, makes SDR, which those of H.264 always are. */
+  hdr: z.enum(['map', 'keep']).optional(),
+  frame_rate_max: z.int().min(1).max(120).default(60),
+  /** Which streams get a storyboard. Its pictures are never encrypted: `clear` leaves it out of encrypted streams. */
+  storyboard: z.enum(['never', 'clear', 'always']).default('clear'),
+  audio: z
+    .strictObject({
+      /** Bits a second of a stereo track; one of 5.1 has three times as many. */
+      bitrate: z.int().min(32_000).max(320_000).default(128_000),
+      tracks_max: z.int().min(1).max(8).default(8),
+      /** Integrated loudness in LUFS that every track gets, by one gain; left out: that of the source. */
+      loudness: z.number().min(-31).max(-5).optional(),
+      /** Whether sound with 5.1 channels or more is also there as 5.1. */
+      surround: z.boolean().optional(),
+    })
+    .prefault({}),
+});
+export type ProfileDocument = z.output<typeof documentSchema>;
+
+/** A profile in which everything is left out. */
+export const defaultDocument: ProfileDocument = documentSchema.parse({});
+
+const nameSchema = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+
+/** A profile with its name, as rows and task documents hold it. */
+export const namedProfileSchema = documentSchema.extend({ name: nameSchema });
+export type NamedProfile = z.output<typeof namedProfileSchema>;
+
+const builtIn: Readonly<Record<string, z.input<typeof documentSchema>>> = {
+  default: {},
+  /** For small screens and metered networks. */
+  mobile: {
+    ladder: [
+      { short_side: 240, bitrate: 300_000 },
+      { short_side: 360, bitrate: 600_000 },
+      { short_side: 480, bitrate: 1_200_000 },
+      { short_side: 720, bitrate: 2_400_000 },
     ],
-    firstBitrate: 2_000_000,
-    crf: 23,
-    preset: 'medium',
-    frameRateMax: 60,
-    gopSec: 2,
-    gopsPerSegment: 3,
-    audio: { bitrate: 128_000, sampleRate: 48_000, channels: 2, tracksMax: 8 },
+    first_bitrate: 600_000,
+    crf: 26,
+    frame_rate_max: 30,
+    audio: { bitrate: 96_000 },
   },
-} as const satisfies Record<string, EncodingProfile>;
+  /** Up to 2160, for sources that are to be kept in this form. */
+  'archive-4k': {
+    ladder: [
+      { short_side: 360, bitrate: 730_000 },
+      { short_side: 540, bitrate: 2_000_000 },
+      { short_side: 720, bitrate: 4_500_000 },
+      { short_side: 1080, bitrate: 7_800_000 },
+      { short_side: 1440, bitrate: 14_000_000 },
+      { short_side: 2160, bitrate: 25_000_000 },
+    ],
+    crf: 20,
+    preset: 'slow',
+    audio: { bitrate: 192_000 },
+  },
+  /** SDR for every player, and beside it HEVC that keeps HDR. */
+  hdr: {
+    ladder: [
+      { short_side: 360, bitrate: 730_000 },
+      { short_side: 540, bitrate: 2_000_000 },
+      { short_side: 720, bitrate: 4_500_000 },
+      { short_side: 1080, bitrate: 7_800_000 },
+      { codec: 'hevc', short_side: 540, bitrate: 1_900_000 },
+      { codec: 'hevc', short_side: 720, bitrate: 3_400_000 },
+      { codec: 'hevc', short_side: 1080, bitrate: 5_800_000 },
+      { codec: 'hevc', short_side: 2160, bitrate: 16_800_000 },
+    ],
+    hdr: 'keep',
+    audio: { surround: true },
+  },
+};
+
+const ruleSchema = z.strictObject({
+  profile: nameSchema,
+  /** Of the source's object key. */
+  source_prefix: z.string().min(1).max(1024).optional(),
+  /** The smallest and the largest measured size, in bytes. */
+  source_bytes_min: z.int().nonnegative().optional(),
+  source_bytes_max: z.int().positive().optional(),
+});
+
+/** `MEDIA_PROFILES`: profiles by name, beside or instead of the built-in ones, and which source gets which. */
+export const mediaProfilesSchema = z
+  .strictObject({ profiles: z.record(nameSchema, documentSchema).default({}), rules: z.array(ruleSchema).default([]) })
+  .transform(({ profiles, rules }) => {
+    const all = { ...builtInProfiles(), ...profiles };
+    const named = Object.entries(all).map(([name, profile]) => [name, { ...profile, name }] as const);
+    return { byName: new Map<string, NamedProfile>(named), rules };
+  })
+  .superRefine(({ byName, rules }, context) => {
+    for (const [index, { profile }] of rules.entries())
+      if (!byName.has(profile))
+        context.addIssue({
+          code: 'custom',
+          path: ['rules', index, 'profile'],
+          message: `is no profile; known are ${[...byName.keys()].join(', ')}`,
+        });
+  });
+/** The profiles of a process, and the rules by which a source gets one: the first that fits, else `default`. */
+export type MediaProfiles = z.output<typeof mediaProfilesSchema>;
+
+function builtInProfiles(): Record<string, ProfileDocument> {
+  return Object.fromEntries(Object.entries(builtIn).map(([name, profile]) => [name, documentSchema.parse(profile)]));
+}
+
+/** The built-in profiles, without rules: every source gets `default`. */
+export const builtInMediaProfiles: MediaProfiles = mediaProfilesSchema.parse({});
+
+/**
+ * The profile of a source.
+ *
+ * @param source its object key, and its measured size in bytes; a rule about sizes does not fit an unmeasured one
+ */
+export function chooseProfile(
+  { byName, rules }: MediaProfiles,
+  source: { readonly key: string; readonly sizeBytes: number | null },
+): NamedProfile {
+  const size = source.sizeBytes ?? Number.NaN;
+  const rule = rules.find(
+    ({ source_prefix: prefix = '', source_bytes_min: min, source_bytes_max: max }) =>
+      source.key.startsWith(prefix) && (min === undefined || size >= min) && (max === undefined || size <= max),
+  );
+  return byName.get(rule?.profile ?? 'default') as NamedProfile;
+}
+
+/** SHA-256, in hex, of all that a profile decides; null for the built-in `default`, by whatever name. */
+export function profileDigest(profile: NamedProfile): string | null {
+  const own = digestOf(profile);
+  return own === defaultDigest ? null : own;
+}
+
+/** The name decides nothing. */
+function digestOf(profile: ProfileDocument): string {
+  return createHash('sha256')
+    .update(canonicalize({ ...profile, name: null }) ?? '')
+    .digest('hex');
+}
+
+const defaultDigest = digestOf(defaultDocument);

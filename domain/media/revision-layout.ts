@@ -2,6 +2,8 @@
 
 export const masterPath = 'master.m3u8';
 export const dashManifestPath = 'manifest.mpd';
+/** The chapters of a video, as WebVTT. */
+export const chaptersPath = 'chapters.vtt';
 export const coverPath = 'cover.jpg';
 
 /** The animation of a `video:preview`. */
@@ -9,15 +11,23 @@ export function previewPath(format: 'webp' | 'gif'): string {
   return `preview.${format}`;
 }
 
-export type TrackKind = 'video' | 'audio';
+/** The storyboard: its sheets, numbered from 1, and the playlist and cues that name them. */
+export const storyboardPaths = {
+  sheet: (number: number | string) => `storyboard/sheet_${number}.jpg`,
+  playlist: 'storyboard/playlist.m3u8',
+  cues: 'storyboard/cues.vtt',
+} as const;
+
+export type TrackKind = 'video' | 'audio' | 'text';
 
 /** Paths of one track's objects. */
 export interface TrackPaths {
+  /** Text has none. */
   readonly init: string;
   /** With `$Number$` in place of the segment's number, from 1. */
   readonly segmentTemplate: string;
   readonly playlist: string;
-  /** The I-frame playlist; null for audio. */
+  /** The I-frame playlist, of video alone. */
   readonly iframePlaylist: string | null;
 }
 
@@ -26,7 +36,7 @@ export function trackPaths(kind: TrackKind, id: string): TrackPaths {
   const folder = `${kind}/${id}`;
   return {
     init: `${folder}/init.mp4`,
-    segmentTemplate: `${folder}/seg_$Number$.m4s`,
+    segmentTemplate: `${folder}/seg_$Number$.${kind === 'text' ? 'vtt' : 'm4s'}`,
     playlist: `${folder}/playlist.m3u8`,
     iframePlaylist: kind === 'video' ? iframePlaylistPath(id) : null,
   };

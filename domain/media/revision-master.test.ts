@@ -3,6 +3,8 @@ import { codecsOfMaster, revisionMaster } from './revision-master.ts';
 
 const video = {
   id: 'r540_h264',
+  family: 'h264' as const,
+  range: 'sdr' as const,
   width: 960,
   height: 540,
   codec: 'avc1.64001f',
@@ -37,7 +39,8 @@ it('a master lists the variants in the given order, with the bandwidth of video 
     bandwidth: { average: 500_000, peak: 700_000 },
   };
   const rate = { num: 30_000, den: 1001 };
-  expect(revisionMaster({ video: [video, small], audio: [english, unnamed], rate })).toBe(`#EXTM3U
+  expect(revisionMaster({ video: [video, small], audio: [english, unnamed], text: [], rate, storyboard: null }))
+    .toBe(`#EXTM3U
 #EXT-X-VERSION:6
 #EXT-X-INDEPENDENT-SEGMENTS
 
@@ -62,7 +65,7 @@ it('a master lists the default audio first and the others in their order', () =>
     language,
     isDefault: language === 'de',
   }));
-  const master = revisionMaster({ video: [video], audio, rate: { num: 25, den: 1 } });
+  const master = revisionMaster({ video: [video], audio, text: [], rate: { num: 25, den: 1 }, storyboard: null });
   expect([...master.matchAll(/LANGUAGE="(\w+)",DEFAULT=(\w+)/g)].map(([, ...found]) => found)).toEqual([
     ['de', 'YES'],
     ['en', 'NO'],
@@ -70,8 +73,34 @@ it('a master lists the default audio first and the others in their order', () =>
   ]);
 });
 
+it('a master with 5.1 lists each variant for two groups with the same renditions, stereo first', () => {
+  const surround = {
+    ...english,
+    id: 'audio_en_aac_6ch',
+    channels: 6,
+    bandwidth: { average: 384_000, peak: 390_000 },
+  };
+  const german = { ...english, id: 'audio_de_aac_2ch', name: 'German', language: 'de', isDefault: false };
+  const rate = { num: 25, den: 1 };
+  const master = revisionMaster({
+    video: [video],
+    audio: [english, surround, german],
+    text: [],
+    rate,
+    storyboard: null,
+  });
+  expect(master.match(/#EXT-X-MEDIA.*|#EXT-X-STREAM-INF.*/g)).toEqual([
+    '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_en_aac_2ch/playlist.m3u8"',
+    '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_de_aac_2ch/playlist.m3u8"',
+    '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="surround",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="6",URI="audio/audio_en_aac_6ch/playlist.m3u8"',
+    '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="surround",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_de_aac_2ch/playlist.m3u8"',
+    '#EXT-X-STREAM-INF:BANDWIDTH=2130000,AVERAGE-BANDWIDTH=1628000,CODECS="avc1.64001f,mp4a.40.2",RESOLUTION=960x540,FRAME-RATE=25.000,VIDEO-RANGE=SDR,AUDIO="audio",CLOSED-CAPTIONS=NONE',
+    '#EXT-X-STREAM-INF:BANDWIDTH=2390000,AVERAGE-BANDWIDTH=1884000,CODECS="avc1.64001f,mp4a.40.2",RESOLUTION=960x540,FRAME-RATE=25.000,VIDEO-RANGE=SDR,AUDIO="surround",CLOSED-CAPTIONS=NONE',
+  ]);
+});
+
 it('a master without audio has no audio group', () => {
-  const master = revisionMaster({ video: [video], audio: [], rate: { num: 25, den: 1 } });
+  const master = revisionMaster({ video: [video], audio: [], text: [], rate: { num: 25, den: 1 }, storyboard: null });
   expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a/);
   expect(master).toContain('BANDWIDTH=2000000,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f",');
 });
@@ -86,4 +115,39 @@ video/r720_h264/playlist.m3u8
     video: new Map([['video/r720_h264/playlist.m3u8', 'avc1.42c01f']]),
     audio: 'mp4a.40.2',
   });
+});
+
+it('a master lists subtitles in one group, with the forced ones and those for people who do not hear marked', () => {
+  const german = { id: 'text_de', name: 'German', language: 'de', isForced: true, isHearingImpaired: false };
+  const other = { id: 'text_und', name: 'Sounds', language: null, isForced: false, isHearingImpaired: true };
+  const rate = { num: 25, den: 1 };
+  const master = revisionMaster({ video: [video], audio: [], text: [german, other], rate, storyboard: null });
+  expect(master.split('\n').filter((line) => line.includes('SUBTITLES'))).toEqual([
+    '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="text",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,FORCED=YES,URI="text/text_de/playlist.m3u8"',
+    '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="text",NAME="Sounds",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,CHARACTERISTICS="public.accessibility.transcribes-spoken-dialog,public.accessibility.describes-music-and-sound",URI="text/text_und/playlist.m3u8"',
+    expect.stringContaining('SUBTITLES="text",CLOSED-CAPTIONS=NONE') as string,
+  ]);
+});
+
+const named = (family: 'h264' | 'hevc' | 'av1', range: 'sdr' | 'pq', height: number) => {
+  const rung = { id: `r${height}_${family}`, family, range, width: height, height };
+  return { ...video, ...rung };
+};
+
+it('a master of several codecs has the range and the rank of each variant', () => {
+  const rungs = [
+    named('h264', 'sdr', 540),
+    named('h264', 'sdr', 1080),
+    named('hevc', 'pq', 1080),
+    named('av1', 'sdr', 540),
+  ];
+  const master = revisionMaster({ video: rungs, audio: [], text: [], rate: { num: 25, den: 1 }, storyboard: null });
+  const found = [...master.matchAll(/^#EXT-X-STREAM-INF:.*VIDEO-RANGE=(\w+),SCORE=(\d+),.*\nvideo\/(\w+)/gm)];
+  expect(found.map(([, range, score, id]) => [id, range, score])).toEqual([
+    ['r540_h264', 'SDR', '1'],
+    ['r1080_h264', 'SDR', '3'],
+    ['r1080_hevc', 'PQ', '4'],
+    ['r540_av1', 'SDR', '2'],
+  ]);
+  expect(master).toMatch(/#EXT-X-I-FRAME-STREAM-INF:.*VIDEO-RANGE=PQ,URI="video\/r1080_hevc/);
 });

@@ -1,6 +1,9 @@
 import type { Bandwidth } from './bandwidth.ts';
 import type { FrameSize } from './frame-size.ts';
+import type { VideoRange } from './ladder.ts';
+import { type VideoCodec, videoCodecs } from './profiles.ts';
 import type { Rational } from './rational.ts';
+import { storyboardLine, type StoryboardLine } from './storyboard.ts';
 import { iframePlaylistPath, trackPaths } from './revision-layout.ts';
 
 interface AudioRendition {
@@ -8,60 +11,79 @@ interface AudioRendition {
   readonly name: string;
   readonly language: string | null;
   readonly isDefault: boolean;
+  /** Two, or six for 5.1: then a track of the same name has two. */
   readonly channels: number;
   readonly bandwidth: Bandwidth;
   /** RFC 6381. */
   readonly codec: string;
 }
 
+interface TextRendition {
+  readonly id: string;
+  readonly name: string;
+  readonly language: string | null;
+  readonly isForced: boolean;
+  readonly isHearingImpaired: boolean;
+}
+
 interface VideoRendition extends FrameSize {
   readonly id: string;
+  readonly family: VideoCodec;
+  readonly range: VideoRange;
   readonly bandwidth: Bandwidth;
   /** Of the I-frame playlist. */
   readonly iframeBandwidth: Bandwidth;
+  /** RFC 6381. */
   readonly codec: string;
 }
 
-/** The tracks of a master playlist; `video` in listing order, `audio` in source order. */
+/** The tracks of a master playlist; `video` in listing order, the others in source order. */
 export interface MasterContents {
   readonly video: readonly VideoRendition[];
   readonly audio: readonly AudioRendition[];
+  readonly text: readonly TextRendition[];
   readonly rate: Rational;
+  readonly storyboard: StoryboardLine | null;
 }
 
-const audioGroup = 'audio';
+const stereoGroup = 'audio';
+const surroundGroup = 'surround';
+const textGroup = 'text';
+/** Apple's HLS Authoring Specification, "Accessibility". */
+const hearingImpaired = 'public.accessibility.transcribes-spoken-dialog,public.accessibility.describes-music-and-sound';
 
 /**
  * The master playlist of a revision (RFC 8216, section 4.3.4). It replaces the packager's, which has another order and
- * estimated bandwidths. A variant's bandwidth is that of its video plus the largest audio's.
+ * estimated bandwidths. A variant's bandwidth is that of its video plus the largest of its audio group. With 5.1 there
+ * are two groups and each variant is listed for both, stereo first: a player that knows no 5.1 keeps to the first.
  */
-export function revisionMaster({ video, audio, rate }: MasterContents): string {
-  const audioPeak = Math.max(0, ...audio.map(({ bandwidth }) => bandwidth.peak));
-  const audioAverage = Math.max(0, ...audio.map(({ bandwidth }) => bandwidth.average));
-  const audioCodecs = [...new Set(audio.map(({ codec }) => codec))];
-  // Players that ignore DEFAULT take the first of a group; the others keep their order.
-  const listed = audio.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
+export function revisionMaster({ video, audio, text, rate, storyboard }: MasterContents): string {
+  const groups = audioGroupsOf(audio);
   const frameRate = (rate.num / rate.den).toFixed(3);
+  const variant = (track: VideoRendition, group: AudioGroup) => [
+    `#EXT-X-STREAM-INF:${[
+      `BANDWIDTH=${track.bandwidth.peak + group.bandwidth.peak}`,
+      `AVERAGE-BANDWIDTH=${track.bandwidth.average + group.bandwidth.average}`,
+      `CODECS="${[track.codec, ...group.codecs].join(',')}"`,
+      `RESOLUTION=${track.width}x${track.height}`,
+      `FRAME-RATE=${frameRate}`,
+      `VIDEO-RANGE=${track.range.toUpperCase()}`,
+      ...scores(track, video),
+      ...(group.tracks.length > 0 ? [`AUDIO="${group.id}"`] : []),
+      ...(text.length > 0 ? [`SUBTITLES="${textGroup}"`] : []),
+      'CLOSED-CAPTIONS=NONE',
+    ].join(',')}`,
+    trackPaths('video', track.id).playlist,
+  ];
   return [
     '#EXTM3U',
     '#EXT-X-VERSION:6',
     '#EXT-X-INDEPENDENT-SEGMENTS',
     '',
-    ...listed.map((track) => audioLine(track)),
-    ...(audio.length > 0 ? [''] : []),
-    ...video.flatMap((track) => [
-      `#EXT-X-STREAM-INF:${[
-        `BANDWIDTH=${track.bandwidth.peak + audioPeak}`,
-        `AVERAGE-BANDWIDTH=${track.bandwidth.average + audioAverage}`,
-        `CODECS="${[track.codec, ...audioCodecs].join(',')}"`,
-        `RESOLUTION=${track.width}x${track.height}`,
-        `FRAME-RATE=${frameRate}`,
-        'VIDEO-RANGE=SDR',
-        ...(audio.length > 0 ? [`AUDIO="${audioGroup}"`] : []),
-        'CLOSED-CAPTIONS=NONE',
-      ].join(',')}`,
-      trackPaths('video', track.id).playlist,
-    ]),
+    ...groups.flatMap(({ id, tracks }) => tracks.map((track) => audioLine(track, id))),
+    ...text.map((track) => textLine(track)),
+    ...(audio.length + text.length > 0 ? [''] : []),
+    ...groups.flatMap((group) => video.flatMap((track) => variant(track, group))),
     '',
     ...video.map(
       (track) =>
@@ -70,24 +92,84 @@ export function revisionMaster({ video, audio, rate }: MasterContents): string {
           `AVERAGE-BANDWIDTH=${track.iframeBandwidth.average}`,
           `CODECS="${track.codec}"`,
           `RESOLUTION=${track.width}x${track.height}`,
-          'VIDEO-RANGE=SDR',
+          `VIDEO-RANGE=${track.range.toUpperCase()}`,
           `URI="${iframePlaylistPath(track.id)}"`,
         ].join(',')}`,
     ),
+    ...(storyboard === null ? [] : [storyboardLine(storyboard)]),
     '',
   ].join('\n');
 }
 
-function audioLine({ id, name, language, isDefault, channels }: AudioRendition): string {
+/**
+ * Where there are several codecs, players cannot compare variants by their bandwidth: `SCORE` (RFC 8216bis) ranks them, by
+ * size, then HDR before SDR, then the codec that needs fewer bits.
+ */
+function scores(track: VideoRendition, all: readonly VideoRendition[]): string[] {
+  if (new Set(all.map(({ family }) => family)).size < 2) return [];
+  const ranked = all.toSorted(
+    (a, b) =>
+      a.width * a.height - b.width * b.height ||
+      Number(a.range !== 'sdr') - Number(b.range !== 'sdr') ||
+      videoCodecs.indexOf(a.family) - videoCodecs.indexOf(b.family),
+  );
+  return [`SCORE=${ranked.indexOf(track) + 1}`];
+}
+
+interface AudioGroup {
+  readonly id: string;
+  readonly tracks: readonly AudioRendition[];
+  /** Of the largest track. */
+  readonly bandwidth: Bandwidth;
+  readonly codecs: readonly string[];
+}
+
+/** One group, or two with the same renditions: that of 5.1 has the stereo track of a rendition without 5.1. */
+function audioGroupsOf(audio: readonly AudioRendition[]): AudioGroup[] {
+  // Players that ignore DEFAULT take the first of a group; the others keep their order.
+  const listed = audio.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
+  const stereo = listed.filter(({ channels }) => channels <= 2);
+  const surround = stereo.map(
+    ({ name, ...track }) => listed.find((other) => other.channels > 2 && other.name === name) ?? { name, ...track },
+  );
+  const group = (id: string, tracks: readonly AudioRendition[]) => ({
+    id,
+    tracks,
+    bandwidth: {
+      peak: Math.max(0, ...tracks.map(({ bandwidth }) => bandwidth.peak)),
+      average: Math.max(0, ...tracks.map(({ bandwidth }) => bandwidth.average)),
+    },
+    codecs: [...new Set(tracks.map(({ codec }) => codec))],
+  });
+  return [group(stereoGroup, stereo), ...(stereo.length < audio.length ? [group(surroundGroup, surround)] : [])];
+}
+
+function audioLine({ id, name, language, isDefault, channels }: AudioRendition, group: string): string {
   const attributes = [
     'TYPE=AUDIO',
-    `GROUP-ID="${audioGroup}"`,
+    `GROUP-ID="${group}"`,
     `NAME="${name}"`,
     ...(language === null ? [] : [`LANGUAGE="${language}"`]),
     `DEFAULT=${isDefault ? 'YES' : 'NO'}`,
     'AUTOSELECT=YES',
     `CHANNELS="${channels}"`,
     `URI="${trackPaths('audio', id).playlist}"`,
+  ];
+  return `#EXT-X-MEDIA:${attributes.join(',')}`;
+}
+
+/** None is on unless the viewer or the system asks for it; players show the forced one of the language that is heard. */
+function textLine({ id, name, language, isForced, isHearingImpaired }: TextRendition): string {
+  const attributes = [
+    'TYPE=SUBTITLES',
+    `GROUP-ID="${textGroup}"`,
+    `NAME="${name}"`,
+    ...(language === null ? [] : [`LANGUAGE="${language}"`]),
+    'DEFAULT=NO',
+    'AUTOSELECT=YES',
+    `FORCED=${isForced ? 'YES' : 'NO'}`,
+    ...(isHearingImpaired ? [`CHARACTERISTICS="${hearingImpaired}"`] : []),
+    `URI="${trackPaths('text', id).playlist}"`,
   ];
   return `#EXT-X-MEDIA:${attributes.join(',')}`;
 }

@@ -1,7 +1,7 @@
 /** Track ids (docs/media.md, "Ladder" and "Audio"). */
 
 /** `r<height>_<codec>`; the height as written, in pixels. */
-export function videoTrackId(height: number, codec = 'h264'): string {
+export function videoTrackId(height: number, codec: string): string {
   return `r${height}_${codec}`;
 }
 

@@ -10,7 +10,19 @@ describe('readStreamPath', () => {
     ['h/100%25.jpg', 'h', '100%.jpg'],
     ['h/ %C3%BC.jpg', 'h', ' ü.jpg'],
   ])('readStreamPath reads %s', (encoded, hash, path) => {
-    expect(readStreamPath(encoded)).toEqual({ kind: 'object', hash, path });
+    expect(readStreamPath(encoded)).toMatchObject({ kind: 'object', hash, path });
+  });
+
+  it.each([
+    ['h/master.m3u8', 'h/master.m3u8'],
+    ['h/%6daster.m3u8', 'h/master.m3u8'],
+    ['h%2fmaster.m3u8', 'h/master.m3u8'],
+    ['a%7eb/1%25.jpg', 'a~b/1%25.jpg'],
+    ['h/%c3%bc%20%3f%23.jpg', 'h/%C3%BC%20%3F%23.jpg'],
+    ["h/a%2b(b)'%24&.jpg", "h/a+(b)'$&.jpg"],
+  ])('C4.80: the one spelling of %s is %s, and of itself', (encoded, spelling) => {
+    expect(readStreamPath(encoded)).toMatchObject({ spelling });
+    expect(readStreamPath(spelling)).toMatchObject({ spelling });
   });
 
   it.each([

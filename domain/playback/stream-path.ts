@@ -1,17 +1,19 @@
 import { mediaHashSchema } from '../jobs/submission.ts';
 import { objectKeyBytesMax, videoRoot } from '../media/object-keys.ts';
+import { dashManifestPath } from '../media/revision-layout.ts';
 
 /**
  * Which object a `/stream` address means (C4.21, C4.25, C4.28).
  *
  * - `malformed`: answered with 400. Checked after decoding twice, since a proxy before us may decode once more;
  * - `unknown`: no object can be there; answered with 404, without asking the bucket;
- * - `object`: `path` lies below the media's root, decoded once and never normalised.
+ * - `object`: `path` lies below the media's root, decoded once and never normalised. `spelling` is the one way to write
+ *   both in an address, where only characters that a URL cannot hold are percent-encoded.
  */
 export type StreamPath =
   | { readonly kind: 'malformed' }
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'object'; readonly hash: string; readonly path: string };
+  | { readonly kind: 'object'; readonly hash: string; readonly path: string; readonly spelling: string };
 
 /** Two dots anywhere, a segment that is empty or one dot, a character that no path has. */
 // eslint-disable-next-line no-control-regex -- NUL and its like are what is refused
@@ -26,12 +28,16 @@ export function readStreamPath(encoded: string): StreamPath {
   const path = decoded.slice(slash + 1);
   if (slash < 0 || !mediaHashSchema.safeParse(hash).success) return { kind: 'unknown' };
   if (Buffer.byteLength(`${videoRoot(hash)}/${path}`) > objectKeyBytesMax) return { kind: 'unknown' };
-  return { kind: 'object', hash, path };
+  return { kind: 'object', hash, path, spelling: spellingOf(decoded) };
 }
 
 /** Whether `path` is one of the specified shapes without a revision, which mean the current revision. */
 export function isAlias(path: string): boolean {
-  return path.startsWith('video/') || path.startsWith('audio/');
+  return path.startsWith('video/') || path.startsWith('audio/') || path === dashManifestPath;
+}
+
+function spellingOf(decoded: string): string {
+  return encodeURI(decoded).replaceAll(/[?#]/g, encodeURIComponent);
 }
 
 function decode(encoded: string): string | null {

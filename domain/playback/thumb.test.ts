@@ -5,11 +5,7 @@ const key = 'images/ab/photo/0123456789abcdef/thumb.webp';
 const secret = 'a secret of at least sixteen bytes';
 const nowSec = 1_700_000_000;
 
-function read(path: string, secrets = [secret]) {
-  const url = new URL(path, 'http://media.test');
-  const [, , signature = '', encodedKey = ''] = url.pathname.split('/');
-  return readThumb({ signature, encodedKey, search: url.search.slice(1), nowSec }, secrets);
-}
+const read = (path: string, secrets = [secret]) => readThumb(path, secrets, nowSec);
 
 describe('the address of a signed image', () => {
   it('C4.43: an image address has the documented form, so other languages can make it', () => {
@@ -18,13 +14,29 @@ describe('the address of a signed image', () => {
     );
   });
 
-  it('the address of a signed image holds whatever the order of its query', () => {
+  it('C4.79: an image address with its query in another order is moved to the sorted one', () => {
     const path = signThumbPath(key, { w: 200, h: 100, f: 'webp' }, secret);
-    expect(read(path.replace(/\?.*/, '?w=200&f=webp&h=100'))).toMatchObject({
-      kind: 'valid',
-      key,
-      query: { w: 200, h: 100 },
-    });
+    expect(read(path.replace(/\?.*/, '?w=200&f=webp&h=100'))).toEqual({ kind: 'moved', path });
+    expect(read(path)).toMatchObject({ kind: 'valid', key, query: { w: 200, h: 100 } });
+  });
+
+  it.each([
+    ['an escaped letter in the query', (path: string) => path.replace('w=200', 'w=%3200')],
+    ['an escaped name', (path: string) => path.replace('w=200', '%77=200')],
+    ['an empty pair', (path: string) => `${path}&&`],
+    ['a second question mark', (path: string) => path.replace('?', '??')],
+    ['an escaped letter in the key', (path: string) => path.replace('/aW1h', '/%61W1h')],
+    ['an escaped letter in the signature', (path: string) => path.replace('/bOgW', '/%62OgW')],
+    ['a segment more', (path: string) => path.replace('?', '/?')],
+  ])('C4.79: an image address does not hold with %s', (_name, respell) => {
+    const path = signThumbPath(key, { w: 200, f: 'webp' }, secret);
+    expect(respell(path)).not.toBe(path);
+    expect(read(respell(path))).toEqual({ kind: 'forbidden' });
+  });
+
+  it('C4.79: an image address without a query does not hold with an empty one', () => {
+    expect(read(signThumbPath(key, {}, secret))).toMatchObject({ kind: 'valid' });
+    expect(read(`${signThumbPath(key, {}, secret)}?`)).toEqual({ kind: 'forbidden' });
   });
 
   it.each([

@@ -53,8 +53,10 @@ export function signThumbPath(key: string, query: RawQuery, secret: string): str
   return `/thumb/${signatureOf(encodedKey, sorted, secret)}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
 }
 
-type ThumbVerdict =
+export type ThumbVerdict =
   | { readonly kind: 'valid'; readonly key: string; readonly query: ThumbQuery }
+  /** The same pairs in another order: `path` is the one spelling that is answered. */
+  | { readonly kind: 'moved'; readonly path: string }
   /** The signature does not hold, or `exp` has passed. */
   | { readonly kind: 'forbidden' }
   /** Signed, and yet no image of this service. */
@@ -62,25 +64,25 @@ type ThumbVerdict =
   /** Signed, and yet not a query of this service. */
   | { readonly kind: 'invalid'; readonly error: z.ZodError };
 
-interface SentThumb {
-  readonly signature: string;
-  readonly encodedKey: string;
-  /** As sent, without the question mark. */
-  readonly search: string;
-  readonly nowSec: number;
-}
-
-/** Checks an address: the signature in constant time before anything else is read, then expiry, key and options. */
-export function readThumb(
-  { signature, encodedKey, search, nowSec }: SentThumb,
-  secrets: readonly string[],
-): ThumbVerdict {
+/**
+ * Checks an address, path and query as they were sent: the signature in constant time before anything else is read,
+ * then its spelling, expiry, key and options. An image has one spelling, so that caches hold it once.
+ */
+export function readThumb(address: string, secrets: readonly string[], nowSec: number): ThumbVerdict {
+  const [path = '', ...searches] = address.split('?');
+  const search = searches.join('?');
+  const [, route = '', signature = '', encodedKey = ''] = path.split('/');
   const pairs = [...new URLSearchParams(search)];
   const sorted = sortedQuery(pairs);
   // Every secret is tried, so that the time it takes does not reveal which one holds.
   const holds = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, sorted, secret)));
   const isTwice = new Set(pairs.map(([name]) => name)).size !== pairs.length;
   if (!holds.includes(true) || isTwice) return { kind: 'forbidden' };
+  const spelling = `/${route}/${signature}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
+  if (address !== spelling) {
+    const isInOtherOrder = `${path}?${search.split('&').toSorted().join('&')}` === spelling;
+    return isInOtherOrder ? { kind: 'moved', path: spelling } : { kind: 'forbidden' };
+  }
   const query = thumbQuery.safeParse(Object.fromEntries(pairs));
   if (!query.success) return { kind: 'invalid', error: query.error };
   if (query.data.exp !== undefined && query.data.exp < nowSec) return { kind: 'forbidden' };

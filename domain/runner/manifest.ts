@@ -2,6 +2,13 @@ import { z } from 'zod';
 import { jobTypeNames, jobTypes } from '../job-types/index.ts';
 import { jobErrorSchema } from '../job-error.ts';
 
+/** An object as it is stored; `size` in bytes. */
+export const manifestObjectSchema = z.object({
+  key: z.string(),
+  size: z.int().nonnegative(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
 /**
  * The result manifest (`work/<job_id>/<attempt>/result.json`): what an attempt came to, and every object that it wrote.
  * It is the last thing a runner writes, and the result of record: a pod, a Job or a controller may vanish before anyone
@@ -18,9 +25,7 @@ const manifestShape = z.object({
   results: z.unknown(),
   error: jobErrorSchema.nullable(),
   /** `size` in bytes, `sha256` in hex. */
-  objects: z.array(
-    z.object({ key: z.string(), size: z.int().nonnegative(), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
-  ),
+  objects: z.array(manifestObjectSchema),
 });
 export type ResultManifest = z.infer<typeof manifestShape>;
 

@@ -9,6 +9,8 @@ export type Step = (typeof steps)[number];
 export const runnerVariables = {
   /** The task document, JSON. */
   task: 'RUNNER_TASK',
+  /** The index of the pod in its Indexed Job, from the Job controller; only for the chunks of a film. */
+  completionIndex: 'JOB_COMPLETION_INDEX',
   /** The folder that the steps share. */
   workspace: 'RUNNER_WORKSPACE',
   /** The folder that `publish` writes to, where the workspace is read-only for it; by default the workspace. */
@@ -20,6 +22,9 @@ export const runnerVariables = {
   /** Where reports are POSTed as well; optional. */
   reportUrl: 'REPORT_URL',
   reportToken: 'REPORT_TOKEN',
+  /** Where the runner of a batch asks for its tasks (domain/runner/batch.ts). */
+  tasksUrl: 'TASKS_URL',
+  tasksToken: 'TASKS_TOKEN',
   /** Where spans are sent, an OTLP/HTTP collector; optional. */
   otlpEndpoint: 'OTEL_EXPORTER_OTLP_ENDPOINT',
   /** A file of the kubelet's that a step leaves the reason of its failure in; optional. */

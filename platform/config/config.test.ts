@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtInMediaProfiles } from '#domain/media/profiles.ts';
 import { type Config, loadConfig } from './config.ts';
 
 const secrets = {
@@ -78,7 +79,10 @@ describe('a whole configuration', () => {
       maxFileSizeBytes: 20 * 1024 ** 3,
       largeVideoThresholdBytes: 2 * 1024 ** 3,
       workerConcurrency: 4,
+      imageJobsPerProcess: 100,
       largeWorkerConcurrency: 1,
+      chunkLengthMs: 60_000,
+      chunkParallelism: 1,
       workerMetricsPort: 3001,
       otlpEndpoint: null,
       webhookAllowedCidrs: [],
@@ -102,6 +106,7 @@ describe('a whole configuration', () => {
       leaseMs: 15_000,
       sweepIntervalMs: 5000,
       ticketAgeMs: 30_000,
+      mediaProfiles: builtInMediaProfiles,
     } satisfies Config);
   });
 
@@ -284,6 +289,18 @@ describe('faults', () => {
     MEDIA_S3_ENDPOINT: 's3:9000',
     MEDIA_S3_FORCE_PATH_STYLE: 'maybe',
   };
+
+  it('MEDIA_PROFILES is YAML, or a file of it, and every fault of it is reported with its place', () => {
+    const text = 'profiles:\n  small: { crf: 30 }\nrules:\n  - { source_prefix: a/, profile: small }\n';
+    expect(load({ ...whole, MEDIA_PROFILES: text })).toMatchObject({
+      mediaProfiles: { rules: [{ profile: 'small' }] },
+    });
+    expect(faultsOf({ ...whole, MEDIA_PROFILES: 'profiles: { small: { crf: 99, fps: 30 } }' })).toEqual([
+      'MEDIA_PROFILES: /profiles/small/crf: must be at most 40',
+      expect.stringContaining('MEDIA_PROFILES: /profiles/small/fps: is not a known field'),
+    ]);
+    expect(faultsOf({ ...whole, MEDIA_PROFILES: '{' })[0]).toMatch(/^MEDIA_PROFILES: expected YAML: /);
+  });
 
   it('all faults are reported at once, each with its variable and what was expected', () => {
     const faults = faultsOf(wrong);

@@ -3,6 +3,7 @@ import { type RunnerPoolSpec, runnerPoolSpecSchema } from '#domain/kubernetes/ru
 import {
   httpUrlValue,
   imageValue,
+  integerValue,
   objectNamesValue,
   objectNameValue,
   pathValue,
@@ -112,9 +113,9 @@ export const kubernetesVariables = {
     doc: "Namespace of the leader's Lease.",
   }),
   reportUrl: forKubernetes('REPORT_URL', reportUrlValue, {
-    defaultDoc: 'none: progress goes by steps',
+    defaultDoc: 'none: progress goes by steps, no batches',
     absent: nothing,
-    doc: 'Address at which runner pods reach the listener of mode `worker`, for progress between the steps.',
+    doc: 'Address at which runner pods reach the listener of mode `worker`, for progress between the steps and for the tasks of batches.',
   }),
   pendingDeadlineMs: forKubernetes('PENDING_DEADLINE', positiveDurationValue, {
     default: '1h',
@@ -123,6 +124,14 @@ export const kubernetesVariables = {
   mediaJobTtlMs: forKubernetes('MEDIA_JOB_TTL', positiveDurationValue, {
     default: '1h',
     doc: 'How long a MediaJob stays after its end.',
+  }),
+  queuedMediaJobsMax: forKubernetes('QUEUED_MEDIA_JOBS', integerValue(0, 10_000), {
+    default: '20',
+    doc: 'How many jobs that wait for a slot `kubectl get mj` shows beside those that run; 0: none.',
+  }),
+  imageBatchMin: forKubernetes('IMAGE_BATCH_MIN', integerValue(0, 10_000), {
+    default: '4',
+    doc: 'So many image jobs at once share pods, `IMAGE_JOBS_PER_PROCESS` each at most; 0: each has its own. Needs `REPORT_URL`.',
   }),
   kubeconfig: forKubernetes('KUBECONFIG', pathValue, {
     defaultDoc: 'none',

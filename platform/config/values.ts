@@ -8,6 +8,8 @@ export interface TextValue<T> {
   readonly expected: string;
   /** Null for text that does not fit; the text has no spaces at its ends. */
   readonly read: (text: string) => T | null;
+  /** Every fault of text that does not fit, instead of `expected`; not for secrets. */
+  readonly explain?: (text: string) => string[];
 }
 
 /** Text that fits a pattern, as it is. */

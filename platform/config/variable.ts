@@ -23,6 +23,8 @@ interface Declaration {
   readonly defaultDoc?: string;
   /** A secret may also come as `<NAME>_FILE`, the path of a file, and its value is never shown. */
   readonly isSecret?: boolean;
+  /** A longer text, which may come as `<NAME>_FILE` too. */
+  readonly isDocument?: boolean;
 }
 
 /** A declared variable; `T` includes its value where it is not set. */
@@ -80,11 +82,15 @@ export function readVariables<V extends Variables>(
     else if (found.text === undefined) values[field] = declared.absent?.();
     else {
       const value = declared.value.read(found.text.trim());
-      if (value === null) faults.push(`${declared.name}: expected ${declared.value.expected}`);
+      if (value === null) faults.push(...faultsOf(declared, found.text.trim()));
       else values[field] = value;
     }
   }
   return { values: values as Partial<Values<V>>, faults };
+}
+
+function faultsOf({ name, value: { expected, explain } }: Variable<unknown>, text: string): string[] {
+  return (explain?.(text) ?? [`expected ${expected}`]).map((fault) => `${name}: ${fault}`);
 }
 
 /**
@@ -108,12 +114,13 @@ function isGiven(env: Environment, name: string): boolean {
 
 /** The text of a variable: its own, its file's, or its default. */
 function textOf(
-  { name, isSecret, default: fallback }: Variable<unknown>,
+  { name, isSecret, isDocument, default: fallback }: Variable<unknown>,
   env: Environment,
 ): { readonly text: string | undefined } | { readonly fault: string } {
   const own = env[name] === '' ? undefined : env[name];
   const file = env[`${name}_FILE`];
-  if (isSecret !== true || file === undefined || file === '')
+  const mayBeFile = isSecret === true || isDocument === true;
+  if (!mayBeFile || file === undefined || file === '')
     return { text: own ?? (typeof fallback === 'function' ? fallback(env) : fallback) };
   if (own !== undefined) return { fault: `${name}_FILE: expected only one of ${name} and ${name}_FILE` };
   try {

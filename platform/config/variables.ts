@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { x264Presets } from '#domain/media/profiles.ts';
+import { builtInMediaProfiles, x264Presets } from '#domain/media/profiles.ts';
 import { logLevels } from '../telemetry/logger.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
+import { mediaProfilesValue } from './media-profiles.ts';
 import { storageVariables } from './storage-settings.ts';
 import {
   baseUrlValue,
@@ -187,6 +188,12 @@ const jobVariables = {
     default: '2GiB',
     doc: 'Measured size from which on a video goes to the queue `video:large`.',
   }),
+  mediaProfiles: forJobs('MEDIA_PROFILES', mediaProfilesValue, {
+    defaultDoc: 'the built-in ones; every video gets `default`',
+    absent: () => builtInMediaProfiles,
+    isDocument: true,
+    doc: 'Encoding profiles and the rules by which a video gets one (YAML; docs/media.md, "Profiles"); `MEDIA_PROFILES_FILE` names a file.',
+  }),
   executor: forWorker('EXECUTOR', wordValue(['kubernetes', 'process']), {
     // Kubernetes sets this variable in every container.
     default: (env) => (env['KUBERNETES_SERVICE_HOST'] === undefined ? 'process' : 'kubernetes'),
@@ -200,6 +207,18 @@ const jobVariables = {
   largeWorkerConcurrency: forWorker('LARGE_WORKER_CONCURRENCY', concurrencyValue, {
     default: '1',
     doc: 'Jobs of the queue `video:large` that run at once.',
+  }),
+  imageJobsPerProcess: forWorker('IMAGE_JOBS_PER_PROCESS', integerValue(1, 1_000_000), {
+    default: '100',
+    doc: 'Image jobs that one runner process does, one after another, before another replaces it; `1`: a process for each.',
+  }),
+  chunkLengthMs: forWorker('CHUNK_LENGTH', positiveDurationValue, {
+    default: '60s',
+    doc: 'Length of the chunks in which a video of at least about three of them is encoded.',
+  }),
+  chunkParallelism: forWorker('WORKER_CHUNK_PARALLELISM', concurrencyValue, {
+    default: '1',
+    doc: 'Chunks of one video that are encoded at once (process executor).',
   }),
   workerMetricsPort: forWorker('WORKER_METRICS_PORT', portValue, {
     default: '3001',

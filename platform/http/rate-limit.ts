@@ -20,6 +20,13 @@ interface RateLimiterDependencies {
   readonly onFallback: (limit: RateLimit, error: unknown) => void;
 }
 
+interface CountedRequest {
+  readonly isExceeded: boolean;
+  /** Until the window ends. */
+  readonly resetSec: number;
+  readonly headers: Readonly<Record<'ratelimit-policy' | 'ratelimit', string>>;
+}
+
 export class RateLimiter {
   readonly #dependencies: RateLimiterDependencies;
   readonly #local: WindowCounter;
@@ -35,13 +42,19 @@ export class RateLimiter {
    * @throws KnownProblem `rate_limited`
    */
   async spend(limit: RateLimit, bucket: string, reply: FastifyReply): Promise<void> {
-    const { count, resetMs } = await this.#hit(limit, bucket);
-    const resetSec = Math.max(1, Math.ceil(resetMs / 1000));
-    announceLimit(limit, reply);
-    reply.header('ratelimit', `"${limit.name}";r=${Math.max(0, limit.quota - count)};t=${resetSec}`);
-    if (count <= limit.quota) return;
+    const { isExceeded, resetSec, headers } = await this.count(limit, bucket);
+    reply.headers(headers);
+    if (!isExceeded) return;
     reply.header('retry-after', resetSec);
     throw new KnownProblem('rate_limited', `At most ${limit.quota} requests a minute; try again in ${resetSec} s.`);
+  }
+
+  /** Counts a request; the headers say how many are left. */
+  async count(limit: RateLimit, bucket: string): Promise<CountedRequest> {
+    const { count, resetMs } = await this.#hit(limit, bucket);
+    const resetSec = Math.max(1, Math.ceil(resetMs / 1000));
+    const ratelimit = `"${limit.name}";r=${Math.max(0, limit.quota - count)};t=${resetSec}`;
+    return { isExceeded: count > limit.quota, resetSec, headers: { ...policyOf(limit), ratelimit } };
   }
 
   async #hit(limit: RateLimit, bucket: string): Promise<WindowCount> {
@@ -58,7 +71,11 @@ export class RateLimiter {
 
 /** Sets the header with the policy of a limit, also on responses that count nothing. */
 export function announceLimit(limit: RateLimit, reply: FastifyReply): void {
-  reply.header('ratelimit-policy', `"${limit.name}";q=${limit.quota};w=${windowMs / 1000}`);
+  reply.headers(policyOf(limit));
+}
+
+function policyOf(limit: RateLimit) {
+  return { 'ratelimit-policy': `"${limit.name}";q=${limit.quota};w=${windowMs / 1000}` };
 }
 
 /** The bucket of a client's address; an IPv6 client is its /64, since it has all of its addresses. */

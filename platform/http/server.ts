@@ -6,6 +6,7 @@ import type { WindowCounter } from '../rate-limit/window-counter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { traceIdWithoutSpan } from '../telemetry/trace-context.ts';
+import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
 import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
@@ -31,20 +32,10 @@ export interface HttpServerOptions {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Partial<ConnectionLimits>;
   /** Adds the routes of the surfaces that this server has. */
   readonly addRoutes: (app: FastifyInstance, context: RouteContext) => Promise<void>;
 }
-
-/** What clients may occupy. */
-export interface ServerLimits {
-  /** A connection whose response makes no progress for this time, or twice at most, is closed. */
-  readonly stalledMs: number;
-  /** Connections over this are closed at once. */
-  readonly connectionsMax: number;
-}
-
-const defaultLimits: ServerLimits = { stalledMs: 15_000, connectionsMax: 8_192 };
 
 /** A request must be complete within this time, so that a slow sender does not occupy a socket. */
 const requestTimeoutMs = 60_000;
@@ -66,7 +57,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply),
     clientErrorHandler: answerClientError,
   });
-  limitConnections(app, { ...defaultLimits, ...options.limits });
+  limitConnections(app.server, options.limits);
   closeIdleConnections(app);
   addTracing(app);
   addHttpMetrics(app, metrics);
@@ -158,18 +149,6 @@ function closeIdleConnections(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
     const timer = setInterval(() => app.server.closeIdleConnections(), 50);
     app.server.once('close', () => clearInterval(timer));
-  });
-}
-
-/**
- * Node's socket timeout knows the progress of a pending write: it is renewed while the kernel takes bytes. A response
- * without one, such as a late one or an event stream, is left alone; other timeouts are those of idle connections.
- */
-function limitConnections(app: FastifyInstance, { stalledMs, connectionsMax }: ServerLimits): void {
-  app.server.maxConnections = connectionsMax;
-  app.server.setTimeout(stalledMs, (socket: Socket) => {
-    const isIdle = socket.timeout !== stalledMs;
-    if (isIdle || socket.writableLength > 0) socket.destroy();
   });
 }
 

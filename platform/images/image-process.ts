@@ -1,33 +1,27 @@
 import { Socket } from 'node:net';
 import { availableParallelism } from 'node:os';
-import sharp, { type Sharp } from 'sharp';
+import { KnownProblem } from '#domain/errors.ts';
 import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
+import { openImage } from './open-image.ts';
+import { type Sharp, sharp } from './sharp.ts';
 
 /**
  * The process that decodes images for delivery. It is started by `ImageProcessor` with an empty environment, so a
  * picture that breaks the decoder finds no secret, no credential and no connection here.
  */
 
-/** Of a source, all frames together. */
-const pixelsMax = 100_000_000;
+/**
+ * Of an image that is decoded in WebAssembly: about 300 MB of memory, beside what the server holds, and two images within
+ * the time that `ImageProcessor` waits.
+ */
+const wasmLimits = { pixelsMax: 25_000_000, timeoutMs: 9000, waitingMax: 1 } as const;
 /** Effort 2 of 6 takes a third of the default's time for a few percent of size: a client is waiting. */
 const webpEffort = 2;
 const avifEffort = 2;
 
-sharp.cache(false);
 // As many images at once as there are cores, one thread each: less waiting than one image on all cores.
 sharp.concurrency(1);
-sharp.block({ operation: ['VipsForeignLoad'] });
-sharp.unblock({
-  operation: [
-    'VipsForeignLoadJpeg',
-    'VipsForeignLoadPng',
-    'VipsForeignLoadWebp',
-    'VipsForeignLoadHeif',
-    'VipsForeignLoadNsgif',
-  ],
-});
 
 /** An encoder for each format. JPEG has no transparency; the background is white, as on a page. */
 const encoders = {
@@ -37,22 +31,19 @@ const encoders = {
   jpg: (image, quality) => image.flatten({ background: '#ffffff' }).jpeg({ quality, optimiseCoding: false }),
 } as const satisfies Record<ImageWork['format'], (image: Sharp, quality: number) => Sharp>;
 
-async function make(source: Uint8Array, { width, height, fit, format, quality }: ImageWork): Promise<Buffer> {
-  const limits = { limitInputPixels: pixelsMax, failOn: 'error' } as const;
-  const { pages = 1, orientation = 1 } = await sharp(source, limits).metadata();
+async function make(source: Buffer, { width, height, fit, format, quality }: ImageWork): Promise<Buffer> {
+  const { frames, read } = await openImage(source, { ...wasmLimits, failOn: 'error' });
   // Only WebP keeps an animation; its frames are never turned.
-  const isAnimated = format === 'webp' && pages > 1;
-  const image = sharp(source, { ...limits, animated: isAnimated });
-  const upright = isAnimated || orientation === 1 ? image : image.autoOrient();
+  const image = read(format === 'webp' && frames > 1 ? 'all' : 'first');
   const background = format === 'jpg' ? '#ffffff' : { r: 0, g: 0, b: 0, alpha: 0 };
-  const resized = upright.resize({
+  const resized = image.resize({
     ...(width === null ? {} : { width }),
     ...(height === null ? {} : { height }),
     fit,
     background,
     withoutEnlargement: true,
   });
-  return encoders[format](resized.toColourspace('srgb'), quality).toBuffer();
+  return encoders[format](resized, quality).toBuffer();
 }
 
 const waiting: QueuedImage[] = [];
@@ -76,12 +67,13 @@ const onChunk = (count: number) => {
 const parent = new Socket({ fd: imagePipe, onread: { buffer: chunk, callback: onChunk } });
 
 async function answer({ id, source, work }: QueuedImage): Promise<void> {
-  const reply = (refused: string | null, made: readonly Buffer[]) =>
+  const reply = (refused: ImageAnswer['refused'], made: readonly Buffer[]) =>
     writeFrame(parent, { id, refused } satisfies ImageAnswer, made);
   try {
     reply(null, [await make(source, work)]);
   } catch (error) {
-    reply(error instanceof Error ? error.message.slice(0, 500) : 'unknown', []);
+    const why = error instanceof Error ? error.message.slice(0, 500) : 'unknown';
+    reply({ why, isBusy: error instanceof KnownProblem && error.code === 'busy' }, []);
   }
 }
 

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
 import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
@@ -27,6 +30,11 @@ interface ImageBounds {
   readonly timeoutMs: number;
 }
 
+/** A picture may need 400 MB when it is decoded, two or three are decoded at once, and Node takes some. */
+const memoryBytesMax = 2 * 1024 * 1024 * 1024;
+/** Requests are answered before images are made. */
+const niceness = 5;
+
 const defaultBounds: ImageBounds = { requestsMax: 256, bytesMax: 512 * 1024 * 1024, timeoutMs: 20_000 };
 
 /** The source is not an image of a supported format, or is over a limit. */
@@ -45,13 +53,16 @@ export class ImagesBusy extends Error {
  */
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
+  readonly #isolation: Isolation;
   readonly #pending = new Map<number, Pending>();
   #child: ImageChild | null = null;
   #nextId = 1;
   #isClosed = false;
 
-  constructor(bounds: Partial<ImageBounds> = {}) {
+  /** With `isolation` its process has namespaces of its own, no privileges, and bounded memory. */
+  constructor({ isolation = [], ...bounds }: Partial<ImageBounds> & { readonly isolation?: Isolation } = {}) {
     this.#bounds = { ...defaultBounds, ...bounds };
+    this.#isolation = isolation;
   }
 
   /**
@@ -85,13 +96,15 @@ export class ImageProcessor {
     const script = fileURLToPath(new URL('image-process.ts', import.meta.url));
     // It writes no log; everything comes over the pipe.
     const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
-    const started = spawn(process.execPath, [script], { env: {}, stdio: [...stdio] });
+    const { program, args } = isolated({ program: process.execPath, args: [script] }, this.#limits());
+    const started = spawn(program, args, { env: {}, stdio: [...stdio] });
+    yieldTo(started);
     const child = { process: started, pipe: started.stdio[imagePipe] as Socket };
     const take = frameReader(answerBounds, (head, bytes) => {
       const { id, refused } = head as ImageAnswer;
       this.#conclude(id, (pending) => {
         if (refused === null) pending.resolve(bytes);
-        else pending.reject(new ImageRefused(refused));
+        else pending.reject(new (refused.isBusy ? ImagesBusy : ImageRefused)(refused.why));
       });
     });
     child.pipe.on('data', (chunk: Buffer) => {
@@ -112,6 +125,11 @@ export class ImageProcessor {
     return child;
   }
 
+  #limits(): Isolation {
+    if (this.#isolation.length === 0) return [];
+    return [...this.#isolation, ...memoryLimit(memoryBytesMax)];
+  }
+
   #end(child: ImageChild, reason: string): void {
     if (this.#child !== child) return;
     this.#child = null;
@@ -127,4 +145,15 @@ export class ImageProcessor {
     clearTimeout(pending.timer);
     how(pending);
   }
+}
+
+/** Where processor time or memory is short, the image process comes after the server. */
+function yieldTo({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    setPriority(pid, niceness);
+  } catch {
+    // It has ended already, which is noticed by its exit.
+  }
+  void writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(() => undefined);
 }

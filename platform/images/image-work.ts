@@ -16,10 +16,10 @@ export interface ImageRequest {
   readonly work: ImageWork;
 }
 
-/** The image follows it; nothing when the source was refused. */
+/** The image follows it; nothing when the source was refused, or when too many wait for the same decoder. */
 export interface ImageAnswer {
   readonly id: number;
-  readonly refused: string | null;
+  readonly refused: { readonly why: string; readonly isBusy: boolean } | null;
 }
 
 /** The descriptor of the pipe, in the image process. */

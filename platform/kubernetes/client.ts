@@ -63,11 +63,10 @@ export class KubeClient {
   create<T extends KubeObject>(resource: Resource<T>, object: T, options: Cancellable = {}): Promise<T> {
     const { namespace, name } = object.metadata ?? {};
     if (resource.isNamespaced && namespace === undefined) throw new TypeError(`${resource.kind} needs a namespace`);
-    const value = { apiVersion: resource.apiVersion, kind: resource.kind, ...object };
     return this.#write(`create ${describe(resource, { namespace, name })}`, {
       method: 'POST',
       path: pathOf(resource, { namespace }) + queryOf({ fieldManager }),
-      body: { type: 'application/json', value },
+      body: { type: 'application/json', value: typed(resource, object) },
       signal: options.signal,
     }) as Promise<T>;
   }
@@ -107,10 +106,7 @@ export class KubeClient {
     return this.#write(`apply ${describe(resource, ref, options.subresource)}`, {
       method: 'PATCH',
       path: pathOf(resource, ref, options.subresource) + queryOf({ fieldManager: manager, force }),
-      body: {
-        type: 'application/apply-patch+yaml',
-        value: { apiVersion: resource.apiVersion, kind: resource.kind, ...object },
-      },
+      body: { type: 'application/apply-patch+yaml', value: typed(resource, object) },
       signal: options.signal,
     }) as Promise<T>;
   }
@@ -127,24 +123,12 @@ export class KubeClient {
   async delete(
     resource: Resource<KubeObject>,
     ref: ObjectRef,
-    options: Cancellable & {
-      propagation?: 'Background' | 'Foreground' | 'Orphan';
-      uid?: string;
-      gracePeriodSeconds?: number;
-    } = {},
+    { signal, ...options }: Cancellable & DeleteOptions = {},
   ): Promise<void> {
-    const { propagation = 'Background', uid, gracePeriodSeconds, signal } = options;
     await this.#write(`delete ${describe(resource, ref)}`, {
       method: 'DELETE',
       path: pathOf(resource, ref),
-      body: {
-        type: 'application/json',
-        value: {
-          propagationPolicy: propagation,
-          ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-          ...(uid === undefined ? {} : { preconditions: { uid } }),
-        },
-      },
+      body: { type: 'application/json', value: deleteOptions(options) },
       signal,
     });
   }
@@ -181,17 +165,34 @@ export class KubeClient {
     return this.#connection.exchange({ method: 'GET', path: path + queryOf(query), signal, what });
   }
 
-  #write(
-    what: string,
-    request: {
-      method: 'POST' | 'PATCH' | 'DELETE';
-      path: string;
-      body: { type: string; value: unknown };
-      signal: AbortSignal | undefined;
-    },
-  ): Promise<unknown> {
+  #write(what: string, request: WriteRequest): Promise<unknown> {
     return this.#connection.exchange({ ...request, guard: this.#guard, what });
   }
+}
+
+interface DeleteOptions {
+  propagation?: 'Background' | 'Foreground' | 'Orphan';
+  uid?: string;
+  gracePeriodSeconds?: number;
+}
+
+interface WriteRequest {
+  method: 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  body: { type: string; value: unknown };
+  signal: AbortSignal | undefined;
+}
+
+function deleteOptions({ propagation = 'Background', uid, gracePeriodSeconds }: DeleteOptions): object {
+  return {
+    propagationPolicy: propagation,
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(uid === undefined ? {} : { preconditions: { uid } }),
+  };
+}
+
+function typed<T extends KubeObject>({ apiVersion, kind }: Resource<T>, object: T): object {
+  return { apiVersion, kind, ...object };
 }
 
 type Query = Record<string, string | number | boolean | undefined>;

@@ -147,31 +147,9 @@ export class EventRecorder implements Component {
     });
   }
 
-  async #create({ namespace, name, event, count, lastObserved }: Series): Promise<void> {
-    const { regarding, type, reason, action, note } = event;
-    const { apiVersion, kind, metadata } = regarding;
-    await this.#options.client.create(
-      events,
-      {
-        metadata: { namespace, name },
-        eventTime: lastObserved,
-        reportingController: fieldManager,
-        reportingInstance: this.#options.instance.slice(0, 128),
-        regarding: {
-          ...(apiVersion === undefined ? {} : { apiVersion }),
-          ...(kind === undefined ? {} : { kind }),
-          ...(metadata?.namespace === undefined ? {} : { namespace: metadata.namespace }),
-          ...(metadata?.name === undefined ? {} : { name: metadata.name }),
-          ...(metadata?.uid === undefined ? {} : { uid: metadata.uid }),
-        },
-        type,
-        reason,
-        action,
-        note: truncated(note),
-        ...(count > 1 ? { series: { count, lastObservedTime: lastObserved } } : {}),
-      },
-      { signal: this.#giveUp.signal },
-    );
+  async #create(series: Series): Promise<void> {
+    const { client, instance } = this.#options;
+    await client.create(events, eventOf(series, instance), { signal: this.#giveUp.signal });
   }
 
   // One write after another: events of one object stay in order, and take one connection.
@@ -214,6 +192,30 @@ export class EventRecorder implements Component {
     oldest[1].cancelCount?.();
     this.#series.delete(oldest[0]);
   }
+}
+
+/** The event of a series, with its count where it was observed more than once. */
+function eventOf({ namespace, name, event, count, lastObserved }: Series, instance: string) {
+  const { regarding, type, reason, action, note } = event;
+  const { apiVersion, kind, metadata } = regarding;
+  return {
+    metadata: { namespace, name },
+    eventTime: lastObserved,
+    reportingController: fieldManager,
+    reportingInstance: instance.slice(0, 128),
+    regarding: {
+      ...(apiVersion === undefined ? {} : { apiVersion }),
+      ...(kind === undefined ? {} : { kind }),
+      ...(metadata?.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      ...(metadata?.name === undefined ? {} : { name: metadata.name }),
+      ...(metadata?.uid === undefined ? {} : { uid: metadata.uid }),
+    },
+    type,
+    reason,
+    action,
+    note: truncated(note),
+    ...(count > 1 ? { series: { count, lastObservedTime: lastObserved } } : {}),
+  };
 }
 
 function keyOf({ regarding: { kind, metadata }, type, reason, action }: EventInput): string {

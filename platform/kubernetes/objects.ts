@@ -1,7 +1,7 @@
 import { apiVersion } from '#domain/kubernetes/custom-resource.ts';
 import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
-import type { V1Job, V1Lease, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
+import type { V1Job, V1Lease, V1Node, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
 
 /** The metadata of every Kubernetes object as it is on the wire: times are RFC 3339 strings. */
 export interface ObjectMeta {
@@ -91,6 +91,9 @@ export const jobs: Resource<Wire<V1Job>> = { apiVersion: 'batch/v1', kind: 'Job'
 
 /** Pods. */
 export const pods: Resource<Wire<V1Pod>> = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true };
+
+/** Nodes. */
+export const nodes: Resource<Wire<V1Node>> = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', isNamespaced: false };
 
 /** Secrets; their `data` is base64. */
 export const secrets: Resource<Wire<V1Secret>> = {

@@ -1,4 +1,4 @@
-import type { JobResults } from '#domain/job-types/index.ts';
+import { jobTypeNames, type JobResults, jobTypeRow } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
 
 /** A final job whose objects are to be cleaned up. */
@@ -17,13 +17,18 @@ interface Row {
   readonly results: JobResults | null;
 }
 
-const isUnswept = `swept_at is null and finished_at < now() - $1 * interval '1 millisecond'`;
+const isDue = (job: string) => `${job}.finished_at < now() - $1 * interval '1 millisecond'`;
+// The film of a job is also that of an equal one, such as its retry, which must not lose finished chunks.
+const hasRecent = `exists (
+  select from jobs other where other.hash = jobs.hash and other.id <> jobs.id and (${isDue('other')}) is not true)`;
+const isUnswept = `swept_at is null and ${isDue('jobs')} and not (type = any($2::text[]) and ${hasRecent})`;
+const typesWithChunks = jobTypeNames.filter((type) => jobTypeRow(type).hasChunks);
 // A claimed job is not claimed again for 10, 20, 40, … minutes, a day at most: one that cannot be cleaned up, and one
 // whose worker vanished, come back after the others.
 const claim = `
   with due as (
     select id from jobs where ${isUnswept} and (cleanup_after is null or cleanup_after <= now())
-    order by finished_at limit $2 for update skip locked
+    order by finished_at limit $3 for update skip locked
   )
   update jobs set cleanup_attempts = cleanup_attempts + 1,
     cleanup_after = now() + least(interval '1 day', interval '10 minutes' * 2 ^ least(cleanup_attempts, 10))
@@ -41,11 +46,12 @@ export class CleanupStore {
   }
 
   /**
-   * Takes jobs that ended more than `graceMs` ago and were not cleaned up, at most `limit`, the longest ended first.
+   * Takes jobs that ended more than `graceMs` ago and were not cleaned up, at most `limit`, the longest ended first; not
+   * yet one whose film another job of its hash may use.
    * No other call returns them until they are marked or their delay is over.
    */
   async claim({ graceMs, limit }: { readonly graceMs: number; readonly limit: number }): Promise<JobToCleanUp[]> {
-    const { rows } = await this.#database.pool.query<Row>(claim, [graceMs, limit]);
+    const { rows } = await this.#database.pool.query<Row>(claim, [graceMs, typesWithChunks, limit]);
     return rows.map(({ id, hash, attempt, results }) => ({ jobId: id, hash, attempt, results }));
   }
 
@@ -56,7 +62,7 @@ export class CleanupStore {
 
   /** The number of jobs that ended more than `graceMs` ago and are not cleaned up; 10,000 stands for more as well. */
   async backlog(graceMs: number): Promise<number> {
-    const { rows } = await this.#database.pool.query<{ jobs: number }>(backlog, [graceMs]);
+    const { rows } = await this.#database.pool.query<{ jobs: number }>(backlog, [graceMs, typesWithChunks]);
     return rows[0]?.jobs ?? 0;
   }
 }

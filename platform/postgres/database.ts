@@ -1,5 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Pool, type PoolClient } from 'pg';
 
 /** A pool of connections to PostgreSQL, and what the stores need of it. */
@@ -17,26 +15,32 @@ export interface Database {
   transaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T>;
 }
 
-const migrationsDir = join(import.meta.dirname, 'migrations');
-
-/** Any number; every process of this system that migrates one database takes the same lock. */
-const migrationLock = 7_342_001;
+interface DatabaseOptions {
+  /** Of this process; 10 by default. */
+  readonly maxConnections?: number;
+  /** 10 s by default. */
+  readonly statementTimeoutMs?: number;
+  /** How long a caller waits for a connection; 5 s by default. */
+  readonly connectionTimeoutMs?: number;
+}
 
 /**
  * Opens a pool; connects at the first query. A connection that breaks while it is idle, or between two queries of a
  * transaction, is replaced: only a query under way fails.
  *
  * @param url `postgres://…`
- * @param options `maxConnections` of this process, 10 by default
  */
-export function openDatabase(url: string, options: { readonly maxConnections?: number } = {}): Database {
+export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
+  const { maxConnections = 10, statementTimeoutMs = 10_000, connectionTimeoutMs = 5_000 } = options;
   const pool = new Pool({
     connectionString: url,
-    max: options.maxConnections ?? 10,
-    connectionTimeoutMillis: 5000,
-    statement_timeout: 10_000,
+    max: maxConnections,
+    connectionTimeoutMillis: connectionTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // A process that freezes inside a transaction must not keep its locks. Publishing a stream takes seconds within one.
+    idle_in_transaction_session_timeout: 60_000,
     // A server that hangs, or a network that swallows packets, must not hold a caller longer than a statement may take.
-    query_timeout: 12_000,
+    query_timeout: statementTimeoutMs + 2_000,
     keepAlive: true,
     application_name: 'reelwright',
   });
@@ -48,7 +52,7 @@ export function openDatabase(url: string, options: { readonly maxConnections?: n
     pool,
     close: () => (closing ??= pool.end()),
     ping: (signal) => ping(pool, signal),
-    transaction: (work) => transaction(pool, work),
+    transaction: (work) => inTransaction(pool, work),
   };
 }
 
@@ -76,7 +80,8 @@ async function ping(pool: Pool, signal: AbortSignal | undefined): Promise<void> 
   }
 }
 
-async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+/** See `Database.transaction`. */
+export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   try {
     await client.query('begin');
@@ -93,39 +98,5 @@ async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<
       client.release(true);
     }
     throw error;
-  }
-}
-
-/**
- * Applies the migrations that the database has not seen, in the order of their names, all in one transaction and under
- * an advisory lock: processes that start at once wait for the first, and a crash leaves the database as it was.
- * Migrations of a newer version that are there already are left alone.
- *
- * It has a connection of its own without timeouts: an index over millions of rows takes minutes, and so does waiting for
- * another process that builds it.
- */
-export async function migrate(database: Database, dir = migrationsDir): Promise<void> {
-  const files = (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
-  const { connectionString } = database.pool.options;
-  const pool = new Pool({ connectionString, max: 1, connectionTimeoutMillis: 5000, application_name: 'reelwright' });
-  pool.on('error', () => {});
-  try {
-    await transaction(pool, async (client) => {
-      client.on('error', () => {});
-      // The role or the database may have a timeout of its own.
-      await client.query('set local statement_timeout = 0');
-      await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);
-      await client.query(
-        'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
-      );
-      const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
-      const applied = new Set(rows.map(({ name }) => name));
-      for (const name of files.filter((file) => !applied.has(file))) {
-        await client.query(await readFile(join(dir, name), 'utf8'));
-        await client.query('insert into schema_migrations (name) values ($1)', [name]);
-      }
-    });
-  } finally {
-    await pool.end();
   }
 }

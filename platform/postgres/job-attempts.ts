@@ -1,7 +1,9 @@
 import type { Job } from '#domain/jobs/job.ts';
-import { activeStatuses, type JobPhase, type JobStatus, statusesBefore } from '#domain/jobs/status.ts';
+import { progressOf } from '#domain/jobs/progress.ts';
+import { activeStatuses, type JobPhase, type JobStatus, statusesBefore, waitingPhases } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { Database } from './database.ts';
+import type { WaitingReason } from '#domain/jobs/waiting.ts';
+import { BatchRows } from './batch-rows.ts';
 import {
   type CurrentAttempt,
   jobColumns,
@@ -10,6 +12,7 @@ import {
   ticketColumns,
   ticketOfRow,
   type TicketRow,
+  toJson,
 } from './job-row.ts';
 
 /** A lease: `owner` runs the attempt until `leaseMs` from now, unless it renews; `Infinity` never expires. */
@@ -44,7 +47,7 @@ const leaseEnd = (parameter: string) =>
 
 const claim = `
   update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
-    not_before = null, started_at = coalesce(started_at, now())
+    not_before = null, waiting_reason = null, started_at = coalesce(started_at, now())
   where id = $1 and attempt = $2 and lease_owner is null and status = any($5)
   returning ${jobColumns}`;
 const renew = `
@@ -56,13 +59,20 @@ const renew = `
   select status, exists (select from renewed) as is_held from jobs where id = $1`;
 // A report that arrives late or twice changes nothing.
 const writeReport = `
-  update jobs set phase = $3, progress = $4
+  update jobs set phase = $3, progress = $4, waiting_reason = case when $3 = any($5) then waiting_reason end,
+    encoding_since = case when $3 = 'encoding' then case when phase = $3 then encoding_since else now() end end,
+    encoding_from = case when $3 = 'encoding' then case when phase = $3 then encoding_from else $4 end end,
+    eta = case when $3 = 'encoding' and phase = $3 and $4 > encoding_from
+      then now() + (now() - encoding_since) * greatest($6 - $4, 0) / ($4 - encoding_from) end
   where id = $1 and attempt = $2 and status = 'processing' and progress <= $4
     and (phase is distinct from $3 or progress < $4)`;
+const writeWaiting = `
+  update jobs set waiting_reason = $3::json
+  where id = $1 and attempt = $2 and status = any($4) and waiting_reason::text is distinct from $3::text`;
 const next = `
   update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + $6, progress = 0,
     phase = case when status = 'processing' then 'admitted' end,
-    lease_owner = null, lease_expires_at = null,
+    lease_owner = null, lease_expires_at = null, waiting_reason = null,
     not_before = now() + $4 * interval '1 millisecond', ticketed_at = now() + $4 * interval '1 millisecond'
   where id = $1 and attempt = $2 and status = any($5)
   returning ${ticketColumns}`;
@@ -72,41 +82,100 @@ const release = `
     order by lease_expires_at limit 1000 for update skip locked
   )
   update jobs set attempt = attempt + 1, disruptions = disruptions + 1, progress = 0, phase = 'admitted', lease_owner = null,
-    lease_expires_at = null, not_before = null, ticketed_at = now()
+    lease_expires_at = null, waiting_reason = null, not_before = null, ticketed_at = now()
   from lapsed where jobs.id = lapsed.id
   returning ${ticketColumns}`;
 const back = `
   update jobs set progress = 0, phase = case when status = 'processing' then 'admitted' end,
-    lease_owner = null, lease_expires_at = null,
+    lease_owner = null, lease_expires_at = null, waiting_reason = null,
     not_before = now() + $3 * interval '1 millisecond', ticketed_at = now() + $3 * interval '1 millisecond'
   where id = $1 and attempt = $2 and lease_owner is not null and status = any($4)
   returning ${ticketColumns}`;
 const lease = `
   select status, attempt = $2 and lease_owner is not distinct from $3 and status = any($4) as is_held
   from jobs where id = $1`;
+const writeOutage = `
+  insert into storage_outage (seen_at) values (now())
+  on conflict (is_only) do update set seen_at = now()`;
 
-/** See `JobStore.claim`. */
-export async function claimAttempt(database: Database, { jobId, attempt, owner, leaseMs }: Lease): Promise<Job | null> {
-  const parameters = [jobId, attempt, owner, leaseMs, activeStatuses];
-  const { rows } = await database.pool.query<JobRow>(claim, parameters);
-  return rows[0] === undefined ? null : jobOfRow(rows[0]);
-}
+/** Attempts of jobs: who runs which, what they report, and what follows them. See `JobStore` for the rules. */
+export class AttemptStore extends BatchRows {
+  /**
+   * Takes the attempt for `owner`: status `processing`, phase `scheduling`. Null when any worker holds it already (also
+   * `owner` itself), when it is no longer the current attempt, or when the job is final.
+   */
+  async claim({ jobId, attempt, owner, leaseMs }: Lease): Promise<Job | null> {
+    const parameters = [jobId, attempt, owner, leaseMs, activeStatuses];
+    const { rows } = await this.database.pool.query<JobRow>(claim, parameters);
+    return rows[0] === undefined ? null : jobOfRow(rows[0]);
+  }
 
-/** See `JobStore.renewLease`. */
-export async function renewLease(database: Database, { jobId, attempt, owner, leaseMs }: Lease): Promise<LeaseState> {
-  const parameters = [jobId, attempt, owner, leaseMs, statusesBefore('completed')];
-  const { rows } = await database.pool.query<LeaseRow>(renew, parameters);
-  return leaseStateOf(rows[0]);
-}
+  /**
+   * Moves the end of the lease to `leaseMs` from now. `lost`: another attempt has begun or the job ended otherwise;
+   * `cancelled`: the job was cancelled. In both cases `owner` must stop its work.
+   */
+  async renewLease({ jobId, attempt, owner, leaseMs }: Lease): Promise<LeaseState> {
+    const parameters = [jobId, attempt, owner, leaseMs, statusesBefore('completed')];
+    const { rows } = await this.database.pool.query<LeaseRow>(renew, parameters);
+    return leaseStateOf(rows[0]);
+  }
 
-/** See `JobStore.leaseState`. */
-export async function leaseState(
-  database: Database,
-  { jobId, attempt, owner }: Omit<Lease, 'leaseMs'>,
-): Promise<LeaseState> {
-  const parameters = [jobId, attempt, owner, statusesBefore('completed')];
-  const { rows } = await database.pool.query<LeaseRow>(lease, parameters);
-  return leaseStateOf(rows[0]);
+  /** What `renewLease` would return; writes nothing, so a cancellation can be looked for often. */
+  async leaseState({ jobId, attempt, owner }: Omit<Lease, 'leaseMs'>): Promise<LeaseState> {
+    const parameters = [jobId, attempt, owner, statusesBefore('completed')];
+    const { rows } = await this.database.pool.query<LeaseRow>(lease, parameters);
+    return leaseStateOf(rows[0]);
+  }
+
+  /** Records phase and progress, and when the encoding will have ended. Progress never falls within an attempt; a report that would lower it is dropped. */
+  async report({ jobId, attempt, phase, progress }: AttemptReport): Promise<void> {
+    const percent = Math.min(100, Math.max(0, Math.floor(progress)));
+    const parameters = [jobId, attempt, phase, percent, waitingPhases, progressOf('encoding', 1)];
+    await this.database.pool.query(writeReport, parameters);
+  }
+
+  /**
+   * Records why the attempt waits, for callers; null: it does not, or no longer. A claim, the next attempt, the end of
+   * the job and a report of work remove the reason too.
+   */
+  async recordWaiting({ jobId, attempt }: CurrentAttempt, reason: WaitingReason | null): Promise<void> {
+    await this.database.pool.query(writeWaiting, [jobId, attempt, toJson(reason), activeStatuses]);
+  }
+
+  /** Records that the object storage does not answer; repeated every few seconds while that is so. */
+  async recordStorageOutage(): Promise<void> {
+    await this.database.pool.query(writeOutage);
+  }
+
+  /**
+   * Gives the attempt up and makes the next one the current, unclaimed, to begin in `delayMs` at the earliest. The
+   * caller adds the ticket; when it crashes before, the sweeper does. Null when the attempt is not the current one.
+   */
+  async nextAttempt(given: NextAttempt): Promise<Ticket | null> {
+    const { jobId, attempt, countsAsFailure, countsAsDisruption = !countsAsFailure, delayMs } = given;
+    const parameters = [jobId, attempt, Number(countsAsFailure), delayMs, activeStatuses, Number(countsAsDisruption)];
+    const { rows } = await this.database.pool.query<TicketRow>(next, parameters);
+    return rows[0] === undefined ? null : ticketOfRow(rows[0]);
+  }
+
+  /**
+   * Gives a claim back whose work could not be started: the same attempt is unclaimed again, to begin in `delayMs` at
+   * the earliest. It costs neither a failure nor a disruption. The caller adds the ticket again once the queue has
+   * dropped the old one, which has the same id. Null when the attempt is not the current one or not claimed.
+   */
+  async giveBack({ jobId, attempt, delayMs }: CurrentAttempt & { readonly delayMs: number }): Promise<Ticket | null> {
+    const { rows } = await this.database.pool.query<TicketRow>(back, [jobId, attempt, delayMs, activeStatuses]);
+    return rows[0] === undefined ? null : ticketOfRow(rows[0]);
+  }
+
+  /**
+   * Releases jobs whose lease has ended and makes their next attempt the current one: the tickets, at most 1000 at
+   * once. A lapsed lease counts as a disruption. `now` is for tests; the database's clock by default.
+   */
+  async releaseLapsed(now: Date | null = null): Promise<Ticket[]> {
+    const { rows } = await this.database.pool.query<TicketRow>(release, [statusesBefore('completed'), now]);
+    return rows.map(ticketOfRow);
+  }
 }
 
 interface LeaseRow {
@@ -117,35 +186,4 @@ interface LeaseRow {
 function leaseStateOf(row: LeaseRow | undefined): LeaseState {
   if (row?.is_held === true) return 'held';
   return row?.status === 'cancelled' ? 'cancelled' : 'lost';
-}
-
-/** See `JobStore.giveBack`. */
-export async function giveBack(
-  database: Database,
-  { jobId, attempt, delayMs }: CurrentAttempt & { readonly delayMs: number },
-): Promise<Ticket | null> {
-  const { rows } = await database.pool.query<TicketRow>(back, [jobId, attempt, delayMs, activeStatuses]);
-  return rows[0] === undefined ? null : ticketOfRow(rows[0]);
-}
-
-/** See `JobStore.report`. */
-export async function reportProgress(database: Database, report: AttemptReport): Promise<void> {
-  const progress = Math.min(100, Math.max(0, Math.floor(report.progress)));
-  await database.pool.query(writeReport, [report.jobId, report.attempt, report.phase, progress]);
-}
-
-/** See `JobStore.nextAttempt`. */
-export async function nextAttempt(
-  database: Database,
-  { jobId, attempt, countsAsFailure, countsAsDisruption = !countsAsFailure, delayMs }: NextAttempt,
-): Promise<Ticket | null> {
-  const parameters = [jobId, attempt, Number(countsAsFailure), delayMs, activeStatuses, Number(countsAsDisruption)];
-  const { rows } = await database.pool.query<TicketRow>(next, parameters);
-  return rows[0] === undefined ? null : ticketOfRow(rows[0]);
-}
-
-/** See `JobStore.releaseLapsed`. */
-export async function releaseLapsed(database: Database, now: Date | null): Promise<Ticket[]> {
-  const { rows } = await database.pool.query<TicketRow>(release, [statusesBefore('completed'), now]);
-  return rows.map(ticketOfRow);
 }

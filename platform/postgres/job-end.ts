@@ -48,7 +48,7 @@ const newerStream = `
 const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
-    lease_owner = null, lease_expires_at = null, not_before = null, finished_at = coalesce($6, now())
+    lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null, finished_at = coalesce($6, now())
   where id = $1
   returning ${jobColumns}`;
 const insertEvent = `

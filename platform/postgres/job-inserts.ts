@@ -3,24 +3,27 @@ import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
 import { Batches } from '../batches/batches.ts';
 import type { Database } from './database.ts';
-import { insertedColumns, insertedValues, jobColumns, type JobRow, jobOfRow, type NewJob } from './job-row.ts';
+import {
+  insertedColumns,
+  insertedValues,
+  jobColumns,
+  jobOfNew,
+  type JobRow,
+  jobOfRow,
+  type NewJob,
+} from './job-row.ts';
 
-// One statement for any number of jobs: the partial unique index decides between new and existing. Existing rows are
-// read in the statement's own snapshot. Rows are inserted in the order of their keys, so that two such statements
-// cannot deadlock.
-const insertOrFind = `
-  with given as (
-    select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
-      $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[]) as given (${insertedColumns})
-  ), inserted as (
-    insert into jobs (${insertedColumns}) select * from given order by idempotency_key
-    on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
-    returning ${jobColumns}, idempotency_key
-  )
-  select ${jobColumns}, idempotency_key from inserted
-  union all
-  select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($6) and status = any($15)
-    and not exists (select from inserted where inserted.idempotency_key = jobs.idempotency_key)`;
+// One statement for any number of jobs: the partial unique index decides between new and existing. Rows are inserted in
+// the order of their keys, so that two such statements cannot deadlock. Of a new row only its time comes back: reading
+// all of it costs both sides more than the statement itself.
+const insert = `
+  insert into jobs (${insertedColumns})
+  select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
+    $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[], $15::json[]) as given (${insertedColumns})
+  order by idempotency_key
+  on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
+  returning id, created_at`;
+const findLive = `select ${jobColumns}, idempotency_key from jobs where idempotency_key = any($1) and status = any($2)`;
 
 type LiveJobs = (Job | null | Promise<Job | null>)[];
 
@@ -35,7 +38,7 @@ export class JobInserts {
 
   /** See `JobStore.insertOrFind`. */
   async insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
-    // No row comes back when the equal one was committed after the statement began, or ended in between: try again.
+    // Null when the equal job ended between the two statements: try again.
     for (let tries = 0; tries < 100; tries++) {
       const job = await this.#inserts.add(newJob);
       if (job !== null) return { job, isNew: job.id === newJob.id };
@@ -49,17 +52,29 @@ async function insertAll(database: Database, newJobs: readonly NewJob[]): Promis
   const rowsOfValues = newJobs.map(insertedValues);
   const columns = rowsOfValues[0]?.map((_, column) => rowsOfValues.map((values) => values[column])) ?? [];
   try {
-    const { rows } = await database.pool.query<JobRow & { idempotency_key: string }>(insertOrFind, [
-      ...columns,
-      liveStatuses,
-    ]);
-    const found = new Map(rows.map((row) => [row.idempotency_key, jobOfRow(row)]));
-    return newJobs.map(({ idempotencyKey }) => found.get(idempotencyKey) ?? null);
+    const { rows } = await database.pool.query<Pick<JobRow, 'id' | 'created_at'>>(insert, columns);
+    const createdAt = new Map(rows.map((row) => [row.id, row.created_at]));
+    const existing = newJobs.filter(({ id }) => !createdAt.has(id));
+    const live = await findLiveJobs(
+      database,
+      existing.map(({ idempotencyKey }) => idempotencyKey),
+    );
+    return newJobs.map((newJob) => {
+      const at = createdAt.get(newJob.id);
+      return at === undefined ? (live.get(newJob.idempotencyKey) ?? null) : jobOfNew(newJob, at);
+    });
   } catch (error) {
     if (newJobs.length === 1 || !isAboutRows(error)) throw error;
     // One invalid job must not make the others of its batch fail.
     return newJobs.map(async (newJob) => (await insertAll(database, [newJob]))[0] ?? null);
   }
+}
+
+/** The live jobs of idempotency keys, by key. */
+async function findLiveJobs(database: Database, keys: readonly string[]): Promise<ReadonlyMap<string, Job>> {
+  if (keys.length === 0) return new Map();
+  const found = await database.pool.query<JobRow & { idempotency_key: string }>(findLive, [keys, liveStatuses]);
+  return new Map(found.rows.map((row) => [row.idempotency_key, jobOfRow(row)]));
 }
 
 /** Whether an error is about the values of a row (SQLSTATE classes 22 and 23), not about the server. */

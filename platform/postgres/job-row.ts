@@ -1,9 +1,11 @@
 import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { WaitingReason } from '#domain/jobs/waiting.ts';
 
 /** A job to insert. */
 export interface NewJob {
@@ -22,6 +24,8 @@ export interface NewJob {
   readonly priority?: number;
   readonly sourceSizeBytes: number | null;
   readonly sourceEtag: string | null;
+  /** Null or absent: the built-in profile `default`. */
+  readonly profile?: NamedProfile | null;
   readonly callbackUrl: string | null;
   readonly retryOfJobId: string | null;
   readonly trace: TraceContext | null;
@@ -42,7 +46,9 @@ export interface JobRow {
   readonly options: JobOptions;
   readonly status: JobStatus;
   readonly phase: JobPhase | null;
+  readonly waiting_reason: WaitingReason | null;
   readonly progress: number;
+  readonly eta: Date | null;
   readonly attempt: number;
   readonly failures: number;
   readonly disruptions: number;
@@ -51,6 +57,7 @@ export interface JobRow {
   readonly priority: number;
   readonly source_size_bytes: string | null;
   readonly source_etag: string | null;
+  readonly profile: NamedProfile | null;
   readonly callback_url: string | null;
   readonly callback_status: CallbackStatus | null;
   readonly retry_of_job_id: string | null;
@@ -65,8 +72,9 @@ export interface JobRow {
 
 /** The columns of a `JobRow`. */
 export const jobColumns = [
-  'id, type, hash, source, options, status, phase, progress, attempt, failures, disruptions, queue, pool, priority',
-  'source_size_bytes, source_etag, callback_url, callback_status, retry_of_job_id, error, results, trace',
+  'id, type, hash, source, options, status, phase, waiting_reason, progress, eta, attempt, failures, disruptions',
+  'queue, pool, priority, source_size_bytes, source_etag, profile, callback_url, callback_status, retry_of_job_id',
+  'error, results, trace',
   'created_at, started_at, finished_at, updated_at',
 ].join(', ');
 
@@ -80,7 +88,10 @@ export function jobOfRow(row: JobRow): Job {
     options: row.options,
     status: row.status,
     phase: row.phase,
+    waitingReason: row.waiting_reason,
     progress: row.progress,
+    // Of the current attempt's encoding alone: the next attempt and the end of the job change the phase.
+    eta: row.phase === 'encoding' ? row.eta : null,
     attempt: row.attempt,
     failures: row.failures,
     disruptions: row.disruptions,
@@ -89,6 +100,7 @@ export function jobOfRow(row: JobRow): Job {
     priority: row.priority,
     sourceSizeBytes: row.source_size_bytes === null ? null : Number(row.source_size_bytes),
     sourceEtag: row.source_etag,
+    profile: row.profile,
     callbackUrl: row.callback_url,
     callbackStatus: row.callback_status,
     retryOfJobId: row.retry_of_job_id,
@@ -99,6 +111,32 @@ export function jobOfRow(row: JobRow): Job {
     startedAt: row.started_at,
     finishedAt: row.finished_at,
     updatedAt: row.updated_at,
+  };
+}
+
+/** The job of a row that was inserted with these values at `createdAt`, by the defaults of the table. */
+export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
+  const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...given } = newJob;
+  return {
+    ...given,
+    pool,
+    priority,
+    profile,
+    status: 'queued',
+    phase: null,
+    waitingReason: null,
+    progress: 0,
+    eta: null,
+    attempt: 1,
+    failures: 0,
+    disruptions: 0,
+    callbackStatus: null,
+    error: null,
+    results: null,
+    createdAt,
+    startedAt: null,
+    finishedAt: null,
+    updatedAt: createdAt,
   };
 }
 
@@ -122,7 +160,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
 /** The columns that `insertedValues` fills, in its order. */
 export const insertedColumns = [
   'id, type, hash, source, options, idempotency_key, queue, source_size_bytes, source_etag',
-  'callback_url, retry_of_job_id, trace, pool, priority',
+  'callback_url, retry_of_job_id, trace, pool, priority, profile',
 ].join(', ');
 
 /** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
@@ -142,6 +180,7 @@ export function insertedValues(job: NewJob): readonly unknown[] {
     toJson(job.trace),
     job.pool ?? null,
     job.priority ?? 0,
+    toJson(job.profile),
   ];
 }
 

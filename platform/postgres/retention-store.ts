@@ -10,6 +10,8 @@ export interface SupersedingJob {
 export interface SupersededJob {
   readonly jobId: string;
   readonly attempt: number;
+  /** The revision that its results name, which is that of no attempt where the stream is a film. */
+  readonly rev: string | null;
 }
 
 const hasStream = (job: string) => `json_typeof(${job}.results -> 'streaming') = 'object'`;
@@ -32,8 +34,10 @@ const claim = `
   )
   update jobs set cleanup_after = now() + interval '1 hour' from due where jobs.id = due.id
   returning jobs.id, hash`;
+const firstInit = `(earlier.results -> 'video_tracks' -> 0 ->> 'init')`;
 const superseded = `
-  select earlier.id, earlier.attempt from jobs newer join jobs earlier on earlier.hash = newer.hash
+  select earlier.id, earlier.attempt, substring(${firstInit} from '/([0-9a-f]{16})/video/') as rev
+  from jobs newer join jobs earlier on earlier.hash = newer.hash
   where newer.id = $1 and (earlier.created_at, earlier.id) < (newer.created_at, newer.id) and ${hasStream('earlier')}`;
 
 /** What is older than the retention times; the times are the database's. */
@@ -59,8 +63,10 @@ export class RetentionStore {
 
   /** The earlier jobs with a stream of the same hash. */
   async supersededBy(jobId: string): Promise<SupersededJob[]> {
-    const { rows } = await this.#database.pool.query<{ id: string; attempt: number }>(superseded, [jobId]);
-    return rows.map(({ id, attempt }) => ({ jobId: id, attempt }));
+    const { rows } = await this.#database.pool.query<{ id: string; attempt: number; rev: string | null }>(superseded, [
+      jobId,
+    ]);
+    return rows.map(({ id, attempt, rev }) => ({ jobId: id, attempt, rev }));
   }
 
   /** Notes that the revisions of the earlier jobs were removed. */

@@ -11,7 +11,7 @@ import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';
 export interface TicketList {
   addBulk(jobs: { name: string; data: Ticket; opts: JobsOptions }[]): Promise<unknown>;
   remove(id: string): Promise<number>;
-  getJobCounts(...states: ('waiting' | 'delayed' | 'active')[]): Promise<Record<string, number>>;
+  getJobCounts(...states: ('waiting' | 'prioritized' | 'delayed' | 'active')[]): Promise<Record<string, number>>;
   waitUntilReady(): Promise<void>;
   close(): Promise<void>;
   disconnect(): Promise<void>;
@@ -76,7 +76,7 @@ export class BullTicketQueue implements TicketQueue {
     const jobs = additions.map(({ ticket, delayMs }) => ({
       name: 'ticket',
       data: ticket,
-      opts: { jobId: bullId(ticket), delay: delayMs },
+      opts: { jobId: bullId(ticket), delay: delayMs, ...bullPriority(ticket) },
     }));
     await this.#call(queue, (list) => list.addBulk(jobs));
     return additions.map(() => undefined);
@@ -92,9 +92,11 @@ export class BullTicketQueue implements TicketQueue {
   async depth(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
     const depths = await Promise.all(
       queueNames.map(async (queue): Promise<[QueueName, QueueDepth]> => {
-        const counts = await this.#call(queue, (list) => list.getJobCounts('waiting', 'delayed', 'active'));
-        const { waiting = 0, delayed = 0, active = 0 } = counts;
-        return [queue, { pending: waiting, active, retry: delayed }];
+        const counts = await this.#call(queue, (list) =>
+          list.getJobCounts('waiting', 'prioritized', 'delayed', 'active'),
+        );
+        const { waiting = 0, prioritized = 0, delayed = 0, active = 0 } = counts;
+        return [queue, { pending: waiting + prioritized, active, retry: delayed }];
       }),
     );
     return Object.fromEntries(depths) as Record<QueueName, QueueDepth>;
@@ -145,6 +147,11 @@ export class BullTicketQueue implements TicketQueue {
 /** BullMQ allows a ":" in ids only where it makes them itself. */
 function bullId(ticket: Pick<Ticket, 'jobId' | 'attempt'>): string {
   return ticketId(ticket).replaceAll(':', '.');
+}
+
+/** BullMQ takes tickets without a priority first, and of the others those with the lowest number. */
+function bullPriority({ priority = 0 }: Ticket): Pick<JobsOptions, 'priority'> {
+  return priority < 0 ? { priority: -priority } : {};
 }
 
 /** Says goodbye; when the store is away, the connection is dropped instead. */

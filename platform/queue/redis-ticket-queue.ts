@@ -1,5 +1,4 @@
 import { Queue, Worker } from 'bullmq';
-import { Redis } from 'ioredis';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { BullTicketQueue } from './bull-ticket-queue.ts';
@@ -14,13 +13,12 @@ const retryStrategy = (times: number) => Math.min(times * 100, 2_000);
 const prefix = 'reelwright';
 
 /**
- * The ticket queue on Redis or Valkey. Warns when the server may evict tickets to make room.
+ * The ticket queue on Redis or Valkey.
  *
  * @param o `url` is `redis://…` or `rediss://…`
  */
 export function openRedisTicketQueue(o: { readonly url: string; readonly log: Logger }): TicketQueue {
   const { url, log } = o;
-  void warnOfEviction(url, log);
   return new BullTicketQueue(
     {
       openList: (name) =>
@@ -45,20 +43,4 @@ export function openRedisTicketQueue(o: { readonly url: string; readonly log: Lo
     },
     log,
   );
-}
-
-/** Tickets that are evicted come back by the sweeper only; what is worse, BullMQ's own bookkeeping may be torn. */
-async function warnOfEviction(url: string, log: Logger): Promise<void> {
-  const redis = new Redis(url, { ...failFast, lazyConnect: true, retryStrategy: () => null });
-  redis.on('error', () => {});
-  try {
-    await redis.connect();
-    const policy = /^maxmemory_policy:(\S+)/m.exec(await redis.info('memory'))?.[1];
-    if (policy !== undefined && policy !== 'noeviction')
-      log.warn({ policy }, 'Redis may evict tickets: its maxmemory-policy must be noeviction');
-  } catch (error) {
-    log.warn({ err: error }, 'Redis does not answer yet; its maxmemory-policy was not looked at');
-  } finally {
-    redis.disconnect();
-  }
 }

@@ -1,11 +1,12 @@
-import { Redis } from 'ioredis';
-import type { WindowCounter } from './window-counter.ts';
+import { type ChainableCommander, Redis } from 'ioredis';
+import { Batches } from '../batches/batches.ts';
+import type { WindowCount, WindowCounter } from './window-counter.ts';
 
 const prefix = 'reelwright:kv:hits:';
 
 // One step on the server, so that no crash leaves a counter that never expires.
 const hitScript = `
-local count = redis.call('INCR', KEYS[1])
+local count = redis.call('INCRBY', KEYS[1], ARGV[2])
 local rest = redis.call('PTTL', KEYS[1])
 if rest < 0 then
   redis.call('PEXPIRE', KEYS[1], ARGV[1])
@@ -13,9 +14,21 @@ if rest < 0 then
 end
 return {count, rest}`;
 
-interface HitRedis extends Redis {
-  hit(key: string, windowMs: number): Promise<[number, number]>;
+interface HitPipeline extends ChainableCommander {
+  hit(key: string, windowMs: number, count: number): HitPipeline;
 }
+
+interface HitRedis extends Redis {
+  pipeline(): HitPipeline;
+}
+
+interface Hit {
+  readonly bucket: string;
+  readonly windowMs: number;
+}
+
+/** One batch is on its way while the next gathers. Their size is no bound: a bucket is one command, however often it is hit. */
+const hitBatches = { sizeMax: 10_000, atOnceMax: 2 } as const;
 
 /**
  * Counts on Redis or Valkey (`redis://…` or `rediss://…`). While the server does not answer, every call fails within
@@ -24,8 +37,6 @@ interface HitRedis extends Redis {
 export function openRedisWindowCounter({ url }: { readonly url: string }): WindowCounter {
   const redis = new Redis(url, {
     enableOfflineQueue: false,
-    // Commands of one turn of the event loop share a write.
-    enableAutoPipelining: true,
     connectTimeout: 500,
     commandTimeout: 1_500,
     socketTimeout: 2_000,
@@ -41,11 +52,9 @@ export function openRedisWindowCounter({ url }: { readonly url: string }): Windo
     if (redis.status === 'connecting' || redis.status === 'connect') await connected;
     return redis;
   };
+  const hits = new Batches<Hit, WindowCount>({ run: async (batch) => hitAll(await ready(), batch), ...hitBatches });
   return {
-    async hit(bucket, windowMs) {
-      const [count, resetMs] = await (await ready()).hit(`${prefix}${bucket}`, windowMs);
-      return { count, resetMs: Math.max(1, resetMs) };
-    },
+    hit: (bucket, windowMs) => hits.add({ bucket, windowMs }),
     async ping() {
       await (await ready()).ping();
     },
@@ -54,4 +63,25 @@ export function openRedisWindowCounter({ url }: { readonly url: string }): Windo
       return Promise.resolve();
     },
   };
+}
+
+/** Counts all hits, those of a bucket by one command and all commands by one write; the count after each hit. */
+async function hitAll(redis: HitRedis, hits: readonly Hit[]): Promise<(WindowCount | Promise<never>)[]> {
+  const counts = new Map<string, { readonly hit: Hit; count: number }>();
+  const places = hits.map((hit) => {
+    const name = `${hit.windowMs}:${hit.bucket}`;
+    const counted = counts.get(name) ?? { hit, count: 0 };
+    counts.set(name, counted);
+    return { name, place: (counted.count += 1) };
+  });
+  const pipeline = redis.pipeline();
+  for (const { hit, count } of counts.values()) pipeline.hit(`${prefix}${hit.bucket}`, hit.windowMs, count);
+  const answers = (await pipeline.exec()) ?? [];
+  const answerOf = new Map([...counts.keys()].map((name, index) => [name, answers[index]]));
+  return places.map(({ name, place }) => {
+    const [error, answer] = answerOf.get(name) ?? [new Error('a pipeline answers each of its commands')];
+    if (error !== null) return Promise.reject(error);
+    const [countAfter, resetMs] = answer as [number, number];
+    return { count: countAfter - (counts.get(name)?.count ?? 0) + place, resetMs: Math.max(1, resetMs) };
+  });
 }

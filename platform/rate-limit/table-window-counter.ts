@@ -11,9 +11,10 @@ const hit = `
       then clock_timestamp() + $2 * interval '1 millisecond' else entry.expires_at end
   returning hits::int as count, extract(epoch from expires_at - clock_timestamp())::float8 * 1000 as reset_ms`;
 
+const pageSize = 1_000;
 const clean = `
   delete from key_values where key in (
-    select key from key_values where expires_at < now() limit 1000 for update skip locked
+    select key from key_values where expires_at < now() limit ${pageSize} for update skip locked
   )`;
 
 /** Expired rows only take space; each process deletes some of them this often, while it counts. */
@@ -23,11 +24,15 @@ const cleanEveryMs = 60_000;
 export function openTableWindowCounter(database: Database): WindowCounter {
   const { pool } = database;
   let cleanedAt = Date.now();
+  const deleteExpired = async () => {
+    // Until a page is not full: a table that gets more rows than one page each time would grow for ever.
+    while ((await pool.query(clean)).rowCount === pageSize);
+  };
   const cleanSometimes = () => {
     if (Date.now() - cleanedAt < cleanEveryMs) return;
     cleanedAt = Date.now();
     // Hits do not wait for it; what it misses is deleted next time.
-    pool.query(clean).catch(() => {});
+    void deleteExpired().catch(() => {});
   };
   return {
     async hit(bucket, windowMs) {

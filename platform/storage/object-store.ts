@@ -76,6 +76,8 @@ export interface ObjectStore {
   download(key: string, signal?: AbortSignal): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;
+  /** Writes an object unless the key has one, whole or not at all; false when it has. Of two writers one gets true. */
+  putNew(key: string, body: Buffer, options: PutOptions): Promise<boolean>;
   /** Objects whose key begins with `prefix`, in the order of their keys. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
   /** Missing objects are no error. */

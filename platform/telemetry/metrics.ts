@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
+import type { LabelBounds } from './bounded-labels.ts';
 import { BoundedCounter, BoundedGauge, BoundedHistogram } from './bounded-metrics.ts';
 
 const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -21,69 +22,61 @@ const taskBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800,
 export class Metrics {
   readonly registry = new Registry();
 
-  readonly httpRequests = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_http_requests_total',
-    help: 'HTTP requests by method, route, status',
-    labels: { method: httpMethods, route: routes, status: statuses },
+  readonly #counter = <Label extends string>(name: string, help: string, labels: LabelBounds<Label>) =>
+    new BoundedCounter({ registry: this.registry, name, help, labels });
+  readonly #gauge = <Label extends string>(name: string, help: string, labels: LabelBounds<Label>) =>
+    new BoundedGauge({ registry: this.registry, name, help, labels });
+  readonly #histogram = <Label extends string>(
+    ...[name, help, labels, buckets]: [name: string, help: string, labels: LabelBounds<Label>, buckets: number[]]
+  ) => new BoundedHistogram({ registry: this.registry, name, help, labels, buckets });
+
+  readonly httpRequests = this.#counter('svc_http_requests_total', 'HTTP requests by method, route, status', {
+    method: httpMethods,
+    route: routes,
+    status: statuses,
   });
 
-  readonly httpDuration = new BoundedHistogram({
-    registry: this.registry,
-    name: 'svc_http_request_duration_seconds',
-    help: 'HTTP request latency',
-    labels: { method: httpMethods, route: routes, status: statuses },
-    buckets: httpBuckets,
+  readonly httpDuration = this.#histogram(
+    'svc_http_request_duration_seconds',
+    'HTTP request latency',
+    { method: httpMethods, route: routes, status: statuses },
+    httpBuckets,
+  );
+
+  readonly imageCacheEvents = this.#counter(
+    'svc_image_cache_events_total',
+    'Image cache hits and misses by layer and result',
+    { layer: ownWords, result: ['hit', 'miss'] },
+  );
+
+  readonly imageResults = this.#counter('svc_image_results_total', 'Final outcome of image requests', {
+    result: ownWords,
   });
 
-  readonly imageCacheEvents = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_image_cache_events_total',
-    help: 'Image cache hits and misses by layer and result',
-    labels: { layer: ownWords, result: ['hit', 'miss'] },
+  readonly imageErrors = this.#counter('svc_image_errors_total', 'Image failures by stage and status', {
+    stage: ownWords,
+    status: statuses,
   });
 
-  readonly imageResults = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_image_results_total',
-    help: 'Final outcome of image requests',
-    labels: { result: ownWords },
+  readonly workerTasks = this.#counter('svc_worker_tasks_total', 'Worker task attempts by task type and result', {
+    type: jobTypeNames,
+    result: ownWords,
   });
 
-  readonly imageErrors = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_image_errors_total',
-    help: 'Image failures by stage and status',
-    labels: { stage: ownWords, status: statuses },
+  readonly workerTaskDuration = this.#histogram(
+    'svc_worker_task_duration_seconds',
+    'Worker task latency',
+    { type: jobTypeNames, result: ownWords },
+    taskBuckets,
+  );
+
+  readonly readinessFailures = this.#counter('svc_readiness_failures_total', 'Readiness failures by dependency check', {
+    check: ownWords,
   });
 
-  readonly workerTasks = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_worker_tasks_total',
-    help: 'Worker task attempts by task type and result',
-    labels: { type: jobTypeNames, result: ownWords },
-  });
-
-  readonly workerTaskDuration = new BoundedHistogram({
-    registry: this.registry,
-    name: 'svc_worker_task_duration_seconds',
-    help: 'Worker task latency',
-    labels: { type: jobTypeNames, result: ownWords },
-    buckets: taskBuckets,
-  });
-
-  readonly readinessFailures = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_readiness_failures_total',
-    help: 'Readiness failures by dependency check',
-    labels: { check: ownWords },
-  });
-
-  readonly queueTasks = new BoundedGauge({
-    registry: this.registry,
-    name: 'svc_queue_tasks',
-    help: 'Queue depth by queue and state',
-    labels: { queue: queueNames, state: ownWords },
+  readonly queueTasks = this.#gauge('svc_queue_tasks', 'Queue depth by queue and state', {
+    queue: queueNames,
+    state: ownWords,
   });
 
   readonly queueSyncFailures = new Counter({
@@ -93,33 +86,40 @@ export class Metrics {
   });
 
   /** Beside the ten: requests that were limited in this process because the key-value store could not be asked. */
-  readonly rateLimitFallbacks = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_rate_limit_fallbacks_total',
-    help: 'Requests limited in process because the key-value store failed',
-    labels: { limit: ownWords },
+  readonly rateLimitFallbacks = this.#counter(
+    'svc_rate_limit_fallbacks_total',
+    'Requests limited in process because the key-value store failed',
+    { limit: ownWords },
+  );
+
+  readonly queueWait = this.#histogram(
+    'svc_queue_wait_seconds',
+    'Time from the submission of a job to the start of its first attempt',
+    { queue: queueNames },
+    taskBuckets,
+  );
+
+  readonly queueOldest = this.#gauge(
+    'svc_queue_oldest_seconds',
+    'Time since the submission of the oldest job that waits to be started',
+    { queue: queueNames },
+  );
+
+  readonly encodeSpeed = new Histogram({
+    registers: [this.registry],
+    name: 'svc_encode_speed_ratio',
+    help: 'Duration of the source by the time of its transcode, of jobs that completed in their first attempt',
+    buckets: [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32],
   });
 
-  readonly queueWait = new BoundedHistogram({
-    registry: this.registry,
-    name: 'svc_queue_wait_seconds',
-    help: 'Time from the submission of a job to the start of its first attempt',
-    labels: { queue: queueNames },
-    buckets: taskBuckets,
-  });
+  readonly workerRetries = this.#counter(
+    'svc_worker_retries_total',
+    'Attempts that another attempt follows, by error code, disruption or storage outage',
+    { code: ownWords },
+  );
 
-  readonly workerRetries = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_worker_retries_total',
-    help: 'Attempts that another attempt follows, by error code, disruption or storage outage',
-    labels: { code: ownWords },
-  });
-
-  readonly webhookAttempts = new BoundedCounter({
-    registry: this.registry,
-    name: 'svc_webhook_attempts_total',
-    help: 'Attempts to deliver a webhook by outcome',
-    labels: { outcome: ['sent', 'retried', 'failed'] },
+  readonly webhookAttempts = this.#counter('svc_webhook_attempts_total', 'Attempts to deliver a webhook by outcome', {
+    outcome: ['sent', 'retried', 'failed'],
   });
 
   readonly webhookDelay = new Histogram({
@@ -133,6 +133,34 @@ export class Metrics {
     registers: [this.registry],
     name: 'svc_cleanup_backlog_jobs',
     help: 'Final jobs whose objects are still to be cleaned up, at most 10000',
+  });
+
+  readonly leader = this.#gauge(
+    'svc_leader',
+    'Whether this process holds the lease of the Kubernetes executor: 1 or 0',
+    { lease: ownWords },
+  );
+
+  readonly mediaJobsWaiting = this.#gauge(
+    'svc_media_jobs_waiting',
+    'MediaJobs that do not progress, by pool and by the reason that their condition Progressing has',
+    { pool: 64, reason: 64 },
+  );
+
+  readonly streamBytes = new Counter({
+    registers: [this.registry],
+    name: 'svc_stream_bytes_total',
+    help: 'Bytes sent for requests of streams, with their heads',
+  });
+
+  readonly streamCacheEvents = this.#counter(
+    'svc_stream_cache_events_total',
+    'Stream cache hits, joined reads and misses by kind of object',
+    { kind: ['playlist', 'object'], result: ['hit', 'joined', 'miss'] },
+  );
+
+  readonly keyRequests = this.#counter('svc_key_requests_total', 'Requests for content keys by outcome', {
+    outcome: ['served', 'unauthorized', 'forbidden', 'not_found', 'limited', 'failed'],
   });
 
   constructor() {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { JobType } from '#domain/job-types/index.ts';
-import type { EncodingProfile } from '#domain/media/profiles.ts';
+import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
 import type { Task } from '#domain/runner/task.ts';
 import type { ToolName } from '#platform/commands/find-program.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -10,6 +10,10 @@ import type { Reporter } from '../reports/reporter.ts';
 export const workspaceFiles = {
   /** The downloaded source, without a name or an extension of its own. */
   source: 'source',
+  /** The plan of the film, beside the source of one of its chunks. */
+  plan: 'plan.json',
+  /** Says that a chunk was finished before this run began. */
+  finished: 'finished',
   /** The folder that `process` writes to. */
   made: 'made',
   /** The return value of `process`. It is in `made`, which is all that `publish` reads. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { containerOf } from './containers.ts';
-import { imageKindOf } from './image-kinds.ts';
 
 const bytes = (...parts: (string | number[])[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : Buffer.from(part))));
@@ -29,21 +28,5 @@ describe('the container of the first bytes', () => {
     [null, Buffer.alloc(0)],
   ])('the container %s is recognised by its first bytes', (container, head) => {
     expect(containerOf(head)).toBe(container);
-  });
-});
-
-describe('the kind of image of the first bytes', () => {
-  it.each([
-    ['jpeg', bytes([0xff, 0xd8, 0xff, 0xe1])],
-    ['png', bytes([0x89], 'PNG\r\n', [0x1a], '\n')],
-    ['webp', bytes('RIFF', [0, 0, 0, 0], 'WEBP')],
-    ['gif', bytes('GIF89a')],
-    ['heif', bytes([0, 0, 0, 32], 'ftypavif')],
-    [null, bytes([0, 0, 0, 24], 'ftypmp42')],
-    [null, bytes('<svg xmlns="http://www.w3.org/2000/svg">')],
-    [null, bytes('%PDF-1.7')],
-    [null, Buffer.alloc(0)],
-  ])('the image kind %s is recognised by its first bytes', (kind, head) => {
-    expect(imageKindOf(head)).toBe(kind);
   });
 });

@@ -2,14 +2,18 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { SourceFound, Warning } from '#domain/job-types/shared-results.ts';
 import { type FrameRatePlan, planFrameRate } from '#domain/media/frame-rate.ts';
 import { languageTag } from '#domain/media/languages.ts';
+import type { VideoCodec } from '#domain/media/profiles.ts';
+import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type Rational, valueOf } from '#domain/media/rational.ts';
 import type { StepContext } from '../context/step-context.ts';
-import { canMapTones, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
+import { together } from '../context/together.ts';
+import { canMapTones, codecsOf, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
 import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedAudio } from './audio-streams.ts';
-import { readFrameTimes } from './frame-times.ts';
+import { type FrameTimes, readFrameTimes } from './frame-times.ts';
 import { detectInterlacing } from './interlacing.ts';
 import { probeSource } from './probe.ts';
+import type { ProbedStreams } from './streams.ts';
 import { type ProbedVideo, readVideoStream } from './video-stream.ts';
 
 /** A source with a video stream that has been examined; times in seconds from the start of the file. */
@@ -27,7 +31,11 @@ export interface VideoSource {
     readonly toneMap: 'pq' | 'hlg' | null;
     readonly hasZscale: boolean;
   };
+  /** That this ffmpeg can encode. */
+  readonly usableCodecs: readonly VideoCodec[];
   readonly audio: readonly ProbedAudio[];
+  readonly subtitles: readonly SubtitleSource[];
+  readonly chapters: ProbedStreams['chapters'];
   readonly durationSec: number;
   /** Whether a header states the end, so that a shorter stream is damaged. */
   readonly isDurationStated: boolean;
@@ -49,12 +57,10 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
   refuseMissingAbilities(abilities);
   const video = readVideoStream(probed);
   refuseTooLong(probed.durationSec ?? 0);
-  const times = await readFrameTimes(video.streamIndex, video.endSec ?? probed.durationSec, context);
+  const { times, endSec, fieldOrder } = await sampleVideo(video, probed.durationSec, context);
   const plan = planFrameRate({ average: video.averageRate, runs: times.runs }, context.profile.frameRateMax);
-  const endSec = video.endSec ?? times.countedEndSec ?? probed.durationSec ?? 0;
   const durationSec = Math.max(endSec, ...probed.audio.map((audio) => audio.endSec ?? 0));
   refuseTooLong(durationSec);
-  const fieldOrder = await detectInterlacing(video, endSec, context);
   const toneMap = (video.hdr === 'pq' || video.hdr === 'hlg') && canMapTones(abilities) ? video.hdr : null;
   return {
     path: probed.path,
@@ -62,11 +68,34 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
     container: probed.container,
     startSec: probed.startSec,
     video: { ...video, endSec, rate: plan.rate, fieldOrder, toneMap, hasZscale: abilities.filters.has('zscale') },
+    usableCodecs: codecsOf(abilities),
     audio: probed.audio,
+    subtitles: probed.subtitles,
+    chapters: probed.chapters,
     durationSec,
     isDurationStated: containersWithLength.includes(probed.container) && times.countedEndSec === null,
     warnings: [...probed.warnings, ...pictureWarnings(video, toneMap, plan)],
   };
+}
+
+/** Reads samples of a video: both kinds at once where a header says how long it is. */
+async function sampleVideo(
+  video: ProbedVideo,
+  durationSec: number | null,
+  context: StepContext,
+): Promise<{ times: FrameTimes; endSec: number; fieldOrder: FieldOrder }> {
+  const statedSec = video.endSec ?? durationSec;
+  if (statedSec === null) {
+    const times = await readFrameTimes(video.streamIndex, null, context);
+    const endSec = times.countedEndSec ?? 0;
+    return { times, endSec, fieldOrder: await detectInterlacing(video, endSec, context) };
+  }
+  const [times, fieldOrder] = await together(
+    context,
+    (part) => readFrameTimes(video.streamIndex, statedSec, part),
+    (part) => detectInterlacing(video, statedSec, part),
+  );
+  return { times, endSec: statedSec, fieldOrder };
 }
 
 function refuseTooLong(durationSec: number): void {

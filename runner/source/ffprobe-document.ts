@@ -29,8 +29,15 @@ const streamSchema = z.object({
   side_data_list: z.array(z.looseObject({ side_data_type: text })).default([]),
 });
 
+const chapterSchema = z.object({
+  start_time: text,
+  end_time: text,
+  tags: z.record(z.string(), z.string()).default({}),
+});
+
 const documentSchema = z.object({
   streams: z.array(streamSchema).default([]),
+  chapters: z.array(chapterSchema).default([]),
   format: z.object({ format_name: z.string(), start_time: text, duration: text }),
 });
 

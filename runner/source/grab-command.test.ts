@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VideoSource } from './examine-video.ts';
-import { grabFrameCommand, parseFrameTimes } from './grab-command.ts';
+import { grabFramesCommand, grabLastFrameCommand, parseFrameTimes } from './grab-command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -16,28 +16,31 @@ const size = { width: 640, height: 360 };
 
 describe('the command that takes a frame', () => {
   it('the command for a frame seeks before the input and prints the time of the frame', () => {
-    const command = grabFrameCommand('ffmpeg', {
-      source,
-      fromSec: 2.961,
-      which: 'first',
-      size,
-      output: 'made/frame.png',
-    });
+    const command = grabFramesCommand('ffmpeg', { source, timesSec: [2.961], size, output: 'made/frame-%d.png' });
     expect(command).toEqual({
       program: 'ffmpeg',
       args: [
         ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
         ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac'),
-        ...words('-max_pixels 36000000 -ss 2.961000 -i source -map 0:1 -frames:v 1 -vf'),
+        ...words('-max_pixels 36000000 -ss 2.961000 -i source -map 0:1 -vf'),
         'bwdif=mode=send_frame:parity=tff:deint=all,scale=w=640:h=360:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt709,setsar=1,format=rgb24,metadata=mode=add:key=grabbed:value=1,metadata=mode=print:key=grabbed:file=-',
-        ...words('-fps_mode passthrough -c:v png -compression_level 1 -f image2 -update 1'),
-        'made/frame.png',
+        ...words('-fps_mode passthrough -c:v png -compression_level 1 -f image2 -frames:v 1'),
+        'made/frame-%d.png',
       ],
     });
   });
 
+  it('the command for several frames selects the first from each time on', () => {
+    const { args } = grabFramesCommand('ffmpeg', { source, timesSec: [2, 2.5, 4], size, output: 'made/frame-%d.png' });
+    expect(args).toEqual(expect.arrayContaining(words('-ss 2.000000')));
+    expect(args.join(' ')).toContain(
+      "deint=all,select='eq(selected_n,0)+eq(selected_n,1)*gte(t,0.500000)+eq(selected_n,2)*gte(t,2.000000)',scale=",
+    );
+    expect(args.join(' ')).toContain('-frames:v 3 made/frame-%d.png');
+  });
+
   it('the command for the last frame decodes to the end', () => {
-    const command = grabFrameCommand('ffmpeg', { source, fromSec: 0, which: 'last', size, output: 'x.png' });
+    const command = grabLastFrameCommand('ffmpeg', { source, fromSec: 0, size, output: 'x.png' });
     expect(command.args).not.toContain('-frames:v');
     expect(command.args).not.toContain('-ss');
   });

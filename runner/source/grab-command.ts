@@ -6,23 +6,51 @@ import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../tools/vid
 
 interface Grab {
   readonly source: Pick<VideoSource, 'path' | 'video'>;
-  /** Frames before it are skipped; seconds from the start of the file. */
-  readonly fromSec: number;
-  /** The first frame from there, or the last of the file. */
-  readonly which: 'first' | 'last';
   readonly size: FrameSize;
   readonly output: string;
 }
 
+interface GrabFrames extends Grab {
+  /** Ascending, in seconds from the start of the file. */
+  readonly timesSec: readonly [number, ...number[]];
+}
+
 /**
- * Writes one frame as PNG, and prints the time of each frame that it decoded to stdout (`parseFrameTimes`).
- *
- * `-ss` before `-i` seeks; after it, everything from the start would be decoded.
+ * Writes the first frame from each time on as a PNG, with one decode from the first time to the last: `%d` in `output` is
+ * replaced by 1, 2 and so on. Prints the time of each frame to stdout (`parseFrameTimes`).
  */
-export function grabFrameCommand(program: string, { source, fromSec, which, size, output }: Grab): Command {
+export function grabFramesCommand(program: string, { timesSec, ...grab }: GrabFrames): Command {
+  const [fromSec, ...laterSec] = timesSec;
+  const picked = ['eq(selected_n,0)', ...laterSec.map((sec, index) => pickFrom(sec - fromSec, index + 1))];
+  const pickFilters = laterSec.length === 0 ? [] : [`select='${picked.join('+')}'`];
+  return grabCommand(program, { ...grab, fromSec }, { pickFilters, limits: ['-frames:v', String(timesSec.length)] });
+}
+
+/** The first frame from `sec` on, once `selected` others are selected. */
+function pickFrom(sec: number, selected: number): string {
+  return `eq(selected_n,${selected})*gte(t,${sec.toFixed(6)})`;
+}
+
+interface GrabLastFrame extends Grab {
+  /** Frames before it are skipped; seconds from the start of the file. */
+  readonly fromSec: number;
+}
+
+/** Writes the last frame of the file as a PNG, and prints the time of each frame that it decoded to stdout. */
+export function grabLastFrameCommand(program: string, grab: GrabLastFrame): Command {
+  return grabCommand(program, grab, { pickFilters: [], limits: ['-update', '1'] });
+}
+
+/** `-ss` before `-i` seeks; after it, everything from the start would be decoded. */
+function grabCommand(
+  program: string,
+  { source, fromSec, size, output }: GrabLastFrame,
+  { pickFilters, limits }: { readonly pickFilters: readonly string[]; readonly limits: readonly string[] },
+): Command {
   const { video } = source;
   const filters = [
     ...deinterlaceFilters(video),
+    ...pickFilters,
     ...toneMapFilters(video, size),
     ...toStillFilters(video, size),
     // The second filter prints frames with metadata only, so the first adds some.
@@ -36,7 +64,6 @@ export function grabFrameCommand(program: string, { source, fromSec, which, size
       ...inputArgs(source.path, fromSec),
       '-map',
       `0:${video.streamIndex}`,
-      ...(which === 'first' ? ['-frames:v', '1'] : []),
       '-vf',
       filters.join(','),
       '-fps_mode',
@@ -47,14 +74,13 @@ export function grabFrameCommand(program: string, { source, fromSec, which, size
       '1',
       '-f',
       'image2',
-      '-update',
-      '1',
+      ...limits,
       output,
     ],
   };
 }
 
-/** The times that `grabFrameCommand` printed, in seconds from its `fromSec`. */
+/** The times that a command printed, in seconds from its first time. */
 export function parseFrameTimes(stdout: string): number[] {
   return [...stdout.matchAll(/^frame:\d+\s+pts:\S+\s+pts_time:(-?[\d.]+)/gm)].map((match) => Number(match[1]));
 }

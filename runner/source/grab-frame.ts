@@ -1,9 +1,10 @@
 import { join } from 'node:path';
+import type { Command } from '#platform/commands/command.ts';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { runTool } from '../tools/run-tool.ts';
 import type { VideoSource } from './examine-video.ts';
-import { grabFrameCommand, parseFrameTimes } from './grab-command.ts';
+import { grabFramesCommand, grabLastFrameCommand, parseFrameTimes } from './grab-command.ts';
 
 /** One frame as a PNG in the workspace; its time in seconds from the start of the file. */
 export interface GrabbedFrame {
@@ -11,45 +12,71 @@ export interface GrabbedFrame {
   readonly timeSec: number;
 }
 
-interface Grab {
-  readonly fromSec: number;
-  readonly which: 'first' | 'last';
-  readonly file?: string;
-}
-
 const grabTimeoutMs = 10 * 60_000;
 /** How far before the end the last decodable frame is searched, in seconds. */
 const stepsBackSec = [2, 15, 120, Number.POSITIVE_INFINITY];
 const undecodable = { code: 'corrupt_input', message: 'The source is damaged: it cannot be decoded.' } as const;
 
-/** One frame, or null when no frame can be decoded from there on. */
+/** The first frame from `fromSec` on, or null when none can be decoded from there on. */
 export async function grabFrame(
   source: VideoSource,
-  { fromSec: wantedSec, which, file = join(workspaceFiles.made, 'frame.png') }: Grab,
+  fromSec: number,
   context: StepContext,
 ): Promise<GrabbedFrame | null> {
-  const fromSec = Math.max(0, wantedSec);
-  const size = { width: source.video.width, height: source.video.height };
-  const command = grabFrameCommand(context.program('ffmpeg'), { source, fromSec, which, size, output: file });
-  try {
-    const { stdout } = await runTool(command, { timeoutMs: grabTimeoutMs, failure: undecodable }, context);
-    // ffmpeg may decode and print a second frame after it has taken the first.
-    const timeSec = parseFrameTimes(stdout).at(which === 'first' ? 0 : -1);
-    return timeSec === undefined ? null : { file, timeSec: Math.max(0, fromSec + timeSec) };
-  } catch (error) {
-    // Some versions of ffmpeg fail when there is no frame, others print a warning.
-    if (isJobProblem(error) && error.code === undecodable.code) return null;
-    throw error;
-  }
+  const [frame = null] = await grabFrames(source, { timesSec: [fromSec], name: 'frame' }, context);
+  return frame;
+}
+
+interface Grabs {
+  /** Ascending; what lies between them is decoded. */
+  readonly timesSec: readonly [number, ...number[]];
+  /** What the files are called; other frames of the same name are overwritten. */
+  readonly name: string;
+}
+
+/** The first frame from each time on; fewer, without the last ones, where fewer can be decoded. */
+export async function grabFrames(
+  source: VideoSource,
+  { timesSec: [firstSec, ...laterSec], name }: Grabs,
+  context: StepContext,
+): Promise<GrabbedFrame[]> {
+  const fromSec = Math.max(0, firstSec);
+  const timesSec = [fromSec, ...laterSec] as const;
+  const fileOf = (number: number | '%d') => join(workspaceFiles.made, `${name}-${number}.png`);
+  const grab = { source, timesSec, size: sizeOf(source), output: fileOf('%d') };
+  const found = await timesGrabbed(grabFramesCommand(context.program('ffmpeg'), grab), context);
+  // ffmpeg may decode and print a frame more after it has taken the last.
+  return found.slice(0, timesSec.length).map((timeSec, index) => ({
+    file: fileOf(index + 1),
+    timeSec: Math.max(0, fromSec + timeSec),
+  }));
 }
 
 /** The last frame that can be decoded. @throws KnownProblem `corrupt_input` when there is none */
 export async function grabLastFrame(source: VideoSource, context: StepContext): Promise<GrabbedFrame> {
+  const file = join(workspaceFiles.made, 'last-frame.png');
   for (const backSec of stepsBackSec) {
     const fromSec = Math.max(0, source.video.endSec - backSec);
-    const grabbed = await grabFrame(source, { fromSec, which: 'last' }, context);
-    if (grabbed !== null) return grabbed;
+    const grab = { source, fromSec, size: sizeOf(source), output: file };
+    const timeSec = (await timesGrabbed(grabLastFrameCommand(context.program('ffmpeg'), grab), context)).at(-1);
+    if (timeSec !== undefined) return { file, timeSec: Math.max(0, fromSec + timeSec) };
     if (fromSec === 0) break;
   }
   throw new KnownProblem('corrupt_input', 'No frame of the source can be decoded.');
+}
+
+function sizeOf({ video: { width, height } }: VideoSource) {
+  return { width, height };
+}
+
+/** Runs a command that grabs frames. @returns their times; none where no frame can be decoded */
+async function timesGrabbed(command: Command, context: StepContext): Promise<number[]> {
+  try {
+    const { stdout } = await runTool(command, { timeoutMs: grabTimeoutMs, failure: undecodable }, context);
+    return parseFrameTimes(stdout);
+  } catch (error) {
+    // Some versions of ffmpeg fail when there is no frame, others print a warning.
+    if (isJobProblem(error) && error.code === undecodable.code) return [];
+    throw error;
+  }
 }

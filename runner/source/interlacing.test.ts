@@ -3,7 +3,7 @@ import { fieldOrderOf, idetCommand, mayBeInterlaced, parseIdet } from './interla
 
 describe('interlacing', () => {
   it('interlacing is searched in a few frames of a guarded source', () => {
-    expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5 })).toEqual({
+    expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5, isNear: true })).toEqual({
       program: 'ffmpeg',
       args: [
         '-nostdin',
@@ -20,12 +20,13 @@ describe('interlacing', () => {
         '36000000',
         '-ss',
         '1.500000',
+        '-noaccurate_seek',
         '-i',
         'source',
         '-map',
         '0:2',
         '-frames:v',
-        '60',
+        '30',
         '-vf',
         'idet,metadata=mode=print:file=-',
         '-f',

@@ -16,23 +16,45 @@ const unreadable = { code: 'corrupt_input', message: 'The source is damaged: its
 const containersWithJumps = ['mpegts', 'mpeg'];
 const jumpSecMin = 10;
 
+/** The packets of a source, and what cutting it needs to know. */
+export interface PacketScan extends PacketTotals {
+  /** When decoding can begin, in seconds from the start of the file, at most once a second. */
+  readonly keyTimesSec: readonly number[];
+  /** Whether every part of the source has the same times when it is read by itself: no jump and no edit. */
+  readonly isContinuous: boolean;
+}
+
+const keyDistanceSecMin = 1;
+
 /**
  * Reads the times of every video and audio packet, without decoding. Headers may state any length; the packets bound the
  * work that a source can cause.
  *
  * @throws KnownProblem `corrupt_input`, `limit_exceeded`
  */
-export async function scanPackets(source: VideoSource, context: StepContext): Promise<PacketTotals> {
+export async function scanPackets(source: VideoSource, context: StepContext): Promise<PacketScan> {
   const timeline = new PacketTimeline();
   const audio = new Set(source.audio.map(({ streamIndex }) => streamIndex));
   const close = containersWithJumps.includes(source.container) ? jumpCloser() : (packet: PacketTime) => packet.timeSec;
+  const keyTimesSec: number[] = [];
+  let isContinuous = true;
   let packets = 0;
   const onStdoutLine = (line: string) => {
     const packet = parsePacketTime(line);
-    if (packet === null || packet.isDiscarded) return;
-    const timeSec = close(packet) - source.startSec;
-    if (packet.streamIndex === source.video.streamIndex) timeline.addFrame(timeSec, packet.durationSec);
-    else if (audio.has(packet.streamIndex)) timeline.addSound(timeSec, packet.durationSec);
+    if (packet === null) return;
+    const isVideo = packet.streamIndex === source.video.streamIndex;
+    if (packet.isDiscarded) {
+      if (isVideo) isContinuous = false;
+      return;
+    }
+    const closedSec = close(packet);
+    if (closedSec !== packet.timeSec) isContinuous = false;
+    const timeSec = closedSec - source.startSec;
+    if (isVideo) {
+      timeline.addFrame(timeSec, packet.durationSec);
+      const isApart = timeSec - (keyTimesSec.at(-1) ?? Number.NEGATIVE_INFINITY) >= keyDistanceSecMin;
+      if (packet.isKey && isApart) keyTimesSec.push(timeSec);
+    } else if (audio.has(packet.streamIndex)) timeline.addSound(timeSec, packet.durationSec);
     else return;
     packets += 1;
     if (packets > packetsMax) throw new KnownProblem('limit_exceeded', `The source has over ${packetsMax} packets.`);
@@ -42,7 +64,7 @@ export async function scanPackets(source: VideoSource, context: StepContext): Pr
   await runTool(command, run, context);
   const totals = timeline.totals();
   if (totals.frames === 0) throw new KnownProblem(unreadable.code, unreadable.message);
-  return totals;
+  return { ...totals, keyTimesSec, isContinuous };
 }
 
 /** Times without jumps, as ffmpeg gives them to decoders: after a jump a stream goes on where it was. */

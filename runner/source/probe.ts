@@ -1,11 +1,11 @@
 import { open, stat } from 'node:fs/promises';
 import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { imageKindOf } from '#platform/images/image-kinds.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { describeCommand } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 import { containerOf } from './containers.ts';
 import { type FfprobeDocument, parseFfprobe } from './ffprobe-document.ts';
-import { imageKindOf } from './image-kinds.ts';
 import { type ProbedStreams, readStreams } from './streams.ts';
 
 /** A source of any kind, known by its headers alone. */
@@ -43,15 +43,15 @@ async function describe(context: StepContext): Promise<FfprobeDocument> {
 function probeFailure(head: Buffer): { readonly code: JobErrorCode; readonly message: string } {
   const image = imageKindOf(head);
   const container = containerOf(head);
-  if (image !== null && container !== image) {
-    return { code: 'unsupported_media', message: `The source is an image (${image}) and not a supported video.` };
+  if (image !== null && container !== image.name) {
+    return { code: 'unsupported_media', message: `The source is an image (${image.name}) and not a supported video.` };
   }
   if (container === null) return { code: 'unsupported_media', message: 'The source is in no supported container.' };
   return { code: 'corrupt_input', message: `The source is damaged: it cannot be read as ${container}.` };
 }
 
 /** The first bytes of a file, at most `bytesMax`. */
-export async function readHead(path: string, bytesMax: number): Promise<Buffer> {
+async function readHead(path: string, bytesMax: number): Promise<Buffer> {
   await using file = await open(path);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(bytesMax), 0, bytesMax, 0);
   return buffer.subarray(0, bytesRead);

@@ -52,6 +52,8 @@ describe('the streams of a source', () => {
           endSec: 10.01,
         },
       ],
+      subtitles: [],
+      chapters: [],
       warnings: [],
     });
   });
@@ -92,13 +94,26 @@ describe('the streams of a source', () => {
       video,
       { ...audio, codec_name: 'none' },
       { ...audio, codec_tag_string: 'enca' },
-      { index: 2, codec_type: 'subtitle' },
+      { index: 2, codec_type: 'subtitle', codec_name: 'hdmv_pgs_subtitle', tags: { language: 'ger' } },
     ]);
     expect(tracks).toEqual([]);
     expect(warnings.map(({ code }) => code)).toEqual([
       'audio_track_skipped',
       'audio_track_skipped',
       'subtitles_left_out',
+    ]);
+  });
+
+  it('subtitles are those of text; others are named in a warning', () => {
+    const text = { index: 3, codec_type: 'subtitle', codec_name: 'subrip', disposition: { forced: 1 } };
+    const { subtitles, warnings } = read([
+      video,
+      { index: 2, codec_type: 'subtitle', codec_name: 'hdmv_pgs_subtitle', tags: { language: 'ger' } },
+      { ...text, tags: { language: 'eng' } },
+    ]);
+    expect(subtitles).toMatchObject([{ streamIndex: 3, language: 'eng', isForced: true, isHearingImpaired: false }]);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'Subtitles that are pictures or of an unknown kind were left out: stream 2 (hdmv_pgs_subtitle, ger).',
     ]);
   });
 

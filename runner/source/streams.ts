@@ -1,7 +1,10 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
+import type { planChapters } from '#domain/media/chapters.ts';
+import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type ProbedAudio, readAudioStreams } from './audio-streams.ts';
 import { type FfprobeDocument, type FfprobeStream, lengthOf, secondsOf } from './ffprobe-document.ts';
+import { readSubtitleStreams } from './subtitle-streams.ts';
 
 /** What the headers of a source state, whatever streams it has. */
 export interface ProbedStreams {
@@ -13,6 +16,10 @@ export interface ProbedStreams {
   /** The stream to show, as ffprobe describes it; null in an audio-only source. See `readVideoStream`. */
   readonly video: FfprobeStream | null;
   readonly audio: readonly ProbedAudio[];
+  /** Text subtitles. */
+  readonly subtitles: readonly SubtitleSource[];
+  /** In seconds from the start of the file. */
+  readonly chapters: Parameters<typeof planChapters>[0];
   readonly warnings: readonly Warning[];
 }
 
@@ -24,13 +31,14 @@ const streamsMax = 64;
  *
  * @throws KnownProblem `limit_exceeded`
  */
-export function readStreams({ format, streams }: FfprobeDocument): ProbedStreams {
+export function readStreams({ format, streams, chapters }: FfprobeDocument): ProbedStreams {
   if (streams.length > streamsMax) {
     throw new KnownProblem('limit_exceeded', `The source has more than ${streamsMax} streams.`);
   }
   const moving = streams.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
   const startSec = secondsOf(format.start_time) ?? 0;
   const { audio, warnings } = readAudioStreams(streams, startSec);
+  const { subtitles, warnings: subtitleWarnings } = readSubtitleStreams(streams);
   const container = format.format_name.split(',')[0] ?? '';
   const statedSec = lengthOf(format.duration);
   return {
@@ -40,16 +48,16 @@ export function readStreams({ format, streams }: FfprobeDocument): ProbedStreams
     durationSec: statedSec !== null && container === 'flv' ? lengthOf(String(statedSec - startSec)) : statedSec,
     video: moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null,
     audio,
-    warnings: [...warnings, ...subtitleWarnings(streams)],
+    subtitles,
+    chapters: chapters.map(({ start_time: from, end_time: to, tags }) => ({
+      startSec: (secondsOf(from) ?? 0) - startSec,
+      endSec: (secondsOf(to) ?? 0) - startSec,
+      title: tags['title'],
+    })),
+    warnings: [...warnings, ...subtitleWarnings],
   };
 }
 
 function isAttachedPicture({ disposition }: FfprobeStream): boolean {
   return disposition['attached_pic'] === 1 || disposition['timed_thumbnails'] === 1;
-}
-
-function subtitleWarnings(streams: readonly FfprobeStream[]): Warning[] {
-  const count = streams.filter(({ codec_type: type }) => type === 'subtitle').length;
-  if (count === 0) return [];
-  return [{ code: 'subtitles_left_out', message: `The source has ${count} subtitle tracks, which were left out.` }];
 }

@@ -30,6 +30,7 @@ describe('the video stream of a source', () => {
       height: 1080,
       averageRate: { num: 25, den: 1 },
       rotation: 0,
+      isMirrored: false,
       hdr: 'none',
       pixelFormat: 'yuv420p',
       isFlaggedInterlaced: false,
@@ -50,6 +51,20 @@ describe('the video stream of a source', () => {
       'a rotation of 180 degrees keeps the sides',
       { side_data_list: [{ side_data_type: 'Display Matrix', rotation: 180 }] },
       { rotation: 180, width: 1920 },
+    ],
+    [
+      'a display matrix that mirrors the picture is recognised',
+      {
+        side_data_list: [
+          {
+            side_data_type: 'Display Matrix',
+            displaymatrix:
+              '\n00000000:       -65536           0           0\n00000001:            0       65536           0\n00000002:  0 0 1073741824\n',
+            rotation: -180,
+          },
+        ],
+      },
+      { isMirrored: true },
     ],
     ['a rotation in the tag of old files is read', { tags: { rotate: '270' } }, { rotation: 270, width: 1080 }],
     [

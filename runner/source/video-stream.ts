@@ -16,6 +16,8 @@ export interface ProbedVideo extends FrameSize {
   readonly averageRate: Rational | null;
   /** Degrees clockwise. */
   readonly rotation: number;
+  /** Whether the display matrix mirrors the picture too. */
+  readonly isMirrored: boolean;
   readonly hdr: Hdr;
   readonly pixelFormat: string;
   readonly isFlaggedInterlaced: boolean;
@@ -56,6 +58,7 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     ...size,
     averageRate: rateOf(stream.avg_frame_rate) ?? rateOf(stream.r_frame_rate),
     rotation,
+    isMirrored: isMirrored(stream),
     hdr,
     pixelFormat: stream.pix_fmt ?? 'unknown',
     isFlaggedInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
@@ -72,6 +75,17 @@ function rotationOf({ side_data_list: sideData, tags }: FfprobeStream): number {
   const clockwise = Number.isFinite(counterclockwise) ? -counterclockwise : Number(tags['rotate'] ?? 0);
   if (!Number.isFinite(clockwise)) return 0;
   return (((Math.round(clockwise / 90) * 90) % 360) + 360) % 360;
+}
+
+/** Whether the determinant of the display matrix is negative. ffprobe prints a line for each row, with its address. */
+function isMirrored({ side_data_list: sideData }: FfprobeStream): boolean {
+  const matrix = sideData.find(({ side_data_type: type }) => type === 'Display Matrix');
+  const printed = matrix?.['displaymatrix'];
+  const rows = typeof printed === 'string' ? printed.split('\n') : [];
+  const [[a = 0, b = 0] = [], [c = 0, d = 0] = []] = rows
+    .filter((row) => row.includes(':'))
+    .map((row) => row.replace(/^.*:/, '').trim().split(/\s+/).map(Number));
+  return a * d - b * c < 0;
 }
 
 /** Base layers of Dolby Vision by `dv_bl_signal_compatibility_id`, for streams without a transfer of their own. */

@@ -31,9 +31,10 @@ async function checkFfmpeg(program: (tool: ToolName) => string): Promise<string[
 
 /** Writes and reads an image of every format, since the libvips of this sharp may lack one. */
 async function checkImages(): Promise<string[]> {
-  const [{ imageFormats }, { encodeAs, sharp }] = await Promise.all([
+  const [{ imageFormats }, { encodeAs }, { sharp }] = await Promise.all([
     import('#domain/job-types/image-thumbnail.ts'),
     import('../tools/images.ts'),
+    import('#platform/images/sharp.ts'),
   ]);
   const missing: string[] = [];
   for (const format of imageFormats) {

@@ -1,8 +1,9 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { chunkSourceKey, filmPlanKey, filmRecordKey } from '#domain/media/object-keys.ts';
 import type { ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 
@@ -41,6 +42,35 @@ export async function fetchSource(context: StepContext, source: ObjectStore): Pr
   }
   if (bytes !== info.sizeBytes) throw new KnownProblem('source_unreadable', 'The source object ended early.');
   context.log.info({ bytes }, 'source fetched');
+}
+
+/**
+ * Copies the source of a film's chunk and the film's plan into the workspace; of a chunk that is finished, neither, and
+ * the steps that follow do nothing.
+ *
+ * @throws KnownProblem `storage_error`, `resource_exhausted`
+ */
+export async function fetchChunk(
+  { task, workspace, reporter, signal, log }: StepContext,
+  media: ObjectStore,
+): Promise<void> {
+  reporter.phase('probing');
+  await mkdir(workspace.root, { recursive: true });
+  const { part, rev } = task;
+  if (part?.kind !== 'encode') throw new TypeError('the task is of no chunk');
+  if ((await media.head(filmRecordKey(rev, part.chunk), signal)) !== null) {
+    log.info({ chunk: part.chunk }, 'chunk is finished already');
+    await writeFile(workspace.at(workspaceFiles.finished), '');
+    return;
+  }
+  for (const [key, file] of [
+    [filmPlanKey(rev), workspaceFiles.plan],
+    [chunkSourceKey(rev, part.chunk), workspaceFiles.source],
+  ] as const) {
+    const object = await media.get(key, { signal });
+    if (object === null) throw new KnownProblem('storage_error', `A working object of the film is missing: ${key}.`);
+    await pipeline(object.body, createWriteStream(workspace.at(file)), { signal });
+  }
 }
 
 async function openSource({ task, signal }: StepContext, source: ObjectStore): Promise<StoredObject> {

@@ -1,4 +1,5 @@
 import { KnownProblem } from '#domain/errors.ts';
+import { type VideoCodec, videoCodecs } from '#domain/media/profiles.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { StepContext } from '../context/step-context.ts';
 import { probeTimeoutMs, runTool } from './run-tool.ts';
@@ -12,7 +13,7 @@ export interface Abilities {
 /** Used by the commands of this folder and of the handlers, tone mapping aside. */
 const required = {
   filters: words(
-    'aformat apad aresample atrim bwdif format fps metadata palettegen paletteuse pan scale setparams setsar sidedata split tpad trim',
+    'aformat apad aresample atrim bwdif ebur128 format fps hflip metadata palettegen paletteuse pan scale select setparams setsar sidedata split tpad transpose trim vflip',
   ),
   encoders: words('aac gif libwebp_anim libx264 png'),
 };
@@ -42,6 +43,14 @@ function words(text: string): string[] {
 /** Whether this ffmpeg can map HDR to SDR. */
 export function canMapTones({ filters }: Abilities): boolean {
   return toneMapping.every((name) => filters.has(name));
+}
+
+/** Encoders of this ffmpeg for rungs of a profile; that of H.264 is required. */
+const encodersOf = { h264: 'libx264', hevc: 'libx265', av1: 'libsvtav1' } as const satisfies Record<VideoCodec, string>;
+
+/** The codecs that this ffmpeg can encode. */
+export function codecsOf({ encoders }: Abilities): VideoCodec[] {
+  return videoCodecs.filter((codec) => encoders.has(encodersOf[codec]));
 }
 
 /** What is missing, one line each; with `isOwnImage`, tone mapping is required too. */

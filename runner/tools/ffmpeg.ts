@@ -24,20 +24,42 @@ const demuxers = [
 export const pixelsMax = 36_000_000;
 
 /** Arguments before every `-i` of ffmpeg and ffprobe: they may open the file itself, and no address or playlist. */
-export const guardArgs = ['-protocol_whitelist', 'file', '-format_whitelist', demuxers.join(',')] as const;
+export const guardArgs = guardArgsFor(demuxers);
+
+/** The same for a file of our own, which has one format. */
+export const chunkGuardArgs = guardArgsFor(['nut']);
+
+function guardArgsFor(formats: readonly string[]): readonly string[] {
+  return ['-protocol_whitelist', 'file', '-format_whitelist', formats.join(',')];
+}
+
+/** Frames with more pixels are refused. */
+const pixelArgs = ['-max_pixels', String(pixelsMax)] as const;
 
 /** ffmpeg without a console; progress goes to stdout, one `key=value` a line. */
 export const quietArgs = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'warning', '-y'] as const;
 
+/** Leaves out tags and chapters of the source. */
+export const noMetadataArgs = ['-map_metadata', '-1', '-map_chapters', '-1'] as const;
+
 /** Fragmented MP4 as the packager needs it; `empty_moov` would drop the edit list. */
 export const fragmentedMp4Args = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'] as const;
+
+/** The same for a chunk, which keeps its place in the film: without these flags its decode times would begin at 0. */
+export const chunkMp4Args = [
+  '-avoid_negative_ts',
+  'disabled',
+  '-movflags',
+  '+frag_keyframe+empty_moov+default_base_moof+frag_discont',
+  '-f',
+  'mp4',
+] as const;
 
 /** Guarded arguments that open `source` as an input, at `seekSec` seconds, within further `limits`. */
 export function inputArgs(source: string, seekSec?: number, limits: readonly string[] = []): string[] {
   return [
     ...guardArgs,
-    '-max_pixels',
-    String(pixelsMax),
+    ...pixelArgs,
     ...(seekSec === undefined || seekSec <= 0 ? [] : ['-ss', seekSec.toFixed(6)]),
     ...limits,
     '-i',
@@ -59,4 +81,9 @@ export class ProgressReader {
     if (key === 'frame' && /^\d+$/.test(value)) this.frames = Number(value);
     if (key === 'out_time_us' && /^-?\d+$/.test(value)) this.#onSec(Number(value) / 1e6);
   };
+}
+
+/** Guarded arguments that open the source of a chunk with its own timestamps. */
+export function chunkInputArgs(source: string): string[] {
+  return ['-copyts', ...chunkGuardArgs, ...pixelArgs, '-i', source];
 }

@@ -1,14 +1,26 @@
 import type { Command } from '#platform/commands/command.ts';
-import { guardArgs } from './ffmpeg.ts';
+import { chunkGuardArgs, guardArgs } from './ffmpeg.ts';
 
 /** How much ffprobe reads in search of streams that begin late. */
 const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
 
-/** Prints container and streams of `source`, as its headers describe them, as JSON. */
+/** Prints container, streams and chapters of `source`, as its headers describe them, as JSON. */
 export function describeCommand(program: string, source: string): Command {
   return {
     program,
-    args: ['-v', 'error', ...guardArgs, ...analyseArgs, '-show_format', '-show_streams', '-of', 'json', '-i', source],
+    args: [
+      '-v',
+      'error',
+      ...guardArgs,
+      ...analyseArgs,
+      '-show_format',
+      '-show_streams',
+      '-show_chapters',
+      '-of',
+      'json',
+      '-i',
+      source,
+    ],
   };
 }
 
@@ -55,6 +67,18 @@ export function streamPacketsCommand(program: string, source: string): Command {
   return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...entries, '-i', source] };
 }
 
+/** Decodes the first frame of a stream and prints its properties and side data as JSON. */
+export function firstFrameCommand(program: string, source: string, streamIndex: number): Command {
+  const frame = ['-select_streams', String(streamIndex), '-read_intervals', '%+#1', '-show_frames', '-of', 'json'];
+  return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...frame, '-i', source] };
+}
+
+/** Prints the first packet of a chunk's source. */
+export function firstPacketCommand(program: string, source: string): Command {
+  const entries = ['-read_intervals', '%+#1', '-show_entries', packetFields, ...lineArgs];
+  return { program, args: ['-v', 'error', ...chunkGuardArgs, ...entries, '-i', source] };
+}
+
 /** One packet of a stream. */
 export interface PacketTime {
   readonly streamIndex: number;
@@ -63,6 +87,8 @@ export interface PacketTime {
   readonly durationSec: number;
   /** Whether an edit list excludes the packet: it is decoded and not shown. */
   readonly isDiscarded: boolean;
+  /** Whether decoding can begin at it. */
+  readonly isKey: boolean;
 }
 
 /** Whether a line of `packetTimesCommand` is that of an encrypted packet. */
@@ -82,6 +108,7 @@ export function parsePacketTime(line: string): PacketTime | null {
     timeSec,
     durationSec: Number.isFinite(durationSec) ? durationSec : 0,
     isDiscarded: fieldOf(line, 'flags').includes('D'),
+    isKey: fieldOf(line, 'flags').includes('K'),
   };
 }
 

@@ -1,29 +1,5 @@
-import sharp, { type Sharp } from 'sharp';
 import type { ImageFormat } from '#domain/job-types/image-thumbnail.ts';
-
-/**
- * sharp with the loaders of a few raster formats alone: no SVG, no PDF, no ImageMagick, no format that refers to other
- * files. Importing this module blocks the others for the whole process.
- */
-sharp.block({ operation: ['VipsForeignLoad'] });
-sharp.unblock({
-  operation: [
-    'VipsForeignLoadJpegFile',
-    'VipsForeignLoadPngFile',
-    'VipsForeignLoadWebpFile',
-    'VipsForeignLoadHeifFile',
-    'VipsForeignLoadNsgifFile',
-    'VipsForeignLoadJpegBuffer',
-    'VipsForeignLoadPngBuffer',
-    'VipsForeignLoadWebpBuffer',
-    'VipsForeignLoadHeifBuffer',
-    'VipsForeignLoadNsgifBuffer',
-  ],
-});
-sharp.cache(false);
-
-/** The largest image that is decoded (docs/media.md, "Still images"). */
-export const imagePixelsMax = 100_000_000;
+import type { Sharp } from '#platform/images/sharp.ts';
 
 /** The longest side that a format can store, in pixels. */
 export const sideMaxOf = { webp: 16_383, jpg: 65_535, png: 65_535, avif: 16_384 } as const satisfies Record<
@@ -43,5 +19,3 @@ const encoders = {
 export function encodeAs(image: Sharp, format: ImageFormat): Sharp {
   return encoders[format](image);
 }
-
-export { type Sharp, sharp };

@@ -1,3 +1,4 @@
+import type { AudioRole } from '#domain/media/audio-plan.ts';
 import type { Grid } from '#domain/media/grid.ts';
 import { framesSec } from '#domain/media/grid.ts';
 import { dashManifestPath, type TrackKind, trackPaths } from '#domain/media/revision-layout.ts';
@@ -6,12 +7,15 @@ import type { Command } from '#platform/commands/command.ts';
 
 /** Shaka Packager: fragmented MP4 in, CMAF with HLS and DASH out. */
 
-interface PackagedTrack {
+/** A track of a stream as the packager gets it. */
+export interface PackagedTrack {
   readonly kind: TrackKind;
   readonly id: string;
   readonly input: string;
   /** RFC 5646; null where the source states none. */
   readonly language: string | null;
+  /** What a track of sound or text is for, by the names of DASH. */
+  readonly role: AudioRole | 'forced-subtitle' | 'caption' | 'subtitle' | null;
 }
 
 interface Packaging {
@@ -20,6 +24,8 @@ interface Packaging {
   readonly output: string;
   readonly grid: Grid;
   readonly encryption: { readonly contentKey: ContentKey; readonly keyEndpoint: string } | null;
+  /** For a part of a stream: the number of its first segment, and the IV (hex) that all parts share. */
+  readonly part?: { readonly firstSegment: number; readonly iv: string };
 }
 
 /** The packager's own master playlist; only its codec strings are used. */
@@ -37,7 +43,7 @@ const roundingMarginSec = 1e-7;
  * A fragment is a GOP, since the I-frame playlist names the first key frame of each fragment. The key is an argument and
  * never in a file; the command names it as a secret.
  */
-export function packageCommand(program: string, { tracks, output, grid, encryption }: Packaging): Command {
+export function packageCommand(program: string, { tracks, output, grid, encryption, part }: Packaging): Command {
   const seconds = (frames: number) => (framesSec(frames, grid.rate) + roundingMarginSec).toFixed(8);
   const key = encryption?.contentKey.key.toString('hex');
   return {
@@ -60,7 +66,11 @@ export function packageCommand(program: string, { tracks, output, grid, encrypti
             '0',
             '--hls_key_uri',
             encryption.keyEndpoint,
+            ...(part === undefined ? [] : ['--iv', part.iv]),
           ]),
+      ...(part === undefined ? [] : ['--start_segment_number', String(part.firstSegment)]),
+      // Its threads for files stay on: with `--io_cache_size 0` a short track may end before the packager waits for its
+      // end, and then it waits for ever (8 of 300 runs).
       '--hls_playlist_type',
       'VOD',
       '--hls_master_playlist_output',
@@ -73,16 +83,17 @@ export function packageCommand(program: string, { tracks, output, grid, encrypti
   };
 }
 
-function descriptorOf({ kind, id, input, language }: PackagedTrack, output: string): string {
+function descriptorOf({ kind, id, input, language, role }: PackagedTrack, output: string): string {
   const { init, segmentTemplate, playlist, iframePlaylist } = trackPaths(kind, id);
   return [
     `in=${input}`,
     `stream=${kind}`,
-    `init_segment=${output}/${init}`,
+    ...(kind === 'text' ? [] : [`init_segment=${output}/${init}`]),
     `segment_template=${output}/${segmentTemplate}`,
     `playlist_name=${playlist}`,
     ...(iframePlaylist === null ? [] : [`iframe_playlist_name=${iframePlaylist}`]),
-    ...(kind === 'audio' ? ['hls_group_id=audio', `hls_name=${id}`] : []),
+    ...(kind === 'video' ? [] : [`hls_group_id=${kind}`, `hls_name=${id}`]),
     ...(language === null ? [] : [`language=${language}`]),
+    ...(role === null ? [] : [`dash_roles=${role}`]),
   ].join(',');
 }

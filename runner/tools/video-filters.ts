@@ -8,7 +8,8 @@ export type FieldOrder = 'progressive' | 'tff' | 'bff';
 /** The matrix that brought RGB to the stream's YUV. */
 export type ColorMatrix = 'bt601' | 'bt709' | 'bt2020' | 'fcc' | 'smpte240m';
 
-interface Picture {
+/** What the filters need to know of a picture. */
+export interface Picture {
   /** The kind of HDR to map to SDR; null for SDR, and where this ffmpeg cannot map it. */
   readonly toneMap: 'pq' | 'hlg' | null;
   readonly fieldOrder: FieldOrder;
@@ -89,6 +90,21 @@ export function toStreamFilters(picture: Picture, size: FrameSize): string[] {
     'setsar=1',
     'format=yuv420p',
     'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited',
+  ];
+}
+
+/** Scales HDR to `size` with square pixels, as it is but in 10-bit 4:2:0, limited range, and tags the stream so. */
+export function toHdrStreamFilters(
+  { isFullRange }: Matrix,
+  range: 'pq' | 'hlg',
+  { width, height }: FrameSize,
+): string[] {
+  const scaled = `scale=w=${width}:h=${height}:flags=bicubic+accurate_rnd+full_chroma_int`;
+  return [
+    `${scaled}:in_color_matrix=bt2020:in_range=${isFullRange ? 'full' : 'limited'}:out_color_matrix=bt2020:out_range=limited`,
+    'setsar=1',
+    'format=yuv420p10le',
+    `setparams=color_primaries=bt2020:color_trc=${hdrTransfers[range]}:colorspace=bt2020nc:range=limited`,
   ];
 }
 

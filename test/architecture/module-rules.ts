@@ -19,10 +19,10 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'platform/config': { imports: ['domain', 'platform/telemetry'] },
   'platform/storage': { imports: ['domain', 'platform/config'] },
   'platform/batches': { imports: [], packages: [] },
-  'platform/postgres': { imports: ['domain', 'platform/batches', 'platform/telemetry'] },
+  'platform/postgres': { imports: ['domain', 'platform/batches', 'platform/lifecycle', 'platform/telemetry'] },
   'platform/embedded-postgres': { imports: ['platform/commands'] },
   'platform/queue': { imports: ['domain', 'platform/batches', 'platform/lifecycle', 'platform/telemetry'] },
-  'platform/rate-limit': { imports: ['domain', 'platform/postgres'] },
+  'platform/rate-limit': { imports: ['domain', 'platform/batches', 'platform/postgres'] },
   'platform/outbound-http': { imports: ['domain'] },
   'platform/http': {
     imports: [
@@ -35,9 +35,20 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     ],
   },
   'platform/images': {
-    imports: [],
+    imports: ['domain', 'platform/commands'],
     // `node:net` for the pipe between the two processes, which is a socket to Node.
-    packages: ['sharp', 'node:child_process', 'node:net', 'node:os', 'node:stream', 'node:url'],
+    packages: [
+      'sharp',
+      '@imagemagick/magick-wasm',
+      'node:child_process',
+      'node:events',
+      'node:fs/promises',
+      'node:net',
+      'node:os',
+      'node:stream',
+      'node:url',
+      'node:worker_threads',
+    ],
   },
   'platform/kubernetes': { imports: ['domain', 'platform/lifecycle', 'platform/telemetry'] },
   jobs: { imports: ['domain', 'platform/'] },
@@ -45,7 +56,14 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   delivery: { imports: ['domain', 'platform/'] },
   controller: { imports: ['domain', 'platform/', 'jobs'] },
   runner: {
-    imports: ['domain', 'platform/storage', 'platform/telemetry', 'platform/commands', 'platform/config'],
+    imports: [
+      'domain',
+      'platform/storage',
+      'platform/telemetry',
+      'platform/commands',
+      'platform/config',
+      'platform/images',
+    ],
   },
   'http-service.ts': { imports: ['api', 'delivery', 'platform/'] },
   'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },

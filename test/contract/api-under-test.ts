@@ -11,12 +11,14 @@ import { createHttpServer } from '#platform/http/server.ts';
 import { httpServiceOptions, type ServiceDependencies } from '../../http-service.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import { builtInMediaProfiles } from '#domain/media/profiles.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
 import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counter.ts';
 import { openTableWindowCounter } from '#platform/rate-limit/table-window-counter.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
+import { openListDatabase } from '#platform/postgres/job-list.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -97,6 +99,7 @@ export async function startApi(
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
     database,
+    listDatabase: openListDatabase(databaseUrl),
     images: new ImageProcessor(),
     metrics: new Metrics(),
     log,
@@ -112,7 +115,7 @@ export async function startApi(
     await app.close();
     await Promise.all([d.queue.close(), d.windowCounter.close(), d.images.close(), d.source.close(), d.media.close()]);
     await redis?.stop();
-    await database.close();
+    await Promise.all([database.close(), d.listDatabase.close()]);
     await tracing.shutdown();
     await testDatabase.drop();
     await rm(folder, { recursive: true, force: true });
@@ -128,6 +131,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     apiKeys: [apiKey, olderApiKey],
     keyTokenSecret,
     thumbSecrets: [],
+    mediaProfiles: builtInMediaProfiles,
     maxFileSizeBytes: 4096,
     largeVideoThresholdBytes: 2048,
     trustedProxies: [],

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
+import { type Answer, type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
 import { type JsonDocument, notUtf8, suiteDocuments } from './json-documents.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 
@@ -15,6 +15,12 @@ const authorization = (hash: string) =>
 
 const ask = (hash: string, path = `/api/key/${hash}`) =>
   api.raw(path, { headers: { authorization: authorization(hash) } });
+
+/** An answer without what differs from one to the next. */
+const answerOf = ({ status, headers, bytes }: Answer) => {
+  const kept = [...headers].filter(([name]) => !['date', 'x-trace-id', 'ratelimit'].includes(name));
+  return { status, headers: Object.fromEntries(kept), bytes: bytes.toString('hex') };
+};
 
 const send = async ({ name, bytes }: JsonDocument) => {
   const headers = { 'content-type': 'application/json' };
@@ -193,7 +199,7 @@ describe('`GET /api/key/{hash}`', () => {
     const find = api.d.contentKeys.find.bind(api.d.contentKeys);
     api.d.contentKeys.find = () => Promise.reject(new Error('relation "content_keys" does not exist'));
     try {
-      const answer = await ask('k1');
+      const answer = await ask('not-asked-before');
       expect([answer.status, answer.json.code]).toEqual([500, 'internal_error']);
       expect(answer.text).not.toContain('relation');
     } finally {
@@ -211,6 +217,22 @@ describe('`GET /api/key/{hash}`', () => {
     expect(answer.bytes).toHaveLength(16);
     expect(answer.bytes.equals(key)).toBe(true);
   });
+
+  it('C4.37, C4.39: a key that is remembered is answered like one that is not', async () => {
+    await api.d.contentKeys.findOrCreate('k-remembered');
+    const [first, second] = [await ask('k-remembered'), await ask('k-remembered')];
+    expect(answerOf(second)).toEqual(answerOf(first));
+    expect(Number(/r=(\d+)/.exec(second.headers.get('ratelimit') ?? '')?.[1])).toBe(
+      Number(/r=(\d+)/.exec(first.headers.get('ratelimit') ?? '')?.[1]) - 1,
+    );
+  });
+
+  it('C4.83: a key whose row is deleted is handed out for some seconds at most', async () => {
+    await api.d.contentKeys.findOrCreate('k-revoked');
+    expect((await ask('k-revoked')).status).toBe(200);
+    await api.d.database.pool.query("delete from content_keys where hash = 'k-revoked'");
+    await expect.poll(async () => (await ask('k-revoked')).status, { timeout: 7_000, interval: 500 }).toBe(404);
+  }, 20_000);
 
   it('C7.16, C7.22: a stored key that cannot be unwrapped answers 500 without the reason', async () => {
     await api.d.contentKeys.findOrCreate('k2');

@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { heic } from '../../testing/heif.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
 // Section 4 of docs/contract.md, "Images".
@@ -9,6 +10,7 @@ const [secret = ''] = thumbSecretsOf([], keyTokenSecret);
 const photo = 'images/ab/photo/0123456789abcdef/thumb.jpg';
 const drawing = 'images/ab/photo/0123456789abcdef/drawing.png';
 const moving = 'videos/ab/clip/0123456789abcdef/preview.gif';
+const heif = 'images/ab/photo/0123456789abcdef/photo.jpg';
 const broken = 'images/ab/photo/0123456789abcdef/broken.jpg';
 
 let api: ApiUnderTest;
@@ -31,6 +33,8 @@ beforeAll(async () => {
   );
   const animation = sharp(frames, { join: { animated: true } }).gif({ delay: [100, 100, 100] });
   await api.putMedia(moving, await animation.toBuffer());
+  const upper = sharp({ create: { width: 160, height: 60, channels: 3, background: '#dc1414' } });
+  await api.putMedia(heif, await heic(upper.extend({ bottom: 60, background: '#1414dc' }), { irot: 3 }));
   await api.putMedia(broken, Buffer.from('this is no JPEG'));
 });
 afterAll(() => api.close());
@@ -49,6 +53,20 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
   it('C4.47: an image is never enlarged', async () => {
     const { bytes } = await api.call(sign(photo, { w: 4096 }));
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 480, height: 640 });
+  });
+
+  it('C2.58: a HEIC whatever its name is shown upright in its colours', async () => {
+    const { bytes } = await api.call(sign(heif, { w: 60, f: 'png' }));
+    const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+    expect([info.width, info.height, info.channels]).toEqual([60, 80, 3]);
+    // A quarter clockwise: what was below is at the left.
+    for (const [x, wanted] of [
+      [10, [20, 20, 220]],
+      [50, [220, 20, 20]],
+    ] as const) {
+      const pixel = [...data.subarray((40 * 60 + x) * 3, (40 * 60 + x) * 3 + 3)];
+      expect(pixel.map((value, channel) => Math.abs(value - (wanted[channel] ?? 0)) <= 4)).toEqual([true, true, true]);
+    }
   });
 
   it.each([
@@ -87,6 +105,34 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
       expect([path, answer.status, answer.json.code]).toEqual([path, 403, 'forbidden']);
       expect(answer.headers.get('cache-control')).toBe('no-store');
     }
+  });
+
+  it('C4.51: an image is answered alike by the framework and from memory before it', async () => {
+    for (const query of [{ w: 31 }, { w: 32, exp: Math.floor(Date.now() / 1000) + 600 }]) {
+      const answers = [await api.raw(sign(photo, query)), await api.raw(sign(photo, query))];
+      const [first, second] = answers.map(({ headers, bytes }) => {
+        const kept = [...headers].filter(([name]) => !['date', 'x-trace-id'].includes(name));
+        return { bytes: bytes.length, ...Object.fromEntries(kept), 'cache-control': kept.length };
+      });
+      expect(second).toEqual(first);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    }
+  });
+
+  it('C4.45: an address in memory is refused once it has expired', async () => {
+    const path = sign(photo, { w: 34, exp: Math.floor(Date.now() / 1000) + 2 });
+    for (let n = 0; n < 2; n++) expect((await api.raw(path)).status).toBe(200);
+    await expect.poll(async () => (await api.raw(path)).status, { timeout: 6_000, interval: 300 }).toBe(403);
+  });
+
+  it('C4.79: an image address in another spelling is sent to the signed one or refused', async () => {
+    const path = sign(photo, { w: 10, f: 'webp' });
+    const moved = await api.raw(path.replace('?f=webp&w=10', '?w=10&f=webp'));
+    expect([moved.status, moved.headers.get('location')]).toEqual([308, path]);
+    expect((await api.raw(path.replace('w=10', 'w=%310'))).status).toBe(403);
+    expect(
+      (await api.raw(path.replace(/thumb\/./, (start) => `thumb/%${start.charCodeAt(6).toString(16)}`))).status,
+    ).toBe(403);
   });
 
   it('C4.46: a missing object, and a key that is no image of the service, answer 404', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
@@ -28,8 +29,11 @@ describe('the Job', () => {
       hash: submission.hash,
       status: 'queued',
       phase: null,
+      reason: { code: 'next_in_queue', message: expect.any(String) },
       progress: 0,
+      eta: null,
       attempt: 1,
+      profile: null,
       callback_status: null,
       retry_of_job_id: null,
       error: null,
@@ -57,7 +61,7 @@ describe('the Job', () => {
     expect(Date.parse(completed.updated_at)).toBeGreaterThanOrEqual(Date.parse(completed.created_at));
   });
 
-  it('C3.1, C3.3: a job that runs is `processing` and shows its phase', async () => {
+  it('C3.1, C3.3, C2.68: a job that runs is `processing` and shows its phase and its end', async () => {
     const { json } = await api.submit(thumbnail());
     await api.d.jobs.claim({ jobId: json.job_id, attempt: 1, owner: 'test', leaseMs: 60_000 });
     await api.d.jobs.report({ jobId: json.job_id, attempt: 1, phase: 'encoding', progress: 40 });
@@ -67,6 +71,51 @@ describe('the Job', () => {
       progress: 40,
       results: null,
     });
+    await api.d.jobs.report({ jobId: json.job_id, attempt: 1, phase: 'encoding', progress: 41 });
+    const { eta, updated_at: updatedAt } = (await api.call(`/api/jobs/${json.job_id}`)).json;
+    expect(Date.parse(eta ?? '')).toBeGreaterThanOrEqual(Date.parse(updatedAt));
+  });
+
+  it('C3.23: a job shows why it waits until its attempt works', async () => {
+    const { json } = await api.submit(thumbnail());
+    const shown = async () => (await api.call(`/api/jobs/${json.job_id}`)).json;
+    const current = { jobId: json.job_id, attempt: 1 };
+    await api.d.jobs.claim({ ...current, owner: 'test', leaseMs: 60_000 });
+    const reason = { code: 'unschedulable', message: '0/3 nodes are available.' } as const;
+    await api.d.jobs.recordWaiting(current, reason);
+    const waiting = await shown();
+    expect(waiting.reason).toEqual(reason);
+    await api.d.jobs.recordWaiting(current, reason);
+    await api.d.jobs.recordWaiting({ ...current, attempt: 2 }, null);
+    await api.d.jobs.report({ ...current, phase: 'scheduling', progress: 0 });
+    expect(await shown(), 'neither repeated nor late calls change it').toEqual(waiting);
+    await api.d.jobs.report({ ...current, phase: 'encoding', progress: 40 });
+    expect((await shown()).reason).toBeNull();
+  });
+
+  it('C3.23: a queued job shows how many are ahead of it, what delays it, and an outage of the storage', async () => {
+    const { database, jobs } = api.d;
+    await database.pool.query('delete from jobs');
+    const [first, second] = [(await api.submit(thumbnail())).json, (await api.submit(thumbnail())).json];
+    const reasonOf = async ({ job_id: id }: { job_id: string }) => (await api.call(`/api/jobs/${id}`)).json.reason;
+    expect(await reasonOf(first)).toEqual({
+      code: 'next_in_queue',
+      message: 'It is the next of its queue, of which nothing runs.',
+    });
+    expect(await reasonOf(second)).toEqual({
+      code: 'behind_others',
+      message: '1 waiting job is ahead; 0 jobs of its queue run.',
+    });
+    expect((await jobs.oldestWaitingSeconds()).default).toBeGreaterThan(0);
+    const claim = { jobId: first.job_id, attempt: 1 };
+    await jobs.claim({ ...claim, owner: 'test', leaseMs: 60_000 });
+    expect(await reasonOf(first)).toBeNull();
+    expect(await reasonOf(second)).toMatchObject({ code: 'pool_full', message: expect.stringContaining('; 1 job of') });
+    await jobs.nextAttempt({ ...claim, countsAsFailure: true, delayMs: 60_000 });
+    expect(await reasonOf(first)).toMatchObject({ code: 'next_attempt_later' });
+    await jobs.recordStorageOutage();
+    expect(await reasonOf(second)).toMatchObject({ code: 'storage_outage' });
+    await database.pool.query('delete from storage_outage');
   });
 
   it('C2.23, C3.15: a failed job shows its error, and callback_status is pending from then on', async () => {
@@ -121,6 +170,23 @@ describe('equal requests', () => {
     const first = await api.submit(submission);
     const other = await api.submit({ ...submission, ...change });
     expect([first.status, other.status]).toEqual([202, 202]);
+  });
+
+  it('C2.27, C2.57: a rule of MEDIA_PROFILES chooses the profile, and equal submissions find the job without the source', async () => {
+    const mediaProfiles = mediaProfilesSchema.parse({ rules: [{ source_prefix: 'phone/', profile: 'mobile' }] });
+    const other = await startApi({ mediaProfiles });
+    try {
+      await other.putSource('phone/v.mp4', Buffer.alloc(100));
+      const body = { type: 'video:transcode', hash: 'phone', source: 'phone/v.mp4' };
+      const { json } = await other.submit(body);
+      expect((await other.call(`/api/jobs/${json.job_id}`)).json).toMatchObject({ profile: 'mobile' });
+      await other.d.source.delete(['phone/v.mp4']);
+      expect((await other.submit(body)).json).toMatchObject({ job_id: json.job_id });
+      const cover = await other.submit({ ...body, type: 'video:cover' });
+      expect(cover.status).toBe(400);
+    } finally {
+      await other.close();
+    }
   });
 
   it('C2.29: 100 equal submissions at once make one row and one ticket', async () => {

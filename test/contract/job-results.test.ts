@@ -27,7 +27,12 @@ async function resultsOf(body: object) {
 }
 
 const integer = expect.any(Number) as number;
+const number = expect.any(Number) as number;
 const artifact = (format: string) => ({ key: expect.any(String) as string, format, size: integer });
+const placeholder = {
+  blurhash: expect.stringMatching(/^[!-~]{6,}$/) as string,
+  dominant_color: expect.stringMatching(/^#[0-9a-f]{6}$/) as string,
+};
 const imageKey = (key: string) =>
   program.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
 
@@ -47,6 +52,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
         container: 'cmaf',
         encrypted: true,
         master_playlist: `videos/${prefix}/table-1/master.m3u8`,
+        dash_manifest: trackKey('manifest\\.mpd'),
         default_audio_track_id: audioId,
       },
       audio_tracks: [
@@ -60,12 +66,14 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
           playlist: trackKey(`audio/${audioId}/playlist\\.m3u8`),
           init: trackKey(`audio/${audioId}/init\\.mp4`),
           segment_count: 1,
+          loudness: { integrated_lufs: number, range_lu: number, true_peak_dbtp: number },
         },
       ],
       video_tracks: [
         {
           id: videoId,
           codec: 'h264',
+          hdr: 'none',
           width: 128,
           height: 72,
           bitrate: integer,
@@ -75,6 +83,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
           audio_track_ids: [audioId],
         },
       ],
+      text_tracks: [],
       encryption: {
         scheme: 'cbcs',
         kid: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
@@ -84,7 +93,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
       warnings: [],
     });
     const [audio, video] = [results.audio_tracks[0], results.video_tracks[0]];
-    for (const number of [audio.bitrate, video.bitrate]) expect(Number.isInteger(number) && number > 0).toBe(true);
+    for (const rate of [audio.bitrate, video.bitrate]) expect(Number.isInteger(rate) && rate > 0).toBe(true);
     for (const key of [results.streaming.master_playlist, audio.playlist, audio.init, video.playlist, video.init])
       expect((await stat(join(service.folder('media'), key))).size).toBeGreaterThan(0);
 
@@ -110,16 +119,23 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     [
       'image:thumbnail',
       { source: 'red.png', options: { outputs: [{ variant: 'a', width: 32, format: 'jpg' }] } },
-      { outputs: [{ variant: 'a', key: expect.any(String) as string, width: 32, height: 24, format: 'jpg' }] },
+      {
+        outputs: [{ variant: 'a', key: expect.any(String) as string, width: 32, height: 24, format: 'jpg' }],
+        ...placeholder,
+      },
     ],
-    ['video:cover', { options: { timestamp_sec: 1 } }, { format: 'jpg', width: 128, height: 72, timestamp_sec: 1 }],
+    [
+      'video:cover',
+      { options: { timestamp_sec: 1 } },
+      { format: 'jpg', width: 128, height: 72, timestamp_sec: 1, ...placeholder },
+    ],
     [
       'video:preview',
       { options: { duration: 1, width: 65, fps: 5 } },
       { format: 'webp', width: 64, height: 36, frames: 5 },
     ],
   ] as const)(
-    'C2.37, C2.39, C2.41: results of %s have `key` and the documented fields',
+    'C2.37, C2.39, C2.41, C2.60: results of %s have `key` and the documented fields',
     async (type, body, expected) => {
       const { key, size, warnings, ...results } = await resultsOf({ type, hash: 'images-1', ...body });
       expect(warnings ?? []).toEqual([]);
@@ -136,7 +152,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     const { stages, artifacts, retry_plan: plan, streaming } = await resultsOf({ type: 'video:full', hash: 'full-1' });
     const ready = { status: 'ready' };
     expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode: ready });
-    expect(artifacts).toEqual({ cover: artifact('jpg'), preview: artifact('webp') });
+    expect(artifacts).toEqual({ cover: { ...artifact('jpg'), ...placeholder }, preview: artifact('webp') });
     expect(plan).toEqual({
       allowed: false,
       strategy: 'retry_tasks',

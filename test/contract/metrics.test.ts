@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { videoKey } from '#domain/media/object-keys.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
 import { openRig, until } from '../../testing/controller-rig.ts';
@@ -56,6 +58,28 @@ describe('metrics of the server', () => {
       expect(valueIn(text, `svc_image_cache_events_total{layer="${layer}",result="miss"}`)).toBe(2);
     const errors = [...text.matchAll(/^svc_image_errors_total\{stage="\w+",status="(\d+)"\} (\d+)$/gm)];
     expect(new Set(errors.map(([, status, count]) => `${status}: ${count}`))).toEqual(new Set(['403: 1', '422: 1']));
+  });
+
+  it('C4.84: stream bytes, the memory of streams and key requests are counted', async () => {
+    const path = '/stream/m/0123456789abcdef/video/r1/seg_1.m4s';
+    await api.putMedia(videoKey('m', '0123456789abcdef', 'video/r1/seg_1.m4s'), Buffer.alloc(50_000));
+    for (let n = 0; n < 3; n++) expect((await api.raw(path)).status).toBe(200);
+    expect((await api.raw(path, { headers: { range: 'bytes=0-9999' } })).status).toBe(206);
+    await api.d.contentKeys.findOrCreate('m');
+    const authorization = `Bearer ${signPlaybackToken({ hash: 'm', exp: 4e9 }, keyTokenSecret)}`;
+    for (let n = 0; n < 3; n++) await api.raw('/api/key/m', { headers: { authorization } });
+    for (const headers of [{}, { authorization: 'Bearer x.y' }]) await api.raw('/api/key/m', { headers });
+    // Counted when a response is closed, which its client sees a moment before.
+    await expect.poll(() => value('svc_stream_bytes_total')).toBeGreaterThan(160_000);
+    expect(await value('svc_stream_bytes_total')).toBeLessThan(165_000);
+    const events = (result: string) => value(`svc_stream_cache_events_total{kind="object",result="${result}"}`);
+    // The second request comes at any time of the first one's read.
+    const counts = [await events('miss'), await events('joined'), await events('hit')];
+    expect(counts[0]).toBeGreaterThan(0);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
+    const outcomes = { served: 3, unauthorized: 1, forbidden: 1 };
+    for (const [outcome, count] of Object.entries(outcomes))
+      expect([outcome, await value(`svc_key_requests_total{outcome="${outcome}"}`)]).toEqual([outcome, count]);
   });
 });
 

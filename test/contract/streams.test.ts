@@ -26,6 +26,7 @@ beforeAll(async () => {
   await api.putMedia(videoKey(hash, rev, 'preview.webp'), 'webp');
   await api.putMedia(videoKey(hash, rev, 'preview.gif'), 'gif');
   await api.putMedia(videoKey(hash, rev, 'manifest.mpd'), 'mpd');
+  await api.putMedia(videoKey(hash, rev, 'storyboard/cues.vtt'), 'vtt');
   await api.putMedia(videoKey(hash, rev, 'empty.mp4'), '');
 });
 afterAll(() => api.close());
@@ -39,6 +40,8 @@ describe('objects of a stream', () => {
     [`${rev}/audio/audio_en_aac_2ch/init.mp4`, 'audio/mp4'],
     [`${rev}/cover.jpg`, 'image/jpeg'],
     [`${rev}/preview.webp`, 'image/webp'],
+    [`${rev}/manifest.mpd`, 'application/dash+xml'],
+    [`${rev}/storyboard/cues.vtt`, 'text/vtt'],
   ])(
     'C4.22, C4.26, C4.27: the object %s is served as %s, to be cached for a year and read from any origin',
     async (path, contentType) => {
@@ -65,6 +68,15 @@ describe('objects of a stream', () => {
     expect((await api.raw(`/stream/${hash}/${path}`)).text).toBe(body);
   });
 
+  it('C4.81: the DASH manifest without a revision leads to that of the current one, for this request alone', async () => {
+    const answer = await fetch(`${api.url}/stream/${hash}/manifest.mpd`, { redirect: 'manual' });
+    expect(answer.status).toBe(302);
+    expect(answer.headers.get('location')).toBe(`${rev}/manifest.mpd`);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(await (await fetch(`${api.url}/stream/${hash}/manifest.mpd`)).text()).toBe('mpd');
+  });
+
   it('C4.23, C4.24: a path without a revision follows the master playlist to a newer one, and the older plays on', async () => {
     const newer = 'fedcba9876543210';
     await api.putMedia(videoKey('moving', rev, 'video/r1_h264/init.mp4'), 'old');
@@ -89,7 +101,7 @@ describe('missing objects', () => {
     ['unknown/video/r360_h264/init.mp4', 404],
     [hash, 404],
     [`${hash}/${rev}/preview.gif`, 404],
-    [`${hash}/${rev}/manifest.mpd`, 404],
+    ['unknown/manifest.mpd', 404],
     [`${hash}/${rev}/cover.JPG`, 404],
     [`${hash}/${rev}/cover`, 404],
     ['bad hash/master.m3u8'.replace(' ', '%20'), 404],
@@ -131,8 +143,19 @@ describe('hostile paths', () => {
 
   it('C4.28: another spelling of the route or a query does not reach another object', async () => {
     expect((await api.raw(`/%73tream/${hash}/..%2fx.m3u8`)).status).toBeGreaterThanOrEqual(400);
-    expect((await api.raw(`/stream/${hash}/master.m3u8?x=/../..`)).status).toBe(200);
+    expect((await api.raw(`/stream/${hash}/master.m3u8?x=/../..`)).status).toBe(308);
   });
+
+  it.each([`master.m3u8?x=1`, `%6daster.m3u8`, `master.m3u8?`, `%6Daster.m3u8?${'y'.repeat(100)}`])(
+    'C4.80: /stream/…/%s is sent to the one spelling of the address, which no cache keeps',
+    async (path) => {
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await api.raw(`/stream/${hash}/${path}`, { method });
+        expect([answer.status, answer.headers.get('location')]).toEqual([308, `/stream/${hash}/master.m3u8`]);
+        expect(answer.headers.get('cache-control')).toBe('no-store');
+      }
+    },
+  );
 });
 
 describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
@@ -227,6 +250,7 @@ describe('clients that leave', () => {
     const watched: ObjectStore = {
       head: (...args) => media.head(...args),
       put: (...args) => media.put(...args),
+      putNew: (...args) => media.putNew(...args),
       list: (...args) => media.list(...args),
       delete: (...args) => media.delete(...args),
       ping: (...args) => media.ping(...args),

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { putClip, putLongClip, putPicture } from './support/clips.ts';
 import { apiServerPid, processesOf } from './support/host-processes.ts';
 import { apply, kubectl, kubectlJson, kubectlWith } from './support/kubectl.ts';
 import { mediaJobManifest, type PodObject } from './support/objects.ts';
-import { controllerLog, release } from './support/release.ts';
+import { release } from './support/release.ts';
 import {
   cancelUnfinished,
   completed,
@@ -18,6 +18,7 @@ import {
   startReceiver,
   submit,
 } from './support/service.ts';
+import { showClusterOnFailure } from './support/show-cluster.ts';
 
 // Kills and evictions on a real cluster: each job ends exactly once, with the right outcome, and a disruption costs no
 // attempt. Crashes of the controller before and after each of its writes are in test/k8s/crashes.test.ts.
@@ -30,13 +31,7 @@ beforeAll(async () => {
   longClip = await putLongClip();
   receiver = await startReceiver();
 });
-beforeEach(({ onTestFailed }) => {
-  const startedAt = new Date();
-  onTestFailed(async () => {
-    const objects = await inRunners('get', 'mj,jobs,pods', '-o', 'wide');
-    process.stderr.write(`logs of the controllers:\n${await controllerLog(startedAt)}\n${objects}`);
-  });
-});
+showClusterOnFailure();
 afterEach(cancelUnfinished);
 afterAll(() => receiver.close());
 
@@ -84,16 +79,18 @@ const startMany = async () => {
   return [video, ...images];
 };
 /**
- * Expects every job to complete with one webhook, one Job and no counted failure. The attempt may be the second: when
- * the leader is lost just after claiming a job, the next leader cannot know whether a Job was created, and starts a new
- * attempt, as after any disruption.
+ * Expects every job to complete with one webhook and no counted failure, in one Job of its own, or in that of a batch of
+ * image jobs. The attempt may be the second: when the leader is lost just after claiming a job, the next leader cannot know
+ * whether a Job was created, and starts a new attempt, as after any disruption.
  */
 const allComplete = async (ids: readonly string[]) => {
   for (const id of ids) await completed(id);
   const ends = await Promise.all(ids.map((id) => endedOnce(id, 'completed')));
   expect(ends).toEqual(ids.map(() => ({ failures: 0 })));
   const jobs = await inRunners('get', 'jobs', '-o', 'jsonpath={.items[*].metadata.labels.reelwright\\.dev/job-id}');
-  expect(ids.map((id) => jobs.split(id).length - 1)).toEqual(ids.map(() => 1));
+  const [ofVideo, ...ofImages] = ids.map((id) => jobs.split(id).length - 1);
+  expect(ofVideo).toBe(1);
+  for (const count of ofImages) expect(count).toBeLessThanOrEqual(1);
 };
 
 describe('a disruption of a running pod costs no attempt', () => {
@@ -134,7 +131,8 @@ describe('a disruption of a running pod costs no attempt', () => {
 
 describe('a failure of the attempt itself is counted', () => {
   test('a job that runs out of memory three times fails with `resource_exhausted`', async () => {
-    await makePool('tiny', { resources: { requests: { memory: '32Mi' }, limits: { memory: '32Mi' } } });
+    // Far below what Node needs to start; with a little less than it needs, it would read its pages again and again.
+    await makePool('tiny', { resources: { requests: { memory: '20Mi' }, limits: { memory: '20Mi' } } });
     const id = await startIn('tiny', clip);
     const job = await eventually(
       () => getJob(id).catch(() => null),

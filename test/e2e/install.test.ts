@@ -136,8 +136,10 @@ describe('POST /api/jobs on the cluster', () => {
       // A short job may complete between two writes of its status.
       (text) => /encoding|packaging|completed/.test(text),
     );
-    expect(columns.split('\n')[0]).toMatch(/^NAME\s+TYPE\s+PHASE\s+PROGRESS\s+POOL\s+AGE$/);
-    expect(columns.split('\n')[1]).toMatch(new RegExp(`^mj-${id}\\s+video:full\\s+\\w+\\s+\\d+\\s+default\\s+\\d+s$`));
+    expect(columns.split('\n')[0]).toMatch(/^NAME\s+TYPE\s+PHASE\s+PROGRESS\s+CHUNKS\s+JOBS\s+REASON\s+POOL\s+AGE$/);
+    expect(columns.split('\n')[1]).toMatch(
+      new RegExp(`^mj-${id}\\s+video:full\\s+\\w+\\s+\\d+\\s+(\\w+\\s+)?default\\s+\\d+s$`),
+    );
 
     const waited = await inRunners('wait', '--for=condition=Complete', '--timeout=150s', `mj/mj-${id}`);
     expect(waited).toContain('condition met');

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { putLargeClip, putPicture } from './support/clips.ts';
+import { putClip, putLargeClip } from './support/clips.ts';
 import { kubectl, kubectlJson } from './support/kubectl.ts';
 import type { List, RunnerPoolObject } from './support/objects.ts';
 import {
@@ -53,7 +53,9 @@ test('a large video without a node for its pool shows why within 30 s, and runs 
     10_000,
   );
   expect(events[0]).toMatchObject({ type: 'Warning', reason: 'Unschedulable' });
-  expect(await inRunners('get', 'mj', name)).toMatch(/video:transcode\s+unschedulable\s+0\s+video-large/);
+  expect(await inRunners('get', 'mj', name)).toMatch(
+    /video:transcode\s+unschedulable\s+0\s+Unschedulable\s+video-large/,
+  );
   const pool = await eventually(
     () => kubectlJson<RunnerPoolObject>('-n', shown?.metadata.namespace ?? '', 'get', 'rp', 'video-large'),
     ({ status }) => status?.lastError !== '',
@@ -87,9 +89,10 @@ test('a pool runs one job at a time, and two after `kubectl scale rp/video-large
 });
 
 test('a burst of submissions never exceeds the concurrency of the pool', async () => {
-  const source = await putPicture();
+  // Image jobs would share a pod.
+  const source = await putClip();
   const watch = watchPods('default');
-  const ids = await Promise.all(Array.from({ length: 9 }, () => submit({ type: 'image:thumbnail', source })));
+  const ids = await Promise.all(Array.from({ length: 9 }, () => submit({ type: 'video:cover', source })));
   for (const id of ids) await completed(id);
   await watch.stop();
   expect(watch.most()).toBe(3);

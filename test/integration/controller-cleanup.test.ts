@@ -2,7 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
-import { imageKey, masterKey, resultManifestKey, revisionOf, videoKey, workRoot } from '#domain/media/object-keys.ts';
+import {
+  filmKey,
+  filmRecordKey,
+  imageKey,
+  masterKey,
+  resultManifestKey,
+  revisionOf,
+  videoKey,
+  workRoot,
+} from '#domain/media/object-keys.ts';
+import { masterPath } from '#domain/media/revision-layout.ts';
 import { cleanupComponent } from '../../controller/cleanup.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
@@ -37,10 +47,10 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     return { id, hash, inRevision };
   }
 
-  async function end(id: string, results: unknown, error: ReturnType<typeof jobErrorOf> | null) {
+  async function end(id: string, results: unknown, error: ReturnType<typeof jobErrorOf> | null, attempt = 2) {
     await rig.jobs.finish({
       jobId: id,
-      attempt: 2,
+      attempt,
       status: error === null ? 'completed' : 'failed',
       results: results as JobResults | null,
       error,
@@ -78,6 +88,25 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await end(id, null, jobErrorOf('storage_error', 2));
     await sweep();
     expect(await keys()).toEqual([]);
+  });
+
+  it('cleanup removes the unfinished film of a failed job, unless another job may continue it, and keeps a finished one', async () => {
+    const rev = '0123456789abcdef';
+    const { id, hash } = await twoAttempts();
+    await put(filmKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150, 150, 150] }));
+    const [record, segment, master] = [filmRecordKey(rev, 0), 'video/r64_h264/seg_1.m4s', masterPath].map((key) =>
+      key.startsWith('work/') ? key : videoKey(hash, rev, key),
+    ) as [string, string, string];
+    for (const key of [record, segment]) await put(key);
+    await end(id, null, jobErrorOf('storage_error', 2));
+    const retry = await rig.submit('retry', { ticket: false, type: 'video:transcode', hash });
+    await sweep();
+    expect(await keys()).toEqual(expect.arrayContaining([record, segment]));
+    await rig.jobs.claim({ jobId: retry, attempt: 1, owner: 'the test', leaseMs: 60_000 });
+    await end(retry, null, jobErrorOf('storage_error', 1), 1);
+    await put(master);
+    await sweep();
+    expect((await keys()).toSorted()).toEqual([master, segment].toSorted());
   });
 
   it('cleanup keeps the revision that the top master playlist names, also when its job failed', async () => {

@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { hostname } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
-import { findIsolation } from '../../controller/process/isolation.ts';
+import { findIsolation } from '#platform/commands/isolation.ts';
 import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
-const isolation = await findIsolation({ PATH: process.env['PATH'] ?? '' });
+const readOnly = join(tmpdir(), 'reelwright-isolation');
+const isolation = await findIsolation({ env: { PATH: process.env['PATH'] ?? '' }, readOnly });
 
 describe.skipIf(!inject('postgres'))('the process executor', () => {
   let rig: Rig;
@@ -58,7 +59,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     delete process.env['PLANTED_CANARY'];
     const begun = (await rig.notes()).filter(({ what }) => what === 'begin');
     const all =
-      'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE HOME LANG LOG_LEVEL PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(
+      'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE HOME LANG LOG_LEVEL NODE_COMPILE_CACHE PATH RUNNER_PARENT RUNNER_TASK RUNNER_WORKSPACE TMPDIR'.split(
         ' ',
       );
     const named = Object.fromEntries(begun.map(({ step, names }) => [step, names]));
@@ -70,19 +71,27 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   });
 
   it.skipIf('reason' in isolation)(
-    'the step process reads no other process’s environment and reaches no network',
+    'what decodes reads no other process’s environment and writes no compiled module of others; process has no network',
     async () => {
       const server = createServer().listen(0, '127.0.0.1');
       await once(server, 'listening');
       rig.startWorker();
-      const id = await rig.submit(`spy-${(server.address() as AddressInfo).port}`);
-      expect(await rig.finished(id)).toMatchObject({ status: 'completed' });
+      const source = `spy-${(server.address() as AddressInfo).port}`;
+      for (const type of ['video:transcode', 'image:thumbnail'] as const) {
+        const id = await rig.submit(source, { type });
+        expect(await rig.finished(id)).toMatchObject({ status: 'completed' });
+      }
       server.close();
       const spied = (await rig.notes()).filter(({ what }) => what === 'spy');
       const seen = Object.fromEntries(
-        spied.map((note) => [note.step, [note.isConnected, (note.environments ?? 0) > 0]]),
+        spied.map((note) => [note.step, [note.isConnected, (note.environments ?? 0) > 0, note.caches]]),
       );
-      expect(seen).toEqual({ fetch: [true, true], process: [false, false], publish: [true, true] });
+      expect(seen).toEqual({
+        fetch: [true, true, ['images', 'steps']],
+        process: [false, false, []],
+        publish: [true, true, ['images', 'steps']],
+        all: [true, false, ['images']],
+      });
     },
   );
 

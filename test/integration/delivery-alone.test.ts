@@ -8,7 +8,8 @@ import { imageKey, masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
-import { migrate, openDatabase } from '#platform/postgres/database.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { migrate } from '#platform/postgres/migrate.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/embedded-postgres/embedded.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { until } from '../../testing/controller-rig.ts';
@@ -134,7 +135,8 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
 
     await stopServer();
     await expectPlayback(program);
-    expect((await askKey(program)).status).toBe(500);
+    // A key is remembered for 5 s.
+    await expect.poll(async () => (await askKey(program)).status, { timeout: 10_000, interval: 500 }).toBe(500);
     await startServerAgain();
     await until(
       () => askKey(program),

@@ -51,7 +51,7 @@ async function startDelivery(origin: RequestListener, cacheBytesMax = 64 * mebib
   const store: ObjectStore = openObjectStore({ bucket: 'media', s3: { endpoint, keys, timeoutMs: 10_000, ...rest } });
   const metrics = new Metrics();
   const app: FastifyInstance = Fastify({ forceCloseConnections: true });
-  addStreamRoutes(app, { media: new MediaReader(store, { cacheBytesMax }), metrics });
+  addStreamRoutes(app, { media: new MediaReader(store, { cacheBytesMax, metrics }), metrics });
   await app.listen({ host: '127.0.0.1', port: 0 });
   closings.push(async () => {
     await app.close();

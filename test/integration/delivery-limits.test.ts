@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { videoKey } from '#domain/media/object-keys.ts';
@@ -25,8 +27,11 @@ afterEach(async () => {
   closings = [];
 });
 
+const mebibyte = 1024 * 1024;
+
 interface Delivery {
   readonly port: number;
+  readonly connectionCount: () => Promise<number>;
   /** Method and key of each request to the bucket, in order. */
   readonly requests: string[];
 }
@@ -41,6 +46,8 @@ interface Options {
   readonly scheme?: 'http' | 'https';
   readonly stalledMs?: number;
   readonly connectionsMax?: number;
+  readonly bytesPerSecondMin?: number;
+  readonly rateWindowMs?: number;
   /** Of the storage. */
   readonly timeoutMs?: number;
   readonly addRoutes?: (app: FastifyInstance) => void;
@@ -71,7 +78,7 @@ async function startDelivery(origin: RequestListener, options: Options = {}): Pr
     limits,
     addRoutes: async (routes) => {
       addStreamRoutes(routes, {
-        media: new MediaReader(store, { cacheBytesMax: 1024 * 1024 }),
+        media: new MediaReader(store, { cacheBytesMax: 1024 * 1024, metrics }),
         metrics,
         mutableCacheControl,
       });
@@ -86,7 +93,8 @@ async function startDelivery(origin: RequestListener, options: Options = {}): Pr
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  return { port: (app.server.address() as AddressInfo).port, requests };
+  const connectionCount = () => promisify(app.server.getConnections.bind(app.server))();
+  return { port: (app.server.address() as AddressInfo).port, requests, connectionCount };
 }
 
 async function statusOf(port: number, path: string): Promise<number> {
@@ -170,17 +178,33 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
 });
 
 /** Clients that send a request and read nothing. */
-async function stalledClients(port: number, count: number, request: string): Promise<Socket[]> {
+async function stalledClients(
+  port: number,
+  count: number,
+  request: string | ((n: number) => string),
+): Promise<Socket[]> {
   return Promise.all(
-    Array.from({ length: count }, async () => {
+    Array.from({ length: count }, async (_, n) => {
       const socket = connect(port, '127.0.0.1');
       socket.on('error', () => {});
       await once(socket, 'connect');
       socket.pause();
-      socket.write(request);
+      socket.write(typeof request === 'string' ? request : request(n));
       return socket;
     }),
   );
+}
+
+/** A request for a segment of its own. */
+const requestOf = (n: number) => `GET ${segment.replace('seg_1', `seg_slow_${n}`)} HTTP/1.1\r\nHost: a\r\n\r\n`;
+
+/** Reads at most 64 KiB at a time, twice a second: makes progress, and holds its connection for minutes. */
+function trickle(socket: Socket): void {
+  socket.on('data', () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), 500);
+  });
+  socket.resume();
 }
 
 const nothing: RequestListener = (_request, response) => response.writeHead(404).end();
@@ -221,6 +245,35 @@ describe('clients that do not read', () => {
     await once(socket as Socket, 'end');
     expect(received).toBeGreaterThan(large.length);
   }, 30_000);
+
+  it('C4.85: hundreds of clients that read nothing or a little are closed, and healthy ones play on', async () => {
+    const bytes = Buffer.alloc(8 * mebibyte, 'x');
+    const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT' };
+    const { port, requests, connectionCount } = await startDelivery(
+      (request, response) => {
+        const body = request.url?.includes('healthy') === true ? bytes.subarray(0, mebibyte / 2) : bytes;
+        response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
+      },
+      { stalledMs: 60_000, bytesPerSecondMin: mebibyte / 4, rateWindowMs: 2_000 },
+    );
+    const rssBefore = process.memoryUsage().rss;
+    const slow = await stalledClients(port, 400, requestOf);
+    for (const [n, socket] of slow.entries()) if (n % 2 === 0) trickle(socket);
+    await expect.poll(() => requests.length, { timeout: 30_000 }).toBeGreaterThan(250);
+    let [played, rss] = [0, 0];
+    // Each request goes over a connection of its own.
+    while ((await connectionCount()) > 10) {
+      const path = segment.replace('seg_1', `seg_healthy_${played}`);
+      const [response] = (await once(get({ host: '127.0.0.1', port, path, agent: false }), 'response')) as [
+        IncomingMessage,
+      ];
+      expect((await buffer(response)).length).toBe(mebibyte / 2);
+      played += 1;
+      rss = Math.max(rss, process.memoryUsage().rss);
+    }
+    expect(played).toBeGreaterThan(1);
+    expect(rss - rssBefore).toBeLessThan(500 * mebibyte);
+  }, 60_000);
 
   it('C4.77: connections over the limit of a server are closed', async () => {
     const { port } = await startDelivery(nothing, { connectionsMax: 3 });

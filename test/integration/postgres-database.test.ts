@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { type Database, migrate, openDatabase } from '#platform/postgres/database.ts';
+import { type Database, openDatabase } from '#platform/postgres/database.ts';
+import { migrate } from '#platform/postgres/migrate.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { emptyDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { newJob } from './postgres-fixtures.ts';
@@ -48,9 +49,50 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
     // Longer than the timeouts of a pool, 10 s in the server and 12 s in the client.
     await writeFile(join(dir, '0001-slow.sql'), 'select pg_sleep(13); create table slow ();');
-    await migrate(database, dir);
+    // And of the database itself.
+    const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
+    await database.pool.query(`alter database "${rows[0]?.name}" set statement_timeout = '1s'`);
+    await migrate(database, { dir });
     expect((await database.pool.query('select from slow')).rowCount).toBe(0);
     await rm(dir, { recursive: true });
+  });
+
+  test('while an index is built, rows are written and other processes wait', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
+    await writeFile(join(dir, '0001-t.sql'), 'create table t (n int)');
+    await migrate(database, { dir });
+    await writeFile(join(dir, '0002-t-by-n.concurrent.sql'), 'create index concurrently if not exists t_by_n on t (n)');
+    const waiting: string[] = [];
+    const log = { info: (_fields: object, phrase?: string) => void waiting.push(phrase ?? '') };
+    // The index waits for this transaction, which has written to the table.
+    const writer = await database.pool.connect();
+    await writer.query('begin; insert into t values (1)');
+    const all = Promise.all([migrate(database, { dir, log }), migrate(database, { dir, log })]);
+    await expect.poll(() => waiting).toEqual(['another process migrates the database, waiting']);
+    await database.pool.query(`set statement_timeout = '2s'; insert into t values (2)`);
+    await writer.query('commit');
+    writer.release();
+    await all;
+    await rm(dir, { recursive: true });
+  });
+
+  test('an index that a crash left invalid is built again', async () => {
+    await migrate(database);
+    const find = `select relname from pg_index join pg_class on oid = indexrelid where not indisvalid`;
+    const names = (await readdir(new URL('../../platform/postgres/migrations', import.meta.url))).filter((name) =>
+      name.endsWith('.concurrent.sql'),
+    );
+    await database.pool.query('delete from schema_migrations where name = any($1)', [names]);
+    await database.pool.query(`update pg_index set indisvalid = false where indexrelid = 'jobs_cleaned_up'::regclass`);
+    expect((await database.pool.query(find)).rowCount).toBe(1);
+    await migrate(database);
+    expect((await database.pool.query(find)).rowCount).toBe(0);
+    expect((await database.pool.query(`select 'jobs_cleaned_up'::regclass`)).rowCount).toBe(1);
+  });
+
+  test('a process that freezes in a transaction loses its locks after a minute', async () => {
+    const { rows } = await database.pool.query('show idle_in_transaction_session_timeout');
+    expect(rows).toEqual([{ idle_in_transaction_session_timeout: '1min' }]);
   });
 
   test('migrations leave those of a newer version alone', async () => {

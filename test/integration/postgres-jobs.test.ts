@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
-import { jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
+import { type JobPhase, jobStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { claimedJob, count, failedJob, failure, newJob } from './postgres-fixtures.ts';
 import { describeStores } from './postgres-servers.ts';
@@ -21,9 +21,12 @@ describeStores('the job store', (c) => {
         status: 'queued',
         phase: null,
         progress: 0,
+        eta: null,
         attempt: 1,
         failures: 0,
         disruptions: 0,
+        waitingReason: null,
+        profile: null,
         pool: null,
         priority: 0,
         startedAt: null,
@@ -220,6 +223,28 @@ describeStores('the job store', (c) => {
       ] as const;
       for (const [phase, progress] of reports) await c.jobs.report({ jobId: id, attempt: 1, phase, progress });
       expect(await c.jobs.find(id)).toMatchObject({ phase: 'packaging', progress: 80 });
+    });
+
+    test('C2.68: the end of the encoding is foreseen by its speed in this attempt, and in no other phase', async () => {
+      const { id } = await claimedJob(c.jobs);
+      const etaAfter = async (attempt: number, phase: JobPhase, progress: number) => {
+        await c.jobs.report({ jobId: id, attempt, phase, progress });
+        return (await c.jobs.find(id))?.eta ?? null;
+      };
+      const begun = Date.now();
+      expect(await etaAfter(1, 'encoding', 5)).toBeNull();
+      await c.database.pool.query(`update jobs set encoding_since = now() - interval '10 seconds' where id = $1`, [id]);
+      // A third of the encoding took ten seconds.
+      const eta = await etaAfter(1, 'encoding', 30);
+      const tookMs = Date.now() - begun;
+      expect(eta?.getTime()).toBeGreaterThan(begun + 19_000);
+      expect(eta?.getTime()).toBeLessThan(begun + tookMs + 21_000 + 2 * tookMs);
+      expect(await etaAfter(1, 'packaging', 80)).toBeNull();
+      await c.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: false, countsAsDisruption: true, delayMs: 0 });
+      await c.jobs.claim({ jobId: id, attempt: 2, owner: 'test', leaseMs: 60_000 });
+      // The chunks of earlier attempts say nothing of its speed.
+      expect(await etaAfter(2, 'encoding', 60)).toBeNull();
+      expect((await etaAfter(2, 'encoding', 61))?.getTime()).toBeGreaterThan(begun);
     });
 
     test('a report of a job that no worker runs, or that is over, changes nothing', async () => {

@@ -9,6 +9,7 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { openLine } from './queue-outage.ts';
+import { checkRedis } from '#platform/queue/check-redis.ts';
 import { isAvailable, openQueue, type Store, startStore, storeKinds } from './queue-stores.ts';
 
 const never = new AbortController().signal;
@@ -93,6 +94,15 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       const waitedMs = performance.now() - askedAtMs;
       expect(waitedMs).toBeGreaterThan(1_400);
       expect(waitedMs).toBeLessThan(4_000);
+    });
+
+    test('tickets below priority 0 are pending and are taken after all others, the lowest last', async () => {
+      const [lowest, low] = [newTicket({ priority: -9 }), newTicket({ priority: -1 })];
+      const plain = newTicket();
+      for (const ticket of [lowest, low, plain]) await queue.add(ticket);
+      expect((await queue.depth()).default).toEqual({ pending: 3, active: 0, retry: 0 });
+      const reader = queue.reader('default');
+      expect([await taken(reader), await taken(reader), await taken(reader)]).toEqual([plain, low, lowest]);
     });
 
     test('the two queues are apart', async () => {
@@ -302,11 +312,8 @@ test.skipIf(!isAvailable('redis'))('a Redis that may evict tickets is warned of'
         name: 'test',
         destination: { write: (line: string) => void lines.push(line) },
       });
-      const queue = openQueue('redis', store.url, log);
-      await queue.ping();
-      await sleep(300);
+      await checkRedis(store.url, log);
       expect(lines.filter((line) => line.includes(policy))).toHaveLength(warnings);
-      await queue.close();
     }
   } finally {
     redis.disconnect();

@@ -1,3 +1,4 @@
+import { decode } from 'blurhash';
 import sharp, { type Sharp } from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
@@ -55,6 +56,26 @@ describe('image:thumbnail', () => {
       { variant: 'thumb', key, width: 300, height: 225, format: 'webp', size: manifest?.objects[0]?.size },
     ]);
     expect(size ?? manifest?.objects[0]?.size).toBe(manifest?.objects[0]?.size);
+  });
+
+  it('C2.60: the BlurHash has the colours in their places, and the dominant colour is that of the largest part', async () => {
+    const corner = { input: { create: { width: 200, height: 150, channels: 3 as const, background: green } } };
+    const picture = sharp({ create: { width: 400, height: 300, channels: 3, background: red } });
+    const content = await picture
+      .composite([{ ...corner, left: 200, top: 0 }])
+      .png()
+      .toBuffer();
+    const rig = await runnerRig('image:thumbnail', { content });
+    await run(rig, ['all']);
+    const { blurhash = '', dominant_color: dominant = '' } = (await rig.manifest())?.results ?? {};
+    const shown = decode(blurhash, 4, 3);
+    // The greenest of its 12 pixels is the corner at the right above.
+    const greenness = Array.from({ length: 12 }, (_, n) => (shown[4 * n + 1] ?? 0) - (shown[4 * n] ?? 0));
+    expect(greenness.indexOf(Math.max(...greenness))).toBe(3);
+    const [r, g, b] = [1, 3, 5].map((index) => Number.parseInt(dominant.slice(index, index + 2), 16));
+    expect(Math.max(Math.abs((r ?? 0) - red.r), Math.abs((g ?? 0) - red.g), Math.abs((b ?? 0) - red.b))).toBeLessThan(
+      9,
+    );
   });
 
   it('C2.38: a photo of EXIF orientation 6 is upright in every output, without metadata', async () => {

@@ -109,6 +109,16 @@ describe.skipIf(process.platform !== 'linux')('a runner at work', () => {
   });
 });
 
+describe('the workspace after the step that processes', () => {
+  it('the step removes the source at its end, and a repetition of the step leaves its work as it is', async () => {
+    const rig = await runnerRig('video:cover', long);
+    expect(await run(rig, ['fetch', 'process'])).toMatchObject({ exitCode: 0 });
+    expect(await readdir(rig.workspace)).toEqual(['made']);
+    expect(await run(rig, ['process', 'publish'])).toMatchObject({ exitCode: 0 });
+    expect(await rig.manifest()).toMatchObject({ status: 'completed' });
+  });
+});
+
 describe('a runner that cannot begin', () => {
   it.each([
     ['an unknown step', 'elsewhere', {}],

@@ -5,9 +5,27 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
-import { masterKey } from '#domain/media/object-keys.ts';
-import { firstSliceType, packetTimes, probeStreams, sample, similarity } from '../../testing/media.ts';
-import { removeRigs, run, type RunnerOutcome, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
+import { masterKey, videoKey } from '#domain/media/object-keys.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import {
+  firstSliceType,
+  frameNumber,
+  packetTimes,
+  probeStreams,
+  runTool,
+  sample,
+  similarity,
+} from '../../testing/media.ts';
+import {
+  contentKey,
+  keyEndpoint,
+  removeRigs,
+  run,
+  type RunnerOutcome,
+  type RunnerRig,
+  runnerRig,
+  wholeTrack,
+} from '../../testing/runner.ts';
 
 // video:transcode with the real ffmpeg and packager; the stream is checked frame by frame.
 
@@ -47,6 +65,7 @@ describe('video:transcode', () => {
       container: 'cmaf',
       encrypted: false,
       master_playlist: masterKey('clip-1'),
+      dash_manifest: videoKey('clip-1', (await rig.manifest())?.rev ?? '', 'manifest.mpd'),
       default_audio_track_id: 'audio_en_aac_2ch',
     });
     expect(results).not.toHaveProperty('encryption');
@@ -126,7 +145,9 @@ describe('video:transcode', () => {
   });
 
   it('every playlist has the same target duration', async () => {
-    const playlists = (await rig.keys()).filter((key) => key.endsWith('.m3u8') && !key.endsWith('master.m3u8'));
+    const playlists = (await rig.keys()).filter(
+      (key) => key.endsWith('.m3u8') && !key.endsWith('master.m3u8') && !key.includes('/storyboard/'),
+    );
     expect(playlists).toHaveLength(6);
     for (const key of playlists) {
       expect(await readFile(rig.at(key), 'utf8')).toMatch(/^#EXT-X-TARGETDURATION:6$/m);
@@ -189,5 +210,66 @@ describe('video:transcode', () => {
     expect(await run(rig, ['publish'])).toMatchObject({ exitCode: 0 });
     expect(await rig.manifest()).toEqual(manifest);
     expect(await readFile(await masterOf(), 'utf8')).toBe(before);
+  });
+});
+
+describe('a storyboard', () => {
+  it('C2.59: shows the picture of each time, in HLS, in DASH and as cues', async () => {
+    const { storyboard } = results;
+    if (storyboard === undefined) throw new Error('no storyboard');
+    const sheet = rig.at(storyboard.playlist.replace('playlist.m3u8', 'sheet_1.jpg'));
+    for (const second of [0, 2, 6, 12]) {
+      const tile = `crop=160:90:${(second / 2) * 160}:0`;
+      const shown = await tileOf(sheet, tile);
+      expect(await similarity(shown, source, `${frameNumber(second * 25)},scale=160:90`)).toBeGreaterThan(0.9);
+    }
+    expect(await readFile(rig.at(storyboard.cues), 'utf8')).toContain(
+      '00:00:12.000 --> 00:00:12.600\nsheet_1.jpg#xywh=960,0,160,90',
+    );
+    expect(await readFile(await masterOf(), 'utf8')).toMatch(
+      /^#EXT-X-IMAGE-STREAM-INF:.*URI="storyboard\/playlist.m3u8"$/m,
+    );
+    const manifest = await readFile((await masterOf()).replace('master.m3u8', 'manifest.mpd'), 'utf8');
+    expect(manifest).toContain('media="storyboard/sheet_$Number$.jpg"');
+  });
+
+  it('C2.59: an encrypted stream has none, unless its profile always wants one', async () => {
+    const { byName } = mediaProfilesSchema.parse({ profiles: { shown: { storyboard: 'always' } } });
+    for (const [profile, has] of [
+      [null, false],
+      [byName.get('shown') ?? null, true],
+    ] as const) {
+      const other = await runnerRig('video:transcode', source, { encrypt: true }, profile);
+      await run(other, ['fetch', 'process']);
+      await run(other, ['publish'], { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint });
+      expect((await other.manifest())?.results).toHaveProperty('video_tracks');
+      expect((await other.manifest())?.results.storyboard !== undefined).toBe(has);
+    }
+  });
+});
+
+/** A part of a picture, as a picture of its own. */
+async function tileOf(sheet: string, crop: string): Promise<string> {
+  const path = `${sheet}-${crop.replaceAll(':', '-')}.png`;
+  await runTool('ffmpeg', ['-v', 'error', '-y', '-i', sheet, '-vf', crop, path]);
+  return path;
+}
+
+describe('an encoding profile', () => {
+  it('C2.57: decides the ladder, the frame rate and the audio of a stream', async () => {
+    const { byName } = mediaProfilesSchema.parse({
+      profiles: {
+        small: { ladder: [{ short_side: 120, bitrate: 100_000 }], frame_rate_max: 15, audio: { tracks_max: 1 } },
+      },
+    });
+    const small = await runnerRig('video:transcode', source, {}, byName.get('small') ?? null);
+    expect(await run(small)).toMatchObject({ exitCode: 0 });
+    const made = (await small.manifest())?.results;
+    expect(made?.audio_tracks.map(({ id }) => id)).toEqual(['audio_en_aac_2ch']);
+    const [track, ...others] = made?.video_tracks ?? [];
+    if (track === undefined) throw new Error('no video track');
+    expect(others).toEqual([]);
+    const [stream] = await probeStreams(await wholeTrack(small, track));
+    expect(stream).toMatchObject({ width: 214, height: 120, r_frame_rate: '25/2' });
   });
 });

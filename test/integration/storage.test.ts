@@ -89,6 +89,16 @@ describe.each([
       expect(await store.head('round/trip.bin')).toEqual(object!.info);
     });
 
+    it('a key is written once by putNew: of two writers one is answered true, and its bytes stay', async () => {
+      const bodies = ['one', 'two'].map((body) => Buffer.from(body));
+      const written = await Promise.all(bodies.map((body) => store.putNew('once/a', body, { contentType })));
+      expect(written.filter(Boolean)).toHaveLength(1);
+      expect(await store.putNew('once/a', Buffer.from('three'), { contentType })).toBe(false);
+      const stored = await store.get('once/a');
+      expect(await text(stored?.body ?? Readable.from(''))).toBe(written[0] === true ? 'one' : 'two');
+      expect(await keysOf(store, 'once/')).toEqual(['once/a']);
+    });
+
     it('text is stored as UTF-8', async () => {
       await store.put('text', 'grün 🎬', { contentType: 'text/plain' });
       expect(await readText(store, 'text')).toBe('grün 🎬');

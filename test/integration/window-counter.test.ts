@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import type { WindowCounter } from '#platform/rate-limit/window-counter.ts';
 import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counter.ts';
 import { openTableWindowCounter } from '#platform/rate-limit/table-window-counter.ts';
-import { migrate, openDatabase } from '#platform/postgres/database.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { migrate } from '#platform/postgres/migrate.ts';
 import { emptyDatabase } from '../../testing/databases.ts';
 import { type Line, openLine } from './queue-outage.ts';
 
@@ -44,6 +45,24 @@ const kinds = {
     },
   },
 };
+
+describe.skipIf(kinds.table.serverUrl() === undefined)('the table of the window counter', () => {
+  test('all expired counters are deleted, however many there are', async () => {
+    const place = await kinds.table.newPlace();
+    const database = openDatabase(place.url);
+    const insert = `insert into key_values (key, hits, expires_at)
+      select 'hits:' || n, 1, now() - interval '1 second' from generate_series(1, 3500) as n`;
+    await database.pool.query(insert);
+    const counter = openTableWindowCounter(database);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
+    await counter.hit('live', 60_000);
+    vi.useRealTimers();
+    const rows = async () => (await database.pool.query('select key from key_values')).rows;
+    await expect.poll(rows).toEqual([{ key: 'hits:live' }]);
+    await database.close();
+    await place.drop();
+  });
+});
 
 describe.each(['redis', 'table'] as const)('the window counter on %s', (kind) => {
   describe.skipIf(kinds[kind].serverUrl() === undefined)('with a real server', () => {

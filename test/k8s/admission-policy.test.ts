@@ -32,6 +32,12 @@ function createAs(user: string, manifest: Manifest): Promise<string> {
   return kubectl(server, ['create', '--as', user, '-f', '-'], JSON.stringify(manifest));
 }
 
+/** `kubectl create` of a MediaJob, which fails on a warning. */
+function createStrictly(namespace: string): Promise<string> {
+  const manifest = { ...mediaJob('holiday'), metadata: { generateName: 'holiday-', namespace } };
+  return kubectl(server, ['create', '--warnings-as-errors', '-f', '-'], JSON.stringify(manifest));
+}
+
 beforeAll(async () => {
   await installCrds();
   await applyChartRbac(places);
@@ -109,6 +115,15 @@ describe('names and labels that are reserved for the controller', () => {
     await expect(kubectl(server, [...patch, '{"metadata":{"labels":{"reelwright.dev/pool":"x"}}}'])).rejects.toThrow(
       /labels that begin with/,
     );
+  });
+
+  test('a MediaJob in a namespace that no controller of the release reads is created with a warning', async () => {
+    await until('the policy is enforced', async () => {
+      const result = await createStrictly(places.release).catch(String);
+      return result.includes(`runs MediaJobs of the namespace ${places.runners} only`);
+    });
+    // Other releases of the same API server may warn.
+    expect(await createStrictly(places.runners).catch(String)).not.toContain(`the namespace ${places.runners} only`);
   });
 
   test('the policy is about the runners’ namespace and no other', async () => {

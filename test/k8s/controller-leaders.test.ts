@@ -5,6 +5,7 @@ import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, mediaJobs, runnerPools } from '#platform/kubernetes/objects.ts';
 import { reportSecretOf, reportTokenOf } from '../../controller/reports.ts';
 import type { Note } from '../../testing/controller-rig.ts';
+import { freePort } from '../../testing/free-port.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { adminCredentials, clientFor, server, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
@@ -129,13 +130,14 @@ test('pools are created as configured, and a concurrency set by hand stays', asy
 });
 
 test('reports of a runner reach the row with its own token and with no other', async () => {
-  const rig = await openControllerRig({ WORKER_METRICS_PORT: '39017', HOST: '127.0.0.1' });
+  const port = await freePort();
+  const rig = await openControllerRig({ WORKER_METRICS_PORT: String(port), HOST: '127.0.0.1' });
   rig.startWorker();
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
   await until('it has begun', async () => (await rig.node.jobs()).length === 1);
   const report = { type: 'progress', phase: 'encoding', fraction: 0.5 };
   const secret = reportSecretOf(rig.config.webhookSecret);
-  const post = (token: string) => posted(`http://127.0.0.1:39017/reports/${id}/1`, token, report);
+  const post = (token: string) => posted(`http://127.0.0.1:${port}/reports/${id}/1`, token, report);
   expect(await post(reportTokenOf({ jobId: id, attempt: 2 }, secret))).toBe(403);
   expect(await rig.find(id)).toMatchObject({ phase: 'scheduling' });
   expect(await post(reportTokenOf({ jobId: id, attempt: 1 }, secret))).toBe(204);

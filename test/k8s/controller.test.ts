@@ -257,6 +257,23 @@ describe('a MediaJob from kubectl', () => {
   });
 });
 
+test('a MediaJob from kubectl gets the profile that it names, and one that names none that exists is refused', async () => {
+  const rig = await openControllerRig();
+  await rig.writeSource('film', await image());
+  rig.startWorker();
+  for (const profile of ['mobile', 'other']) {
+    const spec = { type: 'video:transcode', hash: profile, source: 'film', profile };
+    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest(profile, spec));
+  }
+  await until('it failed', async () => conditionOf(await rig.mediaJobNamed('other'), 'Failed') === 'True/Refused');
+  expect((await rig.mediaJobNamed('other')).status?.conditions?.[0]?.message).toBe(
+    'spec.profile: is no profile; known are default, mobile, archive-4k, hdr',
+  );
+  const { metadata } = await rig.mediaJobNamed('mobile');
+  await until('it has a row', async () => (await rig.jobs.find(metadata?.uid ?? '')) !== null);
+  expect((await rig.jobs.find(metadata?.uid ?? ''))?.profile?.name).toBe('mobile');
+});
+
 describe('a MediaJob from kubectl with a forbidden webhook address', () => {
   const refusals: [string, object, string][] = [
     ['a loopback address', { callbackUrl: 'http://127.0.0.1:8080/hook' }, 'spec.callbackUrl'],

@@ -1,17 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, leases, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { endPrograms, type Program } from '../../testing/programs.ts';
-import { adminCredentials, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { until } from '../../testing/k8s/cluster.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
-import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { type Cleanup, cleaned, lineOf, openCrashScene } from '../../testing/k8s/crashes.ts';
 import { proxiedKubeconfig } from '../../testing/k8s/kubeconfig.ts';
 import { type BatchJob, TestNode } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus, runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
-import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
+import type { Workplace } from '../../testing/k8s/workers.ts';
 
 // The controller is killed before and after each write: every job ends exactly once with the right outcome (C1.9). The
 // controller is `main.ts` in a process of its own; a proxy before the API server sees its writes on the wire, and kills
@@ -45,13 +44,6 @@ function kindOf(line: string): string {
   const [path = ''] = url.split('?');
   const [resource = '', , subresource] = path.replace(/^.*\/namespaces\/[^/]+\//, '').split('/');
   return `${method} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
-}
-
-function lineOf(write: Write): RegExp {
-  const [method, resource = ''] = write.split(' ');
-  const [plural, subresource] = resource.split('/');
-  const name = method === 'POST' ? '' : '/[^/?]+';
-  return new RegExp(`^${method} \\S+/namespaces/[^/]+/${plural}${name}${subresource ? `/${subresource}` : ''}(\\?|$)`);
 }
 
 const podRunsMs = 1_200;
@@ -113,34 +105,10 @@ class Player {
   }
 }
 
-type Cleanup = (clean: () => void | Promise<void>) => void;
-
 /** A namespace, a database, a job to be done, and a worker whose way to the API server is `proxy`. */
 async function openScene(cleanup: Cleanup) {
-  const admin = new KubeClient(adminCredentials());
-  cleanup(() => admin.close());
-  const namespace = await newNamespace(admin);
-  const proxy = await FaultyProxy.open();
-  cleanup(() => proxy.close());
-  const postgres = inject('postgres');
-  if (!postgres) throw new Error('no PostgreSQL was started for this run');
-  const workplace = await openWorkplace({
-    postgresUrl: postgres.url,
-    template: postgres.migratedTemplate,
-    kubeconfigPath: server.kubeconfigPath,
-    namespace,
-  });
-  cleanup(() => workplace.close());
-  const programs: Program[] = [];
-  const start = async (env: Record<string, string> = {}) => {
-    const program = await workplace.start({ MEDIA_JOB_TTL: '1s', WEBHOOK_BACKOFF: '1h', ...env });
-    programs.push(program);
-    return program;
-  };
-  cleanup(async () => {
-    for (const program of programs) if (isAlive(program.pid)) program.signal('SIGKILL');
-    await Promise.all(programs.map(({ ended }) => ended));
-  });
+  const scene = await openCrashScene(cleanup, { MEDIA_JOB_TTL: '1s', WEBHOOK_BACKOFF: '1h' });
+  const { admin, namespace, workplace } = scene;
   const player = new Player(new TestNode(admin, namespace), workplace);
   player.start();
   cleanup(() => player.stop());
@@ -148,23 +116,10 @@ async function openScene(cleanup: Cleanup) {
     options: { encrypt: true },
     callbackUrl: 'http://203.0.113.1/hook',
   });
-  return { admin, namespace, proxy, workplace, start, player, id };
+  return { ...scene, player, id };
 }
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
-
-/** Does every one of them, though one may throw. */
-async function cleaned(cleanups: readonly (() => void | Promise<void>)[]): Promise<void> {
-  const faults: unknown[] = [];
-  for (const clean of cleanups) {
-    try {
-      await clean();
-    } catch (error) {
-      faults.push(error);
-    }
-  }
-  if (faults.length > 0) throw new AggregateError(faults, 'not everything could be cleaned up');
-}
 
 /** Takes the first attempt away, as a person would who sees that it finds no node. */
 async function suspendOnce({ admin, namespace, id }: Scene): Promise<void> {

@@ -24,6 +24,7 @@ function holdingManifests(media: ObjectStore, isHeld: (key: string) => boolean) 
     },
     download: (key, signal) => media.download(key, signal),
     put: (key, body, options) => media.put(key, body, options),
+    putNew: (key, body, options) => media.putNew(key, body, options),
     list: (prefix) => media.list(prefix),
     delete: (keys) => media.delete(keys),
     ping: (signal) => media.ping(signal),
@@ -82,7 +83,7 @@ test('every MediaJob that follows an equal active job shows its end', async () =
   expect(await rig.node.jobs()).toHaveLength(1);
 }, 90_000);
 
-test('waiting jobs with a priority start before the others of their pool, highest first', async () => {
+test('waiting jobs with a priority above 0 start before the others of their pool, those below 0 after them', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '1' });
   rig.startWorker();
   const started: string[] = [];
@@ -97,10 +98,11 @@ test('waiting jobs with a priority start before the others of their pool, highes
   const first = await rig.submit('image:thumbnail', thumbnail);
   await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
   const waiting = await rig.submit('image:thumbnail', thumbnail);
+  const low = await apply('low', -5);
   const plain = await apply('plain', 0);
   const high = await apply('high', 5);
   const highest = await apply('highest', 100);
-  for (let n = 1; n <= 5; n += 1) {
+  for (let n = 1; n <= 6; n += 1) {
     await until(`job ${n} has started`, async () => (await rig.node.jobs()).length === n, 60_000);
     const job = (await rig.node.jobs()).find(({ metadata }) => !done.has(metadata?.name ?? ''));
     const id = jobIdOf(job?.metadata?.name);
@@ -109,8 +111,60 @@ test('waiting jobs with a priority start before the others of their pool, highes
     await succeedAll(rig, done);
   }
   expect(started.slice(0, 3)).toEqual([first, highest, high]);
-  expect(new Set(started.slice(3))).toEqual(new Set([waiting, plain]));
+  expect(new Set(started.slice(3, 5))).toEqual(new Set([waiting, plain]));
+  expect(started[5]).toBe(low);
 }, 150_000);
+
+test('waiting jobs of the API are shown as queued, start first by a priority and are cancelled by deletion', async () => {
+  const rig = await openControllerRig({ WORKER_CONCURRENCY: '1', QUEUED_MEDIA_JOBS: '2' });
+  rig.startWorker();
+  const first = await rig.submit('image:thumbnail', thumbnail);
+  await until('the first has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  const [early, late, hidden] = [1, 2, 3].map(() => rig.submit('image:thumbnail', thumbnail));
+  const [earlyId = '', lateId = '', hiddenId = ''] = await Promise.all([early, late, hidden]);
+  const all = [earlyId, lateId, hiddenId];
+  const shown = async () => {
+    const { items } = await rig.admin.list(mediaJobs, { namespace: rig.namespace });
+    const queued = items.filter((one) => conditionOf(one, 'Progressing') === 'False/Queued');
+    return all.filter((id) => queued.some(({ metadata }) => metadata?.name === `mj-${id}`));
+  };
+  await until('two are shown', async () => (await shown()).length === 2, 30_000);
+  const [cancelled = '', preferred = ''] = await shown();
+  const patch = { spec: { priority: 10 } };
+  await rig.admin.mergePatch(mediaJobs, { namespace: rig.namespace, name: `mj-${preferred}` }, patch);
+  await rig.admin.delete(mediaJobs, { namespace: rig.namespace, name: `mj-${cancelled}` });
+  await until('it is cancelled', async () => (await rig.find(cancelled)).status === 'cancelled');
+  await leaveThumbnail(rig.media, { jobId: first, hash: (await rig.find(first)).hash, attempt: 1 });
+  await succeedAll(rig, new Set());
+  await until('the second has started', async () => (await rig.node.jobs()).length === 2, 30_000);
+  const names = (await rig.node.jobs()).map(({ metadata }) => jobIdOf(metadata?.name));
+  expect(names.toSorted()).toEqual([first, preferred].toSorted());
+}, 90_000);
+
+test('a MediaJob that is created again has the pool and the priority of its job', async () => {
+  const rig = await openControllerRig();
+  await rig.admin.create(runnerPools, {
+    metadata: { namespace: rig.namespace, name: 'gpu' },
+    spec: { concurrency: 1 },
+  });
+  const worker = rig.startWorker();
+  const spec = {
+    type: 'image:thumbnail' as const,
+    hash: 'h',
+    source: 'source',
+    pool: 'gpu',
+    priority: 7,
+    ...thumbnail,
+  };
+  const metadata = { namespace: rig.namespace, name: 'mine' };
+  const id = (await rig.admin.create(mediaJobs, { metadata, spec })).metadata?.uid ?? '';
+  await until('it has a Job', async () => (await rig.node.jobs()).length === 1, 30_000);
+  await worker.stop();
+  await rig.admin.delete(mediaJobs, metadata);
+  rig.startWorker();
+  await until('it is created again', async () => (await rig.mediaJob(id).catch(() => null)) !== null, 30_000);
+  expect((await rig.mediaJob(id)).spec).toMatchObject({ pool: 'gpu', priority: 7 });
+}, 90_000);
 
 test('the settings size a pool until another client sets its concurrency', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '3' });

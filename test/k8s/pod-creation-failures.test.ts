@@ -45,6 +45,16 @@ test('the failures of all Jobs are read in one list, at most every five seconds'
   expect(proxy.requests).toHaveLength(2);
 });
 
+test('more failures than fit on a page are read page by page', async () => {
+  const proxy = await FaultyProxy.start();
+  const namespace = await newNamespace(clientFor());
+  const failures = new PodCreationFailures(clientFor(adminCredentials(proxy.url)), namespace, 1);
+  for (const name of ['a', 'b', 'c']) await createFailure(namespace, name, `exceeded quota: ${name}`);
+  expect(await failures.of(jobWithout('c'), null, nowMs)).toBe('exceeded quota: c');
+  expect(await failures.of(jobWithout('a'), null, nowMs)).toBe('exceeded quota: a');
+  expect(proxy.requests).toHaveLength(3);
+});
+
 test('a Job that is new, is suspended or has its pod causes no request', async () => {
   const proxy = await FaultyProxy.start();
   const namespace = await newNamespace(clientFor());

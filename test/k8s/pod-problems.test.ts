@@ -1,14 +1,15 @@
 import sharp from 'sharp';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { events, jobs, runnerPools } from '#platform/kubernetes/objects.ts';
+import { events, jobs, nodes, runnerPools } from '#platform/kubernetes/objects.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { server, until } from '../../testing/k8s/cluster.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
 import { type BatchJob, type Pod, type PodStatus, scriptedRunner } from '../../testing/k8s/node.ts';
-import { unschedulable } from '../../testing/k8s/pod-states.ts';
+import { runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
 
 beforeAll(installCrds);
 
@@ -93,6 +94,41 @@ describe('a step that cannot start after an earlier one has ended', () => {
     expect(job).toMatchObject({ status: 'failed', error: { code: 'internal' } });
     expect(job.error?.message).toContain('ImagePullBackOff');
   });
+});
+
+test('a job whose node does not answer names the node in condition, Event and metric until the node returns', async () => {
+  const rig = await openControllerRig();
+  const nodeName = `node-${rig.namespace}`;
+  await rig.admin.create(nodes, { metadata: { name: nodeName } });
+  onTestFinished(() => rig.admin.delete(nodes, { name: nodeName }));
+  const setReady = async (status: 'True' | 'Unknown') => {
+    const at = new Date().toISOString();
+    const message = 'Kubelet stopped posting node status.';
+    const conditions = [{ type: 'Ready', status, reason: 'NodeStatusUnknown', message, lastTransitionTime: at }];
+    await rig.admin.mergePatch(nodes, { name: nodeName }, { status: { conditions } }, { subresource: 'status' });
+  };
+  await setReady('True');
+  const metrics = new Metrics();
+  rig.startWorker({ metrics });
+  const id = await rig.submit('video:cover');
+  const pod = await rig.node.makePod(await jobOf(rig, id), { nodeName });
+  await rig.node.setStatus(pod, runningStatus(pod));
+  const progressing = async () => conditionOf(await rig.mediaJob(id), 'Progressing');
+  await until('it runs', async () => (await progressing()) === 'True/AttemptBegun');
+  await setReady('Unknown');
+  await until('the condition names the node', async () => (await progressing()) === 'False/NodeNotReady');
+  const { phase, conditions } = (await rig.mediaJob(id)).status ?? {};
+  expect(phase).toBe('probing');
+  expect(conditions?.find(({ reason }) => reason === 'NodeNotReady')?.message).toContain(`${nodeName} is not ready`);
+  await until('there is an Event', () => hasEvent(rig, 'NodeNotReady', `mj-${id}`));
+  const waitsFor = async () => (await rig.find(id)).waitingReason?.code;
+  await until('callers see it', async () => (await waitsFor()) === 'node_lost');
+  const series = 'svc_media_jobs_waiting{pool="default",reason="NodeNotReady"}';
+  await until('the metric counts it', async () => (await metrics.registry.metrics()).includes(`${series} 1`), 20_000);
+  expect(await metrics.registry.metrics()).toContain('svc_leader{lease="reelwright-controller"} 1');
+  await setReady('True');
+  await until('it continues', async () => (await progressing()) === 'True/AttemptBegun');
+  await until('callers see it', async () => (await waitsFor()) === undefined);
 });
 
 test('C3.22: a Job that Kueue keeps suspended past the pending deadline shows that and fails nothing', async () => {

@@ -35,7 +35,7 @@ const allowed: Record<string, Record<string, Record<string, string>>> = {
       'mediajobs/status.reelwright.dev': 'patch',
       'runnerpools.reelwright.dev': 'create get list patch watch',
       'runnerpools/status.reelwright.dev': 'patch',
-      'jobs.batch': 'create delete list watch',
+      'jobs.batch': 'create delete list patch watch',
       pods: 'list watch',
       namespaces: 'get',
       secrets: 'create delete',
@@ -45,6 +45,9 @@ const allowed: Record<string, Record<string, Record<string, string>>> = {
     [places.release]: { 'leases.coordination.k8s.io': 'create' },
   },
 };
+
+/** What it may do with kinds that have no namespace. */
+const clusterWide: Record<string, Record<string, string>> = { [controller]: { nodes: 'list watch' } };
 
 let connection: Connection;
 
@@ -150,7 +153,7 @@ describe.each(Object.keys(allowed))('the service account %s', (account) => {
     every: allNamespaces,
   };
   test.each(Object.entries(namespaces))('may do in %s namespace exactly what the table says', async (_, namespace) => {
-    expect(await allowances(account, namespace)).toEqual(allowed[account]?.[namespace] ?? {});
+    expect(await allowances(account, namespace)).toEqual({ ...allowed[account]?.[namespace], ...clusterWide[account] });
   });
 });
 

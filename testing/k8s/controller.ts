@@ -18,8 +18,9 @@ import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.t
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { controllerComponents } from '../../controller/controller.ts';
+import { controllerComponents, workerListener } from '../../controller/controller.ts';
 import type { ControllerDependencies } from '../../controller/dependencies.ts';
+import { TaskDesk } from '../../controller/task-requests.ts';
 import { configOf, type Note } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
 import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
@@ -63,7 +64,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
 
   const startWorker = (overrides: Partial<ControllerDependencies> = {}) => {
     const stopping = new AbortController();
-    const parts = controllerComponents({
+    const dependencies = {
       config,
       jobs,
       queue,
@@ -77,11 +78,14 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       clock: () => new Date(),
       randomUuid: () => randomUUID(),
       random: () => 0,
+      taskDesk: new TaskDesk(),
       kubernetes: { client: clientFor(adminCredentials()) },
       source: sourceStore,
       runner: { program: process.execPath, script: '', variables: { X264_PRESET: 'ultrafast' } },
       ...overrides,
-    });
+    };
+    const isListening = config.mode === 'worker' && config.workerMetricsPort !== 0;
+    const parts = [...(isListening ? [workerListener(dependencies)] : []), ...controllerComponents(dependencies)];
     const ended = runComponents(parts, { log, stopTimeoutMs: 10_000, signal: stopping.signal });
     ended.catch(() => undefined);
     const stop = async () => {

@@ -129,10 +129,7 @@ export class FaultyProxy {
   }
 
   #link(raw: Socket): void {
-    if (this.#isRefusing) {
-      raw.resetAndDestroy();
-      return;
-    }
+    if (this.#isRefusing) return void raw.resetAndDestroy();
     const secureContext = createSecureContext({ key: server.serverKey, cert: server.caCert });
     const client = new TLSSocket(raw, { isServer: true, secureContext });
     const { hostname: host, port } = new URL(server.url);

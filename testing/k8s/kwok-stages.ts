@@ -32,7 +32,7 @@ const poolAndAttempt = `${label('pool')} + "/" + ${label('attempt')}`;
 
 /**
  * What kwok does with a pod on one of the nodes: it runs, it succeeds, it ends when it is deleted. A first attempt in
- * the pool `video-large` never ends by itself.
+ * the pool `video-large` never ends by itself, and the runner of a batch ends when who plays it says so.
  */
 export function stagesOf(podMs: number): object[] {
   const lives = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };
@@ -66,6 +66,7 @@ export function stagesOf(podMs: number): object[] {
         lives,
         { key: '.status.phase', operator: 'In', values: ['Running'] },
         { key: poolAndAttempt, operator: 'NotIn', values: ['video-large/1'] },
+        { key: label('batch'), operator: 'DoesNotExist' },
       ],
       delayMs: podMs,
       next: { statusTemplate: `phase: Succeeded\n${inits}\n${containers('containers', 'containerStatuses', over)}` },

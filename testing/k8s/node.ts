@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { jobs, pods, secrets } from '#platform/kubernetes/objects.ts';
+import { runIndexed } from './indexed-job.ts';
 
 // What the Job controller and a kubelet do for a Job, done by a test: a pod is made of its template, its containers
 // run one after another as processes of this machine, and its status says what became of them.
@@ -17,6 +18,15 @@ type PodStatus = NonNullable<Pod['status']>;
 const runnerMain = join(import.meta.dirname, '../../runner/main.ts');
 /** Does as the source's name says (test/fixtures/scripted-runner.ts). */
 export const scriptedRunner = join(import.meta.dirname, '../../test/fixtures/scripted-runner.ts');
+
+const indexLabel = 'batch.kubernetes.io/job-completion-index';
+
+interface PodPlace {
+  readonly workspace: string;
+  readonly script: string;
+  /** Of a pod of an Indexed Job. */
+  readonly index: string | undefined;
+}
 
 export class TestNode {
   readonly #client: KubeClient;
@@ -33,20 +43,25 @@ export class TestNode {
     return items.toSorted((a, b) => String(a.metadata?.name).localeCompare(String(b.metadata?.name)));
   }
 
-  /** Makes the pod of a Job, as its controller does. */
-  async makePod(job: Job): Promise<Pod> {
+  /** Makes the pod of a Job, or that of an index, as its controller does; on a node if one is named. */
+  async makePod(job: Job, { nodeName, index }: { nodeName?: string; index?: number } = {}): Promise<Pod> {
     const { name = '', uid = '' } = job.metadata ?? {};
     const { metadata, spec } = job.spec?.template ?? {};
     if (spec === undefined) throw new Error('a Job has a template');
     return this.#client.create(pods, {
       metadata: {
         namespace: this.#namespace,
-        name: `${name}-pod`,
-        labels: { ...metadata?.labels, 'batch.kubernetes.io/job-name': name },
+        name: index === undefined ? `${name}-pod` : `${name}-${index}-pod`,
+        labels: {
+          ...metadata?.labels,
+          'batch.kubernetes.io/job-name': name,
+          'batch.kubernetes.io/controller-uid': uid,
+          ...(index === undefined ? {} : { [indexLabel]: String(index) }),
+        },
         annotations: metadata?.annotations ?? {},
         ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
       },
-      spec,
+      spec: nodeName === undefined ? spec : { ...spec, nodeName },
     });
   }
 
@@ -68,7 +83,8 @@ export class TestNode {
     try {
       for (const container of [...initContainers, ...containers]) {
         if (!isSilent) await this.setStatus(pod, statusOf(pod, codes, container.name));
-        codes[container.name] = await this.#runContainer(container, { workspace, script });
+        const index = pod.metadata?.labels?.[indexLabel];
+        codes[container.name] = await this.#runContainer(container, { workspace, script, index });
         if (codes[container.name] !== 0) break;
       }
       if (!isSilent) await this.setStatus(pod, statusOf(pod, codes));
@@ -78,8 +94,14 @@ export class TestNode {
     }
   }
 
-  async #runContainer(container: Container, where: { workspace: string; script: string }): Promise<number> {
+  async #runChunk(job: Job, index: number, script: string): Promise<boolean> {
+    const codes = await this.execute(await this.makePod(job, { index }), script);
+    return Object.values(codes).every((code) => code === 0);
+  }
+
+  async #runContainer(container: Container, where: PodPlace): Promise<number> {
     const env = await this.#environment(container);
+    if (where.index !== undefined) env['JOB_COMPLETION_INDEX'] = where.index;
     for (const name of ['RUNNER_WORKSPACE', 'RUNNER_OUTPUT', 'HOME', 'TMPDIR']) env[name] = where.workspace;
     const child = spawn(process.execPath, [where.script, ...(container.args ?? [])], {
       env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -112,7 +134,11 @@ export class TestNode {
         for (const job of await this.jobs()) {
           if (begun.has(job.metadata?.uid ?? '')) continue;
           begun.add(job.metadata?.uid ?? '');
-          this.run(job, script).catch((error: unknown) => {
+          const isIndexed = job.spec?.completionMode === 'Indexed';
+          const run = isIndexed
+            ? runIndexed(job, this.#client, (index) => this.#runChunk(job, index, script))
+            : this.run(job, script);
+          run.catch((error: unknown) => {
             if (!hasReason(error, 'NotFound')) throw error;
           });
         }

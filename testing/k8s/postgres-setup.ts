@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node';
-import { migrate, openDatabase } from '#platform/postgres/database.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
+import { migrate } from '#platform/postgres/migrate.ts';
 import { createDatabase } from '../databases.ts';
 import { startPostgres } from '../servers.ts';
 

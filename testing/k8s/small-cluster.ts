@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import { kubeConfigFileCredentials } from '#platform/kubernetes/credentials.ts';
-import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
+import { nodes as nodeResource } from '#platform/kubernetes/objects.ts';
 import { type ApiServer, kubectl, startApiServer } from './api-server.ts';
 import { stagesOf } from './kwok-stages.ts';
 
@@ -121,8 +121,6 @@ function startGuard(folder: string, processes: readonly ChildProcess[]): ChildPr
   guard.unref();
   return guard;
 }
-
-const nodeResource: Resource<KubeObject> = { apiVersion: 'v1', kind: 'Node', plural: 'nodes', isNamespaced: false };
 
 /** A node that is ready, with room for a thousand pods. No controller about minds that no kubelet speaks for it. */
 async function makeNode(admin: KubeClient, name: string): Promise<void> {

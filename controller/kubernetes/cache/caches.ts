@@ -14,17 +14,9 @@ import { keyOf } from '#platform/kubernetes/store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { labels, mediaJobAnnotation } from '../manifests/names.ts';
 import { MultiMap } from './multi-map.ts';
+import { Nodes } from './nodes.ts';
 import { PodCreationFailures } from './pod-creation-failures.ts';
-import {
-  endOfJob,
-  isPodOver,
-  jobIdOf,
-  type JobSnapshot,
-  type PodSnapshot,
-  trimJob,
-  trimMediaJob,
-  trimPod,
-} from '../snapshots.ts';
+import { endOfJob, isPodOver, jobIdOf, type JobSnapshot, type PodSnapshot, trimJob, trimPod } from '../snapshots.ts';
 
 /** Called by the caches for each change, in order. */
 export interface CacheListener {
@@ -45,6 +37,8 @@ export interface CacheListener {
 interface CacheOptions {
   readonly client: KubeClient;
   readonly namespace: string;
+  /** Reduces a MediaJob to what is read of it. */
+  readonly trimMediaJob: (mediaJob: MediaJob) => MediaJob;
   readonly log: Logger;
   readonly relistEveryMs?: number;
 }
@@ -57,8 +51,10 @@ export class Caches {
   readonly mediaJobs: Reflector<MediaJob, MediaJob>;
   readonly pools: Reflector<RunnerPool, RunnerPool>;
   readonly podCreationFailures: PodCreationFailures;
+  readonly nodes: Nodes;
   readonly #jobs: Reflector<NonNullable<(typeof jobs)['example']>, JobSnapshot & KubeObject>;
   readonly #pods: Reflector<NonNullable<(typeof pods)['example']>, PodSnapshot & KubeObject>;
+  readonly #reflectors: readonly Pick<Reflector<never, never>, 'start' | 'stop' | 'whenSynced'>[];
   readonly #namespace: string;
   readonly #keyOfJob = new Map<string, string>();
   readonly #jobNames = new MultiMap();
@@ -67,9 +63,10 @@ export class Caches {
   readonly #deleted = new Map<string, MediaJob>();
   #listener: CacheListener | undefined;
 
-  constructor({ client, namespace, log, ...times }: CacheOptions) {
+  constructor({ client, namespace, log, trimMediaJob, ...times }: CacheOptions) {
     this.#namespace = namespace;
     this.podCreationFailures = new PodCreationFailures(client, namespace);
+    this.nodes = new Nodes({ client, log, onChange: (name) => this.#reportNode(name) });
     const shared = { client, namespace, log, pageSize, ...times };
     const labelled = { ...shared, labelSelector: labels.jobId };
     this.mediaJobs = reflector(mediaJobs, trimMediaJob, {
@@ -83,34 +80,25 @@ export class Caches {
     this.pools = reflector(runnerPools, (pool: RunnerPool) => pool, {
       ...shared,
       handlers: {
-        added: ({ metadata }) => this.#listener?.poolChanged(metadata?.name ?? ''),
-        updated: ({ metadata, spec }, before) => {
-          if (JSON.stringify(spec) !== JSON.stringify(before.spec)) this.#listener?.poolChanged(metadata?.name ?? '');
-        },
+        added: (pool) => this.#listener?.poolChanged(pool.metadata?.name ?? ''),
+        updated: (pool, before) => hasSameSpec(pool, before) || this.#listener?.poolChanged(pool.metadata?.name ?? ''),
         deleted: (pool) => this.#listener?.poolDeleted(pool),
       },
     });
     this.#jobs = reflector(jobs, trimJob, {
       ...labelled,
-      handlers: {
-        added: (job) => this.#storeJob(job),
-        updated: (job, before) => isUnchanged(job, before) || this.#storeJob(job),
-        deleted: (job) => this.#deleteJob(job),
-      },
+      handlers: handlersOf<JobSnapshot>((job, change) => this.#changeJob(job, change)),
     });
     this.#pods = reflector(pods, trimPod, {
       ...labelled,
-      handlers: {
-        added: (pod) => this.#storePod(pod),
-        updated: (pod, before) => isUnchanged(pod, before) || this.#storePod(pod),
-        deleted: (pod) => this.#deletePod(pod),
-      },
+      handlers: handlersOf<PodSnapshot>((pod, change) => this.#changePod(pod, change)),
     });
+    this.#reflectors = [this.mediaJobs, this.pools, this.#jobs, this.#pods];
   }
 
   async start(listener: CacheListener): Promise<void> {
     this.#listener = listener;
-    await Promise.all(this.#reflectors.map((each) => each.start()));
+    await Promise.all([this.nodes, ...this.#reflectors].map((each) => each.start()));
   }
 
   /** Resolves once everything has been listed; rejects when stopped before. */
@@ -119,11 +107,7 @@ export class Caches {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#reflectors.map((each) => each.stop()));
-  }
-
-  get #reflectors() {
-    return [this.mediaJobs, this.pools, this.#jobs, this.#pods];
+    await Promise.all([this.nodes, ...this.#reflectors].map((each) => each.stop()));
   }
 
   mediaJob(key: string): MediaJob | undefined {
@@ -146,8 +130,13 @@ export class Caches {
 
   /** The pod of a Job; of several, the one that succeeded. */
   podOf(jobName: string): PodSnapshot | null {
-    const found = this.#podNames.of(jobName).flatMap((name) => this.#pods.get(this.#namespace, name) ?? []);
+    const found = this.podsOf(jobName);
     return found.find(({ phase }) => phase === 'Succeeded') ?? found.at(-1) ?? null;
+  }
+
+  /** The pods of every Job that had this name. */
+  podsOf(jobName: string): PodSnapshot[] {
+    return this.#podNames.of(jobName).flatMap((name) => this.#pods.get(this.#namespace, name) ?? []);
   }
 
   /** A deleted MediaJob whose job is still to be cancelled. */
@@ -177,25 +166,23 @@ export class Caches {
     this.#listener?.reconcile(key);
   }
 
-  #storeJob(job: JobSnapshot): void {
-    this.#jobNames.add(jobIdOfJob(job), job.metadata.name ?? '');
-    this.#listener?.jobStored(job);
-    this.#reportActivity(job.metadata.name ?? '', job.metadata.annotations);
+  #changeJob(job: JobSnapshot, change: 'add' | 'delete'): void {
+    const name = job.metadata.name ?? '';
+    this.#jobNames[change](jobIdOfJob(job), name);
+    if (change === 'add') this.#listener?.jobStored(job);
+    this.#reportActivity(name, job.metadata.annotations);
   }
 
-  #deleteJob(job: JobSnapshot): void {
-    this.#jobNames.delete(jobIdOfJob(job), job.metadata.name ?? '');
-    this.#reportActivity(job.metadata.name ?? '', job.metadata.annotations);
-  }
-
-  #storePod(pod: PodSnapshot): void {
-    this.#podNames.add(jobNameOfPod(pod), pod.metadata.name ?? '');
+  #changePod(pod: PodSnapshot, change: 'add' | 'delete'): void {
+    this.#podNames[change](jobNameOfPod(pod), pod.metadata.name ?? '');
     this.#reportActivity(jobNameOfPod(pod), pod.metadata.annotations);
   }
 
-  #deletePod(pod: PodSnapshot): void {
-    this.#podNames.delete(jobNameOfPod(pod), pod.metadata.name ?? '');
-    this.#reportActivity(jobNameOfPod(pod), pod.metadata.annotations);
+  #reportNode(name: string): void {
+    for (const { nodeName, metadata } of this.#pods.values()) {
+      const mediaJob = nodeName === name ? metadata.annotations?.[mediaJobAnnotation] : undefined;
+      if (mediaJob !== undefined) this.#listener?.reconcile(`${this.#namespace}/${mediaJob}`);
+    }
   }
 
   #reportActivity(name: string, annotations: Record<string, string> = {}): void {
@@ -224,6 +211,15 @@ function reflector<T extends KubeObject, S extends KubeObject>(
   return new Reflector({ ...options, resource, trim });
 }
 
+/** Handlers that report every change but those of fields that are not kept. */
+function handlersOf<S extends KubeObject>(report: (object: S, change: 'add' | 'delete') => void) {
+  return {
+    added: (object: S) => report(object, 'add'),
+    updated: (object: S, before: S) => isUnchanged(object, before) || report(object, 'add'),
+    deleted: (object: S) => report(object, 'delete'),
+  };
+}
+
 /** Whether no field that is kept has changed; most changes of a Job or a pod are of other fields. */
 function isUnchanged(now: KubeObject, before: KubeObject): boolean {
   return textOf(now) === textOf(before);
@@ -231,4 +227,8 @@ function isUnchanged(now: KubeObject, before: KubeObject): boolean {
 
 function textOf({ metadata, ...rest }: KubeObject): string {
   return JSON.stringify([{ ...metadata, resourceVersion: null }, rest]);
+}
+
+function hasSameSpec(pool: RunnerPool, before: RunnerPool): boolean {
+  return JSON.stringify(pool.spec) === JSON.stringify(before.spec);
 }

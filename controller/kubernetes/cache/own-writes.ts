@@ -10,9 +10,15 @@ export class OwnWrites {
   /** MediaJobs after our own last write, by key, until the cache is as new. */
   readonly #ahead = new Map<string, MediaJob>();
   readonly #writtenMs = new Map<string, number>();
+  readonly #trim: (mediaJob: MediaJob) => MediaJob;
+
+  /** `trim` reduces a MediaJob as the cache does. */
+  constructor(trim = trimMediaJob) {
+    this.#trim = trim;
+  }
 
   written(mediaJob: MediaJob, nowMs: number): void {
-    this.#ahead.set(keyOf(mediaJob), trimMediaJob(mediaJob));
+    this.#ahead.set(keyOf(mediaJob), this.#trim(mediaJob));
     this.#writtenMs.set(keyOf(mediaJob), nowMs);
   }
 

@@ -15,18 +15,20 @@ const podLateMs = 4_000;
 const listTtlMs = 5_000;
 
 /** Events of one page of a list. */
-const pageSize = 500;
+const pageSizeDefault = 500;
 
 /** Why the Job controller could not create pods (mostly a quota): only its events say so. */
 export class PodCreationFailures {
   readonly #client: KubeClient;
   readonly #namespace: string;
+  readonly #pageSize: number;
   #listedMs = -Infinity;
   #messages: Promise<ReadonlyMap<string, string>> = Promise.resolve(new Map());
 
-  constructor(client: KubeClient, namespace: string) {
+  constructor(client: KubeClient, namespace: string, pageSize = pageSizeDefault) {
     this.#client = client;
     this.#namespace = namespace;
+    this.#pageSize = pageSize;
   }
 
   /** The last failure of a Job whose pod is late; null when there is none. */
@@ -51,7 +53,12 @@ export class PodCreationFailures {
     const messages = new Map<string, string>();
     let next: string | undefined;
     do {
-      const page = { namespace: this.#namespace, fieldSelector, limit: pageSize, ...(next ? { continue: next } : {}) };
+      const page = {
+        namespace: this.#namespace,
+        fieldSelector,
+        limit: this.#pageSize,
+        ...(next ? { continue: next } : {}),
+      };
       const { items, metadata } = await this.#client.list(coreEvents, page);
       for (const { involvedObject, message = '' } of items) messages.set(involvedObject?.name ?? '', message);
       next = metadata.continue;

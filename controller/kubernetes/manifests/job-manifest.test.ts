@@ -21,6 +21,7 @@ const template: JobTemplate = {
   storage: { source: {}, media: {} },
   credentials: { source: null, media: null },
   maxFileSizeBytes: 1_000_000,
+  chunkSec: 60,
   pendingDeadlineMs: 3_600_000,
   ttlMs: 3_600_000,
 };
@@ -29,7 +30,7 @@ function podOf(changes: Partial<JobTemplate>) {
   const mediaJob = { metadata: { name: 'mj-1', namespace: 'runners', uid: 'u' }, spec: {} } as never;
   const pool = { name: 'default', spec: { concurrency: 1 } };
   const manifest = jobManifest(
-    { job, mediaJob, pool, report: null, keyEndpoint: 'https://m/api/key/h' },
+    { job, mediaJob, pool, report: null, keyEndpoint: 'https://m/api/key/h', part: null },
     { ...template, ...changes },
   );
   const { metadata, spec } = manifest.spec?.template ?? {};

@@ -6,9 +6,10 @@ import { runnerVariables } from '#domain/runner/steps.ts';
 import type { RunnerPodSettings } from '#platform/config/kubernetes-variables.ts';
 import type { MediaJob, jobs } from '#platform/kubernetes/objects.ts';
 import { mediaJobs } from '#platform/kubernetes/objects.ts';
-import { runnerTaskOf } from '#jobs/runner-task.ts';
 import { accessOf, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
-import { attemptJobName, keySecretName, labels, mediaJobAnnotation, templateAnnotation } from './names.ts';
+import { filmAnnotation } from '../film.ts';
+import { chunkRules, filmPartOf, type PartToRun, taskOf } from './film-part.ts';
+import { keySecretName, labels, mediaJobAnnotation, partJobName, templateAnnotation } from './names.ts';
 
 /** A batch/v1 Job as it is on the wire. */
 type BatchJob = NonNullable<(typeof jobs)['example']>;
@@ -39,6 +40,8 @@ export interface JobTemplate {
   readonly credentials: { readonly source: string | null; readonly media: string | null };
   /** `MAX_FILE_SIZE`, in bytes. */
   readonly maxFileSizeBytes: number;
+  /** `CHUNK_LENGTH`, in seconds. */
+  readonly chunkSec: number;
   readonly pendingDeadlineMs: number;
   readonly ttlMs: number;
 }
@@ -50,6 +53,8 @@ interface JobInput {
   /** Where reports are POSTed, with what token; null: nowhere. */
   readonly report: { readonly url: string; readonly token: string } | null;
   readonly keyEndpoint: string;
+  /** The part of a film's work; null for a job type that is always one piece. */
+  readonly part: PartToRun | null;
 }
 
 /**
@@ -79,7 +84,7 @@ const terminationLog = '/dev/termination-log';
 /** One to notice, three for the tools to end, one to spare (runner/main.ts). */
 const graceSeconds = 5;
 /** The kubelet's own default deadline of a pod that a pool sets none for. */
-const activeDeadlineDefaultSeconds = 6 * 60 * 60;
+export const activeDeadlineDefaultSeconds = 6 * 60 * 60;
 
 /**
  * The batch/v1 Job of one attempt: one pod, that is never replaced. An attempt writes under a revision of its own, and
@@ -90,10 +95,15 @@ const activeDeadlineDefaultSeconds = 6 * 60 * 60;
  * credentials, nothing, media credentials and content key.
  */
 export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
-  const { job, mediaJob, pool } = input;
+  const { job, mediaJob, pool, part } = input;
   const { activeDeadlineSeconds = activeDeadlineDefaultSeconds, kueueQueue } = pool.spec;
   const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
-  const ownLabels = { [labels.jobId]: job.id, [labels.attempt]: String(job.attempt), [labels.pool]: pool.name };
+  const ownLabels = {
+    [labels.jobId]: job.id,
+    [labels.attempt]: String(job.attempt),
+    [labels.pool]: pool.name,
+    ...(part === null ? {} : { [labels.part]: part.kind }),
+  };
   const annotations = { [mediaJobAnnotation]: name };
   const podMetadata = {
     labels: { ...template.pod.labels, ...ownLabels },
@@ -103,25 +113,33 @@ export function jobManifest(input: JobInput, template: JobTemplate): BatchJob {
   return {
     metadata: {
       namespace,
-      name: attemptJobName(job),
+      name: partJobName(job, part?.kind ?? 'split'),
       labels: { ...ownLabels, ...(kueueQueue ? { 'kueue.x-k8s.io/queue-name': kueueQueue } : {}) },
-      annotations: { ...annotations, [templateAnnotation]: templateHash(pool.spec, template) },
+      annotations: {
+        ...annotations,
+        [templateAnnotation]: templateHash(pool.spec, template),
+        ...(part?.film == null ? {} : { [filmAnnotation]: JSON.stringify(part.film) }),
+      },
       ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
     },
     spec: {
-      completions: 1,
-      parallelism: 1,
-      backoffLimit: 0,
-      podReplacementPolicy: 'Failed',
-      podFailurePolicy: {
-        rules: [
-          { action: 'FailJob', onExitCodes: { operator: 'In', values: [exitCodes.permanent] } },
-          // The next attempt costs nothing then, but it is another Job, under another revision.
-          { action: 'FailJob', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
-        ],
-      },
-      // The pod has its own deadline, from its start; this one bounds what no pod begins.
-      activeDeadlineSeconds: activeDeadlineSeconds + Math.ceil(template.pendingDeadlineMs / 1000) + 60,
+      ...(part?.kind === 'encode'
+        ? chunkRules(part)
+        : {
+            completions: 1,
+            parallelism: 1,
+            backoffLimit: 0,
+            podReplacementPolicy: 'Failed',
+            podFailurePolicy: {
+              rules: [
+                { action: 'FailJob', onExitCodes: { operator: 'In', values: [exitCodes.permanent] } },
+                // The next attempt costs nothing then, but it is another Job, under another revision.
+                { action: 'FailJob', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+              ],
+            },
+            // The pod has its own deadline, from its start; this one bounds what no pod begins.
+            activeDeadlineSeconds: activeDeadlineSeconds + Math.ceil(template.pendingDeadlineMs / 1000) + 60,
+          }),
       ttlSecondsAfterFinished: Math.max(1, Math.ceil(template.ttlMs / 1000)),
       template: { metadata: podMetadata, spec: podSpec(input, template, activeDeadlineSeconds) },
     },
@@ -140,7 +158,9 @@ export function templateHash(pool: RunnerPoolSpec | null, template: JobTemplate)
 function podSpec(input: JobInput, template: JobTemplate, activeDeadlineSeconds: number): PodSpec {
   const { job, pool } = input;
   const { nodeSelector, tolerations, scratch, priorityClassName, runtimeClassName } = pool.spec;
-  const containers = stepsOf(job.type).map((step) => container(step, input, template));
+  const containers = stepsOf(job.type, filmPartOf(input.part, template.chunkSec)).map((step) =>
+    container(step, input, template),
+  );
   const sizeLimit = scratch?.sizeLimit === undefined ? {} : { sizeLimit: String(scratch.sizeLimit) };
   return {
     restartPolicy: 'Never',
@@ -191,14 +211,17 @@ function container(step: StepName, input: JobInput, template: JobTemplate): Cont
 }
 
 /** The environment of a step, with secrets by reference. */
-function environment(step: StepName, { job, report, keyEndpoint }: JobInput, template: JobTemplate): Variable[] {
+function environment(step: StepName, input: JobInput, template: JobTemplate): Variable[] {
+  const { job, keyEndpoint } = input;
   const { base, storage, credentials } = template;
-  const access = accessOf(step, job);
+  const access = accessOf(step, job, filmPartOf(input.part, template.chunkSec));
+  // The progress of a film is that of all its chunks, which the Job shows.
+  const report = input.part?.kind === 'encode' ? null : input.report;
   return [
     ...plain({
       ...stepVariables({
         access,
-        task: runnerTaskOf({ job, maxFileSizeBytes: template.maxFileSizeBytes }),
+        task: taskOf(input, template),
         workspace,
         base,
         storage,
@@ -212,7 +235,7 @@ function environment(step: StepName, { job, report, keyEndpoint }: JobInput, tem
         : { [runnerVariables.reportUrl]: report.url, [runnerVariables.reportToken]: report.token }),
     }),
     ...(access.readsSource ? credentialVariables('SOURCE', credentials.source) : []),
-    ...(access.writesMedia ? credentialVariables('MEDIA', credentials.media) : []),
+    ...(access.writesMedia || access.readsChunk ? credentialVariables('MEDIA', credentials.media) : []),
     ...(access.hasContentKey
       ? [fromSecret(runnerVariables.contentKey, keySecretName(job), runnerVariables.contentKey)]
       : []),

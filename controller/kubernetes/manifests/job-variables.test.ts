@@ -13,11 +13,13 @@ const job: Job = {
   status: 'processing',
   phase: 'scheduling',
   progress: 0,
+  eta: null,
   attempt: 1,
   failures: 0,
   queue: 'default',
   sourceSizeBytes: 1,
   sourceEtag: '"$(LANG)"',
+  profile: null,
   callbackUrl: null,
   callbackStatus: null,
   retryOfJobId: null,
@@ -29,6 +31,7 @@ const job: Job = {
   startedAt: null,
   finishedAt: null,
   disruptions: 0,
+  waitingReason: null,
   pool: null,
   priority: 0,
 };
@@ -45,13 +48,21 @@ const template: JobTemplate = {
   storage: { source: { SOURCE_BUCKET: 'up$loads' }, media: { MEDIA_BUCKET: 'media' } },
   credentials: { source: null, media: null },
   maxFileSizeBytes: 1_000,
+  chunkSec: 60,
   pendingDeadlineMs: 3_600_000,
   ttlMs: 3_600_000,
 };
 
 const made = () =>
   jobManifest(
-    { job, mediaJob, pool: { name: 'default', spec: { concurrency: 1 } }, report: null, keyEndpoint: 'https://k/$1' },
+    {
+      job,
+      mediaJob,
+      pool: { name: 'default', spec: { concurrency: 1 } },
+      report: null,
+      keyEndpoint: 'https://k/$1',
+      part: null,
+    },
     template,
   );
 

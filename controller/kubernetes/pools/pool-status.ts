@@ -3,20 +3,25 @@ import type { RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import { runnerPools } from '#platform/kubernetes/objects.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { LeaderContext } from '../leader-context.ts';
+import { WaitingJobs } from './waiting-jobs.ts';
 import { labels } from '../manifests/names.ts';
 
 /** The numbers of a pool change with every job, so they are written at this interval. */
 const everyMs = 10_000;
 const errorLengthMax = 1_000;
 
-/** Keeps the status of the pools up to date until `signal` aborts; writes only changes. */
+/** Keeps the status of the pools and the metric of waiting jobs up to date until `signal` aborts; writes only changes. */
 export async function poolStatusLoop(context: LeaderContext, signal: AbortSignal): Promise<void> {
+  const waiting = new WaitingJobs(context.dependencies.metrics);
   while (!signal.aborted) {
+    waiting.count(context.caches.mediaJobs.values());
     await writeChanges(context, signal).catch((error: unknown) => {
       if (!signal.aborted) context.dependencies.log.warn({ err: error }, 'RunnerPool status could not be written');
     });
     await pause(everyMs, signal);
   }
+  // The next leader counts them.
+  waiting.count([]);
 }
 
 async function writeChanges(context: LeaderContext, signal: AbortSignal): Promise<void> {

@@ -7,13 +7,13 @@ import { hasReason } from '#platform/kubernetes/errors.ts';
 import { jobs, type KubeObject, mediaJobs, type Resource } from '#platform/kubernetes/objects.ts';
 import { type LeaderContext, wakeWaiting } from '../leader-context.ts';
 import { jobManifest } from '../manifests/job-manifest.ts';
-import { attemptJobName } from '../manifests/names.ts';
-import { claimOf } from '../snapshots.ts';
+import { partJobName, partKinds } from '../manifests/names.ts';
+import { claimOf, type JobSnapshot } from '../snapshots.ts';
 import { applyAdopt } from './apply-adopt.ts';
 import { concludeAndClaim, failIfRefused, failJob } from './conclude.ts';
 import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
 import type { Action, Observed } from './observed.ts';
-import { podProblemOf } from './pod-problem.ts';
+import { podProblemOf, waitingReasonOf } from './pod-problem.ts';
 import { activeStatus } from './status.ts';
 import { recordProblem, refOf, unlessDeleted, writeStatus } from './write-status.ts';
 
@@ -34,6 +34,7 @@ export async function applyAction(action: Action, observed: Observed, context: L
   }
   if (action.do === 'deleteMediaJob') return remove(mediaJobs, mediaJob, client);
   if (action.do === 'deleteJob') return remove(jobs, action.job, client);
+  if (action.do === 'scaleJob') return scale(action.job, action.parallelism, client);
   if (action.do === 'recordProblem') return recordProblem(observed, action.problem, context);
   if (row === null) throw new TypeError(`${action.do} needs a row`);
   if (action.do === 'createJob') return createJob(observed, row, context);
@@ -44,8 +45,13 @@ export async function applyAction(action: Action, observed: Observed, context: L
   if (action.do === 'reportPhase') {
     // A suspension keeps the progress of the attempt.
     const isSuspension = action.phase === 'suspended' || row.phase === 'suspended';
-    const progress = isSuspension ? Math.max(row.progress, progressOf(action.phase, 0)) : progressOf(action.phase, 0);
+    const reached = progressOf(action.phase, action.fraction ?? 0);
+    const progress = isSuspension ? Math.max(row.progress, reached) : reached;
     await dependencies.jobs.report({ jobId: row.id, attempt: row.attempt, phase: action.phase, progress });
+    return true;
+  }
+  if (action.do === 'recordWaiting') {
+    await dependencies.jobs.recordWaiting({ jobId: row.id, attempt: row.attempt }, action.reason);
     return true;
   }
   return applyEnd(action, observed, row, context);
@@ -65,11 +71,13 @@ async function applyEnd(
     action.do === 'concludeAttempt'
       ? await concludeAndClaim(attempt, action.end, dependencies)
       : await failJob(attempt, action.error, dependencies);
-  if (outcome === 'next_claimed') slots.add({ id: row.id, attempt: row.attempt + 1 }, claimOf(mediaJob, row.queue));
+  if (outcome === 'next_claimed') slots.add({ id: row.id, attempt: row.attempt + 1 }, claimOf(mediaJob, row));
   else slots.claimed.remove(row.id);
   if (action.do === 'concludeAttempt' && action.end.kind === 'done') {
-    const pool = slots.running.end(attemptJobName(row));
-    if (pool !== undefined) wakeWaiting(pool, context);
+    for (const part of partKinds) {
+      const pool = slots.running.end(partJobName(row, part));
+      if (pool !== undefined) wakeWaiting(pool, context);
+    }
   }
   // At the end of the job the plan deletes the key; here the next attempt gets one of its own.
   if (outcome !== 'job_ended' && needsContentKey(row)) await deleteKeySecrets(mediaJob, row, context);
@@ -77,7 +85,7 @@ async function applyEnd(
 }
 
 async function createJob(observed: Observed, row: Job, context: LeaderContext): Promise<boolean> {
-  const { mediaJob, pool } = observed;
+  const { mediaJob, pool, film } = observed;
   if (pool.spec === null) throw new TypeError('a Job needs a pool');
   const { client, dependencies, slots } = context;
   if (needsContentKey(row)) await createKeySecret(mediaJob, row, context);
@@ -88,11 +96,14 @@ async function createJob(observed: Observed, row: Job, context: LeaderContext): 
       pool: { name: pool.name, spec: pool.spec },
       report: dependencies.reportFor({ jobId: row.id, attempt: row.attempt }),
       keyEndpoint: keyEndpoint(dependencies.baseUrl, row.hash),
+      part: film?.next == null ? null : { ...film.next, parallelism: film.parallelism },
     },
     dependencies.template,
   );
-  const name = attemptJobName(row);
-  slots.running.beginCreation(name, row.id, pool.name);
+  const name = manifest.metadata?.name ?? '';
+  // The part before it has ended, and leaves its slot.
+  if (film !== null) slots.running.end(partJobName(row, film.part));
+  slots.running.beginCreation(name, { jobId: row.id, pool: pool.name, pods: manifest.spec?.parallelism ?? 1 });
   try {
     await client.create(jobs, manifest);
   } catch (error) {
@@ -118,6 +129,13 @@ async function showRefusal(observed: Observed, row: Job, message: string, contex
   const { attempt: _, ...withoutAttempt } = status;
   await writeStatus(mediaJob, withoutAttempt, context);
   recordProblem(observed, problem, context);
+  await context.dependencies.jobs.recordWaiting({ jobId: row.id, attempt: row.attempt }, waitingReasonOf(problem));
+}
+
+async function scale({ metadata }: JobSnapshot, parallelism: number, client: KubeClient): Promise<true> {
+  const patch = { metadata: { uid: metadata.uid }, spec: { parallelism } };
+  await client.mergePatch(jobs, refOf({ metadata }), patch).catch(unlessDeleted);
+  return true;
 }
 
 async function remove(resource: Resource<KubeObject>, object: KubeObject, client: KubeClient): Promise<true> {

@@ -34,7 +34,8 @@ export function endOfAttempt({ attempt, job, pod }: ObservedAttempt, nowMs: numb
   return pod === null ? { kind: 'disrupted' } : null;
 }
 
-function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): AttemptEnd | null {
+/** How a pod ended; null while it continues. */
+export function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): AttemptEnd | null {
   if (pod.phase === 'Succeeded' || lastStepOf(pod)?.terminated?.exitCode === 0) return { kind: 'done' };
   const broken = pod.containers.find(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
   const { deletionTimestamp } = pod.metadata;

@@ -3,33 +3,50 @@ import { keyOf } from '#platform/kubernetes/store.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { LeaderContext } from '../leader-context.ts';
 import { templateHash } from '../manifests/job-manifest.ts';
-import { attemptJobName, labels, templateAnnotation } from '../manifests/names.ts';
-import { hasStarted, isPodOver, jobIdOf, type JobSnapshot, poolOf } from '../snapshots.ts';
+import { labels, type PartKind, partJobName, partKinds, templateAnnotation } from '../manifests/names.ts';
+import { hasStarted, isPodOver, jobIdOf, type JobSnapshot, type PodSnapshot, poolOf } from '../snapshots.ts';
+import { observeFilm, podOfChunks } from './observe-film.ts';
 import type { Observed } from './observed.ts';
 
-/** The observed state of a MediaJob: one read of Postgres, and the caches and registers of this process. */
-export async function observe(mediaJob: MediaJob, context: LeaderContext): Promise<Observed> {
+/**
+ * The observed state of a MediaJob: one read of Postgres, and the caches and registers of this process; for a film at
+ * times also of the media bucket. Null where that is needed and `readsBucket` forbids it.
+ */
+export async function observe(
+  mediaJob: MediaJob,
+  context: LeaderContext,
+  readsBucket: boolean,
+): Promise<Observed | null> {
   const { dependencies, caches, slots, ownWrites, progressRate, now } = context;
   const { running } = slots;
   const row = await dependencies.jobs.find(jobIdOf(mediaJob));
   const nowMs = now();
   const fallback = mediaJob.metadata?.labels?.[labels.pool] ?? 'default';
-  const pool = row === null ? (mediaJob.spec.pool ?? fallback) : poolOf(mediaJob, row.queue);
-  const name = row === null ? '' : attemptJobName(row);
-  const job = caches.job(name);
+  const pool = row === null ? (mediaJob.spec.pool ?? fallback) : poolOf(mediaJob, row);
   const spec = caches.pools.get(dependencies.runnerNamespace, pool)?.spec ?? null;
-  const pod = job === null ? null : caches.podOf(name);
+  const ofPool = { name: pool, spec };
+  const film = row === null ? null : await observeFilm({ row, mediaJob, pool: ofPool }, context, readsBucket);
+  if (film === 'unread') return null;
+  const nameOf = (part: PartKind) => (row === null ? '' : partJobName(row, part));
+  const name = nameOf(film?.part ?? 'split');
+  const job = caches.job(name);
+  const isOnReadyNode = ({ nodeName }: PodSnapshot) => caches.nodes.unready(nodeName) === null;
+  const ofChunks = film?.part === 'encode' ? podOfChunks(film.pods, isOnReadyNode) : undefined;
+  const pod = job === null ? null : ofChunks === undefined ? caches.podOf(name) : ofChunks;
   return {
     mediaJob,
     row,
+    film,
     job,
-    isJobBeingCreated: running.isBeingCreated(name),
-    isJobNeverCreated: running.isNeverCreated(name),
+    isJobBeingCreated: partKinds.some((part) => running.isBeingCreated(nameOf(part))),
+    isJobNeverCreated: running.isNeverCreated(nameOf('split')),
     runningMs: pod !== null && hasStarted(pod) ? running.runningMs(name, nowMs) : 0,
     otherJobs:
       row === null ? [] : caches.jobsOf(row.id).filter((each) => each.metadata.name !== name && mayRun(each, caches)),
     pod,
-    pool: { name: pool, spec },
+    unreadyNode: caches.nodes.unready(pod?.nodeName),
+    pool: ofPool,
+    // The next part of a film takes the slot of the one before it.
     hasCapacity: slots.hasCapacity(pool, name),
     isOutdated: job !== null && isOutdated(job, templateHash(spec, dependencies.template)),
     podCreationFailure: await caches.podCreationFailures.of(job, pod, nowMs),

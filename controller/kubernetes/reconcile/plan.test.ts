@@ -23,11 +23,13 @@ const row: Job = {
   status: 'processing',
   phase: 'scheduling',
   progress: 0,
+  eta: null,
   attempt: 1,
   failures: 0,
   queue: 'default',
   sourceSizeBytes: null,
   sourceEtag: null,
+  profile: null,
   callbackUrl: null,
   callbackStatus: null,
   retryOfJobId: null,
@@ -35,13 +37,17 @@ const row: Job = {
   results: null,
   trace: null,
   createdAt: new Date(0),
-  updatedAt: new Date(0),
+  updatedAt: new Date(now - 2_000),
   startedAt: null,
   finishedAt: null,
   disruptions: 0,
+  waitingReason: null,
   pool: null,
   priority: 0,
 };
+const old: Job = { ...row, updatedAt: new Date(now - 6_000) };
+const waitingRow: Job = { ...old, status: 'queued', phase: null };
+const lostNode = { metadata: { name: 'node-1' }, unreadyBecause: 'Kubelet stopped posting node status.' };
 const begun = { attempt: 1, jobId: id, conditions: [condition('Progressing', 'True', 'AttemptBegun')] };
 const mediaJob: MediaJob = {
   metadata: { name: `mj-${id}`, namespace: 'r', uid: 'u', generation: 1, labels: { [labels.jobId]: id } },
@@ -65,12 +71,14 @@ const pod: PodSnapshot = {
 const observed: Observed = {
   mediaJob,
   row,
+  film: null,
   job: null,
   isJobBeingCreated: false,
   isJobNeverCreated: true,
   runningMs: 5_000,
   otherJobs: [],
   pod: null,
+  unreadyNode: null,
   hasCapacity: true,
   podCreationFailure: null,
   isOutdated: false,
@@ -129,7 +137,12 @@ const complete = withStatus({
 });
 
 const planned = (more: Partial<Observed>) => plan({ ...observed, ...more }, now, settings);
-const done = (more: Partial<Observed>) => planned(more).actions.map((action) => action.do);
+/** The codes that are recorded for callers of the API. */
+const recordsOf = (more: Partial<Observed>) =>
+  planned(more).actions.flatMap((action) => (action.do === 'recordWaiting' ? [action.reason?.code] : []));
+/** What is reported to callers of the API has tests of its own. */
+const shownBy = (more: Partial<Observed>) => planned(more).actions.filter((action) => action.do !== 'recordWaiting');
+const done = (more: Partial<Observed>) => shownBy(more).map((action) => action.do);
 
 describe('the plan for a MediaJob', () => {
   const cases: [string, Partial<Observed>, Action['do'][]][] = [
@@ -140,7 +153,7 @@ describe('the plan for a MediaJob', () => {
       'from kubectl whose row waits for admission is to show that once',
       {
         mediaJob: { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(6) } },
-        row: { ...row, status: 'queued', phase: null },
+        row: waitingRow,
       },
       ['writeStatus'],
     ],
@@ -154,6 +167,17 @@ describe('the plan for a MediaJob', () => {
     ],
     ['whose row waits for admission is empty', { row: { ...row, status: 'queued', phase: null } }, []],
     ['whose row waits for its next attempt is empty', { row: { ...row, phase: 'admitted', attempt: 2 } }, []],
+    [
+      'whose row waits for its next attempt for longer is to show that',
+      { row: { ...waitingRow, status: 'processing', phase: 'admitted', attempt: 2 }, mediaJob: withStatus(begun) },
+      ['writeStatus'],
+    ],
+    ['whose pool is full for longer is to show that', { row: old, hasCapacity: false }, ['writeStatus']],
+    [
+      'whose pod runs on a node that does not answer is to show and record that',
+      { job, pod: running('process'), unreadyNode: lostNode, mediaJob: withStatus(begun) },
+      ['writeStatus', 'recordProblem'],
+    ],
     [
       'from kubectl without a row is to adopt it',
       { row: null, mediaJob: { ...mediaJob, metadata: { name: 'x', uid: 'u' } } },
@@ -364,7 +388,7 @@ describe('the plan for a MediaJob', () => {
   });
 
   it('shows a Job that Kueue has suspended as suspended', () => {
-    expect(planned({ job: queuedByKueue }).actions).toMatchObject([
+    expect(shownBy({ job: queuedByKueue })).toMatchObject([
       { do: 'reportPhase', phase: 'suspended' },
       {
         status: { phase: 'suspended', conditions: [{ type: 'Progressing', status: 'False', reason: 'JobSuspended' }] },
@@ -372,15 +396,82 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
+  it('shows a job that was suspended as resumed, also when its attempt has already ended', () => {
+    const wasSuspended = withStatus({ conditions: [condition('Suspended', 'True', 'Suspended')] });
+    for (const ended of [row, { ...row, status: 'completed' } as const])
+      expect(shownBy({ job, pod: running('process'), mediaJob: wasSuspended, row: ended }).at(-1)).toMatchObject({
+        status: {
+          conditions: expect.arrayContaining([expect.objectContaining({ type: 'Suspended', status: 'False' })]),
+        },
+      });
+  });
+
   it('shows a job that waits for a slot as queued', () => {
-    const waiting = { ...mediaJob, metadata: { name: 'x', uid: id, creationTimestamp: ago(6) } };
-    expect(planned({ mediaJob: waiting, row: { ...row, status: 'queued', phase: null } }).actions).toMatchObject([
-      { status: { phase: 'queued' } },
+    expect(shownBy({ row: waitingRow })).toMatchObject([
+      {
+        status: {
+          phase: 'queued',
+          conditions: [{ reason: 'Queued', message: expect.stringContaining('default, whose concurrency is 1') }],
+        },
+      },
+    ]);
+  });
+
+  it('shows that the pool of a waiting job does not exist', () => {
+    expect(shownBy({ row: waitingRow, pool: { name: 'gpu', spec: null } })).toMatchObject([
+      { status: { phase: 'unschedulable', conditions: [{ reason: 'PoolNotFound' }] } },
+    ]);
+  });
+
+  it('keeps the phase of a job whose next step cannot start', () => {
+    const late = { job, pod: stalled(6), row: { ...row, phase: 'encoding' as const }, mediaJob: withStatus(begun) };
+    expect(shownBy(late)).toMatchObject([
+      { status: { phase: 'encoding', conditions: [{ status: 'False', reason: 'CreateContainerConfigError' }] } },
+      { do: 'recordProblem' },
+    ]);
+  });
+
+  it.each<[string, string | undefined, Partial<Observed>]>([
+    ['no node fits', 'unschedulable', { job, pod: unschedulable, mediaJob: withStatus(begun) }],
+    ['a step cannot start', 'cannot_start', { job, pod: stalled(6), mediaJob: withStatus(begun) }],
+    ['its node does not answer', 'node_lost', { job, pod: running('process'), unreadyNode: lostNode }],
+    ['the storage is away', 'storage_outage', { isStorageAway: true }],
+    ['its MediaJob is suspended', 'suspended', { mediaJob: suspended }],
+    ['Kueue has not admitted it', 'suspended', { job: queuedByKueue }],
+    ['its pool is full', 'pool_full', { row: old, hasCapacity: false }],
+    ['its pool does not exist', 'unschedulable', { row: waitingRow, pool: { name: 'gpu', spec: null } }],
+    ['it is in the queue, which callers read from the rows', undefined, { row: waitingRow }],
+    ['it runs', undefined, { job, pod: running('process'), mediaJob: withStatus(begun) }],
+  ])('reports once to callers that a job waits when %s', (_, code, more) => {
+    const lasting = (waiting: Job['waitingReason']) => ({
+      ...more,
+      row: { ...(more.row ?? row), waitingReason: waiting },
+    });
+    expect(recordsOf(more)).toEqual(code === undefined ? [] : [code]);
+    if (code !== undefined) expect(recordsOf(lasting({ code: code as 'suspended', message: '' }))).toEqual([]);
+    else expect(recordsOf(lasting({ code: 'node_lost', message: '' }))).toEqual([undefined]);
+  });
+
+  it('names the node that does not answer and keeps the phase of its job', () => {
+    const lost = { job, unreadyNode: lostNode, mediaJob: withStatus(begun) };
+    expect(shownBy({ ...lost, pod: running('process'), row: { ...row, phase: 'encoding' } })).toMatchObject([
+      {
+        status: {
+          phase: 'encoding',
+          conditions: [{ status: 'False', reason: 'NodeNotReady', message: expect.stringContaining('node-1') }],
+        },
+      },
+      { do: 'recordProblem' },
+    ]);
+    const unstarted = { ...pod, metadata: { creationTimestamp: ago(10) } };
+    expect(shownBy({ ...lost, pod: unstarted })).toMatchObject([
+      { status: { conditions: [{ reason: 'NodeNotReady' }] } },
+      { do: 'recordProblem' },
     ]);
   });
 
   it('counts the deadline of a missing pool from when it was first missing', () => {
-    const { actions } = planned({
+    const actions = shownBy({
       pool: { name: 'x', spec: null },
       mediaJob: withStatus({
         conditions: [{ ...condition('Progressing', 'False', 'Queued'), lastTransitionTime: ago(9_000) }],
@@ -399,13 +490,13 @@ describe('the plan for a MediaJob', () => {
       metadata: { creationTimestamp: ago(3601) },
       containers: [{ name: 'fetch', isRunning: false, waiting }],
     };
-    expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).actions).toEqual([
+    expect(shownBy({ job, pod: late, mediaJob: withStatus(begun) })).toEqual([
       { do: 'failJob', error: jobErrorOf('internal', 1, 'ErrImagePull: fetch: not found') },
     ]);
   });
 
   it('shows a problem in phase, condition and Event', () => {
-    const { actions } = planned({
+    const actions = shownBy({
       job: { ...job, metadata: { ...job.metadata, creationTimestamp: ago(10) } },
       podCreationFailure: 'exceeded quota: q',
       mediaJob: withStatus(begun),

@@ -4,7 +4,9 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { needsContentKey } from '#jobs/step-access.ts';
 import { hasEnded, isOfApiJob, isPodOver, type JobSnapshot } from '../snapshots.ts';
 import type { Action, Observed, Plan, PlanSettings } from './observed.ts';
-import { deletionsOf, planActive } from './plan-active.ts';
+import { planActive } from './plan-active.ts';
+import { deletionsOf } from './plan-waiting.ts';
+import { chunksShown } from './plan-status.ts';
 import { activeStatus, finalStatus, isWorthWriting, refusedStatus } from './status.ts';
 
 /*
@@ -47,7 +49,7 @@ export function plan(observed: Observed, nowMs: number, settings: PlanSettings):
 function planFinal(observed: Observed, row: Job, nowMs: number, { mediaJobTtlMs }: PlanSettings): Plan {
   const { mediaJob, job, pool, otherJobs } = observed;
   const begunAt = job?.metadata.creationTimestamp;
-  const status = finalStatus({ mediaJob, row, pool: pool.name, nowMs, begunAt });
+  const status = { ...finalStatus({ mediaJob, row, pool: pool.name, nowMs, begunAt }), ...chunksShown(observed) };
   const stops = deletionsOf(
     row.status === 'completed' ? [jobOfSidecar(observed)] : [jobThatMayRun(observed), ...otherJobs],
   );
@@ -82,7 +84,8 @@ function withoutExcessProgress(planned: Plan, { mayReportProgress }: Observed): 
 }
 
 /** The Job of the attempt, unless its pod has ended. */
-function jobThatMayRun({ job, pod }: Observed): JobSnapshot | null {
+function jobThatMayRun({ job, pod, film }: Observed): JobSnapshot | null {
+  if (film?.part === 'encode') return job;
   return pod !== null && isPodOver(pod) && !pod.hasRunningSidecar ? null : job;
 }
 

@@ -1,5 +1,7 @@
 import type { JobErrorCode } from '#domain/errors.ts';
+import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobPhase } from '#domain/kubernetes/media-job.ts';
+import type { NodeSnapshot } from '../cache/nodes.ts';
 import type { PodSnapshot } from '../snapshots.ts';
 
 /** What keeps an attempt from starting. */
@@ -10,6 +12,25 @@ export interface PodProblem {
   readonly message: string;
   /** The error of the job if the problem lasts past the pending deadline. */
   readonly code: JobErrorCode;
+}
+
+const codeOfReason: Readonly<Record<string, WaitingReason['code']>> = {
+  Queued: 'pool_full',
+  StorageUnavailable: 'storage_outage',
+  JobSuspended: 'suspended',
+  NodeNotReady: 'node_lost',
+};
+const codeOfPhase: Partial<Record<MediaJobPhase, WaitingReason['code']>> = {
+  unschedulable: 'unschedulable',
+  quota_exceeded: 'quota_exceeded',
+  image_unavailable: 'image_unavailable',
+};
+const messageLengthMax = 1_000;
+
+/** A problem as callers of the API see it. */
+export function waitingReasonOf({ phase, reason, message }: PodProblem): WaitingReason {
+  const code = codeOfReason[reason] ?? codeOfPhase[phase] ?? 'cannot_start';
+  return { code, message: (code === 'cannot_start' ? `${reason}: ${message}` : message).slice(0, messageLengthMax) };
 }
 
 const imageReasons = [
@@ -46,6 +67,15 @@ export function podProblemOf(pod: PodSnapshot | null, creationFailure: string | 
     };
   }
   return null;
+}
+
+/** The problem of a pod on a node that does not answer: it may be running or not. `phase` is what was known last. */
+export function nodeProblemOf(node: NodeSnapshot, phase: MediaJobPhase): PodProblem {
+  const message =
+    `Its node ${node.metadata.name ?? ''} is not ready: ${node.unreadyBecause ?? ''} ` +
+    'The job continues here if the node returns, and on another node once Kubernetes evicts the pod, ' +
+    'after five minutes unless its tolerations say otherwise.';
+  return { phase, reason: 'NodeNotReady', message, code: 'resource_exhausted' };
 }
 
 function creationProblemOf(message: string): PodProblem {

@@ -2,16 +2,16 @@ import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { LeaderContext } from '../leader-context.ts';
-import { claimOf, jobIdOf, remainingTtlMs } from '../snapshots.ts';
+import { claimOf, isOfApiJob, jobIdOf, remainingTtlMs } from '../snapshots.ts';
 import { applyAction } from './apply.ts';
 import { onMediaJobDeleted } from './deleted.ts';
 import { observe } from './observe.ts';
-import type { Observed } from './observed.ts';
+import type { Action, Observed } from './observed.ts';
 import { plan } from './plan.ts';
 
 /** Reconciles the MediaJob of a key: observe, plan, apply; requeued if the plan asks for it. */
 export async function reconcile(key: string, context: LeaderContext): Promise<Requeue> {
-  const { dependencies, caches, followers, now } = context;
+  const { dependencies, caches, now } = context;
   const deleted = caches.deletedMediaJob(key);
   if (deleted !== undefined) {
     await onMediaJobDeleted(deleted, context);
@@ -22,40 +22,50 @@ export async function reconcile(key: string, context: LeaderContext): Promise<Re
   const nowMs = now();
   const ttlMs = remainingTtlMs(mediaJob, dependencies.mediaJobTtlMs, nowMs);
   if (ttlMs > 0 && !mayNeedStop(jobIdOf(mediaJob), caches)) return { afterMs: ttlMs };
-  const observed = await observe(mediaJob, context);
-  const planned = plan(observed, nowMs, dependencies);
-  if (planned.followsRow === true && observed.row !== null) followers.follow(key, observed.row);
-  else followers.forget(key);
-  preferByPriority(observed, context);
-  for (const action of planned.actions) {
-    if (action.do === 'concludeAttempt' && isStream(observed)) {
-      context.completions.add(key);
-      return;
-    }
-    if (!(await applyAction(action, observed, context))) break;
-  }
-  return planned.requeueAfterMs === undefined ? undefined : { afterMs: planned.requeueAfterMs };
+  return observeAndAct(key, mediaJob, { context, readsBucket: false });
 }
 
 /**
- * Concludes the attempt of a stream. This has a queue of its own: the verification of a long film takes minutes, and many
- * films that end together must not delay the cancellation or the end of other jobs.
+ * Reconciles the MediaJob of a stream where that reads the media bucket. This has a queue of its own: the verification of
+ * a long film takes minutes, a bucket may hang, and many films that end together must not delay the cancellation or the
+ * end of other jobs.
  */
-export async function concludeStream(key: string, context: LeaderContext): Promise<void> {
+export async function reconcileStream(key: string, context: LeaderContext): Promise<void> {
   const mediaJob = currentMediaJob(key, context);
   if (mediaJob === undefined) return;
-  const observed = await observe(mediaJob, context);
-  const { actions } = plan(observed, context.now(), context.dependencies);
-  const conclusion = actions.find((action) => action.do === 'concludeAttempt');
-  if (conclusion === undefined) return;
-  await applyAction(conclusion, observed, context);
-  context.queue.add(key);
+  const requeue = await observeAndAct(key, mediaJob, { context, readsBucket: true });
+  if (requeue) context.queue.addAfter(key, requeue.afterMs);
+}
+
+interface Reconciling {
+  readonly context: LeaderContext;
+  /** Without it, a MediaJob that needs the media bucket is left to the queue of streams. */
+  readonly readsBucket: boolean;
+}
+
+async function observeAndAct(key: string, mediaJob: MediaJob, { context, readsBucket }: Reconciling): Promise<Requeue> {
+  const { dependencies, followers, streams, now } = context;
+  const observed = await observe(mediaJob, context, readsBucket);
+  if (observed === null) return streams.add(key);
+  const planned = plan(observed, now(), dependencies);
+  if (planned.followsRow === true && observed.row !== null) followers.follow(key, observed.row);
+  else followers.forget(key);
+  preferByPriority(observed, context);
+  const concludes = planned.actions.some((action) => action.do === 'concludeAttempt');
+  if (concludes && isStream(observed) && !readsBucket) return streams.add(key);
+  await applyAll(planned.actions, observed, context);
+  return planned.requeueAfterMs === undefined ? undefined : { afterMs: planned.requeueAfterMs };
+}
+
+/** Applies actions in their order, up to one after which the state has to be observed anew. */
+async function applyAll(actions: readonly Action[], observed: Observed, context: LeaderContext): Promise<void> {
+  for (const action of actions) if (!(await applyAction(action, observed, context))) return;
 }
 
 /** A queued job with a priority above 0 goes before the tickets of its pool. */
 function preferByPriority({ mediaJob, row }: Observed, { slots }: LeaderContext): void {
-  if (row === null || mediaJob.metadata?.uid !== row.id) return;
-  const claim = claimOf(mediaJob, row.queue);
+  if (row === null || (!isOfApiJob(mediaJob) && mediaJob.metadata?.uid !== row.id)) return;
+  const claim = claimOf(mediaJob, row);
   if (row.status === 'queued' && claim.priority > 0 && !claim.isSuspended) slots.prefer(row, claim);
   else slots.unprefer(row.id);
 }

@@ -26,13 +26,9 @@ const messageLengthMax = 2_000;
 export function activeStatus({ mediaJob, row, pool, problem, nowMs }: StatusInput): MediaJobStatus {
   const isSuspended = mediaJob.spec.suspend === true;
   const phase: MediaJobPhase = isSuspended ? 'suspended' : (problem?.phase ?? row.phase ?? 'admitted');
-  const wasSuspended = mediaJob.status?.conditions?.some(({ type }) => type === 'Suspended') === true;
   const wanted: Wanted = {
-    ...(isSuspended
-      ? { Suspended: ['True', 'Suspended', 'spec.suspend is set; the job does not run.'] }
-      : wasSuspended
-        ? { Suspended: ['False', 'Resumed', 'The job continues.'] }
-        : {}),
+    ...(isSuspended ? { Suspended: ['True', 'Suspended', 'spec.suspend is set; the job does not run.'] } : {}),
+    ...resumption(mediaJob),
     Progressing: isSuspended
       ? ['False', 'Suspended', 'spec.suspend is set.']
       : problem === null
@@ -72,6 +68,8 @@ export function finalStatus({
     conditions: mergedConditions(
       mediaJob,
       {
+        // An attempt may be over before the status of a running job is written.
+        ...resumption(mediaJob),
         ...(isCompleted ? { Complete: ['True', reason, message] } : { Failed: ['True', reason, message] }),
         Progressing: ['False', reason, message],
         ...(isCompleted && hasResults
@@ -81,6 +79,12 @@ export function finalStatus({
       at,
     ),
   };
+}
+
+/** The condition of a job that was suspended and no longer is. */
+function resumption({ spec, status }: MediaJob): Wanted {
+  const wasSuspended = status?.conditions?.some(({ type }) => type === 'Suspended') === true;
+  return wasSuspended && spec.suspend !== true ? { Suspended: ['False', 'Resumed', 'spec.suspend is not set.'] } : {};
 }
 
 /** The status of a MediaJob whose job cannot be created for now. */
@@ -112,7 +116,11 @@ export function refusedStatus(mediaJob: MediaJob, error: JobError, nowMs: number
     phase: 'failed',
     completionTime: at,
     error,
-    conditions: mergedConditions(mediaJob, { Failed: ['True', 'Refused', message] }, at),
+    conditions: mergedConditions(
+      mediaJob,
+      { Failed: ['True', 'Refused', message], Progressing: ['False', 'Refused', message] },
+      at,
+    ),
   };
 }
 
@@ -166,7 +174,8 @@ export function isWorthWriting(
   if (current === undefined || current.attempt !== wanted.attempt || current.jobId !== wanted.jobId) return true;
   if (outlineOf(current) !== outlineOf(wanted)) return true;
   const grown = (wanted.progress ?? 0) - (current.progress ?? 0);
-  return grown >= progressStep && sinceWrittenMs >= progressEveryMs;
+  const hasGrown = grown >= progressStep || (wanted.chunks ?? current.chunks) !== current.chunks;
+  return hasGrown && sinceWrittenMs >= progressEveryMs;
 }
 
 function outlineOf({ conditions = [] }: MediaJobStatus): string {

@@ -45,6 +45,18 @@ describe('the slots of a pool', () => {
     expect(slots.freeForTickets('default')).toBe(1);
   });
 
+  it('must be given up by a batch when the pool is scaled down, or a preferred job finds none free', () => {
+    const slots = slotsOf(2);
+    slots.add(job('a'), claim());
+    slots.add(job('b'), claim());
+    expect(slots.mustYield('default')).toBe(false);
+    slots.prefer(job('urgent'), claim(5));
+    expect(slots.mustYield('default')).toBe(true);
+    slots.unprefer('urgent');
+    slots.add(job('c'), claim());
+    expect(slots.mustYield('default')).toBe(true);
+  });
+
   it('count a preferred job once when its ticket claimed it', () => {
     const slots = slotsOf(2);
     slots.prefer(job('a'), claim(3));
@@ -57,7 +69,7 @@ describe('the slots of a pool', () => {
     slots.add(job('first'), claim());
     slots.add(job('running'), claim());
     slots.add(job('urgent'), claim(7));
-    slots.running.beginCreation('mj-running-1', 'running', 'default');
+    slots.running.beginCreation('mj-running-1', { jobId: 'running', pool: 'default' });
     expect(slots.waitingIn('default')).toEqual(['urgent', 'first']);
   });
 });

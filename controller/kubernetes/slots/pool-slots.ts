@@ -1,6 +1,7 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { attemptJobName } from '../manifests/names.ts';
+import { ChunkPods } from './chunk-pods.ts';
 import { type ClaimedJob, type ClaimedJobs, leaseOwner } from './claimed-jobs.ts';
 import { RunningJobs } from './running-jobs.ts';
 
@@ -18,12 +19,13 @@ interface PreferredJob {
 }
 
 /**
- * The slots of the pools during one term. A pool's concurrency bounds both the jobs that are claimed for it and the Jobs
+ * The slots of the pools during one term. A pool's concurrency bounds both the jobs that are claimed for it and the pods
  * that run in it: the second number may lag behind, as when suspended jobs are resumed or a pool is scaled down.
  */
 export class PoolSlots {
   readonly claimed: ClaimedJobs;
   readonly running = new RunningJobs();
+  readonly chunkPods: ChunkPods;
   /** Queued jobs that go before the tickets of their pool, by id. */
   readonly #preferred = new Map<string, PreferredJob>();
   readonly #concurrencyOf: (pool: string) => number;
@@ -33,12 +35,19 @@ export class PoolSlots {
     this.claimed = claimed;
     this.#concurrencyOf = concurrencyOf;
     this.#jobs = jobs;
+    this.chunkPods = new ChunkPods({ claimed, running: this.running, concurrencyOf });
   }
 
   /** How many more jobs may be claimed for a pool by their tickets: the slots that no preferred job waits for. */
   freeForTickets(pool: string): number {
     const preferred = [...this.#preferred.values()].filter(({ claim }) => claim.pool === pool);
     return Math.max(0, this.#free(pool) - preferred.length);
+  }
+
+  /** Whether a pool has more jobs than slots, or none left for a preferred job. */
+  mustYield(pool: string): boolean {
+    const preferred = [...this.#preferred.values()].some(({ claim }) => claim.pool === pool);
+    return this.claimed.count(pool) > this.#concurrencyOf(pool) - (preferred ? 1 : 0);
   }
 
   /** A queued job with a priority above 0 is to be claimed before the tickets of its pool. */

@@ -16,7 +16,7 @@ describe('the register of running Jobs', () => {
 
   it('treats a requested Job as created, also after it has ended', () => {
     const running = claimed();
-    running.beginCreation(name, '1', 'default');
+    running.beginCreation(name, { jobId: '1', pool: 'default' });
     expect(running.isNeverCreated(name)).toBe(false);
     expect(running.isBeingCreated(name)).toBe(true);
     expect([...running.jobIds()]).toEqual(['1']);
@@ -28,7 +28,7 @@ describe('the register of running Jobs', () => {
 
   it('the register of running Jobs lets a refused Job be requested again and does not count it meanwhile', () => {
     const running = claimed();
-    running.beginCreation(name, '1', 'default');
+    running.beginCreation(name, { jobId: '1', pool: 'default' });
     running.failCreation(name, '1');
     expect([running.isNeverCreated(name), running.isBeingCreated(name), running.count('default')]).toEqual([
       true,
@@ -53,7 +53,7 @@ describe('the register of running Jobs', () => {
 
   it('the register of running Jobs measures how long a Job has been running', () => {
     const running = claimed();
-    running.beginCreation(name, '1', 'default');
+    running.beginCreation(name, { jobId: '1', pool: 'default' });
     expect(running.runningMs(name, 1_000)).toBe(0);
     expect(running.runningMs(name, 2_500)).toBe(1_500);
   });

@@ -8,24 +8,39 @@ type State = 'never_created' | 'creating' | 'created';
 interface AttemptJob {
   readonly jobId: string;
   readonly pool: string;
+  /** How many pods it may have at once. */
+  pods: number;
   state: State;
   /** When its first step was first observed to run, in milliseconds. */
   runningSinceMs?: number;
 }
 
+interface ShownJob {
+  readonly jobId: string;
+  readonly pool: string;
+  readonly mayRun: boolean;
+  /** By default 1. */
+  readonly pods?: number;
+}
+
 /**
- * The batch/v1 Jobs of the current attempts, by name: a Job counts as running from the moment it is requested until its
+ * The batch/v1 Jobs of the current attempts, by name: a Job and each of its pods count as running from the moment it is requested until its
  * attempt has succeeded or none of its containers can run. This keeps a pool at its concurrency, also when suspended
  * jobs are resumed.
  */
 export class RunningJobs {
   readonly #jobs = new Map<string, AttemptJob>();
 
-  /** How many run in a pool. */
+  /** How many pods run in a pool. */
   count(pool: string): number {
     let count = 0;
-    for (const job of this.#jobs.values()) if (job.pool === pool && job.state !== 'never_created') count += 1;
+    for (const job of this.#jobs.values()) if (job.pool === pool && job.state !== 'never_created') count += job.pods;
     return count;
+  }
+
+  /** How many pods a running Job may have; undefined for any other. */
+  podsOf(name: string): number | undefined {
+    return this.#running(name)?.pods;
   }
 
   has(name: string): boolean {
@@ -51,7 +66,7 @@ export class RunningJobs {
 
   /** The attempt of this Job was just claimed here: no other process can have created its Job. */
   claim(name: string, jobId: string): void {
-    if (!this.has(name)) this.#jobs.set(name, { jobId, pool: '', state: 'never_created' });
+    if (!this.has(name)) this.#jobs.set(name, { jobId, pool: '', pods: 1, state: 'never_created' });
   }
 
   /** Removes claimed attempts without a Job whose job is no longer claimed. */
@@ -61,20 +76,22 @@ export class RunningJobs {
   }
 
   /** A Job is about to be created. */
-  beginCreation(name: string, jobId: string, pool: string): void {
-    this.#jobs.set(name, { jobId, pool, state: 'creating' });
+  beginCreation(name: string, { jobId, pool, pods = 1 }: { jobId: string; pool: string; pods?: number }): void {
+    this.#jobs.set(name, { jobId, pool, pods, state: 'creating' });
   }
 
   /** The request for a Job failed, so it may be made again. */
   failCreation(name: string, jobId: string): void {
-    this.#jobs.set(name, { jobId, pool: '', state: 'never_created' });
+    this.#jobs.set(name, { jobId, pool: '', pods: 1, state: 'never_created' });
   }
 
-  /** The cache shows a Job; it is added only if its attempt `mayRun`. */
-  show(name: string, { jobId, pool, mayRun }: { jobId: string; pool: string; mayRun: boolean }): void {
+  /** The cache shows a Job; it is added only if its attempt `mayRun`. Returns whether it has fewer pods than before. */
+  show(name: string, { mayRun, pods = 1, ...job }: ShownJob): boolean {
     const known = this.#running(name);
-    if (known !== undefined) known.state = 'created';
-    else if (mayRun) this.#jobs.set(name, { jobId, pool, state: 'created' });
+    const before = known?.pods ?? 0;
+    if (known !== undefined) Object.assign(known, { state: 'created', pods });
+    else if (mayRun) this.#jobs.set(name, { ...job, pods, state: 'created' });
+    return pods < before;
   }
 
   /** How long ago a step of the Job was first observed to run, in milliseconds; a step is running now. */

@@ -6,5 +6,3 @@ alter table jobs add constraint jobs_retry_of_job_id_fkey
 
 -- When the revisions of earlier streams of this job's hash were removed.
 alter table jobs add column earlier_removed_at timestamptz;
-
-create index jobs_cleaned_up on jobs (finished_at) where swept_at is not null;

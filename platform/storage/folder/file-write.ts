@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
@@ -27,6 +27,37 @@ export async function writeObject(
   body: Buffer | string | Readable,
   signal?: AbortSignal,
 ): Promise<void> {
+  await throughTemporary(target, { body, signal }, (temporary) => moveToKey(target, temporary, key));
+}
+
+/** Writes an object unless its natural path is taken: a link fails where a rename would replace. */
+export async function writeNewObject(
+  target: WriteTarget,
+  key: string,
+  body: Buffer,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const names = naturalNames(key);
+  if (names === null) throw new KnownProblem('storage_error', 'The key has no path of its own in a folder.');
+  return throughTemporary(target, { body, signal }, async (temporary) => {
+    try {
+      await inFolder(target, names.slice(0, -1), (folder) => link(temporary, join(folder, names.at(-1) ?? '')));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+      throw error;
+    } finally {
+      await unlessMissing(() => unlink(temporary));
+    }
+    return true;
+  });
+}
+
+/** Writes `body` to a temporary file, which `place` makes an object of; a failure leaves no file. */
+async function throughTemporary<T>(
+  target: WriteTarget,
+  { body, signal }: { readonly body: Buffer | string | Readable; readonly signal: AbortSignal | undefined },
+  place: (temporary: string) => Promise<T>,
+): Promise<T> {
   const { handle, path: temporary } = await openTemporary(target);
   try {
     try {
@@ -39,7 +70,7 @@ export async function writeObject(
       await handle.close();
     }
     signal?.throwIfAborted();
-    await moveToKey(target, temporary, key);
+    return await place(temporary);
   } catch (error) {
     await unlessMissing(() => unlink(temporary));
     throw error;

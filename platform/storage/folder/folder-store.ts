@@ -9,7 +9,7 @@ import { downloadOfFile } from './file-download.ts';
 import { type OpenFile, openFile } from './file-info.ts';
 import { listFiles } from './file-list.ts';
 import { naturalNames, spareNames } from './file-paths.ts';
-import { removeObject, removeOldTemporaries, writeObject } from './file-write.ts';
+import { removeObject, removeOldTemporaries, writeNewObject, writeObject } from './file-write.ts';
 import { checkKey } from '../keys.ts';
 import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from '../object-store.ts';
 import { rangeWithin } from '../ranges.ts';
@@ -72,6 +72,11 @@ class FileStore implements ObjectStore {
       await (this.#sweep ??= removeOldTemporaries(root, Date.now()));
       await writeObject({ root, folders: this.#folders }, key, body, signal);
     });
+  }
+
+  async putNew(key: string, body: Buffer, { signal }: PutOptions): Promise<boolean> {
+    if ((await this.head(key, signal)) !== null) return false;
+    return this.#guard(signal, (root) => writeNewObject({ root, folders: this.#folders }, key, body, signal));
   }
 
   async *list(prefix: string): AsyncGenerator<ObjectInfo> {

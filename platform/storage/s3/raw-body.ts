@@ -7,9 +7,11 @@ const handOnAfterMs = 25;
 
 /** The connection that a body comes from. */
 export interface RawSource {
-  readonly blocks: BlockPool;
-  /** As of the last tick. */
-  readonly nowMs: number;
+  readonly shared: {
+    readonly blocks: BlockPool;
+    /** As of the last tick. */
+    readonly nowMs: number;
+  };
   /** A receiver is there: the connection is resumed, and completes the body if all of it has come. */
   onStarted(): void;
   pause(): void;
@@ -42,7 +44,7 @@ export class RawBody implements Download {
     this.#source = source;
     this.#leftBytes = info.sizeBytes - early.length;
     if (early.length === 0) return;
-    this.#block = source.blocks.take();
+    this.#block = source.shared.blocks.take();
     early.copy(this.#block.room);
     this.#block.fill(early.length);
   }
@@ -57,7 +59,7 @@ export class RawBody implements Download {
 
   /** The memory for the next bytes; never past the end of the body, so that a byte too many is noticed. */
   room(): Buffer {
-    this.#block ??= this.#source.blocks.take();
+    this.#block ??= this.#source.shared.blocks.take();
     const { room } = this.#block;
     return room.length > this.#leftBytes ? room.subarray(0, this.#leftBytes) : room;
   }
@@ -71,7 +73,7 @@ export class RawBody implements Download {
   }
 
   onTick(): void {
-    if (this.#source.nowMs >= this.#handOnAtMs) this.#handOn();
+    if (this.#source.shared.nowMs >= this.#handOnAtMs) this.#handOn();
   }
 
   start(receiver: PieceReceiver): void {
@@ -82,7 +84,7 @@ export class RawBody implements Download {
     this.#state = 'started';
     this.#receiver = receiver;
     // The first byte is handed on at the next tick.
-    this.#handOnAtMs = this.#source.nowMs;
+    this.#handOnAtMs = this.#source.shared.nowMs;
     for (const piece of this.#early.splice(0)) receiver.onPiece(piece);
     this.#source.onStarted();
   }
@@ -132,7 +134,7 @@ export class RawBody implements Download {
       block.release();
     }
     if (piece === null) return;
-    this.#handOnAtMs = this.#source.nowMs + handOnAfterMs;
+    this.#handOnAtMs = this.#source.shared.nowMs + handOnAfterMs;
     if (this.#receiver === null) this.#early.push(piece);
     else this.#receiver.onPiece(piece);
   }

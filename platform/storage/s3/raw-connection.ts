@@ -4,7 +4,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { BlockPool } from '../blocks.ts';
 import type { Download } from '../object-store.ts';
 import { RawBody, type RawSource } from './raw-body.ts';
-import { readMissing, readRawHead, readRefusal } from './raw-head.ts';
+import { RawAnswerStart } from './raw-answer.ts';
 
 // The raw path to a storage server: HTTP/1.1 on a socket whose bytes go into large blocks that are sent on as they are.
 // A general HTTP client copies each body through small buffers and a stream, which costs two to three times as much
@@ -17,7 +17,6 @@ import { readMissing, readRawHead, readRefusal } from './raw-head.ts';
 //   body      the head has come; bytes go into the body's blocks until it is complete, then it is idle again
 //   ended     closed
 
-const headBytesMax = 16 * 1024;
 /** Shorter than servers usually keep connections: a request on one that is being closed is repeated. */
 const idleTimeoutMs = 4_000;
 const connectTimeoutMs = 5_000;
@@ -63,12 +62,11 @@ interface PendingAnswer {
 
 /** One connection. Its owner calls `onTick` at intervals. */
 export class RawConnection implements RawSource {
-  readonly #shared: RawShared;
+  readonly shared: RawShared;
   readonly #events: ConnectionEvents;
   readonly #socket: Socket;
-  readonly #headMemory = Buffer.allocUnsafeSlow(headBytesMax);
+  readonly #start = new RawAnswerStart();
   #state: 'idle' | 'waiting' | 'body' | 'ended' = 'idle';
-  #headFilledBytes = 0;
   #pending: PendingAnswer | null = null;
   #body: RawBody | null = null;
   #isKeptAlive = false;
@@ -77,7 +75,7 @@ export class RawConnection implements RawSource {
   #sinceMs = 0;
 
   constructor(shared: RawShared, events: ConnectionEvents) {
-    this.#shared = shared;
+    this.shared = shared;
     this.#events = events;
     this.#socket = openSocket(shared.address, { room: () => this.#room(), onRead: (count) => this.#onRead(count) });
     this.#socket.on('error', (error) => this.#fail(error));
@@ -85,30 +83,16 @@ export class RawConnection implements RawSource {
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
-  get blocks(): BlockPool {
-    return this.#shared.blocks;
-  }
-
-  get nowMs(): number {
-    return this.#shared.nowMs;
-  }
-
   /** @throws KnownProblem `storage_error` when the server fails or does not answer in time */
   async get({ key, path, headers }: RawRequest, signal: AbortSignal | undefined): Promise<RawAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.#pending = { key, resolve, reject };
     this.#state = 'waiting';
-    this.#sinceMs = this.#shared.nowMs;
-    this.#headFilledBytes = 0;
+    this.#sinceMs = this.shared.nowMs;
+    this.#start.reset();
     this.#socket.ref();
     this.#socket.write(requestText(path, headers), 'latin1');
-    const onAbort = () => this.close();
-    signal?.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await promise;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-    }
+    return closedByAbort(promise, this, signal);
   }
 
   close(): void {
@@ -116,7 +100,7 @@ export class RawConnection implements RawSource {
   }
 
   onTick(): void {
-    const { nowMs, address } = this.#shared;
+    const { nowMs, address } = this.shared;
     const elapsedMs = nowMs - this.#sinceMs;
     if (this.#state === 'idle' && elapsedMs > idleTimeoutMs) this.close();
     else if (this.#state === 'waiting') this.#checkAnswerTime(elapsedMs);
@@ -127,7 +111,7 @@ export class RawConnection implements RawSource {
   }
 
   #checkAnswerTime(elapsedMs: number): void {
-    const { timeoutMs } = this.#shared.address;
+    const { timeoutMs } = this.shared.address;
     if (this.#socket.connecting && elapsedMs > Math.min(timeoutMs, connectTimeoutMs)) this.close();
     if (elapsedMs <= timeoutMs) return;
     this.#pending?.reject(new KnownProblem('storage_error', 'Object storage did not answer in time.'));
@@ -136,57 +120,44 @@ export class RawConnection implements RawSource {
 
   /** The memory that the next read writes into. It is asked for after each read, so it must fit what comes then. */
   #room(): Buffer {
-    if (this.#state === 'waiting') return this.#headMemory.subarray(this.#headFilledBytes);
-    return this.#body === null || this.#body.isComplete ? this.#headMemory : this.#body.room();
+    if (this.#state === 'waiting') return this.#start.room;
+    return this.#body === null || this.#body.isComplete ? this.#start.memory : this.#body.room();
   }
 
   /** False stops the reading until the socket is resumed. */
   #onRead(count: number): boolean {
-    if (this.#state === 'waiting') this.#onHead(count);
+    if (this.#state === 'waiting') this.#onStart(count);
     else if (this.#body === null || this.#body.isComplete) this.close();
     else {
-      this.#sinceMs = this.#shared.nowMs;
+      this.#sinceMs = this.shared.nowMs;
       this.#body.onBytes(count);
       this.#finishIfComplete();
     }
     return !this.#isPaused;
   }
 
-  #onHead(count: number): void {
-    this.#headFilledBytes += count;
-    const bytes = this.#headMemory.subarray(0, this.#headFilledBytes);
-    const refusal = readRefusal(bytes);
-    if (refusal !== null) return this.#onRefusal(refusal, bytes);
-    const head = readRawHead(bytes);
-    if (head === 'incomplete' && this.#headFilledBytes < headBytesMax) return;
-    if (head === 'incomplete' || head === 'unfit' || this.#pending === null) return this.close();
-    const early = this.#headMemory.subarray(head.headBytes, this.#headFilledBytes);
-    const { sizeBytes, etag, lastModified, isKeptAlive } = head;
-    // More than the body has come: the length is not to be trusted.
-    if (early.length > sizeBytes) return this.close();
-    const { key, resolve } = this.#pending;
+  #onStart(count: number): void {
+    const start = this.#start.onBytes(count);
+    if (start.kind === 'incomplete') return;
+    const pending = this.#pending;
+    if (start.kind === 'unfit' || pending === null) return this.close();
+    if (start.kind === 'failed') {
+      const cause = new Error(`object storage answered ${start.status}`);
+      pending.reject(new KnownProblem('storage_error', undefined, { cause }));
+      return this.close();
+    }
     this.#pending = null;
-    this.#body = new RawBody(this, { key, sizeBytes, etag, lastModified }, early);
+    if (start.kind === 'missing') {
+      pending.resolve('missing');
+      return start.isReusable ? this.#rest() : this.close();
+    }
+    const { sizeBytes, etag, lastModified, isKeptAlive } = start.head;
+    this.#body = new RawBody(this, { key: pending.key, sizeBytes, etag, lastModified }, start.early);
     this.#isKeptAlive = isKeptAlive;
     this.#state = 'body';
     // A server that closes after the whole of an answer does not fail it, so no more is read until it is taken.
     if (this.#body.isComplete) this.pause();
-    resolve(this.#body);
-  }
-
-  #onRefusal(status: number, bytes: Buffer): void {
-    if (status !== 404) {
-      const cause = new Error(`object storage answered ${status}`);
-      this.#pending?.reject(new KnownProblem('storage_error', undefined, { cause }));
-      return this.close();
-    }
-    const missing = readMissing(bytes);
-    if (missing === 'incomplete' && bytes.length < headBytesMax) return;
-    if (missing === 'incomplete' || missing.what === 'bucket') return this.close();
-    this.#pending?.resolve('missing');
-    this.#pending = null;
-    if (missing.isReusable) this.#rest();
-    else this.close();
+    pending.resolve(this.#body);
   }
 
   pause(): void {
@@ -197,12 +168,12 @@ export class RawConnection implements RawSource {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#sinceMs = this.#shared.nowMs;
+    this.#sinceMs = this.shared.nowMs;
     this.#socket.resume();
   }
 
   onStarted(): void {
-    this.#sinceMs = this.#shared.nowMs;
+    this.#sinceMs = this.shared.nowMs;
     if (this.#body?.isComplete === true) this.#finishIfComplete();
     else this.resume();
   }
@@ -222,7 +193,7 @@ export class RawConnection implements RawSource {
   #rest(): void {
     this.#state = 'idle';
     this.resume();
-    this.#sinceMs = this.#shared.nowMs;
+    this.#sinceMs = this.shared.nowMs;
     // An idle connection must not keep the process alive.
     this.#socket.unref();
     this.#events.onIdle();
@@ -237,6 +208,16 @@ export class RawConnection implements RawSource {
     this.#pending = null;
     this.#body?.fail(cause);
     this.#body = null;
+  }
+}
+
+async function closedByAbort<T>(work: Promise<T>, it: { close(): void }, signal: AbortSignal | undefined): Promise<T> {
+  const onAbort = () => it.close();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work;
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 

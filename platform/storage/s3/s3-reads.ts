@@ -1,36 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { KnownProblem } from '#domain/errors.ts';
 import { incompleteMetadata } from '../errors.ts';
 import { CheckedBody } from './checked-body.ts';
 import type { ByteRange, Download, GetOptions, ObjectInfo, ReadOptions, StoredObject } from '../object-store.ts';
-import { RawConnections } from './raw-connections.ts';
+import { type Endpoint, resolveEndpoint } from './s3-endpoint.ts';
 import { encodePath, S3Signer } from './s3-signature.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 const defaultAttemptsMax = 3;
-const connectTimeoutMs = 5_000;
-/** Of each of the two pools; requests over it wait for a connection. */
-const connectionsMax = { small: 64, bodies: 256 };
 /** Before the second attempt; twice this before the third, each ± half. */
 const backoffMs = 80;
 const errorBodyBytesMax = 64 * 1024;
 /** S3 refuses dates that are off by 15 minutes. */
 const clockSkewMsMin = 5 * 60_000;
-
-/** The address of the bucket: resolved once by the SDK, which knows Amazon's partitions and host names. */
-interface Endpoint {
-  /** For HEAD and for small objects, which are read at once: no slow reader occupies one of its connections. */
-  readonly small: Pool;
-  /** For bodies whose reader sets the pace. */
-  readonly bodies: Pool;
-  /** For whole objects (docs/decisions/0100). */
-  readonly raw: RawConnections;
-  readonly host: string;
-  /** Of the bucket, without a slash at its end. */
-  readonly path: string;
-}
 
 /**
  * HEAD and GET of one bucket, over kept-alive connections and with our own signature; the SDK costs 35 times as much for
@@ -138,7 +122,7 @@ export class S3Reads {
             attemptsMax,
           });
         }
-        const outcome = await this.#judge(answer);
+        const outcome = await judge(answer, (refused) => this.#noticeSkew(refused));
         if (outcome === 'found') return answer;
         if (outcome === 'missing') return null;
         if (outcome === 'denied') {
@@ -157,24 +141,6 @@ export class S3Reads {
     }
   }
 
-  /** Classifies a response. @throws KnownProblem for one that another attempt would not change */
-  async #judge(answer: Dispatcher.ResponseData): Promise<'found' | 'missing' | 'retry' | 'skewed' | 'denied'> {
-    const { statusCode, body } = answer;
-    if (statusCode === 200 || statusCode === 206) return 'found';
-    const text = await readStart(body);
-    if (statusCode === 404 && !text.includes('<Code>NoSuchBucket</Code>')) return 'missing';
-    if (statusCode === 412) throw new KnownProblem('source_changed');
-    if (statusCode === 429 || statusCode >= 500) return 'retry';
-    if (statusCode === 403 && this.#noticeSkew(answer)) return 'skewed';
-    // Without the right to list, S3 answers 403 for a missing object too.
-    if (statusCode === 403 && (text === '' || text.includes('<Code>AccessDenied</Code>'))) return 'denied';
-    const code = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? '';
-    // A store that keeps objects as files cannot have an object of that name.
-    if (code === 'KeyTooLongError') return 'missing';
-    const cause = new Error(`object storage answered ${statusCode} ${code}`);
-    throw new KnownProblem('storage_error', undefined, { cause });
-  }
-
   /** Whether a refusal is caused by this machine's clock; the offset is corrected for the next attempt. */
   #noticeSkew({ headers }: Dispatcher.ResponseData): boolean {
     const skewMs = new Date(single(headers['date']) ?? '').getTime() - Date.now();
@@ -189,39 +155,11 @@ export class S3Reads {
   }
 
   #resolved(): Promise<Endpoint> {
-    this.#endpoint ??= this.#resolve().catch((error: unknown) => {
+    this.#endpoint ??= resolveEndpoint(this.#bucket, this.#settings, this.#client).catch((error: unknown) => {
       this.#endpoint = null;
       throw error;
     });
     return this.#endpoint;
-  }
-
-  async #resolve(): Promise<Endpoint> {
-    const { endpointProvider } = this.#client.config;
-    const { endpoint, region, forcePathStyle, timeoutMs } = this.#settings;
-    const { url } = endpointProvider({
-      Bucket: this.#bucket,
-      Region: region,
-      ForcePathStyle: forcePathStyle,
-      UseFIPS: await this.#client.config.useFipsEndpoint(),
-      UseDualStack: await this.#client.config.useDualstackEndpoint(),
-      ...(endpoint === undefined ? {} : { Endpoint: endpoint }),
-    });
-    const { origin, protocol, hostname, port, host, pathname } = url;
-    const isSecure = protocol === 'https:';
-    const connect = { timeout: Math.min(connectTimeoutMs, timeoutMs) };
-    return {
-      small: new Pool(origin, { connections: connectionsMax.small, allowH2: false, connect }),
-      bodies: new Pool(origin, { connections: connectionsMax.bodies, allowH2: false, connect }),
-      raw: new RawConnections({
-        isSecure,
-        host: hostname.replace(/^\[|\]$/g, ''),
-        port: port === '' ? (isSecure ? 443 : 80) : Number(port),
-        timeoutMs,
-      }),
-      host,
-      path: pathname.replace(/\/$/, ''),
-    };
   }
 }
 
@@ -234,6 +172,27 @@ interface SendOptions {
 
 interface HeadOptions extends ReadOptions {
   readonly signal: AbortSignal;
+}
+
+/** Classifies a response. @throws KnownProblem for one that another attempt would not change */
+async function judge(
+  answer: Dispatcher.ResponseData,
+  isSkewed: (answer: Dispatcher.ResponseData) => boolean,
+): Promise<'found' | 'missing' | 'retry' | 'skewed' | 'denied'> {
+  const { statusCode, body } = answer;
+  if (statusCode === 200 || statusCode === 206) return 'found';
+  const text = await readStart(body);
+  if (statusCode === 404 && !text.includes('<Code>NoSuchBucket</Code>')) return 'missing';
+  if (statusCode === 412) throw new KnownProblem('source_changed');
+  if (statusCode === 429 || statusCode >= 500) return 'retry';
+  if (statusCode === 403 && isSkewed(answer)) return 'skewed';
+  // Without the right to list, S3 answers 403 for a missing object too.
+  if (statusCode === 403 && (text === '' || text.includes('<Code>AccessDenied</Code>'))) return 'denied';
+  const code = /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? '';
+  // A store that keeps objects as files cannot have an object of that name.
+  if (code === 'KeyTooLongError') return 'missing';
+  const cause = new Error(`object storage answered ${statusCode} ${code}`);
+  throw new KnownProblem('storage_error', undefined, { cause });
 }
 
 /** The beginning of an error's body; the rest is not waited for. */

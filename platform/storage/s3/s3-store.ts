@@ -4,7 +4,6 @@ import {
   HeadBucketCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
@@ -21,7 +20,9 @@ import type {
   StoredObject,
   ReadOptions,
 } from '../object-store.ts';
+import { ListingRight } from './listing-right.ts';
 import { S3Reads } from './s3-reads.ts';
+import { attemptsMax, S3Requests } from './s3-requests.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 /** Opens a bucket of an S3 server; nothing is connected before the first use. */
@@ -34,51 +35,34 @@ const partBytes = 5 * 1024 * 1024;
 const partsAtOnce = 4;
 /** The most that S3 accepts in one request. */
 const deletedAtOnce = 1000;
-/** Of the SDK's own requests. */
-const attemptsMax = 3;
-const connectTimeoutMs = 5000;
 
 class S3Store implements ObjectStore {
   readonly #bucket: string;
-  readonly #client: S3Client;
+  readonly #requests: S3Requests;
   readonly #reads: S3Reads;
   readonly #timeoutMs: number;
-  #listingDenied: Promise<boolean> | null = null;
+  readonly #listing: ListingRight;
 
   constructor(bucket: string, settings: S3Settings) {
     this.#bucket = bucket;
     this.#timeoutMs = settings.timeoutMs;
-    this.#client = new S3Client({
-      region: settings.region,
-      forcePathStyle: settings.forcePathStyle,
-      maxAttempts: attemptsMax,
-      requestChecksumCalculation: settings.checksums === 'when_required' ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
-      responseChecksumValidation: settings.checksums === 'when_required' ? 'WHEN_REQUIRED' : 'WHEN_SUPPORTED',
-      requestHandler: {
-        connectionTimeout: Math.min(connectTimeoutMs, settings.timeoutMs),
-        // Each request has a deadline below, and each body a timer that a slow reader does not trigger; this one would.
-        socketTimeout: 0,
-        httpAgent: { keepAlive: true, maxSockets: 256 },
-        httpsAgent: { keepAlive: true, maxSockets: 256 },
-      },
-      ...(settings.endpoint === undefined ? {} : { endpoint: settings.endpoint }),
-      ...(settings.keys === undefined ? {} : { credentials: { ...settings.keys } }),
-    });
+    this.#requests = new S3Requests(settings);
+    this.#listing = new ListingRight(bucket, this.#requests);
     this.#reads = new S3Reads(bucket, settings, {
-      client: this.#client,
-      isListingDenied: () => this.#isListingDenied(),
+      client: this.#requests.client,
+      isListingDenied: () => this.#listing.isDenied(),
     });
   }
 
   async head(key: string, signal?: AbortSignal, options: ReadOptions = {}): Promise<ObjectInfo | null> {
-    return this.#guard(signal, (abortSignal) => {
+    return this.#requests.run(signal, (abortSignal) => {
       checkKey(key);
       return this.#reads.head(key, { ...options, signal: abortSignal });
     });
   }
 
   async get(key: string, options: GetOptions = {}): Promise<StoredObject | null> {
-    return this.#guard(options.signal, (abortSignal) => {
+    return this.#requests.run(options.signal, (abortSignal) => {
       checkKey(key);
       return this.#reads.get(key, { ...options, signal: abortSignal, caller: options.signal });
     });
@@ -101,7 +85,7 @@ class S3Store implements ObjectStore {
     const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
     const readBySdkPath = (abortSignal: AbortSignal) =>
       this.#reads.get(key, { signal: abortSignal, caller: signal, attemptsMax: 1 });
-    const found = await this.#guard(signal, readBySdkPath, leftMs);
+    const found = await this.#requests.run(signal, readBySdkPath, leftMs);
     return found === null ? null : downloadOf(found);
   }
 
@@ -111,23 +95,35 @@ class S3Store implements ObjectStore {
     try {
       signal?.throwIfAborted();
       checkKey(key);
-      const client = this.#clientWith(signal);
+      const client = this.#requests.clientWith(signal);
       if (Buffer.isBuffer(bytes) && bytes.length <= partBytes) {
         await client.send(new PutObjectCommand({ ...params, Body: bytes }));
       } else {
         const source = Buffer.isBuffer(bytes) ? bytes : Readable.from(chunksOf(bytes), { objectMode: false });
-        const upload = new Upload({
-          client,
-          params: { ...params, Body: source },
-          partSize: partBytes,
-          queueSize: partsAtOnce,
-        });
-        await untilAborted(upload.done(), signal);
+        const parts = { partSize: partBytes, queueSize: partsAtOnce };
+        await untilAborted(new Upload({ client, params: { ...params, Body: source }, ...parts }).done(), signal);
       }
     } catch (error) {
       throw toStorageError(error, signal);
     } finally {
       if (!Buffer.isBuffer(bytes)) bytes.destroy();
+    }
+  }
+
+  async putNew(key: string, body: Buffer, { contentType, signal }: PutOptions): Promise<boolean> {
+    const params = { Bucket: this.#bucket, Key: key, ContentType: contentType, Body: body, IfNoneMatch: '*' };
+    for (let conflicts = 0; ; conflicts += 1) {
+      try {
+        checkKey(key);
+        await this.#requests.run(signal, (abortSignal) =>
+          this.#requests.client.send(new PutObjectCommand(params), { abortSignal }),
+        );
+        return true;
+      } catch (error) {
+        if (statusOf(error) === 412) return false;
+        // Another write of the key is under way: S3 asks for a repetition.
+        if (statusOf(error) !== 409 || conflicts === attemptsMax) throw error;
+      }
     }
   }
 
@@ -141,7 +137,9 @@ class S3Store implements ObjectStore {
         EncodingType: 'url',
         ContinuationToken: token,
       });
-      const page = await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
+      const page = await this.#requests.run(undefined, (abortSignal) =>
+        this.#requests.client.send(command, { abortSignal }),
+      );
       const decode = page.EncodingType === 'url' ? decodeKey : (key: string) => key;
       for (const object of page.Contents ?? []) yield infoOf(this.#bucket, decode(object.Key ?? ''), object);
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
@@ -152,14 +150,14 @@ class S3Store implements ObjectStore {
     for (const key of keys) checkKey(key);
     for (const key of keys.filter((it) => !isXmlText(it))) {
       const command = new DeleteObjectCommand({ Bucket: this.#bucket, Key: key });
-      await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
+      await this.#requests.run(undefined, (abortSignal) => this.#requests.client.send(command, { abortSignal }));
     }
     const others = keys.filter(isXmlText);
     for (let start = 0; start < others.length; start += deletedAtOnce) {
       const objects = others.slice(start, start + deletedAtOnce).map((key) => ({ Key: key }));
       const command = new DeleteObjectsCommand({ Bucket: this.#bucket, Delete: { Objects: objects, Quiet: true } });
-      const { Errors: errors = [] } = await this.#guard(undefined, (abortSignal) =>
-        this.#client.send(command, { abortSignal }),
+      const { Errors: errors = [] } = await this.#requests.run(undefined, (abortSignal) =>
+        this.#requests.client.send(command, { abortSignal }),
       );
       const failed = errors.find(({ Code: code }) => code !== 'NoSuchKey');
       if (failed !== undefined) {
@@ -170,82 +168,22 @@ class S3Store implements ObjectStore {
 
   async ping(signal?: AbortSignal): Promise<void> {
     try {
-      await this.#guard(signal, (abortSignal) =>
-        this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket }), { abortSignal }),
-      );
+      const command = new HeadBucketCommand({ Bucket: this.#bucket });
+      await this.#requests.run(signal, (abortSignal) => this.#requests.client.send(command, { abortSignal }));
     } catch (error) {
       // HeadBucket needs the right to list; without it the bucket answers 403, and objects can be read.
-      const isDenied = statusOf(error) === 403 && (await this.#isListingDenied().catch(() => false));
+      const isDenied = statusOf(error) === 403 && (await this.#listing.isDenied().catch(() => false));
       if (!isDenied) throw error;
     }
   }
 
   async missingRights(): Promise<readonly string[]> {
-    return (await this.#isListingDenied()) ? ['s3:ListBucket'] : [];
-  }
-
-  /** Whether the keys are valid and may not list the bucket. Asked once; a failure is not remembered. */
-  #isListingDenied(): Promise<boolean> {
-    this.#listingDenied ??= this.#askWhetherListingIsDenied().catch((error: unknown) => {
-      this.#listingDenied = null;
-      throw error;
-    });
-    return this.#listingDenied;
-  }
-
-  async #askWhetherListingIsDenied(): Promise<boolean> {
-    const command = new ListObjectsV2Command({ Bucket: this.#bucket, MaxKeys: 1 });
-    try {
-      await this.#guard(undefined, (abortSignal) => this.#client.send(command, { abortSignal }));
-      return false;
-    } catch (error) {
-      const { cause } = error as { cause?: unknown };
-      if (cause instanceof Error && cause.name === 'AccessDenied') return true;
-      throw error;
-    }
+    return (await this.#listing.isDenied()) ? ['s3:ListBucket'] : [];
   }
 
   async close(): Promise<void> {
     await this.#reads.close();
-    this.#client.destroy();
-  }
-
-  /** Runs one request, retries included, within `timeoutMs`. */
-  async #guard<T>(
-    signal: AbortSignal | undefined,
-    work: (abortSignal: AbortSignal) => Promise<T>,
-    timeoutMs?: number,
-  ): Promise<T> {
-    try {
-      signal?.throwIfAborted();
-      return await this.#withDeadline(signal, work, timeoutMs);
-    } catch (error) {
-      throw toStorageError(error, signal);
-    }
-  }
-
-  /** The deadline applies to the head of the response; it is cleared before the body is read. */
-  async #withDeadline<T>(
-    signal: AbortSignal | undefined,
-    work: (abortSignal: AbortSignal) => Promise<T>,
-    timeoutMs = this.#timeoutMs,
-  ): Promise<T> {
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(new Error('the request exceeded its deadline')), timeoutMs);
-    try {
-      return await work(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** The client with a deadline and the caller's signal on each request, which `Upload` does not set. */
-  #clientWith(signal: AbortSignal | undefined): S3Client {
-    const client = Object.create(this.#client) as S3Client;
-    const send = this.#client.send.bind(this.#client) as (command: unknown, options: object) => Promise<unknown>;
-    client.send = ((command: unknown) =>
-      this.#withDeadline(signal, (abortSignal) => send(command, { abortSignal }))) as S3Client['send'];
-    return client;
+    this.#requests.client.destroy();
   }
 }
 

@@ -1,42 +1,49 @@
 import { z } from 'zod';
 import { imageFormats } from '#domain/job-types/image-thumbnail.ts';
+import { placeholderSchema } from '#domain/job-types/shared-results.ts';
 import { imageKey } from '#domain/media/object-keys.ts';
 import { workspaceFiles } from '../../context/step-context.ts';
 import { jobHandler } from '../job-handler.ts';
 import { makeThumbnails } from './make-thumbnails.ts';
 
 const pixels = z.int().positive();
-const madeSchema = z
-  .array(
-    z.object({
-      variant: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/),
-      format: z.enum(imageFormats),
-      width: pixels,
-      height: pixels,
-      size: z.int().positive(),
-    }),
-  )
-  .min(1);
+const madeSchema = z.object({
+  placeholder: placeholderSchema,
+  images: z
+    .array(
+      z.object({
+        variant: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/),
+        format: z.enum(imageFormats),
+        width: pixels,
+        height: pixels,
+        size: z.int().positive(),
+      }),
+    )
+    .min(1),
+});
 
 /** `image:thumbnail`: variants of one image. */
 export const handler = jobHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
   made: madeSchema,
   async process(context) {
-    const made = await makeThumbnails(context.task.options.outputs, context);
-    return made.map(({ output: { variant, format }, width, height, size }) => ({
-      variant,
-      format,
-      width,
-      height,
-      size,
-    }));
+    const { images, placeholder } = await makeThumbnails(context.task.options.outputs, context);
+    return {
+      placeholder,
+      images: images.map(({ output: { variant, format }, width, height, size }) => ({
+        variant,
+        format,
+        width,
+        height,
+        size,
+      })),
+    };
   },
-  async publish({ task, workspace }, made) {
-    const outputs = made.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));
+  async publish({ task, workspace }, { images, placeholder }) {
+    const outputs = images.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));
     const [first] = outputs;
     if (first === undefined) throw new Error('a thumbnail job has at least one output');
     return {
-      results: { key: first.key, outputs },
+      results: { key: first.key, outputs, ...placeholder },
       error: null,
       files: outputs.map(({ key, variant, format }) => ({
         key,

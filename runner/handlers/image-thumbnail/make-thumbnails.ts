@@ -1,14 +1,16 @@
 import { join } from 'node:path';
-import { KnownProblem } from '#domain/errors.ts';
 import type { ThumbnailOutput } from '#domain/job-types/image-thumbnail.ts';
+import type { Placeholder } from '#domain/job-types/shared-results.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
+import { decodeProblem, imagePixelsMax, openImage, type OpenedImage } from '#platform/images/open-image.ts';
+import { sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
-import { imageKindOf } from '../../source/image-kinds.ts';
-import { readHead } from '../../source/probe.ts';
-import { encodeAs, imagePixelsMax, sharp } from '../../tools/images.ts';
+import { encodeAs } from '../../tools/images.ts';
+import { placeholderOf } from '../../tools/placeholder.ts';
 import { inCascade, planOutputs } from './plan.ts';
 
-const headBytes = 64;
+/** Of an image that is decoded in WebAssembly, on a slow machine. */
+const decodeTimeoutMs = 5 * 60_000;
 
 /** An image that was written. `size` in bytes. */
 export interface MadeImage extends FrameSize {
@@ -26,58 +28,43 @@ interface Pixels {
  * Writes every output. The source is decoded once, at the largest requested width, upright and in sRGB; each further
  * output is scaled from the one before.
  *
- * @returns in the order of `outputs`
- * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`
+ * @returns the images in the order of `outputs`, and what stands for all of them
+ * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, `deadline_exceeded`
  */
-export async function makeThumbnails(outputs: readonly ThumbnailOutput[], context: StepContext): Promise<MadeImage[]> {
-  const path = context.workspace.at(workspaceFiles.source);
-  const upright = await measure(path);
-  const planned = inCascade(planOutputs(upright, outputs));
+export async function makeThumbnails(
+  outputs: readonly ThumbnailOutput[],
+  context: StepContext,
+): Promise<{ images: MadeImage[]; placeholder: Placeholder }> {
+  const options = {
+    pixelsMax: imagePixelsMax,
+    timeoutMs: decodeTimeoutMs,
+    signal: context.signal,
+    waitingMax: 0,
+    failOn: 'warning',
+  } as const;
+  const image = await openImage(context.workspace.at(workspaceFiles.source), options);
+  const planned = inCascade(planOutputs(image, outputs));
   const largest = planned[0];
-  if (largest === undefined) return [];
+  if (largest === undefined) throw new Error('a thumbnail job has at least one output');
   context.reporter.phase('encoding');
-  let pixels = await decode(path, largest);
+  let pixels = await decode(image, largest);
   const made: MadeImage[] = [];
   for (const { output, width, height } of planned) {
     context.signal.throwIfAborted();
     pixels = await scale(pixels, { width, height });
     const file = join(workspaceFiles.made, `${output.variant}.${output.format}`);
-    const image = sharp(pixels.data, { raw: pixels.info });
-    const { size } = await encodeAs(image, output.format).toFile(context.workspace.at(file));
+    const scaled = sharp(pixels.data, { raw: pixels.info });
+    const { size } = await encodeAs(scaled, output.format).toFile(context.workspace.at(file));
     made.push({ output, width, height, size });
     context.reporter.progress(made.length / planned.length);
   }
-  return outputs.flatMap((output) => made.filter((each) => each.output === output));
+  const placeholder = await placeholderOf(sharp(pixels.data, { raw: pixels.info }));
+  return { images: outputs.flatMap((output) => made.filter((each) => each.output === output)), placeholder };
 }
 
-async function measure(path: string): Promise<FrameSize> {
-  const kind = imageKindOf(await readHead(path, headBytes));
-  if (kind === null) throw new KnownProblem('unsupported_media', 'The source is not an image of a supported kind.');
-  try {
-    // Only the header is read, so no limit is needed against decompression bombs.
-    const { autoOrient, width, height } = await sharp(path, { limitInputPixels: false }).metadata();
-    if (width * height > imagePixelsMax) {
-      throw new KnownProblem('limit_exceeded', `The image has more than ${imagePixelsMax / 1e6} megapixels.`);
-    }
-    return autoOrient;
-  } catch (error) {
-    throw decodeProblem(error);
-  }
-}
-
-async function decode(path: string, { width, height }: FrameSize): Promise<Pixels> {
-  try {
-    return asPixels(
-      await sharp(path, { limitInputPixels: imagePixelsMax, failOn: 'warning', sequentialRead: true })
-        .autoOrient()
-        .resize({ width, height, fit: 'fill' })
-        .toColourspace('srgb')
-        .raw({ depth: 'uchar' })
-        .toBuffer({ resolveWithObject: true }),
-    );
-  } catch (error) {
-    throw decodeProblem(error);
-  }
+async function decode(image: OpenedImage, { width, height }: FrameSize): Promise<Pixels> {
+  const resized = image.read().resize({ width, height, fit: 'fill' });
+  return asPixels(await resized.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true }).catch(decodeProblem));
 }
 
 async function scale(pixels: Pixels, { width, height }: FrameSize): Promise<Pixels> {
@@ -89,10 +76,4 @@ async function scale(pixels: Pixels, { width, height }: FrameSize): Promise<Pixe
 function asPixels({ data, info }: { data: Buffer; info: { width: number; height: number; channels: number } }): Pixels {
   const { width, height, channels } = info;
   return { data, info: { width, height, channels: channels as Pixels['info']['channels'] } };
-}
-
-/** The kind is a supported one, so an image that its loader refuses is damaged. */
-function decodeProblem(error: unknown): unknown {
-  if (error instanceof KnownProblem || !(error instanceof Error)) return error;
-  return new KnownProblem('corrupt_input', 'The image is damaged and cannot be decoded.', { cause: error });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chooseFrame } from './frame-choice.ts';
+import { chooseFrame, runsOf } from './frame-choice.ts';
 
 describe('a representative frame', () => {
   const good = { timeSec: 1, mean: 120, deviation: 50, sharpness: 10 };
@@ -55,5 +55,22 @@ describe('a representative frame', () => {
     ],
   ])('%s', (_, looks, timeSec) => {
     expect(chooseFrame(looks)?.timeSec).toBe(timeSec);
+  });
+});
+
+describe('the times of frames', () => {
+  it.each([
+    [[2, 2.4, 1.6, 4, 7], [[1.6, 2, 2.4, 4, 7]]],
+    [
+      [6, 7.2, 4.8, 12, 21],
+      [[4.8, 6, 7.2], [12], [21]],
+    ],
+    [
+      [60, 72],
+      [[60], [72]],
+    ],
+    [[0], [[0]]],
+  ])('times %j are decoded in runs %j', (timesSec, runs) => {
+    expect(runsOf(timesSec)).toEqual(runs);
   });
 });

@@ -31,3 +31,17 @@ export function chooseFrame<L extends FrameLook>(looks: readonly L[]): L | undef
   const chosen = showing.find(({ sharpness }) => sharpness >= sharpest * sharpnessShareMin);
   return chosen ?? looks.toSorted((a, b) => b.deviation - a.deviation)[0];
 }
+
+/** To decode 4 s more costs about as much as to start again at the key frame before, which is up to 10 s away. */
+const distanceSecMax = 4;
+
+/** Times in ascending order, in runs of neighbours: the frames of a run are taken by one decode. */
+export function runsOf(timesSec: readonly number[]): (readonly [number, ...number[]])[] {
+  const runs: [number, ...number[]][] = [];
+  for (const sec of timesSec.toSorted((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last !== undefined && sec - (last.at(-1) ?? sec) <= distanceSecMax) last.push(sec);
+    else runs.push([sec]);
+  }
+  return runs;
+}

@@ -14,10 +14,10 @@ export const handler = jobHandler<'video:cover', CoverMade>({
     for (const warning of made.warnings) context.reporter.warn(warning);
     return made;
   },
-  async publish({ task, workspace }, { width, height, size, timestampSec, warnings }) {
+  async publish({ task, workspace }, { width, height, size, timestampSec, placeholder, warnings }) {
     const key = videoKey(task.hash, task.rev, coverPath);
     return {
-      results: { key, format: 'jpg', size, width, height, timestamp_sec: timestampSec, warnings },
+      results: { key, format: 'jpg', size, width, height, timestamp_sec: timestampSec, ...placeholder, warnings },
       error: null,
       files: [{ key, path: workspace.at(coverFile) }],
     };

@@ -2,14 +2,16 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { JobOptions } from '#domain/job-types/index.ts';
-import { type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
+import { placeholderSchema, type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
 import { framesSec } from '#domain/media/grid.ts';
 import { coverPath } from '#domain/media/revision-layout.ts';
+import { sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { type GrabbedFrame, grabFrame, grabLastFrame } from '../../source/grab-frame.ts';
-import { encodeAs, sharp } from '../../tools/images.ts';
-import { chooseFrame, type FrameLook, showsSomething } from './frame-choice.ts';
+import { type GrabbedFrame, grabFrame, grabFrames, grabLastFrame } from '../../source/grab-frame.ts';
+import { encodeAs } from '../../tools/images.ts';
+import { placeholderOf } from '../../tools/placeholder.ts';
+import { chooseFrame, type FrameLook, runsOf, showsSomething } from './frame-choice.ts';
 
 /** The image that `makeCover` writes to `coverFile`. */
 export const coverMadeSchema = z.object({
@@ -17,6 +19,7 @@ export const coverMadeSchema = z.object({
   height: z.int().positive(),
   size: z.int().positive(),
   timestampSec: z.number().nonnegative(),
+  placeholder: placeholderSchema,
   warnings: warningsSchema,
 });
 export type CoverMade = z.infer<typeof coverMadeSchema>;
@@ -44,7 +47,7 @@ export async function makeCover(
   if (wantedSec !== undefined && wantedSec < source.video.endSec) {
     // The frame shown at a time is the last that begins before it.
     const fromSec = wantedSec - framesSec(1, source.video.rate) + 0.001;
-    grabbed = await grabFrame(source, { fromSec, which: 'first' }, context);
+    grabbed = await grabFrame(source, fromSec, context);
   }
   if (grabbed === null) {
     grabbed = await grabLastFrame(source, context);
@@ -55,25 +58,35 @@ export async function makeCover(
   }
   const image = encodeAs(sharp(context.workspace.at(grabbed.file)), 'jpg');
   const { width, height, size } = await image.toFile(context.workspace.at(coverFile));
+  const placeholder = await placeholderOf(sharp(context.workspace.at(grabbed.file)));
   await rm(context.workspace.at(grabbed.file));
-  return { width, height, size, timestampSec: Number(grabbed.timeSec.toFixed(3)), warnings };
+  return { width, height, size, placeholder, timestampSec: Number(grabbed.timeSec.toFixed(3)), warnings };
 }
 
 async function grabRepresentative(source: VideoSource, context: StepContext): Promise<GrabbedFrame | null> {
-  const looks: (FrameLook & GrabbedFrame)[] = [];
-  for (const share of [...preferredShares, ...otherShares]) {
+  const { endSec } = source.video;
+  const preferredSec = preferredShares.map((share) => endSec * share);
+  const found = new Map<number, Look>();
+  for (const timesSec of runsOf(preferredSec)) {
+    const name = `candidates-from-${timesSec[0]}`;
+    const frames = await grabFrames(source, { timesSec, name }, context);
+    for (const [index, frame] of frames.entries()) found.set(timesSec[index] ?? 0, await lookAt(frame, context));
+  }
+  const looks = preferredSec.flatMap((sec) => found.get(sec) ?? []);
+  for (const share of otherShares) {
     if (looks.length >= preferredShares.length && looks.some(showsSomething)) break;
-    const file = join(workspaceFiles.made, `candidate-${share}.png`);
-    const grabbed = await grabFrame(source, { fromSec: source.video.endSec * share, which: 'first', file }, context);
-    if (grabbed !== null) looks.push({ ...grabbed, ...(await lookAt(context.workspace.at(file))) });
+    const [frame] = await grabFrames(source, { timesSec: [endSec * share], name: `candidate-${share}` }, context);
+    if (frame !== undefined) looks.push(await lookAt(frame, context));
   }
   const chosen = chooseFrame(looks);
   for (const { file } of looks) if (file !== chosen?.file) await rm(context.workspace.at(file));
   return chosen ?? null;
 }
 
-async function lookAt(path: string): Promise<Omit<FrameLook, 'timeSec'>> {
-  const small = await sharp(path).resize({ width: lookWidth }).greyscale().png().toBuffer();
+type Look = FrameLook & GrabbedFrame;
+
+async function lookAt(frame: GrabbedFrame, { workspace }: StepContext): Promise<Look> {
+  const small = await sharp(workspace.at(frame.file)).resize({ width: lookWidth }).greyscale().png().toBuffer();
   const { channels, sharpness } = await sharp(small).stats();
-  return { mean: channels[0]?.mean ?? 0, deviation: channels[0]?.stdev ?? 0, sharpness };
+  return { ...frame, mean: channels[0]?.mean ?? 0, deviation: channels[0]?.stdev ?? 0, sharpness };
 }

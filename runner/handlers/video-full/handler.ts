@@ -1,113 +1,83 @@
 import { z } from 'zod';
-import type { JobResults } from '#domain/job-types/index.ts';
-import type { Warning } from '#domain/job-types/shared-results.ts';
-import { firstStageError, fullOutcome } from '#domain/job-types/video-full.ts';
-import { type JobError, jobErrorSchema, toJobError } from '#domain/job-error.ts';
-import { videoKey } from '#domain/media/object-keys.ts';
-import { coverPath, previewPath } from '#domain/media/revision-layout.ts';
-import type { StepContext } from '../../context/step-context.ts';
 import { examineVideo } from '../../source/examine-video.ts';
-import { jobHandler, type Product, type PublishContext, type PublishedFile } from '../job-handler.ts';
-import { coverFile, coverMadeSchema, makeCover } from '../video-cover/make-cover.ts';
-import { makePreview, previewFile, previewMadeSchema } from '../video-preview/make-preview.ts';
-import { encodeStream } from '../video-transcode/encode.ts';
+import { jobHandler, type Product, type PublishContext } from '../job-handler.ts';
+import { encodeStream, planStream } from '../video-transcode/encode.ts';
 import { encodedSchema } from '../video-transcode/encoded.ts';
+import { chunkMadeSchema, encodeChunk } from '../video-transcode/film/encode-chunk.ts';
+import { filmPlanSchema } from '../video-transcode/film/plan.ts';
+import { publishChunk } from '../video-transcode/film/publish-parts.ts';
+import { splitFilm } from '../video-transcode/film/split.ts';
 import { packageStream } from '../video-transcode/package.ts';
+import { finishFull, publishFullSplit } from './film.ts';
+import {
+  imageShare,
+  imagesOf,
+  imagesMadeSchema,
+  makeImages,
+  outcomeOf,
+  runStage,
+  type Stage,
+  stageSchema,
+  warningsOf,
+} from './stages.ts';
 
-/** The output of a stage, or the error that ended it. */
-type Stage<T> = { readonly made: T; readonly error: null } | { readonly made: null; readonly error: JobError };
+const wholeSchema = imagesMadeSchema.extend({ transcode: stageSchema(encodedSchema) });
 
-function stageSchema<S extends z.ZodType>(made: S) {
-  return z.union([z.object({ made, error: z.null() }), z.object({ made: z.null(), error: jobErrorSchema })]);
-}
-
-const madeSchema = z.object({
-  cover: stageSchema(coverMadeSchema),
-  preview: stageSchema(previewMadeSchema),
-  transcode: stageSchema(encodedSchema),
-});
-type Made = z.infer<typeof madeSchema>;
-
-/** The approximate share of the work of each stage. */
-const shares = { cover: 0.02, preview: 0.05 } as const;
-
-/** Runs one stage. A failure becomes the stage's error and stops no other stage; an abort of the step stops all. */
-async function runStage<T>(context: StepContext, stage: string, work: () => Promise<T>): Promise<Stage<T>> {
-  try {
-    return { made: await work(), error: null };
-  } catch (thrown) {
-    context.signal.throwIfAborted();
-    context.log.error({ err: thrown, stage }, 'stage failed');
-    return { made: null, error: toJobError(thrown, context.task.attempt) };
-  }
-}
+/** What `process` made: all stages, or a part of a film; nothing for the last part, which has no step `process`. */
+const madeSchema = z.union([
+  imagesMadeSchema.extend({ film: filmPlanSchema }),
+  z.object({ chunk: chunkMadeSchema }),
+  wholeSchema,
+  z.null(),
+]);
 
 /** `video:full`: cover, preview and transcode of one source, which is downloaded and examined once. */
-export const handler = jobHandler<'video:full', Made>({
+export const handler = jobHandler<'video:full', z.infer<typeof madeSchema>>({
   made: madeSchema,
   async process(context) {
-    const { options } = context.task;
-    const { reporter } = context;
+    const { reporter, task } = context;
+    if (task.part?.kind === 'encode') {
+      reporter.phase('encoding');
+      return { chunk: await encodeChunk(task.part.chunk, context) };
+    }
     const source = await examineVideo(context);
-    reporter.phase('encoding');
-    const cover = await runStage(context, 'cover', () => makeCover(source, options.cover, context));
-    reporter.progress(shares.cover);
-    const preview = await runStage(context, 'preview', () => makePreview(source, options.preview, context));
-    const before = shares.cover + shares.preview;
-    reporter.progress(before);
-    const transcode = await runStage(context, 'transcode', () =>
-      encodeStream(source, context, (fraction) => reporter.progress(before + fraction * (1 - before))),
-    );
-    for (const warning of warningsOf({ cover, preview, transcode })) reporter.warn(warning);
-    return { cover, preview, transcode };
+    if (task.part === null) reporter.phase('encoding');
+    const images = await makeImages(source, context);
+    const transcode = await runStage(context, 'transcode', async () => {
+      const stream = await planStream(source, context);
+      const film = await splitFilm(stream, context);
+      if (film !== null) return { film };
+      reporter.phase('encoding');
+      const onFraction = (fraction: number) => reporter.progress(imageShare + fraction * (1 - imageShare));
+      return { encoded: await encodeStream(stream, context, onFraction) };
+    });
+    if (transcode.made !== null && 'film' in transcode.made) return { ...images, film: transcode.made.film };
+    const encoded = transcode.made === null ? transcode : { made: transcode.made.encoded, error: null };
+    for (const warning of warningsOf({ ...images, encoded })) reporter.warn(warning);
+    return { ...images, transcode: encoded };
   },
   async publish(context, made) {
+    if (made !== null && 'film' in made) return publishFullSplit(made, context);
+    if (made !== null && 'chunk' in made) return publishChunk(made.chunk, context.task.options.transcode, context);
     context.reporter.phase('packaging');
-    const transcode = await packageStage(context, made.transcode);
-    return productOf(context, made, transcode);
+    return made === null ? finishFull(context) : publishWhole(made, context);
   },
 });
 
-async function packageStage(
+async function publishWhole(
+  { transcode, ...made }: z.infer<typeof wholeSchema>,
   context: PublishContext<'video:full'>,
-  { made: encoded, error }: Made['transcode'],
+): Promise<Product<'video:full'>> {
+  const stream = await packageStage(transcode, context);
+  const { images, files } = imagesOf(made, context);
+  // The stream comes last, with its master at its end.
+  return { ...outcomeOf(images, stream), files: [...files, ...(stream.made?.files ?? [])] };
+}
+
+async function packageStage(
+  { made: encoded, error }: z.infer<typeof wholeSchema>['transcode'],
+  context: PublishContext<'video:full'>,
 ): Promise<Stage<Awaited<ReturnType<typeof packageStream>>>> {
   if (encoded === null) return { made: null, error };
   return runStage(context, 'transcode', () => packageStream(encoded, context.task.options.transcode, context));
-}
-
-function productOf(
-  { task, workspace }: PublishContext<'video:full'>,
-  { cover, preview, transcode: encoding }: Made,
-  transcode: Stage<Awaited<ReturnType<typeof packageStream>>>,
-): Product<'video:full'> {
-  const errors = { cover: cover.error, preview: preview.error, transcode: transcode.error };
-  const files: PublishedFile[] = [];
-  const artifacts: JobResults<'video:full'>['artifacts'] = {};
-  if (cover.made !== null) {
-    const key = videoKey(task.hash, task.rev, coverPath);
-    files.push({ key, path: workspace.at(coverFile) });
-    artifacts.cover = { key, format: 'jpg', size: cover.made.size };
-  }
-  if (preview.made !== null) {
-    const { format, size } = preview.made;
-    const key = videoKey(task.hash, task.rev, previewPath(format));
-    files.push({ key, path: workspace.at(previewFile(format)) });
-    artifacts.preview = { key, format, size };
-  }
-  return {
-    results: {
-      ...transcode.made?.results,
-      ...fullOutcome(errors),
-      artifacts,
-      warnings: warningsOf({ cover, preview, transcode: encoding }),
-    },
-    error: firstStageError(errors),
-    // The stream comes last, with its master at its end.
-    files: [...files, ...(transcode.made?.files ?? [])],
-  };
-}
-
-function warningsOf({ cover, preview, transcode }: Made): Warning[] {
-  return [cover, preview, transcode].flatMap(({ made }) => made?.warnings ?? []);
 }

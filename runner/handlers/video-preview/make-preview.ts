@@ -7,10 +7,10 @@ import { type Warning, warningsSchema } from '#domain/job-types/shared-results.t
 import { previewFormats } from '#domain/job-types/video-preview.ts';
 import { previewPath } from '#domain/media/revision-layout.ts';
 import { evenDown, evenNear, type FrameSize } from '#domain/media/frame-size.ts';
+import { type Sharp, sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { grabFrame, grabLastFrame } from '../../source/grab-frame.ts';
-import { type Sharp, sharp } from '../../tools/images.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { type Preview, previewCommand } from './command.ts';
 
@@ -97,7 +97,7 @@ async function makeStill(
   { source, startSec, size, format, output }: Preview & { readonly source: VideoSource },
   context: StepContext,
 ): Promise<void> {
-  const first = await grabFrame(source, { fromSec: startSec, which: 'first' }, context);
+  const first = await grabFrame(source, startSec, context);
   const { file } = first ?? (await grabLastFrame(source, context));
   const image = sharp(context.workspace.at(file)).resize({ ...size, fit: 'fill' });
   await stillEncoders[format](image).toFile(context.workspace.at(output));

@@ -2,13 +2,16 @@ import { describe, expect, it } from 'vitest';
 import type { AudioPlan } from '#domain/media/audio-plan.ts';
 import { gridOf } from '#domain/media/grid.ts';
 import { planLadder } from '#domain/media/ladder.ts';
-import { encodingProfiles } from '#domain/media/profiles.ts';
+import { defaultEncoding, encodingProfileOf } from '#domain/media/encoding-profile.ts';
+import { mediaProfilesSchema, type NamedProfile, videoCodecs } from '#domain/media/profiles.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { encodeAudioCommand, encodeVideoCommand } from './command.ts';
+import type { Mastering } from '../../source/mastering.ts';
+import { encodeAudioCommand, measureAudioCommand } from './audio-command.ts';
+import { encodeVideoCommand } from './command.ts';
 
 const words = (text: string) => text.split(' ');
 
-const profile = encodingProfiles.default;
+const profile = defaultEncoding;
 const video: VideoSource['video'] = {
   streamIndex: 0,
   codec: 'h264',
@@ -16,6 +19,7 @@ const video: VideoSource['video'] = {
   height: 540,
   averageRate: { num: 25, den: 1 },
   rotation: 0,
+  isMirrored: false,
   hdr: 'none',
   toneMap: null,
   pixelFormat: 'yuv420p',
@@ -61,11 +65,27 @@ const quiet = [
 const mp4 = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'];
 const noMetadata = ['-map_metadata', '-1', '-map_chapters', '-1'];
 
-function encode(more: Partial<VideoSource['video']> = {}, span = { frames: 250, heldFrames: 0 }) {
+const mastering: Mastering = {
+  red: [0.68, 0.32],
+  green: [0.265, 0.69],
+  blue: [0.15, 0.06],
+  white: [0.3127, 0.329],
+  luminance: [1000, 0.005],
+  contentLight: [1000, 400],
+};
+
+function encode(
+  more: Partial<VideoSource['video']> = {},
+  span = { frames: 250, heldFrames: 0 },
+  encoding = { profile, isEncrypted: false },
+) {
   const source = { path: 'source', video: { ...video, ...more }, audio: [audio] };
-  const rungs = planLadder(source.video, profile).map((track) => ({ track, path: `made/${track.id}.mp4` }));
+  const rungs = planLadder(source.video, encoding.profile, videoCodecs).map((track) => ({
+    track,
+    path: `made/${track.id}.mp4`,
+  }));
   const grid = gridOf(source.video.rate, profile);
-  return encodeVideoCommand('ffmpeg', { source, grid, span, rungs, profile });
+  return encodeVideoCommand('ffmpeg', { source, grid, span, rungs, mastering, ...encoding });
 }
 
 const graphOf = (command: { args: readonly string[] }) => command.args[command.args.indexOf('-filter_complex') + 1];
@@ -159,12 +179,73 @@ describe('the command that encodes video', () => {
   });
 });
 
+describe('the encoders of several codecs', () => {
+  const { byName } = mediaProfilesSchema.parse({
+    profiles: {
+      wide: {
+        ladder: [
+          { short_side: 540, bitrate: 2_000_000 },
+          { codec: 'hevc', short_side: 540, bitrate: 1_200_000 },
+          { codec: 'av1', short_side: 540, bitrate: 1_000_000 },
+        ],
+        hdr: 'keep',
+      },
+    },
+  });
+  const wide = encodingProfileOf(byName.get('wide') as NamedProfile);
+  const argsOf = (more: Partial<VideoSource['video']>, isEncrypted = false) =>
+    encode(more, undefined, { profile: wide, isEncrypted });
+
+  it('HDR is mapped for H.264 and kept for the others, from one decode', () => {
+    const command = argsOf({ hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' });
+    const kept =
+      'scale=w=960:h=540:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt2020:in_range=limited:out_color_matrix=bt2020:out_range=limited,' +
+      'setsar=1,format=yuv420p10le,setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc:range=limited';
+    const graph = graphOf(command) ?? '';
+    expect(graph).toMatch(
+      /^\[0:0\]fps=fps=25:start_time=0,trim=end_frame=250,split=2\[sdr\]\[hdr\];\[sdr\]zscale=w=960:/,
+    );
+    expect(graph).toContain(
+      ',sidedata=mode=delete,split=1[in0];[hdr]sidedata=mode=delete,split=2[in1][in2];[in0]scale=',
+    );
+    expect(graph).toContain(`;[in1]${kept}[out1];[in2]${kept}[out2]`);
+    const args = command.args.join(' ');
+    expect(args).toContain(
+      '-c:v libx265 -preset medium -profile:v main10 -pix_fmt yuv420p10le -tag:v hvc1 -crf 25 -maxrate 1200000 -bufsize 2400000 ' +
+        '-x265-params log-level=error:keyint=50:min-keyint=50:scenecut=0:open-gop=0:hdr10=1:' +
+        'master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50):max-cll=1000,400 -fps_mode',
+    );
+    expect(args).toContain(
+      '-c:v libsvtav1 -preset 8 -pix_fmt yuv420p10le -crf 32 -maxrate 1000000 -bufsize 2000000 -g 50 -svtav1-params scd=0:irefresh-type=2:' +
+        'mastering-display=G(0.26500,0.69000)B(0.15000,0.06000)R(0.68000,0.32000)WP(0.31270,0.32900)L(1000.00000,0.00500):content-light=1000,400 -fps_mode',
+    );
+  });
+
+  it('encrypted AV1 has no metadata units, which the packager cannot encrypt', () => {
+    const args = argsOf({ hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' }, true).args.join(' ');
+    expect(args).toContain('-svtav1-params scd=0:irefresh-type=2 -fps_mode');
+    expect(args).toContain('master-display=');
+  });
+
+  it('SDR is one branch for all codecs, in 8 bits', () => {
+    const command = argsOf({});
+    expect(graphOf(command)).toContain('sidedata=mode=delete,split=3[in0][in1][in2];');
+    expect(command.args.join(' ')).toMatch(/libx265 .* main -pix_fmt yuv420p .*libsvtav1 -preset 8 -pix_fmt yuv420p /);
+    expect(command.args.join(' ')).not.toMatch(/hdr10|mastering/);
+  });
+});
+
+const sound = (layout: string) =>
+  `[0:1]aresample=48000:async=1:first_pts=0,aformat=sample_fmts=fltp:sample_rates=48000:channel_layouts=${layout},apad=whole_len=1024,atrim=end_sample=1024`;
+const filter = (index: number) => `ebur128@track${index}=framelog=verbose:peak=true[out${index}]`;
+
 describe('the command that encodes audio', () => {
   const plan: AudioPlan = {
     id: 'audio_en_aac_2ch',
     streamIndex: 1,
     channels: 2,
     channelLayout: 'stereo',
+    outputChannels: 2,
     language: 'en',
     name: 'English',
     role: 'main',
@@ -173,7 +254,7 @@ describe('the command that encodes audio', () => {
   const source = { path: 'source', video, audio: [audio] };
 
   it('the audio command makes every track as long as the video, from time 0 on', () => {
-    const tracks = [{ track: plan, path: 'made/audio/audio_en_aac_2ch.mp4' }];
+    const tracks = [{ track: plan, path: 'made/audio/audio_en_aac_2ch.mp4', gainDb: 0 }];
     expect(encodeAudioCommand('ffmpeg', { source, tracks, samples: 479_232, profile })).toEqual({
       program: 'ffmpeg',
       args: [
@@ -191,8 +272,22 @@ describe('the command that encodes audio', () => {
   });
 
   it('the first two channels are taken where the layout is unknown', () => {
-    const tracks = [{ track: { ...plan, channels: 6, channelLayout: null }, path: 'a.mp4' }];
+    const tracks = [{ track: { ...plan, channels: 6, channelLayout: null }, path: 'a.mp4', gainDb: 0 }];
     const { args } = encodeAudioCommand('ffmpeg', { source, tracks, samples: 1024, profile });
     expect(args[args.indexOf('-af') + 1]).toMatch(/^pan=stereo\|c0=c0\|c1=c1,aresample=/);
+  });
+
+  const surround: AudioPlan = { ...plan, channels: 6, channelLayout: '5.1(side)', outputChannels: 6 };
+
+  it('a track of 5.1 has three times the bit rate of a stereo one, and a gain comes last', () => {
+    const tracks = [{ track: surround, path: 'a.mp4', gainDb: -2.5 }];
+    const { args } = encodeAudioCommand('ffmpeg', { source, tracks, samples: 1024, profile });
+    expect(args[args.indexOf('-af') + 1]).toMatch(/channel_layouts=5\.1,.*,atrim=end_sample=1024,volume=-2\.5dB$/);
+    expect(args.join(' ')).toContain('-b:a 384000 -ac 6');
+  });
+
+  it('tracks are measured by one decode, as they will be encoded', () => {
+    const { args } = measureAudioCommand('ffmpeg', { source, tracks: [plan, surround], samples: 1024, profile });
+    expect(graphOf({ args })).toBe(`${sound('stereo')},${filter(0)};${sound('5.1')},${filter(1)}`);
   });
 });

@@ -7,9 +7,10 @@ import type { StepContext } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import { encodeAudioCommand } from './command.ts';
+import { encodeAudioCommand } from './audio-command.ts';
 import { encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
+import { gainsOf, loudnessWarnings, type MeasuredAudio, withLoudness } from './loudness.ts';
 
 interface AudioWork {
   readonly source: VideoSource;
@@ -19,34 +20,48 @@ interface AudioWork {
   readonly onFraction: (fraction: number) => void;
 }
 
-/** Encodes the audio tracks of the source. One that cannot be decoded is left out, with a warning. */
+/** Encodes and measures the audio tracks of the source. One that cannot be decoded is left out, with a warning. */
 export async function encodeAudio(
+  work: AudioWork,
+  context: StepContext,
+): Promise<{ tracks: MeasuredAudio[]; warnings: Warning[] }> {
+  const { tracks, warnings } = await encodeDecodable(work, context);
+  const timeoutMs = encodeTimeoutMs(work.durationSec, work.packets.packets);
+  const measured = await withLoudness(tracks, timeoutMs, context);
+  return {
+    tracks: measured,
+    warnings: [...warnings, ...loudnessWarnings(measured, context.profile.audio.loudnessLufs)],
+  };
+}
+
+async function encodeDecodable(
   work: AudioWork,
   context: StepContext,
 ): Promise<{ tracks: AudioPlan[]; warnings: Warning[] }> {
   const { audio } = work.source;
   const { tracksMax } = context.profile.audio;
-  const planned = planAudio(audio, tracksMax);
+  const planned = planAudio(audio, context.profile.audio);
   const warnings: Warning[] = [];
   if (audio.length > tracksMax) {
     const message = `The source has ${audio.length} audio tracks; the first ${tracksMax} were taken.`;
     warnings.push({ code: 'audio_tracks_dropped', message });
   }
   if (planned.length === 0 || (await tryEncode(planned, work, context))) return { tracks: planned, warnings };
-  // One track may have failed the others, so each is tried by itself.
+  // One stream may have failed the others, so each is tried by itself.
   const usable: number[] = [];
-  for (const track of planned) {
-    if (await tryEncode([track], work, context)) {
-      usable.push(track.streamIndex);
+  for (const streamIndex of new Set(planned.map((track) => track.streamIndex))) {
+    const ofStream = planned.filter((track) => track.streamIndex === streamIndex);
+    if (await tryEncode(ofStream, work, context)) {
+      usable.push(streamIndex);
     } else {
-      const message = `Audio stream ${track.streamIndex} cannot be decoded and was left out.`;
+      const message = `Audio stream ${streamIndex} cannot be decoded and was left out.`;
       warnings.push({ code: 'audio_track_skipped', message });
     }
   }
   // Planned again, so that one of the remaining tracks is the default. Ids may change, and file names with them.
   const left = planAudio(
     audio.filter(({ streamIndex }) => usable.includes(streamIndex)),
-    tracksMax,
+    context.profile.audio,
   );
   if (left.length > 0) await encodeTracks(left, work, context);
   return { tracks: left, warnings };
@@ -71,12 +86,18 @@ async function encodeTracks(
 ): Promise<void> {
   const { profile } = context;
   const samples = audioSamplesFor(durationSec, profile.audio.sampleRate);
-  const outputs = tracks.map((track) => ({ track, path: encodedFile('audio', track.id) }));
+  const timeoutMs = encodeTimeoutMs(durationSec, packets.packets);
+  const gains = await gainsOf({ source, tracks, samples, timeoutMs }, context);
+  const outputs = tracks.map((track, index) => ({
+    track,
+    path: encodedFile('audio', track.id),
+    gainDb: gains[index] ?? 0,
+  }));
   const progress = new ProgressReader((sec) => onFraction(sec / durationSec));
   await runTool(
     encodeAudioCommand(context.program('ffmpeg'), { source, tracks: outputs, samples, profile }),
     {
-      timeoutMs: encodeTimeoutMs(durationSec, packets.packets),
+      timeoutMs,
       silenceMsMax,
       failure: undecodable,
       onStdoutLine: progress.line,

@@ -1,16 +1,18 @@
 import { KnownProblem } from '#domain/errors.ts';
+import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { framesSec, type Grid } from '#domain/media/grid.ts';
 import type { Rung } from '#domain/media/ladder.ts';
 import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
+import type { Mastering } from '../../source/mastering.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { encodeVideoCommand, tooManyErrorsExit } from './command.ts';
 import { encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
-import { checkFrames, planFrames } from './frame-span.ts';
+import { checkFrames, type FrameSpan } from './frame-span.ts';
 
 const badFramesShareMax = 0.05;
 
@@ -18,43 +20,65 @@ interface VideoWork {
   readonly source: VideoSource;
   readonly grid: Grid;
   readonly rungs: readonly Rung[];
+  readonly mastering: Mastering | null;
   readonly packets: PacketTotals;
+  readonly span: FrameSpan;
   readonly onFraction: (fraction: number) => void;
 }
 
 /** Encodes every rung with one ffmpeg. @returns the number of frames, the same for each rung */
 export async function encodeVideo(
-  { source, grid, rungs, packets, onFraction }: VideoWork,
+  { source, grid, rungs, mastering, packets, span, onFraction }: VideoWork,
   context: StepContext,
 ): Promise<{ frames: number; warnings: Warning[] }> {
   const outputs = rungs.map((track) => ({ track, path: encodedFile('video', track.id) }));
-  const { profile } = context;
-  const span = planFrames(source, packets);
+  const { profile, task } = context;
+  const isEncrypted = jobTypeRow(task.type).needsContentKey(task.options);
   const durationSec = framesSec(span.frames, grid.rate);
   const progress = new ProgressReader((sec) => onFraction(sec / durationSec));
-  let badFrames = 0;
+  const damage = new DamageReader();
   await runTool(
-    encodeVideoCommand(context.program('ffmpeg'), { source, grid, span, rungs: outputs, profile }),
+    encodeVideoCommand(context.program('ffmpeg'), {
+      source,
+      grid,
+      span,
+      rungs: outputs,
+      profile,
+      mastering,
+      isEncrypted,
+    }),
     {
       timeoutMs: encodeTimeoutMs(durationSec, packets.packets),
       silenceMsMax,
       failure: undecodable,
       failureOfExit: { [tooManyErrorsExit]: undecodable },
       onStdoutLine: progress.line,
-      onStderrLine: (line) => {
-        // The only message by which ffmpeg reports a concealed frame.
-        if (line.includes('corrupt decoded frame')) badFrames += 1;
-      },
+      onStderrLine: damage.line,
     },
     context,
   );
   const { frames } = progress;
   if (frames === 0) throw new KnownProblem(undecodable.code, undecodable.message);
-  const warnings = [...span.warnings, ...badFramesWarnings(badFrames, frames), ...checkFrames(frames, span, source)];
+  const warnings = [...span.warnings, ...damageWarnings(damage.frames, frames), ...checkFrames(frames, span, source)];
   return { frames, warnings };
 }
 
-function badFramesWarnings(badFrames: number, frames: number): Warning[] {
+/** Counts the frames that ffmpeg reports as concealed. */
+export class DamageReader {
+  frames = 0;
+
+  readonly line = (line: string): void => {
+    // The only message by which ffmpeg reports one.
+    if (line.includes('corrupt decoded frame')) this.frames += 1;
+  };
+}
+
+/**
+ * What damaged frames mean for a stream of `frames` frames.
+ *
+ * @throws KnownProblem `corrupt_input` when there are too many
+ */
+export function damageWarnings(badFrames: number, frames: number): Warning[] {
   if (badFrames / frames > badFramesShareMax) {
     throw new KnownProblem('corrupt_input', `The source is damaged: ${badFrames} frames could not be decoded whole.`);
   }

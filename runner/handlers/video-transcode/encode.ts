@@ -1,15 +1,67 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
-import { framesSec, gridOf } from '#domain/media/grid.ts';
+import { planChapters } from '#domain/media/chapters.ts';
+import { framesSec, type Grid, gridOf } from '#domain/media/grid.ts';
 import { inListingOrder, keepWorthwhile, planLadder, type Rung } from '#domain/media/ladder.ts';
+import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
+import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { StepContext } from '../../context/step-context.ts';
+import { together } from '../../context/together.ts';
 import { sourceFound, type VideoSource } from '../../source/examine-video.ts';
-import { scanPackets } from '../../source/packet-scan.ts';
+import { type Mastering, readMastering } from '../../source/mastering.ts';
+import { type PacketScan, scanPackets } from '../../source/packet-scan.ts';
 import { encodeAudio } from './encode-audio.ts';
 import { encodeVideo } from './encode-video.ts';
-import { type Encoded, encodedFile, encodedFolder } from './encoded.ts';
+import { encodeTimeoutMs } from './encoder-limits.ts';
+import { audioTrackOf, type Encoded, encodedFile, encodedFolder, textTrackOf, videoTrackOf } from './encoded.ts';
+import { type FrameSpan, planFrames } from './frame-span.ts';
+import { extractSubtitles } from './subtitles.ts';
+import { makeStoryboard, wantsStoryboard } from './storyboard.ts';
 
 /** The share of the work that is video. */
 const videoShare = 0.9;
+
+/** A source and what its stream will be. */
+export interface PlannedStream {
+  readonly source: VideoSource;
+  readonly grid: Grid;
+  /** From small to large in each codec. */
+  readonly rungs: readonly Rung[];
+  /** Of rungs that keep HDR; null where the source says nothing of it. */
+  readonly mastering: Mastering | null;
+  readonly packets: PacketScan;
+  readonly span: FrameSpan;
+}
+
+/**
+ * Reads every packet of a source and plans its stream.
+ *
+ * @throws KnownProblem `corrupt_input`, `limit_exceeded`, …
+ */
+export async function planStream(source: VideoSource, context: StepContext): Promise<PlannedStream> {
+  const packets = await scanPackets(source, context);
+  const rungs = planLadder(source.video, context.profile, source.usableCodecs);
+  return {
+    source: { ...source, warnings: [...source.warnings, ...codecWarnings(rungs, context.profile)] },
+    grid: gridOf(source.video.rate, context.profile),
+    rungs,
+    mastering: rungs.some(({ range }) => range !== 'sdr')
+      ? await readMastering(source.path, source.video.streamIndex, context)
+      : null,
+    packets,
+    span: planFrames(source, packets),
+  };
+}
+
+/** Warns of the codecs of the profile that the stream lacks. */
+function codecWarnings(rungs: readonly Rung[], profile: EncodingProfile): Warning[] {
+  const missing = [...new Set(profile.rungs.map(({ codec }) => codec))].filter(
+    (codec) => !rungs.some((rung) => rung.codec === codec),
+  );
+  return missing.map((codec) => ({
+    code: 'codec_left_out',
+    message: `The rungs of ${codec} were left out: this ffmpeg cannot encode it, or the picture is too small.`,
+  }));
+}
 
 /**
  * Encodes every rung and every audio track of a source into the workspace.
@@ -18,35 +70,49 @@ const videoShare = 0.9;
  * @throws KnownProblem `corrupt_input`, `resource_exhausted`, `deadline_exceeded`, …
  */
 export async function encodeStream(
-  source: VideoSource,
+  stream: PlannedStream,
   context: StepContext,
   onFraction: (fraction: number) => void,
 ): Promise<Encoded> {
-  for (const kind of ['video', 'audio'] as const) {
-    await mkdir(context.workspace.at(encodedFolder(kind)), { recursive: true });
-  }
-  const grid = gridOf(source.video.rate, context.profile);
-  const rungs = planLadder(source.video, context.profile);
-  const packets = await scanPackets(source, context);
-  const onVideo = (fraction: number) => onFraction(fraction * videoShare);
-  const onAudio = (fraction: number) => onFraction(videoShare + fraction * (1 - videoShare));
-  const video = await encodeVideo({ source, grid, rungs, packets, onFraction: onVideo }, context);
+  const { source, grid, rungs, packets, span } = stream;
+  await makeEncodedFolders(context);
+  const done = { video: 0, audio: 0 };
+  const onPart = (part: keyof typeof done) => (fraction: number) => {
+    done[part] = fraction;
+    onFraction(done.video * videoShare + done.audio * (1 - videoShare));
+  };
+  const encodeSound = (durationSec: number, part: StepContext) =>
+    encodeAudio({ source, durationSec, packets, onFraction: onPart('audio') }, part);
+  const [video, sound] = await together(
+    context,
+    (part) => encodeVideo({ ...stream, onFraction: onPart('video') }, part),
+    (part) => encodeSound(framesSec(span.frames, grid.rate), part),
+  );
   const durationSec = framesSec(video.frames, grid.rate);
-  const audio = await encodeAudio({ source, durationSec, packets, onFraction: onAudio }, context);
+  // A few frames of a damaged source may be missing, and every track is as long as the video.
+  const audio = video.frames === span.frames ? sound : await encodeSound(durationSec, context);
+  const timeoutMs = encodeTimeoutMs(durationSec, packets.packets);
+  const text = await extractSubtitles({ source, durationSec, timeoutMs }, context);
   const kept = await dropCloseRungs(rungs, durationSec, context);
-  return {
-    video: inListingOrder(kept, context.profile).map(({ id, width, height, bitrateMax }) => ({
-      id,
-      width,
-      height,
-      bitrateMax,
-    })),
-    audio: audio.tracks.map(({ id, language, name, role, isDefault }) => ({ id, language, name, role, isDefault })),
+  const encoded = {
+    video: inListingOrder(kept, context.profile).map(videoTrackOf),
+    audio: audio.tracks.map(audioTrackOf),
+    text: text.tracks.map(textTrackOf),
     frames: video.frames,
     grid,
+    hasStoryboard: wantsStoryboard(context.profile, context.task) && kept.some(({ range }) => range === 'sdr'),
+    chapters: planChapters(source.chapters, durationSec),
     source: sourceFound(source),
-    warnings: [...source.warnings, ...video.warnings, ...audio.warnings],
+    warnings: [...source.warnings, ...video.warnings, ...audio.warnings, ...text.warnings],
   };
+  if (encoded.hasStoryboard) await makeStoryboard(encoded, context);
+  return encoded;
+}
+
+/** Makes the folders that encoded tracks are written to. */
+export async function makeEncodedFolders({ workspace }: StepContext): Promise<void> {
+  for (const kind of ['video', 'audio', 'text'] as const)
+    await mkdir(workspace.at(encodedFolder(kind)), { recursive: true });
 }
 
 /** Measures the encoded rungs and removes those that cost nearly as much as the one above. */

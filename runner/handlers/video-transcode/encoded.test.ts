@@ -3,10 +3,12 @@ import { type Encoded, encodedSchema } from './encoded.ts';
 
 const track: Encoded['audio'][number] = {
   id: 'audio_en_aac_2ch',
+  channels: 2,
   language: 'en',
   name: 'English',
   role: 'main',
   isDefault: true,
+  loudness: null,
 };
 const isAccepted = (more: object) => encodedSchema.shape.audio.safeParse([{ ...track, ...more }]).success;
 

@@ -17,6 +17,8 @@ export interface FrameSpan {
 const missingShareMax = 0.02;
 /** In a short source, a frame or two are a matter of rounding. */
 const missingFramesIgnored = 2;
+/** A container may count from the first packet of any track, and to the end of the last. */
+const missingSecIgnored = 0.1;
 /** Sound that outlasts the picture by more than this is kept to its end, over the last picture. */
 const overhangSecMin = 0.1;
 /** Where a container does not state how long the last frame lasts, it may be this much longer than any before. */
@@ -48,7 +50,7 @@ function pictureEnd(
   { lastFrameSec, framesEndSec, longestFrameSec }: PacketTotals,
 ): { endSec: number; warnings: Warning[] } {
   const packetsEndSec = Math.min(framesEndSec, lastFrameSec + packetSecMax);
-  if (!isStated || statedSec <= packetsEndSec) return { endSec: packetsEndSec, warnings: [] };
+  if (!isStated || statedSec <= packetsEndSec + missingSecIgnored) return { endSec: packetsEndSec, warnings: [] };
   if (statedSec - lastFrameSec <= Math.min(packetSecMax, longestFrameSec * lastFrameRatioMax)) {
     return { endSec: statedSec, warnings: [] };
   }

@@ -1,9 +1,8 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { posix } from 'node:path';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { type Bandwidth, bandwidthOf, isUneven, type MeasuredSegment } from '#domain/media/bandwidth.ts';
 import { parseMediaPlaylist, sharedTargetDuration, withTargetDuration } from '#domain/media/media-playlist.ts';
-import { type TrackKind, trackPaths } from '#domain/media/revision-layout.ts';
+import type { TrackKind } from '#domain/media/revision-layout.ts';
 
 /** A packaged playlist, measured. */
 interface MeasuredPlaylist {
@@ -20,13 +19,20 @@ interface Track {
   readonly id: string;
 }
 
+/** The playlists of a stream by their paths in the revision, and the sizes of the segments that they name. */
+export interface PackagedTexts {
+  readonly playlists: ReadonlyMap<string, string>;
+  readonly sizes: ReadonlyMap<string, number>;
+}
+
 /** Measures the playlist at `path` by the sizes of its segments. */
-export async function measurePlaylist(path: string): Promise<MeasuredPlaylist> {
-  const { targetDurationSec, segments } = parseMediaPlaylist(await readFile(path, 'utf8'));
-  const sized: MeasuredSegment[] = [];
-  for (const { uri, durationSec, rangeBytes } of segments) {
-    sized.push({ durationSec, sizeBytes: rangeBytes ?? (await stat(join(dirname(path), uri))).size });
-  }
+export function measurePlaylist(path: string, { playlists, sizes }: PackagedTexts): MeasuredPlaylist {
+  const { targetDurationSec, segments } = parseMediaPlaylist(playlists.get(path) ?? '');
+  const sized: MeasuredSegment[] = segments.map(({ uri, durationSec, rangeBytes }) => {
+    const sizeBytes = rangeBytes ?? sizes.get(posix.join(posix.dirname(path), uri));
+    if (sizeBytes === undefined) throw new Error(`the playlist ${path} names ${uri}, which was not packaged`);
+    return { durationSec, sizeBytes };
+  });
   const durationSec = sized.reduce((sum, segment) => sum + segment.durationSec, 0);
   return { bandwidth: bandwidthOf(sized, targetDurationSec), segmentCount: sized.length, durationSec };
 }
@@ -35,18 +41,10 @@ export function bandwidthIn(measured: MeasuredTracks, id: string): Bandwidth {
   return measured.get(id)?.bandwidth ?? { average: 0, peak: 0 };
 }
 
-/** Gives every media playlist of the stream, the I-frame ones included, the same target duration. */
-export async function shareTargetDuration(tracks: readonly Track[], output: string): Promise<void> {
-  const texts = new Map<string, string>();
-  for (const { kind, id } of tracks) {
-    const { playlist, iframePlaylist } = trackPaths(kind, id);
-    for (const name of iframePlaylist === null ? [playlist] : [playlist, iframePlaylist]) {
-      const path = join(output, name);
-      texts.set(path, await readFile(path, 'utf8'));
-    }
-  }
-  const targetSec = sharedTargetDuration([...texts.values()].map(parseMediaPlaylist));
-  for (const [path, text] of texts) await writeFile(path, withTargetDuration(text, targetSec));
+/** The media playlists, the I-frame ones included, with the same target duration. */
+export function withSharedTarget(playlists: ReadonlyMap<string, string>): Map<string, string> {
+  const targetSec = sharedTargetDuration([...playlists.values()].map(parseMediaPlaylist));
+  return new Map([...playlists].map(([path, text]) => [path, withTargetDuration(text, targetSec)]));
 }
 
 /**

@@ -1,22 +1,20 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
-import { KnownProblem } from '#domain/errors.ts';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
-import { framesSec } from '#domain/media/grid.ts';
+import { framesSec, type Grid } from '#domain/media/grid.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
-import { masterPath, trackPaths } from '#domain/media/revision-layout.ts';
-import { codecsOfMaster, revisionMaster } from '#domain/media/revision-master.ts';
-import { packageCommand, packagerMaster } from '../../tools/packager.ts';
+import { dashManifestPath, masterPath, storyboardPaths, trackPaths } from '#domain/media/revision-layout.ts';
+import { packageCommand, packagerMaster, type PackagedTrack } from '../../tools/packager.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import type { PublishContext, PublishedFile } from '../job-handler.ts';
+import { assembleStream, tracksOf } from './assemble.ts';
 import { type Encoded, encodedFile } from './encoded.ts';
-import { bandwidthIn, type MeasuredTracks, measurePlaylist, shareTargetDuration, unevenWarnings } from './measure.ts';
-import { transcodeResults } from './results.ts';
+import type { PackagedTexts } from './measure.ts';
+import { storyboardSheets } from './storyboard.ts';
+import { fitTextPlaylist } from './text-playlist.ts';
 
 const packageTimeoutMs = 2 * 3600_000;
-/** The packager succeeds on an input that is cut off, so the length of its output is compared with its input's. */
-const missingSecMax = 0.5;
 
 /**
  * Packages the encoded tracks, encrypted where `encrypt` is set, and writes the revision's master playlist.
@@ -26,87 +24,94 @@ const missingSecMax = 0.5;
  */
 export async function packageStream(
   encoded: Encoded,
-  { encrypt }: JobOptions<'video:transcode'>,
+  options: JobOptions<'video:transcode'>,
   context: PublishContext,
 ): Promise<{ results: VideoTranscodeResults; files: PublishedFile[] }> {
-  const { task, workspace } = context;
+  const { task } = context;
+  const tracks = tracksOf(encoded);
+  const { output, packaged, ...texts } = await runPackager(
+    { tracks, grid: encoded.grid, frames: encoded.frames },
+    options,
+    context,
+  );
+  const sheets = encoded.hasStoryboard ? storyboardSheets(encoded).map((file) => context.workspace.at(file)) : [];
+  const sizes = await Promise.all(sheets.map(async (path) => (await stat(path)).size));
+  const storyboardBytes = sizes.reduce((sum, size) => sum + size, 0);
+  const stream = { encoded, packaged, packagerMaster: texts.master, dash: texts.dash, storyboardBytes };
+  const assembled = assembleStream(stream, { ...context, encryption: options.encrypt ? context.encryption : null });
+  await writeTexts(assembled.texts, output);
+  const keyOf = (path: string) => videoKey(task.hash, task.rev, path);
+  return {
+    results: assembled.results,
+    files: [
+      ...sheets.map((path, index) => ({ key: keyOf(storyboardPaths.sheet(index + 1)), path })),
+      ...(await filesUnder(output, keyOf)),
+    ],
+  };
+}
+
+interface TracksToPackage {
+  readonly tracks: readonly Omit<PackagedTrack, 'input'>[];
+  readonly grid: Grid;
+  /** Of the video, which text is made as long as. */
+  readonly frames: number;
+  /** See `packageCommand`. */
+  readonly part?: { readonly firstSegment: number; readonly iv: string };
+}
+
+/** Runs the packager on encoded tracks. @returns the folder that it wrote to, and the texts among its output */
+export async function runPackager(
+  { tracks, frames, ...rest }: TracksToPackage,
+  { encrypt }: JobOptions<'video:transcode'>,
+  context: PublishContext,
+): Promise<{ output: string; packaged: PackagedTexts; master: string; dash: string }> {
+  const { workspace } = context;
   const encryption = encrypt ? context.encryption : null;
   // Without a key the packager would write the stream in the clear.
   if (encrypt && encryption === null) throw new Error('an encrypted stream needs a content key');
   const output = resolve(workspace.root, workspace.packaged);
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
-  await runPackager(encoded, encryption, context);
-  const tracks = tracksOf(encoded);
-  await shareTargetDuration(tracks, output);
-  const measured = await measureTracks(encoded, output);
-  await writeMaster(encoded, measured, output);
-  const warnings = unevenWarnings(tracks, measured);
-  for (const warning of warnings) context.reporter.warn(warning);
-  const all = { ...encoded, warnings: [...encoded.warnings, ...warnings] };
-  return {
-    results: transcodeResults(all, measured, { task, encryption }),
-    files: await filesUnder(output, (path) => videoKey(task.hash, task.rev, path)),
-  };
-}
-
-function tracksOf({ video, audio }: Encoded) {
-  return [
-    ...video.map(({ id }) => ({ kind: 'video' as const, id, language: null })),
-    ...audio.map(({ id, language }) => ({ kind: 'audio' as const, id, language })),
-  ];
-}
-
-async function runPackager(
-  encoded: Encoded,
-  encryption: PublishContext['encryption'],
-  context: PublishContext,
-): Promise<void> {
-  const tracks = tracksOf(encoded).map((track) => ({ ...track, input: encodedFile(track.kind, track.id) }));
-  const packaging = { tracks, output: context.workspace.packaged, grid: encoded.grid, encryption };
+  const inputs = tracks.map((track) => ({ ...track, input: encodedFile(track.kind, track.id) }));
+  const packaging = { ...rest, tracks: inputs, output: workspace.packaged, encryption };
   const failure = { code: 'packager_error', message: 'The stream could not be packaged.' } as const;
   const command = packageCommand(context.program('packager'), packaging);
   await runTool(command, { timeoutMs: packageTimeoutMs, failure }, context);
-}
-
-async function measureTracks(encoded: Encoded, output: string): Promise<MeasuredTracks> {
-  const durationSec = framesSec(encoded.frames, encoded.grid.rate);
-  const measured = new Map<string, Awaited<ReturnType<typeof measurePlaylist>>>();
-  for (const { kind, id } of tracksOf(encoded)) {
-    const track = await measurePlaylist(join(output, trackPaths(kind, id).playlist));
-    if (Math.abs(track.durationSec - durationSec) > missingSecMax) {
-      const lengths = `${track.durationSec.toFixed(1)} s of ${durationSec.toFixed(1)} s`;
-      throw new KnownProblem('packager_error', `The packager wrote a stream of the wrong length: ${lengths}.`);
-    }
-    measured.set(id, track);
+  const [segmentSec, durationSec] = [rest.grid.segmentFrames, frames].map((count) => framesSec(count, rest.grid.rate));
+  for (const { id } of tracks.filter(({ kind }) => kind === 'text')) {
+    await fitTextPlaylist(join(output, trackPaths('text', id).playlist), segmentSec ?? 0, durationSec ?? 0);
   }
-  return measured;
-}
-
-async function writeMaster(encoded: Encoded, measured: MeasuredTracks, output: string): Promise<void> {
-  const codecs = codecsOfMaster(await readFile(join(output, packagerMaster), 'utf8'));
+  const master = await readFile(join(output, packagerMaster), 'utf8');
   await rm(join(output, packagerMaster));
-  const video = [];
-  for (const { id, width, height } of encoded.video) {
-    const { playlist, iframePlaylist } = trackPaths('video', id);
-    const codec = codecs.video.get(playlist);
-    if (codec === undefined || iframePlaylist === null) {
-      throw new KnownProblem('packager_error', 'The packager did not name a codec.');
+  const dash = await readFile(join(output, dashManifestPath), 'utf8');
+  return { output, packaged: await readPackaged(tracks, output), master, dash };
+}
+
+async function readPackaged(tracks: TracksToPackage['tracks'], output: string): Promise<PackagedTexts> {
+  const playlists = new Map<string, string>();
+  const sizes = new Map<string, number>();
+  for (const { kind, id } of tracks) {
+    const { playlist, iframePlaylist } = trackPaths(kind, id);
+    for (const path of iframePlaylist === null ? [playlist] : [playlist, iframePlaylist])
+      playlists.set(path, await readFile(join(output, path), 'utf8'));
+    for (const name of await readdir(join(output, dirname(playlist)))) {
+      const path = join(dirname(playlist), name);
+      sizes.set(path, (await stat(join(output, path))).size);
     }
-    const { bandwidth: iframeBandwidth } = await measurePlaylist(join(output, iframePlaylist));
-    video.push({ id, width, height, codec, bandwidth: bandwidthIn(measured, id), iframeBandwidth });
   }
-  const audio = encoded.audio.map((track) => ({
-    ...track,
-    channels: 2,
-    codec: codecs.audio ?? 'mp4a.40.2',
-    bandwidth: bandwidthIn(measured, track.id),
-  }));
-  await writeFile(join(output, masterPath), revisionMaster({ video, audio, rate: encoded.grid.rate }));
+  return { playlists, sizes };
+}
+
+/** Writes texts to their paths below `output`. */
+export async function writeTexts(texts: ReadonlyMap<string, string>, output: string): Promise<void> {
+  for (const [path, text] of texts) {
+    await mkdir(dirname(join(output, path)), { recursive: true });
+    await writeFile(join(output, path), text);
+  }
 }
 
 /** Every file below `output`: segments and init segments first, then playlists, the master last. */
-async function filesUnder(output: string, key: (path: string) => string): Promise<PublishedFile[]> {
+export async function filesUnder(output: string, key: (path: string) => string): Promise<PublishedFile[]> {
   const entries = await readdir(output, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())
@@ -116,7 +121,12 @@ async function filesUnder(output: string, key: (path: string) => string): Promis
     .map((path) => ({ key: key(path), path: join(output, path) }));
 }
 
+/** Whether the file at a path refers to others. */
+export function isPlaylist(path: string): boolean {
+  return /\.(m3u8|mpd)$/.test(path);
+}
+
 function uploadRank(path: string): number {
   if (path === masterPath) return 2;
-  return /\.(m3u8|mpd)$/.test(path) ? 1 : 0;
+  return isPlaylist(path) ? 1 : 0;
 }

@@ -16,6 +16,12 @@ export async function putLongClip(): Promise<string> {
   return put('clips/long.mp4', longClip());
 }
 
+/** 48 seconds of video with two audio tracks: a film of four chunks (`CHUNK_LENGTH` of the release). */
+export async function putFilm(): Promise<string> {
+  const second = '-f lavfi -i sine=frequency=550:sample_rate=48000:duration=48 -map 0 -map 1 -map 2';
+  return put('clips/film.mp4', sample('e2e-film.mp4', `${video('960x540', 48)} ${second} ${encoding} -g 50`));
+}
+
 /** Two seconds of video in a file larger than LARGE_VIDEO_THRESHOLD. */
 export async function putLargeClip(): Promise<string> {
   const clip = await sample('e2e-small.mp4', `${video('320x180', 2)} ${encoding}`);
@@ -28,7 +34,8 @@ export async function putPicture(): Promise<string> {
 }
 
 function longClip(): Promise<string> {
-  return sample('e2e-longer.mp4', `${video('640x360', 15)} ${encoding}`);
+  // Under three chunks.
+  return sample('e2e-longer.mp4', `${video('640x360', 24)} ${encoding}`);
 }
 
 function video(size: string, durationSec: number): string {

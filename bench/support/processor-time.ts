@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Of the kernel's clock ticks, in which /proc counts processor time. */
+const ticksPerSecond = 100;
+
+interface Times {
+  /** Of the process alone, its threads together, in steps of 10 ms. */
+  readonly ownMs: number;
+  /** Of its children that have ended, and of theirs. */
+  readonly endedMs: number;
+}
+
+async function timesOf(pid: number): Promise<Times> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // After the name, which may hold anything, comes the state; user and system time are the 12th and 13th from it on.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ms = (index: number) => ((Number(fields[index]) + Number(fields[index + 1])) * 1000) / ticksPerSecond;
+  return { ownMs: ms(11), endedMs: ms(13) };
+}
+
+/** What a process has used. */
+export async function cpuMs(pid: number): Promise<number> {
+  return (await timesOf(pid)).ownMs;
+}
+
+interface ProgramTree {
+  readonly pid: number;
+  readonly descendants: () => Promise<number[]>;
+}
+
+/** What `work` returns, and the processor time that a program and all that it started use meanwhile. */
+export async function withTreeCpu<T>(
+  program: ProgramTree,
+  work: () => Promise<T>,
+): Promise<{ result: T; cpuMs: number }> {
+  const beforeMs = await treeCpuMs(program);
+  const result = await work();
+  return { result, cpuMs: (await treeCpuMs(program)) - beforeMs };
+}
+
+/** What a process, everything that it started and everything that those started have used. */
+async function treeCpuMs(program: ProgramTree): Promise<number> {
+  const pids = [program.pid, ...(await program.descendants())];
+  const times = await Promise.all(pids.map((pid) => timesOf(pid).catch(() => ({ ownMs: 0, endedMs: 0 }))));
+  return times.reduce((sum, { ownMs, endedMs }) => sum + ownMs + endedMs, 0);
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Runs commands one after another to their ends; their processor time, by the shell's own count of its children. */
+export async function commandsCpuMs(
+  commands: readonly { readonly program: string; readonly args: readonly string[] }[],
+  cwd: string,
+): Promise<number> {
+  const lines = commands.map(({ program, args }) => [program, ...args].map(quote).join(' '));
+  const { stdout } = await run('sh', ['-c', `set -e\n${lines.join('\n')}\ntimes`], { cwd });
+  // The last line: user and system time of the children, as 0m0.690000s.
+  const parts = [...(stdout.trim().split('\n').at(-1) ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
+  if (parts.length !== 2) throw new Error(`expected the times of the children, found ${stdout}`);
+  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60_000 + Number(seconds) * 1000, 0);
+}

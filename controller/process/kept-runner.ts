@@ -1,0 +1,108 @@
+import { PassThrough } from 'node:stream';
+import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/runner/kept-runner.ts';
+import { runCommand } from '#platform/commands/run-command.ts';
+
+/** What happens while a task runs. */
+export interface TaskWatch {
+  /** Aborts when the task must stop; its runner stops with it. */
+  readonly signal: AbortSignal;
+  /** A task that takes longer is stopped, and its runner with it. */
+  readonly timeoutMs: number;
+  readonly onReportLine: (line: string) => void;
+  readonly onLogLine: (line: string) => void;
+}
+
+/** How a task ended, as the process of a single task would have. */
+export interface TaskOutcome {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly timedOut: boolean;
+  /** The runner's resident memory afterwards; null when it ended too. */
+  readonly rssBytes: number | null;
+}
+
+interface CurrentTask {
+  readonly watch: TaskWatch;
+  readonly onEnd: (end: TaskEnd) => void;
+  /** The outputs on which the end has not been read yet. */
+  outputsLeft: number;
+}
+
+/** The longest time that a timer can have, about 25 days. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** A runner's process that is handed one task after another (domain/runner/kept-runner.ts). */
+export class KeptRunner {
+  readonly #tasks = new PassThrough();
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<Omit<TaskOutcome, 'timedOut'>>;
+  #current: CurrentTask | null = null;
+  tasksDone = 0;
+
+  constructor(
+    command: { readonly program: string; readonly args: readonly string[] },
+    { env, cwd }: { readonly env: Readonly<Record<string, string>>; readonly cwd: string },
+  ) {
+    this.#ended = runCommand(command, {
+      env,
+      cwd,
+      stdin: this.#tasks,
+      signal: this.#stopping.signal,
+      timeoutMs: timerMsMax,
+      stdoutBytesMax: 0,
+      onStdoutLine: (line) => this.#read(line, (watch) => watch.onReportLine(line)),
+      onStderrLine: (line) => this.#read(line, (watch) => watch.onLogLine(line)),
+    }).then(
+      ({ exitCode, signal }) => ({ exitCode, signal, rssBytes: null }),
+      (error: unknown) => {
+        if (!this.#stopping.signal.aborted) throw error;
+        return { exitCode: null, signal: 'SIGTERM', rssBytes: null };
+      },
+    );
+  }
+
+  /** Runs one task to its end. @throws Error when the runner could not be started */
+  async run(task: ServedTask, watch: TaskWatch): Promise<TaskOutcome> {
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      void this.stop();
+    }, watch.timeoutMs);
+    const onAbort = () => void this.stop();
+    watch.signal.addEventListener('abort', onAbort, { once: true });
+    if (watch.signal.aborted) onAbort();
+    try {
+      const done = new Promise<TaskEnd>((resolve) => {
+        this.#current = { watch, onEnd: resolve, outputsLeft: 2 };
+      }).then(({ exit_code: exitCode, rss_bytes: rssBytes }) => ({ exitCode, signal: null, rssBytes }));
+      this.#tasks.write(`${JSON.stringify(task)}\n`);
+      const outcome = await Promise.race([done, this.#ended]);
+      // The workspace is the task's until nothing can write to it.
+      return { ...(this.#stopping.signal.aborted ? await this.#ended : outcome), timedOut };
+    } finally {
+      clearTimeout(timer);
+      watch.signal.removeEventListener('abort', onAbort);
+      this.#current = null;
+      this.tasksDone += 1;
+    }
+  }
+
+  /** Resolves once the process has ended, for whatever reason. */
+  async ended(): Promise<void> {
+    await this.#ended.catch(() => undefined);
+  }
+
+  /** Ends the process and all that it started: SIGTERM, and SIGKILL 3 s later. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.ended();
+  }
+
+  #read(line: string, pass: (watch: TaskWatch) => void): void {
+    const end = parseTaskEnd(line);
+    if (this.#current === null) return;
+    if (end === null) return pass(this.#current.watch);
+    this.#current.outputsLeft -= 1;
+    if (this.#current.outputsLeft === 0) this.#current.onEnd(end);
+  }
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+/**
+ * Why a job waits.
+ *
+ * - `next_in_queue`: nothing is ahead of it, and nothing of its queue runs: a worker is about to take it
+ * - `behind_others`, `pool_full`: other jobs come first, or it is the next and others occupy the places of its queue
+ * - `next_attempt_later`: a failed attempt is followed by a pause
+ * - `storage_outage`: the object storage does not answer, so nothing starts
+ * - `suspended`: its MediaJob is suspended, or Kueue has not admitted it
+ * - `unschedulable`, `quota_exceeded`, `image_unavailable`: Kubernetes does not start its pod
+ * - `node_lost`: the node of its pod does not answer
+ * - `cannot_start`: its attempt cannot be started for another reason, which the message names
+ */
+const waitingCodes = [
+  'next_in_queue',
+  'behind_others',
+  'pool_full',
+  'next_attempt_later',
+  'storage_outage',
+  'suspended',
+  'unschedulable',
+  'quota_exceeded',
+  'image_unavailable',
+  'node_lost',
+  'cannot_start',
+] as const;
+
+export const waitingReasonSchema = z.object({
+  code: z.enum(waitingCodes),
+  /** For people. */
+  message: z.string(),
+});
+
+/** Why an active job waits, as `GET /api/jobs/{id}` shows it. */
+export type WaitingReason = Readonly<z.output<typeof waitingReasonSchema>>;

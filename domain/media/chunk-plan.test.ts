@@ -1,0 +1,71 @@
+import { assert, constantFrom, integer, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { chunkSources, planChunks } from './chunk-plan.ts';
+import { gridOf } from './grid.ts';
+
+const rates = [
+  { num: 24_000, den: 1001 },
+  { num: 25, den: 1 },
+  { num: 30_000, den: 1001 },
+  { num: 60, den: 1 },
+];
+const film = (rate: (typeof rates)[number], frames: number, chunkSec: number) => ({
+  frames,
+  chunkSec,
+  grid: gridOf(rate, { gopSec: 2, gopsPerSegment: 3 }),
+});
+
+describe('the chunks of a film', () => {
+  it('the chunks of a film are whole segments that cover each of its frames once, whatever its length', () => {
+    const films = property(
+      constantFrom(...rates),
+      integer({ min: 1, max: 2_600_000 }),
+      integer({ min: 6, max: 120 }),
+      (...of) => {
+        const input = film(...of);
+        const { segmentFrames } = input.grid;
+        const chunks = planChunks(input);
+        const [first] = chunks;
+        if (first === undefined) return input.frames < 4 * Math.max(of[2], 6) * 61;
+        let frame = 0;
+        const areNext = chunks.map(({ firstFrame, frames, firstSegment }, index) => {
+          const isNext = firstFrame === frame && firstSegment === 1 + frame / segmentFrames;
+          frame += frames;
+          const isLast = index === chunks.length - 1;
+          return isNext && (isLast || (frames === first.frames && frames % segmentFrames === 0));
+        });
+        const lastFrames = chunks.at(-1)?.frames ?? 0;
+        const isLastWhole = lastFrames * 2 >= first.frames && lastFrames * 2 < first.frames * 3;
+        return frame === input.frames && chunks.length >= 3 && isLastWhole && areNext.every(Boolean);
+      },
+    );
+    assert(films);
+  });
+
+  it.each([
+    [2 * 60 + 29, 0],
+    [2 * 60 + 31, 3],
+    [2 * 3600, 120],
+    [12 * 3600, 720],
+  ])('a film of %i s at 25 frames a second has %i chunks of about a minute', (sec, count) => {
+    expect(planChunks(film({ num: 25, den: 1 }, sec * 25, 60))).toHaveLength(count);
+  });
+});
+
+describe('the sources of chunks', () => {
+  const chunks = planChunks(film({ num: 25, den: 1 }, 3 * 60 * 25, 60));
+  const grid = { rate: { num: 25, den: 1 } };
+
+  it('the source of a chunk begins at the last key frame that is three seconds before its first frame', () => {
+    expect(chunkSources(chunks, grid, [0, 50, 56.9, 57.1, 60, 110])).toEqual([
+      { fromSec: null, toSec: 62 },
+      { fromSec: 56.9, toSec: 122 },
+      { fromSec: 110, toSec: 182 },
+    ]);
+  });
+
+  it('a film whose key frames are farther apart than a chunk has no sources of chunks', () => {
+    expect(chunkSources(chunks, grid, [0, 50, 58])).toBeNull();
+    expect(chunkSources(chunks, grid, [0])).toBeNull();
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { isAt, joinManifests, segmentTimes } from './dash-manifest.ts';
+
+const track = (
+  id: number,
+  folder: string,
+  { bandwidth = 1000, segments = '' },
+) => `      <Representation id="${id}" bandwidth="${bandwidth}" codecs="avc1.64000d" mimeType="video/mp4" sar="1:1">
+        <SegmentTemplate timescale="30000" initialization="${folder}/init.mp4" media="${folder}/seg_$Number$.m4s" startNumber="1">
+          <SegmentTimeline>
+${segments}          </SegmentTimeline>
+        </SegmentTemplate>
+      </Representation>
+`;
+const manifest = (kind: string, tracks: string) => `<MPD type="static" mediaPresentationDuration="PT6.006S">
+  <Period id="0">
+    <AdaptationSet id="0" contentType="${kind}">
+${tracks}    </AdaptationSet>
+  </Period>
+</MPD>
+`;
+const segment = (start: number, more = '') => `            <S t="${start}" d="180180"${more}/>\n`;
+const chunk = (start: number, bandwidth: number) =>
+  manifest(
+    'video',
+    track(0, 'video/r180_h264', { segments: segment(start) }) +
+      track(1, 'video/r360_h264', { bandwidth, segments: segment(start) }),
+  );
+
+describe('the manifest of a film', () => {
+  it('the manifest of a film lists the segments of every chunk, the sound, and no dropped rung', () => {
+    const audio = manifest('audio', track(0, 'audio/en', { segments: segment(0, ' r="1"') }));
+    const folders = ['video/r360_h264', 'audio/en'];
+    const joined = joinManifests({
+      chunks: [chunk(0, 5000), chunk(180_180, 7000)],
+      audio,
+      folders,
+      durationSec: 12.012,
+    });
+    const video = track(0, 'video/r360_h264', { bandwidth: 7000, segments: segment(0) + segment(180_180) });
+    const sound = track(1, 'audio/en', { segments: segment(0, ' r="1"') });
+    const sets = `    </AdaptationSet>\n    <AdaptationSet id="1" contentType="audio">\n`;
+    expect(joined).toBe(manifest('video', video + sets + sound).replace('PT6.006S', 'PT12.012S'));
+    expect(segmentTimes(joined, 'video/r360_h264')).toEqual({ timescale: 30_000, start: 0, duration: 360_360 });
+    expect(segmentTimes(joined, 'audio/en')).toEqual({ timescale: 30_000, start: 0, duration: 360_360 });
+    expect(segmentTimes(joined, 'video/r180_h264')).toBeNull();
+  });
+
+  it('the times of a chunk are compared with its place on the grid to the tick', () => {
+    const rate = { num: 30_000, den: 1001 };
+    const times = { timescale: 30_000, start: 180_180, duration: 60_060 };
+    expect(isAt(times, { firstFrame: 180, frames: 60 }, rate)).toBe(true);
+    expect(isAt({ ...times, start: 182_182 }, { firstFrame: 180, frames: 60 }, rate)).toBe(false);
+    expect(isAt(times, { firstFrame: 180, frames: 61 }, rate)).toBe(false);
+  });
+});

@@ -1,0 +1,60 @@
+import { defaultDocument, type ProfileDocument, type VideoCodec, type x264Presets } from './profiles.ts';
+
+/** How streams are encoded (docs/media.md, "Ladder", "Grid" and "Audio"). */
+export interface EncodingProfile {
+  /** From small to large in each codec; `shortSide` in pixels, `bitrateMax` in bits a second. */
+  readonly rungs: readonly { readonly codec: VideoCodec; readonly shortSide: number; readonly bitrateMax: number }[];
+  /** The most that the rung that is listed first may have. */
+  readonly firstBitrate: number;
+  /** Of H.264. */
+  readonly crf: number;
+  readonly preset: (typeof x264Presets)[number];
+  readonly hevc: { readonly crf: number; readonly preset: (typeof x264Presets)[number] };
+  readonly av1: { readonly crf: number; readonly preset: number };
+  /** Whether rungs of HEVC and AV1 keep the HDR of a source. */
+  readonly keepsHdr: boolean;
+  readonly frameRateMax: number;
+  readonly storyboard: ProfileDocument['storyboard'];
+  readonly gopSec: number;
+  readonly gopsPerSegment: number;
+  readonly audio: {
+    readonly bitrate: number;
+    readonly sampleRate: number;
+    /** Of the source, without 5.1 tracks beside them. */
+    readonly tracksMax: number;
+    /** Null: as in the source. */
+    readonly loudnessLufs: number | null;
+    readonly hasSurround: boolean;
+  };
+}
+
+/** What the runner works by: a profile, and what is the same in all. */
+export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
+  return {
+    rungs: profile.ladder.map(({ codec = 'h264', short_side, bitrate }) => ({
+      codec,
+      shortSide: short_side,
+      bitrateMax: bitrate,
+    })),
+    firstBitrate: profile.first_bitrate,
+    crf: profile.crf,
+    preset: profile.preset,
+    hevc: profile.hevc ?? { crf: 25, preset: 'medium' },
+    av1: profile.av1 ?? { crf: 32, preset: 8 },
+    keepsHdr: profile.hdr === 'keep',
+    frameRateMax: profile.frame_rate_max,
+    storyboard: profile.storyboard,
+    gopSec: 2,
+    gopsPerSegment: 3,
+    audio: {
+      bitrate: profile.audio.bitrate,
+      sampleRate: 48_000,
+      tracksMax: profile.audio.tracks_max,
+      loudnessLufs: profile.audio.loudness ?? null,
+      hasSurround: profile.audio.surround ?? false,
+    },
+  };
+}
+
+/** The built-in profile `default`. */
+export const defaultEncoding = encodingProfileOf(defaultDocument);

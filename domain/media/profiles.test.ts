@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { explain, faultsOf } from '../jobs/faults.ts';
+import { encodingProfileOf } from './encoding-profile.ts';
+import {
+  builtInMediaProfiles,
+  chooseProfile,
+  mediaProfilesSchema,
+  type NamedProfile,
+  profileDigest,
+} from './profiles.ts';
+
+const builtIn = (name: string) => builtInMediaProfiles.byName.get(name) as NamedProfile;
+
+describe('profiles', () => {
+  it('what a profile leaves out is as in the built-in default', () => {
+    const { byName } = mediaProfilesSchema.parse({ profiles: { quick: { preset: 'veryfast' } } });
+    expect(byName.get('quick')).toEqual({ ...builtIn('default'), name: 'quick', preset: 'veryfast' });
+  });
+
+  it('a profile replaces a built-in one of its name', () => {
+    const { byName } = mediaProfilesSchema.parse({ profiles: { mobile: { crf: 30 } } });
+    expect(byName.get('mobile')?.crf).toBe(30);
+    expect([...byName.keys()]).toEqual(['default', 'mobile', 'archive-4k', 'hdr']);
+  });
+
+  it('the profile archive-4k has rungs up to 2160 lines', () => {
+    expect(encodingProfileOf(builtIn('archive-4k')).rungs.at(-1)).toEqual({
+      codec: 'h264',
+      shortSide: 2160,
+      bitrateMax: 25_000_000,
+    });
+  });
+
+  it('every fault of the document is reported at once, each with its place', () => {
+    const document = {
+      profiles: {
+        a: {
+          ladder: [
+            { short_side: 720, bitrate: 2e6 },
+            { short_side: 360, bitrate: 3e6 },
+          ],
+          crf: 99,
+        },
+        b: { codec: 'hevc', av1: { crf: 70, preset: 'slow' } },
+        c: {
+          ladder: [
+            { short_side: 720, bitrate: 2e6 },
+            { short_side: 360, bitrate: 1e6, codec: 'hevc' },
+            { short_side: 360, bitrate: 2e6, codec: 'hevc' },
+          ],
+        },
+      },
+      rules: [{ profile: 'B' }],
+    };
+    const { error } = mediaProfilesSchema.safeParse(document, { error: explain });
+    expect(error && faultsOf(error).map(({ pointer }) => pointer)).toEqual([
+      '/profiles/a/ladder',
+      '/profiles/a/crf',
+      '/profiles/b/av1/crf',
+      '/profiles/b/av1/preset',
+      '/profiles/b/codec',
+      '/profiles/c/ladder',
+      '/rules/0/profile',
+    ]);
+  });
+
+  it('a rule that names no profile is refused', () => {
+    const { error } = mediaProfilesSchema.safeParse({ rules: [{ profile: 'other' }] });
+    expect(error?.issues[0]?.message).toBe('is no profile; known are default, mobile, archive-4k, hdr');
+  });
+});
+
+describe('the choice of a profile', () => {
+  const profiles = mediaProfilesSchema.parse({
+    rules: [
+      { source_prefix: 'phone/', source_bytes_max: 100, profile: 'mobile' },
+      { source_bytes_min: 1000, profile: 'archive-4k' },
+    ],
+  });
+
+  it.each([
+    ['phone/a.mp4', 100, 'mobile'],
+    ['phone/a.mp4', 101, 'default'],
+    ['phone/a.mp4', 1000, 'archive-4k'],
+    ['other/phone/a.mp4', 50, 'default'],
+    ['phone/a.mp4', null, 'default'],
+  ])('%s of %s bytes gets %3$s', (key, sizeBytes, name) => {
+    expect(chooseProfile(profiles, { key, sizeBytes }).name).toBe(name);
+  });
+});
+
+describe('the digest of a profile', () => {
+  it('is null for whatever equals the built-in default, by any name', () => {
+    expect(profileDigest(builtIn('default'))).toBeNull();
+    expect(profileDigest({ ...builtIn('default'), name: 'mine' })).toBeNull();
+  });
+
+  it('depends on what the profile says and not on its name', () => {
+    const mobile = builtIn('mobile');
+    expect(profileDigest(mobile)).toBe(profileDigest({ ...mobile, name: 'mine' }));
+    expect(profileDigest(mobile)).not.toBe(profileDigest({ ...mobile, crf: 25 }));
+  });
+});

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { planSubtitles, type SubtitleSource } from './subtitle-plan.ts';
+
+const source = (more: Partial<SubtitleSource>): SubtitleSource => ({
+  streamIndex: 2,
+  language: 'ger',
+  title: undefined,
+  isForced: false,
+  isHearingImpaired: false,
+  ...more,
+});
+
+it('subtitle tracks have ids by language, and names that differ and fit into a quoted string', () => {
+  const planned = planSubtitles([
+    source({}),
+    source({ isForced: true }),
+    source({ language: undefined, title: 'Say "hi"\n' }),
+  ]);
+  expect(planned.map(({ id, language, name }) => [id, language, name])).toEqual([
+    ['text_de', 'de', 'German'],
+    ['text_de_2', 'de', 'German 2'],
+    ['text_und', null, 'Say  hi'],
+  ]);
+});

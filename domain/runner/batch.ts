@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { jobErrorSchema } from '../job-error.ts';
+import { readTask, type Task } from './task.ts';
+
+/**
+ * The protocol of a batch: a runner (`runner/main.ts batch`) does one image job after another, and asks the controller
+ * for each, `POST <TASKS_URL>` with a token for this batch alone. The request says how the last task ended; it may be
+ * repeated, and a task whose answer was lost is answered again.
+ *
+ * Answers: 200 with a task; 204: nothing waits now; 410: the runner must end; 503: this worker does not lead.
+ */
+const taskRequestSchema = z.strictObject({
+  /** The task that the runner has done since its last request. */
+  ended: z
+    .strictObject({
+      job_id: z.uuid(),
+      attempt: z.int().positive(),
+      /** What the process of a single task would have ended with (domain/exit-codes.ts). */
+      exit_code: z.int().min(0).max(255),
+      error: jobErrorSchema.nullable(),
+    })
+    .nullable(),
+  /** The runner ends and wants no further task. */
+  is_last: z.boolean(),
+});
+export type TaskRequest = z.infer<typeof taskRequestSchema>;
+/** How a task ended. */
+export type EndedTask = NonNullable<TaskRequest['ended']>;
+
+/** Reads a request; null for anything else. */
+export function parseTaskRequest(json: string): TaskRequest | null {
+  try {
+    return taskRequestSchema.safeParse(JSON.parse(json)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const taskAnswerSchema = z.strictObject({ task: z.unknown() });
+
+/** Reads the answer of a request. @throws ZodError, SyntaxError */
+export function parseTaskAnswer(json: string): Task {
+  return readTask(taskAnswerSchema.parse(JSON.parse(json)).task);
+}

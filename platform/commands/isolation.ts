@@ -1,0 +1,67 @@
+import { runCommand } from './run-command.ts';
+
+/** The start of a command line that isolates the command behind it. */
+export type Isolation = readonly string[];
+
+interface IsolationOptions {
+  /** A folder that the process can only read; null: none. */
+  readonly readOnly: string | null;
+  /** For a process that reads from object storage by itself: it keeps the network of its parent. */
+  readonly keepsNetwork?: boolean;
+}
+
+/**
+ * The isolation of a process that decodes untrusted bytes: namespaces of its own for network, processes and IPC, and no
+ * privileges. A decoder that was taken over reaches no address and sees no process of its parent, whose environment
+ * holds every secret. It still shares its parent's user and file system, but for the folder `readOnly`: what it wrote
+ * there would run in other steps.
+ *
+ * util-linux makes the namespaces: as root always, as another user where the kernel allows user namespaces.
+ */
+function isolationOf(isRoot: boolean, { readOnly, keepsNetwork = false }: IsolationOptions): Isolation {
+  const network = keepsNetwork ? [] : ['--net'];
+  const namespaces = [...network, '--pid', '--ipc', '--fork', '--kill-child', '--mount-proc', '--'];
+  const user = isRoot ? [] : ['--user', '--map-current-user', '--keep-caps'];
+  const capabilities = ['--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--'];
+  const mounting = readOnly === null ? [] : ['sh', '-c', mountScript, readOnly];
+  return ['unshare', ...user, ...namespaces, ...mounting, 'setpriv', '--no-new-privs', ...capabilities];
+}
+
+/** `$0` is the folder, `$@` the command. The folder may have been removed, and the command must not make it again. */
+const mountScript =
+  'mkdir -p "$0" && mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && unset PWD && exec "$@"';
+
+const probeTimeoutMs = 10_000;
+
+/** Tries the isolation on this machine; the reason when it does not work here. */
+export async function findIsolation({
+  env,
+  ...options
+}: IsolationOptions & { readonly env: Readonly<Record<string, string>> }): Promise<
+  { readonly isolation: Isolation } | { readonly reason: string }
+> {
+  const isolation = isolationOf(process.getuid?.() === 0, options);
+  try {
+    const { exitCode, stderrTail } = await runCommand(isolated({ program: 'true', args: [] }, isolation), {
+      timeoutMs: probeTimeoutMs,
+      env,
+    });
+    return exitCode === 0 ? { isolation } : { reason: stderrTail.trim() };
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Bounds of a process's memory, in bytes, and no core files: goes between an isolation and its command. */
+export function memoryLimit(bytes: number): Isolation {
+  return ['prlimit', `--data=${bytes}`, '--core=0', '--'];
+}
+
+/** The command behind `isolation`, which may be empty. */
+export function isolated(
+  { program, args }: { readonly program: string; readonly args: readonly string[] },
+  isolation: Isolation,
+): { program: string; args: string[] } {
+  const [first = program, ...rest] = [...isolation, program, ...args];
+  return { program: first, args: rest };
+}

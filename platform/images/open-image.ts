@@ -1,0 +1,85 @@
+import { open, readFile } from 'node:fs/promises';
+import { KnownProblem } from '#domain/errors.ts';
+import { statesDisplayP3 } from './heif-primaries.ts';
+import { imageHeadBytes, imageKindOf } from './image-kinds.ts';
+import { type Sharp, sharp } from './sharp.ts';
+import { decodeInWasm, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
+
+/** The largest image that is decoded (docs/media.md, "Still images"). */
+export const imagePixelsMax = 100_000_000;
+
+/** An image whose kind, size and colour space are known, ready to be decoded. Sizes in pixels, upright. */
+export interface OpenedImage {
+  readonly width: number;
+  readonly height: number;
+  readonly frames: number;
+  /** The first frame, upright and in sRGB; or all frames of an animation, as they are stored. */
+  readonly read: (frames?: 'first' | 'all') => Sharp;
+}
+
+interface OpenOptions extends WasmLimits {
+  /** How much damage libvips accepts. */
+  readonly failOn: 'warning' | 'error';
+}
+
+/**
+ * Recognises an image and decodes it where libvips cannot; libvips reads when the `read` image is written.
+ *
+ * @param source a path, or the content of the file
+ * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, `deadline_exceeded`
+ */
+export async function openImage(source: string | Buffer, options: OpenOptions): Promise<OpenedImage> {
+  const head = await headOf(source);
+  const kind = imageKindOf(head);
+  if (kind === null) throw new KnownProblem('unsupported_media', 'The source is not an image of a known kind.');
+  if (kind.decoder === null)
+    throw new KnownProblem('unsupported_media', `The image is of a kind that is not supported: ${kind.name}.`);
+  const isForVips = kind.decoder === 'libvips' && !(kind.name === 'heif' && statesDisplayP3(head));
+  const opened = isForVips ? await openInVips(source, options) : null;
+  if (opened !== null) return opened;
+  const bytes = typeof source === 'string' ? await readFile(source) : source;
+  const { data, width, height, channels } = await decodeInWasm(bytes, kind.name as WasmKind, options);
+  return { width, height, frames: 1, read: () => sharp(data, { raw: { width, height, channels } }) };
+}
+
+/** Null for an image that libvips shows otherwise than browsers do, or not at all. */
+async function openInVips(source: string | Buffer, { failOn }: OpenOptions): Promise<OpenedImage | null> {
+  // Only the header is read, so no limit is needed against decompression bombs.
+  const metadata = await sharp(source, { limitInputPixels: false }).metadata().catch(decodeProblem);
+  const { width, height, pages: frames = 1, space, depth, hasProfile, orientation = 1, autoOrient } = metadata;
+  if (width * height > imagePixelsMax) throw tooLarge();
+  if (metadata.compression !== undefined && metadata.compression !== 'av1') return null;
+  // libvips takes CMYK without a profile for the inks of a certain press.
+  if (space === 'cmyk' && !hasProfile) return null;
+  const limits = { limitInputPixels: imagePixelsMax, failOn, sequentialRead: true } as const;
+  return {
+    ...autoOrient,
+    frames,
+    read: (which = 'first') => {
+      const image = sharp(source, { ...limits, animated: which === 'all' });
+      const upright = which === 'all' || orientation === 1 ? image : image.autoOrient();
+      // Otherwise the profile of an image of 16 bits is left out.
+      const inSrgb = depth === 'ushort' && hasProfile ? upright.pipelineColourspace('srgb') : upright;
+      return inSrgb.toColourspace('srgb');
+    },
+  };
+}
+
+function tooLarge(): KnownProblem {
+  return new KnownProblem('limit_exceeded', `The image has more than ${imagePixelsMax / 1e6} megapixels.`);
+}
+
+/** Throws the problem of an image of a supported kind that libvips refuses. */
+export function decodeProblem(error: unknown): never {
+  if (error instanceof KnownProblem || !(error instanceof Error)) throw error;
+  // libheif's, on the number of tiles for one.
+  if (/security limit/i.test(error.message)) throw tooLarge();
+  throw new KnownProblem('corrupt_input', 'The image is damaged and cannot be decoded.', { cause: error });
+}
+
+async function headOf(source: string | Buffer): Promise<Buffer> {
+  if (typeof source !== 'string') return source.subarray(0, imageHeadBytes);
+  await using file = await open(source);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(imageHeadBytes), 0, imageHeadBytes, 0);
+  return buffer.subarray(0, bytesRead);
+}

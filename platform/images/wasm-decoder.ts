@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { sharp } from './sharp.ts';
+
+// Kinds that libvips does not decode here, or not as browsers do. ImageMagick, libheif, libde265, OpenJPEG, libjxl and
+// libtiff run in WebAssembly: a hole in one of them reaches the memory of that one image and nothing else.
+
+export type WasmKind = 'tiff' | 'bmp' | 'jp2' | 'j2k' | 'jxl' | 'heif' | 'jpeg';
+
+/** Of one image that is decoded in WebAssembly. */
+export interface WasmLimits {
+  readonly pixelsMax: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  /** How many may wait for one another; each takes much memory, so one is decoded at a time. */
+  readonly waitingMax: number;
+}
+
+/** Sent to the thread as it starts. */
+export interface WasmRequest {
+  /** ImageMagick, compiled. */
+  readonly module: object;
+  readonly bytes: Uint8Array;
+  readonly kind: WasmKind;
+  readonly pixelsMax: number;
+  readonly profiles: { readonly srgb: Uint8Array; readonly p3: Uint8Array };
+}
+
+/** Pixels in sRGB, upright, 8 bits a channel, row by row. */
+export interface WasmPixels {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: 3 | 4;
+  readonly data: Uint8Array;
+}
+
+/** `what` is what was found: the size or kind, or the message of the decoder. */
+export type WasmAnswer =
+  | WasmPixels
+  | {
+      readonly code: Extract<JobErrorCode, 'unsupported_media' | 'corrupt_input' | 'limit_exceeded'>;
+      readonly what: string;
+    };
+
+// What the decoders print is not the caller's; the runner reports on stdout.
+const silent = { stdout: true, stderr: true } as const;
+
+/** Made once for all images: compiling takes four times as long as starting the thread. */
+let prepared: Promise<Pick<WasmRequest, 'module' | 'profiles'>> | undefined;
+
+/** Declared with the types of browsers only. */
+declare const WebAssembly: { readonly compile: (bytes: Uint8Array) => Promise<object> };
+
+async function prepare(): Promise<Pick<WasmRequest, 'module' | 'profiles'>> {
+  const path = fileURLToPath(import.meta.resolve('@imagemagick/magick-wasm/magick.wasm'));
+  const module = await WebAssembly.compile(await readFile(path));
+  return { module, profiles: { srgb: await profileOf('srgb'), p3: await profileOf('p3') } };
+}
+
+/** The ICC profile that libvips brings along. */
+async function profileOf(name: 'srgb' | 'p3'): Promise<Uint8Array> {
+  const pixel = sharp({ create: { width: 1, height: 1, channels: 3, background: '#fff' } });
+  const { icc } = await sharp(await pixel.withIccProfile(name).png().toBuffer()).metadata();
+  if (icc === undefined) throw new Error(`sharp has no profile ${name}`);
+  return icc;
+}
+
+let underWay = 0;
+let previous: Promise<void> = Promise.resolve();
+
+/**
+ * Decodes an image in a thread of its own, which ends with it, or by its limits.
+ *
+ * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, `deadline_exceeded`, `busy`; the signal's
+ *   reason
+ */
+export async function decodeInWasm(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
+  if (underWay > limits.waitingMax) throw new KnownProblem('busy');
+  const before = previous;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  previous = promise;
+  underWay += 1;
+  try {
+    await before;
+    return await decodeInThread(bytes, kind, limits);
+  } finally {
+    underWay -= 1;
+    resolve();
+  }
+}
+
+async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
+  const { pixelsMax, timeoutMs, signal } = limits;
+  signal?.throwIfAborted();
+  const request = { bytes: new Uint8Array(bytes), kind, pixelsMax, ...(await (prepared ??= prepare())) };
+  const options = { workerData: request satisfies WasmRequest, transferList: [request.bytes.buffer], env: {} };
+  const worker = new Worker(new URL('wasm-worker.ts', import.meta.url), { ...options, ...silent });
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const ended = AbortSignal.any([timeout, ...(signal === undefined ? [] : [signal])]);
+    const [answer] = (await once(worker, 'message', { signal: ended })) as [WasmAnswer];
+    if ('data' in answer) return answer;
+    throw problemOf(answer, kind, pixelsMax);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof KnownProblem) throw error;
+    if (timeout.aborted) throw new KnownProblem('deadline_exceeded', 'The image was not decoded in time.');
+    // An abort in the decoder, such as memory of WebAssembly that is used up.
+    throw new KnownProblem('corrupt_input', damagedMessage, { cause: error });
+  } finally {
+    await worker.terminate();
+  }
+}
+
+const damagedMessage = 'The image is damaged and cannot be decoded.';
+
+function problemOf({ code, what }: Exclude<WasmAnswer, WasmPixels>, kind: WasmKind, pixelsMax: number): KnownProblem {
+  const cause = new Error(what);
+  if (code === 'limit_exceeded') {
+    return new KnownProblem(code, `The image has more than ${pixelsMax / 1e6} megapixels.`, { cause });
+  }
+  if (code === 'corrupt_input') return new KnownProblem(code, damagedMessage, { cause });
+  const isNamed = what.startsWith(kind) || what === 'camera raw';
+  const name = isNamed ? what : `${kind} in a coding that is not known`;
+  return new KnownProblem(code, `The image is of a kind that is not supported: ${name}.`, { cause });
+}

@@ -1,0 +1,55 @@
+import type { Job } from '#domain/jobs/job.ts';
+import { activeStatuses, isFinal } from '#domain/jobs/status.ts';
+import type { WaitingReason } from '#domain/jobs/waiting.ts';
+import type { Database } from './database.ts';
+
+interface WaitingRow {
+  readonly is_unclaimed: boolean;
+  readonly not_before: Date | null;
+  readonly is_outage: boolean;
+  /** At most `countMax + 1`. */
+  readonly ahead: number;
+  readonly running: number;
+}
+
+const countMax = 1_000;
+
+// A worker that finds the storage away says so every few seconds; of what it said longer ago, the outage is over.
+const find = `
+  select lease_owner is null as is_unclaimed, case when not_before > now() then not_before end as not_before,
+    exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage,
+    (select count(*)::int from (
+      select from jobs as other
+      where other.status in ('queued', 'processing') and other.lease_owner is null and other.queue = job.queue
+        and other.created_at < job.created_at and other.priority >= job.priority
+      limit ${countMax + 1}
+    ) as others) as ahead,
+    (select count(*)::int from jobs as other where lease_owner is not null and other.queue = job.queue) as running
+  from jobs as job where id = $1 and status = any($2)`;
+
+/**
+ * Why a job waits: what its controller recorded, else what the rows of its queue say; null when it works or has ended.
+ * The number of jobs ahead is that of older ones, which a priority or a retry may change.
+ */
+export async function waitingReasonOf(database: Database, job: Job): Promise<WaitingReason | null> {
+  const mayWait = job.phase === null || job.phase === 'admitted';
+  if (job.waitingReason !== null || isFinal(job.status) || !mayWait) return job.waitingReason;
+  const { rows } = await database.pool.query<WaitingRow>(find, [job.id, activeStatuses]);
+  return rows[0]?.is_unclaimed === true ? reasonOf(rows[0]) : null;
+}
+
+function reasonOf({ not_before: notBefore, is_outage: isOutage, ahead, running }: WaitingRow): WaitingReason {
+  if (isOutage)
+    return { code: 'storage_outage', message: 'The object storage does not answer; nothing starts until it does.' };
+  if (notBefore !== null)
+    return { code: 'next_attempt_later', message: `The next attempt starts at ${notBefore.toISOString()} or later.` };
+  if (ahead === 0 && running === 0)
+    return { code: 'next_in_queue', message: 'It is the next of its queue, of which nothing runs.' };
+  const atWork = running === 1 ? '1 job of its queue runs' : `${running} jobs of its queue run`;
+  if (ahead === 0) return { code: 'pool_full', message: `It is the next of its queue; ${atWork}.` };
+  const number = ahead > countMax ? `More than ${countMax}` : String(ahead);
+  return {
+    code: 'behind_others',
+    message: `${number} waiting ${ahead === 1 ? 'job is' : 'jobs are'} ahead; ${atWork}.`,
+  };
+}

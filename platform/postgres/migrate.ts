@@ -1,0 +1,103 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Pool, type PoolClient } from 'pg';
+import { pause } from '../lifecycle/backoff.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { type Database, inTransaction } from './database.ts';
+
+interface MigrateOptions {
+  /** A folder of `.sql` files; by default the migrations of this program. */
+  readonly dir?: string;
+  readonly log?: Pick<Logger, 'info'>;
+  /** Ends the wait for another process. */
+  readonly signal?: AbortSignal;
+}
+
+const migrationsDir = join(import.meta.dirname, 'migrations');
+
+/** Any number; every process of this system that migrates one database takes the same lock. */
+const migrationLock = 7_342_001;
+/** How often a process looks whether another one has finished its migration. */
+const lockRetryMs = 500;
+
+/**
+ * Applies the migrations that the database has not seen, in the order of their names. Each is a transaction. A file with
+ * `.concurrent` in its name is one `create index concurrently if not exists NAME`, which runs outside of a transaction, so
+ * that rows are written while the index is built. A crash leaves the migrations before it, and perhaps an invalid index,
+ * which the next call builds anew. Migrations of a newer version that are there already are left alone.
+ *
+ * Processes that start at once wait for the first, which holds an advisory lock. They ask for it again and again instead
+ * of waiting inside a statement: `create index concurrently` waits for the end of every statement that began before it,
+ * so it and a waiting statement would wait for each other. The lock belongs to an idle transaction, for which it does
+ * not wait, rather than to a session, so that both pass through a pooler.
+ *
+ * Both connections are without timeouts: an index over millions of rows takes minutes.
+ *
+ * @throws the signal's reason when it aborts during the wait
+ */
+export async function migrate(database: Database, options: MigrateOptions = {}): Promise<void> {
+  const { connectionString } = database.pool.options;
+  const pool = new Pool({ connectionString, max: 2, connectionTimeoutMillis: 5000, application_name: 'reelwright' });
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  try {
+    for (let tries = 0; !(await migrateUnderLock(pool, options.dir ?? migrationsDir)); tries++) {
+      if (tries === 0) options.log?.info({}, 'another process migrates the database, waiting');
+      await pause(lockRetryMs, options.signal ?? new AbortController().signal);
+      options.signal?.throwIfAborted();
+    }
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Whether this process held the lock; then every migration is applied. */
+function migrateUnderLock(pool: Pool, dir: string): Promise<boolean> {
+  return inTransaction(pool, async (lockHolder) => {
+    // The role or the database may have timeouts of its own.
+    await lockHolder.query('set local idle_in_transaction_session_timeout = 0');
+    // Without parameters: the portal of a query with parameters keeps its snapshot, for whose end an index would wait.
+    const ask = `select pg_try_advisory_xact_lock(${migrationLock}) as is_held`;
+    const { rows } = await lockHolder.query<{ is_held: boolean }>(ask);
+    if (rows[0]?.is_held !== true) return false;
+    const client = await pool.connect();
+    try {
+      await client.query('set statement_timeout = 0');
+      await applyAll(client, dir);
+    } finally {
+      // With its setting and whatever a failed migration left open.
+      client.release(true);
+    }
+    return true;
+  });
+}
+
+async function applyAll(client: PoolClient, dir: string): Promise<void> {
+  await client.query(
+    'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
+  );
+  const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
+  const applied = new Set(rows.map(({ name }) => name));
+  const files = (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
+  for (const name of files.filter((file) => !applied.has(file))) {
+    const sql = await readFile(join(dir, name), 'utf8');
+    const isConcurrent = name.endsWith('.concurrent.sql');
+    if (isConcurrent) await dropInvalidIndex(client, sql);
+    await client.query(isConcurrent ? sql : `begin; ${sql}`);
+    await client.query('insert into schema_migrations (name) values ($1)', [name]);
+    if (!isConcurrent) await client.query('commit');
+  }
+}
+
+/** Drops what is left of an index whose building ended in the middle: it costs writes and serves no query. */
+async function dropInvalidIndex(client: PoolClient, sql: string): Promise<void> {
+  const [, name] = /create (?:unique )?index concurrently if not exists (\w+)/.exec(sql) ?? [];
+  if (name === undefined) throw new TypeError('expected one statement "create index concurrently if not exists NAME"');
+  const find =
+    'select indrelid::regclass::text as on from pg_index where indexrelid = to_regclass($1) and not indisvalid';
+  const { rows } = await client.query<{ on: string }>(find, [name]);
+  if (rows[0] === undefined) return;
+  // The server may still be building it for a process that died: its lock on the table comes first.
+  await client.query(`begin; lock table ${rows[0].on} in share update exclusive mode; commit`);
+  if ((await client.query(find, [name])).rowCount === 1) await client.query(`drop index concurrently ${name}`);
+}

@@ -1,0 +1,49 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import { Pool } from 'undici';
+import { RawConnections } from './raw-connections.ts';
+import type { S3Settings } from '../../config/storage-settings.ts';
+
+const connectTimeoutMs = 5_000;
+/** Of each of the two pools; requests over it wait for a connection. */
+const connectionsMax = { small: 64, bodies: 256 };
+
+/** The address of a bucket, and the connections to it. */
+export interface Endpoint {
+  /** For HEAD and for small objects, which are read at once: no slow reader occupies one of its connections. */
+  readonly small: Pool;
+  /** For bodies whose reader sets the pace. */
+  readonly bodies: Pool;
+  /** For whole objects (docs/decisions/0100). */
+  readonly raw: RawConnections;
+  readonly host: string;
+  /** Of the bucket, without a slash at its end. */
+  readonly path: string;
+}
+
+/** Resolves the address of a bucket by the SDK, which knows Amazon's partitions and host names. */
+export async function resolveEndpoint(bucket: string, settings: S3Settings, { config }: S3Client): Promise<Endpoint> {
+  const { endpoint, region, forcePathStyle, timeoutMs } = settings;
+  const { url } = config.endpointProvider({
+    Bucket: bucket,
+    Region: region,
+    ForcePathStyle: forcePathStyle,
+    UseFIPS: await config.useFipsEndpoint(),
+    UseDualStack: await config.useDualstackEndpoint(),
+    ...(endpoint === undefined ? {} : { Endpoint: endpoint }),
+  });
+  const { origin, protocol, hostname, port, host, pathname } = url;
+  const isSecure = protocol === 'https:';
+  const connect = { timeout: Math.min(connectTimeoutMs, timeoutMs) };
+  return {
+    small: new Pool(origin, { connections: connectionsMax.small, allowH2: false, connect }),
+    bodies: new Pool(origin, { connections: connectionsMax.bodies, allowH2: false, connect }),
+    raw: new RawConnections({
+      isSecure,
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: port === '' ? (isSecure ? 443 : 80) : Number(port),
+      timeoutMs,
+    }),
+    host,
+    path: pathname.replace(/\/$/, ''),
+  };
+}

@@ -1,0 +1,108 @@
+import type { AudioPlan } from '#domain/media/audio-plan.ts';
+import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
+import type { Command } from '#platform/commands/command.ts';
+import type { VideoSource } from '../../source/examine-video.ts';
+import { fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import { type Output, progressArgs, readAlongArgs } from './command.ts';
+
+type Source = Pick<VideoSource, 'path' | 'video' | 'audio'>;
+
+interface AudioEncode {
+  readonly source: Source;
+  /** `gainDb` is that of the whole track. */
+  readonly tracks: readonly (Output<AudioPlan> & { readonly gainDb: number })[];
+  /** Of every track: as long as the video. */
+  readonly samples: number;
+  readonly profile: Pick<EncodingProfile, 'audio'>;
+}
+
+/** One ffmpeg that encodes every audio track as AAC-LC. */
+export function encodeAudioCommand(program: string, { source, tracks, samples, profile }: AudioEncode): Command {
+  const { bitrate, sampleRate } = profile.audio;
+  return {
+    program,
+    args: [
+      ...quietArgs,
+      ...progressArgs,
+      ...inputArgs(source.path),
+      ...tracks.flatMap(({ track, path, gainDb }) => [
+        '-map',
+        `0:${track.streamIndex}`,
+        '-af',
+        [...trackFilters(track, { samples, sampleRate }), ...(gainDb === 0 ? [] : [`volume=${gainDb}dB`])].join(','),
+        '-c:a',
+        'aac',
+        '-profile:a',
+        'aac_low',
+        '-b:a',
+        String((bitrate * track.outputChannels) / 2),
+        '-ac',
+        String(track.outputChannels),
+        ...noMetadataArgs,
+        ...fragmentedMp4Args,
+        path,
+      ]),
+      ...readAlongArgs(streamsOf(source)),
+    ],
+  };
+}
+
+/** The measuring filter for the track at `index`; its name is in front of what it prints. */
+export function measureName(index: number): string {
+  return `ebur128@track${index}`;
+}
+
+/** Measures loudness without printing anything but the summary at its end. */
+export const measureOptions = 'framelog=verbose:peak=true';
+
+interface AudioMeasure {
+  readonly source: Source;
+  readonly tracks: readonly AudioPlan[];
+  readonly samples: number;
+  readonly profile: Pick<EncodingProfile, 'audio'>;
+}
+
+/** One ffmpeg that measures the loudness of every track as it is before it is encoded. */
+export function measureAudioCommand(program: string, { source, tracks, samples, profile }: AudioMeasure): Command {
+  const { sampleRate } = profile.audio;
+  const graph = tracks.map((track, index) => {
+    const filters = [...trackFilters(track, { samples, sampleRate }), `${measureName(index)}=${measureOptions}`];
+    return `[0:${track.streamIndex}]${filters.join(',')}[out${index}]`;
+  });
+  return {
+    program,
+    args: [
+      ...quietArgs,
+      '-loglevel',
+      'info',
+      ...inputArgs(source.path),
+      '-filter_complex',
+      graph.join(';'),
+      ...tracks.flatMap((_, index) => ['-map', `[out${index}]`, '-f', 'null', '-']),
+      ...readAlongArgs(streamsOf(source)),
+    ],
+  };
+}
+
+/** The streams that decide where time 0 is. */
+function streamsOf({ video, audio }: Source): number[] {
+  return [video.streamIndex, ...audio.map(({ streamIndex }) => streamIndex)];
+}
+
+/**
+ * Sound from time 0 on, gaps in its timestamps filled with silence, as long as the video. Channels without a layout
+ * cannot be mixed down; the first two become left and right.
+ */
+function trackFilters(
+  { channels, channelLayout, outputChannels }: AudioPlan,
+  { samples, sampleRate }: { readonly samples: number; readonly sampleRate: number },
+): string[] {
+  const layout = outputChannels === 2 ? 'stereo' : '5.1';
+  return [
+    ...(channelLayout === null && channels > 2 ? ['pan=stereo|c0=c0|c1=c1'] : []),
+    `aresample=${sampleRate}:async=1:first_pts=0`,
+    `aformat=sample_fmts=fltp:sample_rates=${sampleRate}:channel_layouts=${layout}`,
+    `apad=whole_len=${samples}`,
+    `atrim=end_sample=${samples}`,
+  ];
+}

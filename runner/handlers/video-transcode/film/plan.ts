@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { z } from 'zod';
+import { chunkSources, type Chunk, type ChunkSource, planChunks } from '#domain/media/chunk-plan.ts';
+import type { JobOptions } from '#domain/job-types/index.ts';
+import { x264Presets } from '#domain/media/profiles.ts';
+import type { Task } from '#domain/runner/task.ts';
+import type { PublishContext } from '../../job-handler.ts';
+import type { PlannedStream } from '../encode.ts';
+import { encodedSchema } from '../encoded.ts';
+
+const count = z.int().positive();
+
+/**
+ * The plan of a film (`work/<rev>/plan.json`): all that its parts need to know. `split` makes it next to untrusted bytes,
+ * so it is read through this schema everywhere, and its strings can be no more than what the plan of tracks produces.
+ */
+export const filmPlanSchema = encodedSchema.extend({
+  /** Raised whenever the same plan would be encoded or packaged in another way. */
+  v: z.literal(1),
+  chunks: z.array(z.object({ firstFrame: z.int().nonnegative(), frames: count, firstSegment: count })).min(1),
+  /** When the source begins, in seconds of its own timestamps. */
+  startSec: z.number(),
+  /** The picture of the source. */
+  picture: z.object({
+    width: count,
+    height: count,
+    rotation: z.int(),
+    toneMap: z.enum(['pq', 'hlg']).nullable(),
+    fieldOrder: z.enum(['progressive', 'tff', 'bff']),
+    matrix: z.enum(['bt601', 'bt709', 'bt2020', 'fcc', 'smpte240m']),
+    isFullRange: z.boolean(),
+    pixelFormat: z.string(),
+    hasZscale: z.boolean(),
+  }),
+  encoding: z.object({ crf: z.number(), preset: z.enum(x264Presets) }),
+  /** The versions of the tools that make it. */
+  tools: z.array(z.string()),
+});
+export type FilmPlan = z.infer<typeof filmPlanSchema>;
+
+/** Containers that can be read from any key frame, and codecs whose packets NUT holds without loss. */
+const containers = ['mov', 'matroska', 'mpegts'];
+const codecs = ['h264', 'hevc', 'mpeg2video', 'mpeg4', 'vp8', 'vp9', 'av1', 'prores', 'dnxhd', 'mjpeg', 'ffv1'];
+/** Every chunk's source must have a picture. */
+const startSecMax = 2;
+/** Timestamps of MPEG-2 TS have 33 bits of 1/90000 s; a source that lies across their end is not read from the middle. */
+const transportSecMax = 2 ** 33 / 90_000;
+
+/** The chunks of a stream and the parts of the source that they need; null for a source that stays one piece. */
+export function cutsOf(
+  { source, grid, rungs, packets, span }: PlannedStream,
+  chunkSec: number,
+): { readonly chunks: readonly Chunk[]; readonly sources: readonly ChunkSource[] } | null {
+  const { video } = source;
+  const canBeCut =
+    containers.includes(source.container) &&
+    codecs.includes(video.codec) &&
+    packets.isContinuous &&
+    // Other encoders show pictures later than they decode them by numbers of their own.
+    rungs.every(({ codec }) => codec === 'h264') &&
+    !video.isMirrored &&
+    video.startSec <= startSecMax &&
+    !(source.container === 'mpegts' && source.startSec + source.durationSec >= transportSecMax);
+  const chunks = canBeCut ? planChunks({ frames: span.frames, grid, chunkSec }) : [];
+  const sources = chunkSources(chunks, grid, packets.keyTimesSec);
+  return chunks.length === 0 || sources === null ? null : { chunks, sources };
+}
+
+/**
+ * The revision of a film: 16 hex characters of a digest over all that decides its output. Every attempt and every job
+ * that would make the same film has the same one, so chunks that one has finished are those of all.
+ */
+export function filmRev(
+  plan: FilmPlan,
+  options: JobOptions<'video:transcode'>,
+  { task, encryption }: Pick<PublishContext, 'task' | 'encryption'>,
+): string {
+  const key = encryption === null ? null : { kid: encryption.contentKey.kid, endpoint: encryption.keyEndpoint };
+  const canonical = canonicalize({
+    plan,
+    key,
+    hash: task.hash,
+    options,
+    profile: task.profile,
+    source: sourceOf(task),
+  });
+  if (canonical === undefined) throw new TypeError('a revision needs a JSON value');
+  return createHash('sha256').update(canonical).digest('hex').slice(0, 16);
+}
+
+/** What identifies the bytes of a source: without an ETag, nothing but this job does. */
+function sourceOf({ source: { key, etag, size }, job_id: jobId }: Task): Record<string, unknown> {
+  return { key, size, version: etag ?? jobId };
+}
+
+/** The IV of every segment of a film (hex). Each chunk is packaged by itself, and one init segment serves them all. */
+export function ivOf(rev: string): string {
+  return createHash('sha256').update(`iv:${rev}`).digest('hex').slice(0, 32);
+}

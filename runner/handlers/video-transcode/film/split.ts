@@ -1,0 +1,138 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { planChapters } from '#domain/media/chapters.ts';
+import type { ChunkSource } from '#domain/media/chunk-plan.ts';
+import { framesSec } from '#domain/media/grid.ts';
+import { sheetsFilledBy } from '#domain/media/storyboard.ts';
+import { type StepContext, workspaceFiles } from '../../../context/step-context.ts';
+import { together } from '../../../context/together.ts';
+import { sourceFound, type VideoSource } from '../../../source/examine-video.ts';
+import { firstPacketCommand, parsePacketTime } from '../../../tools/ffprobe.ts';
+import { probeTimeoutMs, runTool } from '../../../tools/run-tool.ts';
+import { encodeAudio } from '../encode-audio.ts';
+import { makeEncodedFolders, type PlannedStream } from '../encode.ts';
+import { audioTrackOf, textTrackOf, videoTrackOf } from '../encoded.ts';
+import { encodeTimeoutMs } from '../encoder-limits.ts';
+import { wantsStoryboard } from '../storyboard.ts';
+import { extractSubtitles } from '../subtitles.ts';
+import { cutCommand, filmSec } from './commands.ts';
+import { cutsOf, type FilmPlan } from './plan.ts';
+
+const sourcesFolder = join(workspaceFiles.made, 'sources');
+
+/** The source of a chunk in the workspace of `split`. */
+export function chunkSourceFile(chunk: number): string {
+  return join(sourcesFolder, `${chunk}.nut`);
+}
+
+const cutTimeoutMs = 30 * 60_000;
+const unreadable = { code: 'corrupt_input', message: 'The source cannot be cut.' } as const;
+/** The share of the work that is cutting; the rest is sound and text. */
+const cutShare = 0.5;
+
+/**
+ * Cuts a long film into the sources of its chunks, without decoding it, encodes its sound, and extracts its subtitles.
+ *
+ * @returns the plan; null for a source that stays one piece
+ * @throws KnownProblem `corrupt_input`, `resource_exhausted`, …
+ */
+export async function splitFilm(stream: PlannedStream, context: StepContext): Promise<FilmPlan | null> {
+  const { part } = context.task;
+  const cuts = part?.kind === 'split' ? cutsOf(stream, part.chunk_sec) : null;
+  if (cuts === null || !(await cutSources(stream.source, cuts.sources, context))) return null;
+  await makeEncodedFolders(context);
+  const { source, grid, rungs, packets, span } = stream;
+  const onFraction = (fraction: number) => context.reporter.progress(cutShare + fraction * (1 - cutShare));
+  const durationSec = framesSec(span.frames, grid.rate);
+  const audio = await encodeAudio({ source, durationSec, packets, onFraction }, context);
+  const timeoutMs = encodeTimeoutMs(durationSec, packets.packets);
+  const text = await extractSubtitles({ source, durationSec, timeoutMs }, context);
+  const { width, height, rotation, toneMap, fieldOrder, matrix, isFullRange, pixelFormat, hasZscale } = source.video;
+  const { crf, preset } = context.profile;
+  return {
+    v: 1,
+    video: rungs.map(videoTrackOf),
+    audio: audio.tracks.map(audioTrackOf),
+    text: text.tracks.map(textTrackOf),
+    frames: span.frames,
+    grid,
+    // A sheet of pictures is made by one chunk.
+    hasStoryboard:
+      wantsStoryboard(context.profile, context.task) && sheetsFilledBy(cuts.chunks[0]?.frames ?? 0, grid) !== null,
+    chapters: planChapters(source.chapters, durationSec),
+    source: sourceFound(source),
+    warnings: [...source.warnings, ...span.warnings, ...audio.warnings, ...text.warnings],
+    chunks: [...cuts.chunks],
+    startSec: source.startSec,
+    picture: { width, height, rotation, toneMap, fieldOrder, matrix, isFullRange, pixelFormat, hasZscale },
+    encoding: { crf, preset },
+    tools: await toolVersions(context),
+  };
+}
+
+/** Every cut reads the index of the source anew, which takes a third of a second for an MP4 of twelve hours. */
+const cutsAtOnce = Math.min(8, availableParallelism());
+
+/** Cuts the sources of all chunks; false, with nothing left, when one does not begin where it must. */
+async function cutSources(source: VideoSource, parts: readonly ChunkSource[], context: StepContext): Promise<boolean> {
+  const { workspace, reporter } = context;
+  await mkdir(workspace.at(sourcesFolder), { recursive: true });
+  const pending = parts.entries();
+  let [cut, isMisplaced] = [0, false];
+  const cutNext = async (ofPart: StepContext) => {
+    for (const [chunk, part] of pending) {
+      if (isMisplaced) return;
+      if (!(await cutSource(source, { chunk, part }, ofPart))) isMisplaced = true;
+      cut += 1;
+      reporter.progress((cut / parts.length) * cutShare);
+    }
+  };
+  await together(context, ...Array.from({ length: cutsAtOnce }, () => cutNext));
+  if (isMisplaced) await rm(workspace.at(sourcesFolder), { recursive: true });
+  return !isMisplaced;
+}
+
+/** Cuts the source of a chunk; false when it does not begin where it must. */
+async function cutSource(
+  source: VideoSource,
+  { chunk, part }: { readonly chunk: number; readonly part: ChunkSource },
+  context: StepContext,
+): Promise<boolean> {
+  const output = chunkSourceFile(chunk);
+  const command = cutCommand(context.program('ffmpeg'), {
+    ...source,
+    streamIndex: source.video.streamIndex,
+    part,
+    output,
+  });
+  await runTool(command, { timeoutMs: cutTimeoutMs, failure: unreadable }, context);
+  const beginsAtSec = await firstTimeOf(output, source.startSec, context);
+  if (beginsAtSec !== null && beginsAtSec <= (part.fromSec ?? Number.POSITIVE_INFINITY) + 1) return true;
+  const found = { chunk, expected_sec: part.fromSec, found_sec: beginsAtSec };
+  context.log.info(found, 'source stays one piece: cut misplaced');
+  return false;
+}
+
+/** When a chunk's source begins, in seconds from the start of the film; null where it cannot be decoded from there. */
+async function firstTimeOf(path: string, startSec: number, context: StepContext): Promise<number | null> {
+  const command = firstPacketCommand(context.program('ffprobe'), path);
+  const { stdout } = await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable }, context);
+  const packet = parsePacketTime(stdout.split('\n')[0] ?? '');
+  return packet === null || !packet.isKey ? null : filmSec(packet.timeSec, startSec);
+}
+
+const unknownVersion = { code: 'internal', message: 'A tool does not print its version.' } as const;
+
+async function toolVersions(context: StepContext): Promise<string[]> {
+  const versions = [];
+  for (const [tool, argument] of [
+    ['ffmpeg', '-version'],
+    ['packager', '--version'],
+  ] as const) {
+    const command = { program: context.program(tool), args: [argument] };
+    const run = { timeoutMs: probeTimeoutMs, failure: unknownVersion };
+    versions.push((await runTool(command, run, context)).stdout.split('\n')[0] ?? '');
+  }
+  return versions;
+}

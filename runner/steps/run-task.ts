@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
+import { toJobError } from '#domain/job-error.ts';
+import { defaultEncoding, type EncodingProfile, encodingProfileOf } from '#domain/media/encoding-profile.ts';
+import { x264Presets } from '#domain/media/profiles.ts';
+import { partAttributes } from '#domain/runner/film.ts';
+import { runnerVariables, type Step } from '#domain/runner/steps.ts';
+import type { Task } from '#domain/runner/task.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import type { Environment } from '#platform/config/variable.ts';
+import type { BriefSpanSettings, BriefTracing } from '#platform/telemetry/brief-tracing.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { StepContext, Workspace } from '../context/step-context.ts';
+import type { Stores } from '../context/stores.ts';
+import type { PublishContext } from '../handlers/job-handler.ts';
+import type { Reporter } from '../reports/reporter.ts';
+
+/** What a runner's process has for every task. */
+export interface RunnerProcess {
+  readonly env: Environment;
+  readonly log: Logger;
+  readonly reporter: Reporter;
+  readonly stores: Stores;
+  readonly tracing: BriefTracing | null;
+  /** Aborts when the process must stop. */
+  readonly signal: AbortSignal;
+}
+
+export interface TaskToRun {
+  readonly task: Task;
+  readonly workspace: Workspace;
+  readonly steps: readonly Step[];
+}
+
+/** Runs steps of a task and reports their result; returns the exit code. `read` may throw, which fails the task. */
+export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Promise<number> {
+  const { env, log, reporter, signal, tracing } = runner;
+  let attempt = 1;
+  try {
+    const { task, workspace, steps } = read();
+    ({ attempt } = task);
+    const program = (tool: Parameters<typeof findProgram>[0]) => findProgram(tool, env);
+    const base = { task, workspace, profile: profileOf(task, env), program, reporter, signal };
+    for (const step of steps) {
+      const stepLog = log.child({ job_id: task.job_id, attempt, step });
+      const run = () => runStep(step, { ...base, log: stepLog }, runner);
+      await (tracing === null ? run() : tracing.withSpan(`step ${step}`, spanOf(task), run));
+      signal.throwIfAborted();
+    }
+    reporter.result(null);
+    return exitCodes.done;
+  } catch (thrown) {
+    if (signal.aborted) {
+      log.info({ reason: String(signal.reason) }, 'step stopped');
+      return exitCodes.stopped;
+    }
+    const error = asProblem(thrown);
+    log.error({ err: thrown, code: isJobProblem(error) ? error.code : 'internal' }, 'step failed');
+    const jobError = toJobError(error, attempt);
+    reporter.result(jobError);
+    return exitCodeOf(jobError.code);
+  }
+}
+
+/** Each step loads its own modules: the step that decodes untrusted bytes has no storage client. */
+async function runStep(step: Step, context: StepContext, { env, stores }: RunnerProcess): Promise<void> {
+  if (step === 'process') {
+    const { processSource } = await import('./process.ts');
+    await processSource(context);
+  } else if (step === 'fetch') {
+    const isOfChunk = context.task.part?.kind === 'encode';
+    const store = stores.open(isOfChunk ? 'MEDIA' : 'SOURCE');
+    const [{ fetchChunk, fetchSource }, opened] = await Promise.all([import('./fetch.ts'), store]);
+    await (isOfChunk ? fetchChunk(context, opened) : fetchSource(context, opened));
+  } else {
+    const [{ publishResults }, media] = await Promise.all([import('./publish.ts'), stores.open('MEDIA')]);
+    await publishResults({ ...context, media, encryption: readEncryption(env) });
+  }
+}
+
+function profileOf({ profile }: Task, env: Environment): EncodingProfile {
+  // For demos and tests on slow machines: a faster preset costs quality at the same bitrate.
+  const preset = z
+    .enum(x264Presets)
+    .optional()
+    .parse(env['X264_PRESET'] === '' ? undefined : env['X264_PRESET']);
+  return {
+    ...(profile === null ? defaultEncoding : encodingProfileOf(profile)),
+    ...(preset === undefined ? {} : { preset }),
+  };
+}
+
+function readEncryption(env: Environment): PublishContext['encryption'] {
+  const [given, endpoint] = [env[runnerVariables.contentKey], env[runnerVariables.keyEndpoint]];
+  if (given === undefined || given === '') return null;
+  const [, kid, key] = /^([0-9a-f]{32}):([0-9a-f]{32})$/i.exec(given) ?? [];
+  if (kid === undefined || key === undefined) {
+    throw new Error(`${runnerVariables.contentKey} must be <kid>:<key>, each 32 hex digits`);
+  }
+  if (endpoint === undefined || !URL.canParse(endpoint))
+    throw new Error(`${runnerVariables.keyEndpoint} must be a URL`);
+  return { contentKey: { kid: kid.toLowerCase(), key: Buffer.from(key, 'hex') }, keyEndpoint: endpoint };
+}
+
+/** The span of a step in the trace of its attempt. */
+function spanOf({ job_id: id, attempt, type, trace, part }: Task): BriefSpanSettings {
+  return {
+    parent: trace,
+    attributes: { 'job.id': id, 'job.type': type, 'job.attempt': attempt, ...partAttributes(part) },
+  };
+}
+
+/** A full disk or memory is a known problem; any other error is returned as it is. */
+function asProblem(thrown: unknown): unknown {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  const isOutOfResource = code === 'ENOSPC' || code === 'EDQUOT' || code === 'ENOMEM';
+  return isOutOfResource && !isJobProblem(thrown)
+    ? new KnownProblem('resource_exhausted', undefined, { cause: thrown })
+    : thrown;
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, expect, it } from 'vitest';
+import { jobTypes } from '#domain/job-types/index.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import { resultManifestKey } from '#domain/media/object-keys.ts';
+import { parseManifest } from '#domain/runner/manifest.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { type FilmDependencies, runWork } from '../../controller/process/run-film.ts';
+import { type CountedFfmpeg, countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
+import { sample } from '../../testing/media.ts';
+import { newJobOf } from '../../testing/new-job.ts';
+import { checkout } from '../../testing/programs.ts';
+import { contentKey, removeRigs, type RunnerRig, runnerRig } from '../../testing/runner.ts';
+
+// A crash before and after each kind of write of a film. The process that writes kills itself, and the next attempt goes
+// on with what is stored.
+
+let ffmpeg: CountedFfmpeg | undefined;
+afterAll(async () => {
+  await removeRigs();
+  await ffmpeg?.remove();
+});
+
+/** One for each attempt, in the order in which a film comes to them. */
+const crashes = [
+  'before /audio/.*m4s',
+  'before /records/audio.json',
+  'after /records/audio.json',
+  'before /film.json',
+  'after /film.json',
+  'before /video/.*/seg_1.m4s',
+  'after /video/.*/seg_1.m4s',
+  'before /records/0.json',
+  'after /records/0.json',
+  'before /video/.*/iframes.m3u8',
+  'before /master.m3u8',
+  'after /master.m3u8',
+  'after /result.json',
+];
+
+it(
+  'a film that crashes before and after each kind of write has the bytes of one that was not disturbed',
+  { timeout: 300_000 },
+  async () => {
+    const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19';
+    const source = await sample('crashed.mp4', `${clip} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`);
+    ffmpeg = await countedFfmpeg({ isOnOneCore: true });
+    const [calm, crashed] = [await runnerRig('video:transcode', source), await runnerRig('video:transcode', source)];
+    const job = jobOf();
+    expect(await attempt(calm, { ...job, attempt: 1 })).toEqual({ kind: 'done' });
+    const before = (await ffmpeg.encodes()).length;
+    for (const [index, crash] of crashes.entries()) {
+      const end = await attempt(crashed, { ...job, attempt: index + 1 }, crash);
+      expect([crash, end]).toEqual([crash, expect.objectContaining({ kind: 'failed', exitCode: null })]);
+    }
+    const last = crashes.length + 1;
+    expect(await attempt(crashed, { ...job, attempt: last })).toEqual({ kind: 'done' });
+    // Chunk 0 was encoded again after each crash before its record, and no other chunk was.
+    expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0, 0, 60, 120]);
+    const manifestOf = async (rig: RunnerRig, number: number) =>
+      parseManifest(await readFile(rig.at(resultManifestKey(job.id, number)), 'utf8'));
+    const [expected, found] = [await manifestOf(calm, 1), await manifestOf(crashed, last)];
+    expect({ ...found, attempt: 1, objects: [] }).toEqual({ ...expected, objects: [] });
+    const stored = await bytesUnder(crashed);
+    for (const [path, bytes] of await bytesUnder(calm)) {
+      // An init segment states when it was made.
+      const isSame = path.endsWith('/init.mp4') || stored.get(path)?.equals(bytes);
+      expect([path, isSame]).toEqual([path, true]);
+    }
+    expect(found.objects.map(({ key }) => key).toSorted()).toEqual(expected.objects.map(({ key }) => key).toSorted());
+  },
+);
+
+function jobOf(): Job {
+  const options = jobTypes['video:transcode'].options.parse({ encrypt: true });
+  const submitted = newJobOf({ type: 'video:transcode', hash: 'clip-1', source: 'clip', options });
+  return { ...submitted, id: randomUUID(), attempt: 1, profile: null } as unknown as Job;
+}
+
+async function attempt(rig: RunnerRig, job: Job, crash?: string) {
+  const workspace = await mkdtemp(join(rig.dir, 'attempt-'));
+  const log = createLogger({ level: 'silent', name: 'test' });
+  const media = { MEDIA_BUCKET: `file:${rig.media}` };
+  const dependencies: FilmDependencies = {
+    jobs: { report: () => Promise.resolve() },
+    contentKeys: {
+      findOrCreate: () => Promise.resolve({ kid: contentKey.kid, key: Buffer.from(contentKey.key, 'hex') }),
+    },
+    log,
+    runner: { program: process.execPath, script: join(checkout, 'runner/main.ts') },
+    base: {
+      PATH: process.env['PATH'] ?? '',
+      FFMPEG_PATH: ffmpeg?.program ?? '',
+      X264_PRESET: 'ultrafast',
+      NODE_OPTIONS: `--import=${pathToFileURL(join(checkout, 'test/fixtures/crash-at-write.ts')).href}`,
+      CRASH_AT: crash ?? '',
+    },
+    storage: { source: { SOURCE_BUCKET: `file:${join(rig.dir, 'source')}` }, media },
+    isolation: null,
+    keptRunners: { run: () => Promise.reject(new Error('a film has no kept runner')) },
+    baseUrl: 'https://media.example',
+    maxFileSizeBytes: 20 * 1024 ** 3,
+    stepTimeoutMs: 60_000,
+    media: openObjectStore({ bucket: `file:${rig.media}`, dir: rig.media }),
+    chunkSec: 6,
+    chunkParallelism: 1,
+  };
+  await mkdir(workspace, { recursive: true });
+  const trace = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` };
+  return runWork({ job, trace, workspace, signal: new AbortController().signal }, dependencies);
+}
+
+/** Every published object but playlists, by its path. */
+async function bytesUnder({ media }: RunnerRig): Promise<Map<string, Buffer>> {
+  const folder = join(media, 'videos');
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return new Map(await Promise.all(paths.map(async (path) => [relative(folder, path), await readFile(path)] as const)));
+}

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type JobFilter, listJobs } from '#platform/postgres/job-list.ts';
+import type { Database } from '#platform/postgres/database.ts';
+import { type ApiUnderTest, startApi } from '../contract/api-under-test.ts';
+
+// Lists of jobs over a table of many rows, and beside everything else that the API does.
+
+let api: ApiUnderTest;
+
+beforeAll(async () => {
+  api = await startApi();
+  // 20,000 jobs; of one type, and of one status, only the oldest three.
+  await api.d.database.pool.query(`
+    insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, created_at)
+    select gen_random_uuid(), case when n <= 3 then 'video:full' else 'image:thumbnail' end, 'h' || n / 10, 's', '{}',
+      'k' || n, 'default', case when n between 4 and 6 then 'cancelled' else 'completed' end,
+      now() - interval '30 days' + n * interval '1 second'
+    from generate_series(1, 20000) as n`);
+  await api.d.database.pool.query('analyze jobs');
+});
+afterAll(() => api.close());
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+describe('lists of jobs', () => {
+  it.each<[JobFilter, string]>([
+    [{}, 'jobs_by_time'],
+    [{ type: 'video:full' }, 'jobs_by_type'],
+    [{ status: 'cancelled' }, 'jobs_by_status'],
+    [{ hash: 'h7' }, 'jobs_by_hash'],
+    [{ type: 'video:full', status: 'failed' }, 'jobs_by_type'],
+    [{ hash: 'h7', type: 'image:thumbnail', status: 'completed' }, 'jobs_by_hash'],
+  ])('C4.10: a list filtered by %j is read from the index %s, on every page', async (filter, index) => {
+    const cursor = { createdAt: new Date(), id: '00000000-0000-4000-8000-000000000000' };
+    for (const after of [null, cursor]) {
+      const plans: Plan[] = [];
+      const query = async (text: string, values: unknown[]) => {
+        const { rows } = await api.d.database.pool.query(`explain (format json) ${text}`, values);
+        plans.push(rows[0]['QUERY PLAN'][0].Plan as Plan);
+        return { rows: [] };
+      };
+      await listJobs({ pool: { query } } as unknown as Pick<Database, 'pool'>, filter, { after, limit: 51 });
+      const nodes: Plan[] = plans.flatMap(function all(plan): Plan[] {
+        return [plan, ...(plan.Plans ?? []).flatMap(all)];
+      });
+      expect(nodes.map((node) => node['Index Name']).filter((name) => name !== undefined)).toEqual([index]);
+      expect(nodes.map((node) => node['Node Type'])).not.toContain('Seq Scan');
+    }
+    const jobs = await listJobs(api.d.listDatabase, filter, { after: null, limit: 5 });
+    const expected = await api.d.database.pool.query(
+      `select id from jobs where ($1::text is null or type = $1) and ($2::text is null or status = $2)
+       and ($3::text is null or hash = $3) order by created_at desc, id desc limit 5`,
+      [filter.type, filter.status, filter.hash],
+    );
+    expect(jobs.map(({ id }) => id)).toEqual(expected.rows.map(({ id }) => id as string));
+  });
+
+  it('C4.82: lists that take long leave submissions and readiness alone, and further lists are refused', async () => {
+    const heavy = Array.from({ length: 10 }, () =>
+      api.d.listDatabase.pool.query('select pg_sleep(2.5)').catch(() => {}),
+    );
+    const startedAt = performance.now();
+    const list = api.call('/api/jobs');
+    const [submitted, ready] = await Promise.all([
+      api.submit({ type: 'image:thumbnail', hash: 'beside', source: 'a.jpg' }),
+      api.call('/readyz'),
+    ]);
+    expect([submitted.status, ready.status]).toEqual([202, 200]);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    const refused = await list;
+    expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'busy', '1']);
+    await Promise.all(heavy);
+    expect((await api.call('/api/jobs?limit=1')).status).toBe(200);
+  });
+});

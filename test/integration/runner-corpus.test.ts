@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { mediaPage } from '../../testing/markdown.ts';
+import { runTool } from '../../testing/media.ts';
+import { removeRigs, wholeTrack } from '../../testing/runner.ts';
+import { refusal, transcode } from '../../testing/transcode.ts';
+import { corpusTable, type Quarter, videoCorpus } from '../../testing/video-corpus.ts';
+
+// Videos of every kind through the real runner, judged by decoded frames and samples. docs/media.md has the table.
+
+afterAll(removeRigs);
+
+const sampleRate = 8000;
+
+/** The quarter's colour, by the channels that are lit. */
+function colourOf([red = 0, green = 0, blue = 0]: readonly number[]): Quarter | 'black' | 'another' {
+  const lit = [red, green, blue].map((value) => (value > 90 ? 1 : 0)).join('');
+  const names: Record<string, Quarter | 'black'> = {
+    '000': 'black',
+    '100': 'red',
+    '010': 'green',
+    '001': 'blue',
+    '111': 'white',
+  };
+  return names[lit] ?? 'another';
+}
+
+/** The quarters of each frame. */
+async function framesOf(path: string, dir: string): Promise<(Quarter | 'black' | 'another')[][]> {
+  const file = join(dir, 'frames.rgb');
+  // In RGB first: a picture of 2 × 2 has one colour in 4:2:0.
+  const filters = 'format=rgb24,scale=2:2:flags=area';
+  await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', '-i', path, '-vf', filters, '-f', 'rawvideo', file]);
+  const bytes = await readFile(file);
+  return Array.from({ length: bytes.length / 12 }, (_, frame) =>
+    [0, 1, 2, 3].map((quarter) =>
+      colourOf([...bytes.subarray(frame * 12 + quarter * 3, frame * 12 + quarter * 3 + 3)]),
+    ),
+  );
+}
+
+/** Seconds until the first loud sample. */
+async function soundBegins(path: string, dir: string): Promise<number> {
+  const file = join(dir, 'sound.pcm');
+  const format = ['-ac', '1', '-ar', String(sampleRate), '-f', 's16le'];
+  await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', '-i', path, ...format, file]);
+  const bytes = await readFile(file);
+  const samples = new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
+  return samples.findIndex((value) => Math.abs(value) > 800) / sampleRate;
+}
+
+describe.concurrent('the corpus of videos', () => {
+  it.each(videoCorpus)('$name', async ({ make, expected }) => {
+    const source = await make();
+    if ('code' in expected) {
+      expect(await refusal(source)).toEqual([10, expected.code, false]);
+      return;
+    }
+    const { rig, results, path, stream, warnings } = await transcode(source);
+    const { width, height, rate, frames, tracks, corners, beginsAtSec } = expected;
+    const found = await framesOf(path, rig.dir);
+    expect({
+      width: stream.width,
+      height: stream.height,
+      rate: stream.r_frame_rate,
+      tracks: results.audio_tracks.length,
+      warnings,
+      corners: corners === null ? null : found.at(-1),
+    }).toEqual({ width, height, rate, tracks, warnings: expected.warnings, corners });
+    expect(Math.abs(found.length - frames), `${found.length} frames`).toBeLessThanOrEqual(1);
+    if (beginsAtSec === null) return;
+    const [num = 0, den = 1] = rate.split('/').map(Number);
+    const picture = (found.findIndex(([first]) => first !== 'black') * den) / num;
+    const [track] = results.audio_tracks;
+    const sound = track === undefined ? -1 : await soundBegins(await wholeTrack(rig, track), rig.dir);
+    // Sound that is encoded may begin before the picture, whose first frame is then held for that long.
+    expect(Math.abs(picture - beginsAtSec.picture), `picture at ${picture}`).toBeLessThanOrEqual(0.081);
+    const apart = sound - picture - (beginsAtSec.sound - beginsAtSec.picture);
+    expect(Math.abs(apart), `sound at ${sound}`).toBeLessThanOrEqual(0.041);
+  });
+});
+
+it('docs/media.md has the table of the corpus, with at least 60 sources', async () => {
+  expect(videoCorpus.length).toBeGreaterThanOrEqual(60);
+  expect(new Set(videoCorpus.map(({ name }) => name)).size).toBe(videoCorpus.length);
+  expect(await mediaPage()).toContain(corpusTable());
+});

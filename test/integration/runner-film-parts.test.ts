@@ -1,0 +1,288 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
+import { filmPlanKey, filmRecordKey, videoKey } from '#domain/media/object-keys.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { parseFilmRecord } from '#domain/runner/film.ts';
+import { parseTask } from '#domain/runner/task.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
+import { makeFilm, runPart, split } from '../../testing/film.ts';
+import { decodingErrors, decrypt, packetTimes, runTool, sample } from '../../testing/media.ts';
+import {
+  contentKey,
+  keyEndpoint,
+  removeRigs,
+  run,
+  type RunnerRig,
+  runnerRig,
+  wholeTrack,
+} from '../../testing/runner.ts';
+
+// The parts of a film, which any number of processes may do at once and again, and what is not in chunks.
+
+afterAll(removeRigs);
+
+const { byName } = mediaProfilesSchema.parse({
+  profiles: { plain: { ladder: [{ short_side: 108, bitrate: 200_000 }], storyboard: 'never' } },
+  rules: [],
+});
+
+const x264 = '-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 50';
+const picture = '-f lavfi -i testsrc2=s=320x180:r=25:d=20';
+const clip = () => sample('film-parts.mp4', `${picture} -f lavfi -i sine=f=440:r=48000:d=20 ${x264} -c:a aac`);
+
+const keyEnv = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
+
+describe('the parts of a film', () => {
+  it('two processes that encode one chunk at once leave one encrypted stream, and its records name what is stored', async () => {
+    const rig = await runnerRig('video:transcode', await clip(), { encrypt: true });
+    const film = await split(rig, keyEnv);
+    const rev = film?.rev ?? '';
+    const encode = (chunk: number, name: string) => runPart(rig, { kind: 'encode', chunk }, { rev, env: keyEnv, name });
+    await Promise.all([encode(1, 'a'), encode(1, 'b')]);
+    await encode(0, 'a');
+    await expect(runPart(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
+    await encode(2, 'a');
+    // A segment that vanished is found before anything is published, and its chunk is encoded again.
+    const { objects } = parseFilmRecord(await readFile(rig.at(filmRecordKey(rev, 2)), 'utf8'));
+    await rm(rig.at(objects[0]?.key ?? ''));
+    await expect(runPart(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
+    await expect(stat(rig.at(filmRecordKey(rev, 2)))).rejects.toThrow('ENOENT');
+    await encode(2, 'b');
+    await runPart(rig, { kind: 'finish' }, { rev, env: keyEnv });
+    const manifest = await rig.manifest();
+    const [track] = manifest?.results.video_tracks ?? [];
+    if (manifest === null || track === undefined) throw new Error('no stream');
+    for (const { key: name, sha256 } of manifest.objects)
+      expect([
+        name,
+        createHash('sha256')
+          .update(await readFile(rig.at(name)))
+          .digest('hex'),
+      ]).toEqual([name, sha256]);
+    const clear = join(rig.dir, 'clear.mp4');
+    await decrypt(await wholeTrack(rig, track), clear, contentKey, 'video');
+    expect(await decodingErrors(clear)).toBe('');
+    expect(await packetTimes(clear)).toHaveLength(500);
+  });
+
+  it('C3.24: another job over the same source has the same film, and a source under three chunks has none', async () => {
+    const rig = await runnerRig('video:transcode', await clip());
+    const etag = await etagOf(rig);
+    const first = await split(withTask(rig, { source: { ...parseTask(rig.task).source, etag } }));
+    await runPart(rig, { kind: 'encode', chunk: 0 }, { rev: first?.rev ?? '' });
+    const record = await stat(rig.at(filmRecordKey(first?.rev ?? '', 0)));
+    const retry = withTask(rig, { job_id: randomUUID(), source: { ...parseTask(rig.task).source, etag } });
+    expect(await split(retry)).toEqual(first);
+    expect((await stat(rig.at(filmRecordKey(first?.rev ?? '', 0)))).mtimeMs).toBe(record.mtimeMs);
+    const other = await split(withTask(rig, { job_id: randomUUID() }));
+    expect(other?.rev).not.toBe(first?.rev);
+    const brief = await runnerRig(
+      'video:transcode',
+      await sample('film-brief.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=13 ${x264}`),
+    );
+    expect(await split(brief)).toBeNull();
+    expect((await brief.manifest())?.status).toBe('completed');
+  });
+});
+
+describe('a film that several processes make at once', () => {
+  it('the I-frame playlist of a chunk that another process encoded first fits its segments', async () => {
+    const rig = await runnerRig('video:transcode', await clip());
+    const rev = (await split(rig))?.rev ?? '';
+    const [planPath, recordPath] = [rig.at(filmPlanKey(rev)), rig.at(filmRecordKey(rev, 0))];
+    const plan = await readFile(planPath, 'utf8');
+    const encode = (chunk: number, name: string) => runPart(rig, { kind: 'encode', chunk }, { rev, name });
+    // The other encoder's pictures are smaller; it ends after its segments and before its record.
+    const { encoding, ...rest } = JSON.parse(plan) as { encoding: object };
+    await writeFile(planPath, JSON.stringify({ ...rest, encoding: { ...encoding, crf: 40 } }));
+    await encode(0, 'other');
+    await rm(recordPath);
+    await writeFile(planPath, plan);
+    for (const chunk of [0, 1, 2]) await encode(chunk, '');
+    await runPart(rig, { kind: 'finish' }, { rev });
+    for (const { playlist } of (await rig.manifest())?.results.video_tracks ?? [])
+      await expectIframesOf(rig, dirname(playlist));
+  });
+
+  it('C3.24: a stream never changes while other jobs make the same film again', async () => {
+    const rig = await runnerRig('video:transcode', await clip());
+    const { source } = parseTask(rig.task);
+    const first = withTask(rig, { source: { ...source, etag: await etagOf(rig) } });
+    const second = withTask(first, { job_id: randomUUID() });
+    const reader = pollingReader(rig);
+    const film = await split(first);
+    const rev = film?.rev ?? '';
+    expect(await split(second)).toEqual(film);
+    const make = async (of: RunnerRig, name: string, chunks: readonly number[]) => {
+      for (const chunk of chunks) await runPart(of, { kind: 'encode', chunk }, { rev, name });
+    };
+    await Promise.all([make(first, 'a', [0, 1, 2]), make(second, 'b', [0, 2, 1])]);
+    const finish = (of: RunnerRig, name: string) => runPart(of, { kind: 'finish' }, { rev, name });
+    await Promise.all([finish(first, 'a'), finish(second, 'b')]);
+    // A third job comes after cleanup, and encodes every chunk in another way.
+    await rm(rig.at(dirname(filmPlanKey(rev))), { recursive: true });
+    const third = withTask(first, { job_id: randomUUID() });
+    expect(await split(third)).toEqual(film);
+    await make(third, 'c', [0, 1, 2]);
+    await finish(third, 'c');
+    const { changed, missing, rounds } = await reader.stop();
+    expect([changed, missing]).toEqual([[], []]);
+    expect(rounds).toBeGreaterThan(1);
+    const tracks = (await rig.manifest())?.results.video_tracks ?? [];
+    expect(tracks).not.toEqual([]);
+    for (const { playlist } of tracks) await expectIframesOf(rig, dirname(playlist));
+  });
+});
+
+describe('what of a film is not in chunks', () => {
+  it('C3.25: sound with its loudness, and subtitles, are those of the stream in one piece', async () => {
+    const srt = '1\n00:00:01,000 --> 00:00:03,000\nEarly\n\n2\n00:00:13,500 --> 00:00:14,500\nLate\n';
+    const { dir } = await runnerRig('video:transcode', { content: srt });
+    const source = join(dir, 'film.mkv');
+    const command =
+      '-v error -f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19 -f srt -i source/clip ' +
+      '-map 0 -map 1 -map 1 -map 2 -map 2 -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac -c:s srt ' +
+      '-metadata:s:a:1 language=fra -metadata:s:s:0 language=ger -disposition:s:1 forced film.mkv';
+    await runTool('ffmpeg', command.split(' '), dir);
+    // A sheet of the storyboard needs chunks of a minute.
+    const profile = byName.get('plain') ?? null;
+    const film = await makeFilm(source, { profile });
+    const whole = await runnerRig('video:transcode', source, {}, profile);
+    await run(whole, ['all']);
+    const manifest = await whole.manifest();
+    expect(resultsOf(film)).toEqual(resultsOf(manifest));
+    expect(film.results.text_tracks).toHaveLength(2);
+    expect(film.results.audio_tracks.map(({ loudness }) => typeof loudness?.integrated_lufs)).toEqual([
+      'number',
+      'number',
+    ]);
+    expect(await textsOf(film.rig, film.film.rev)).toEqual(await textsOf(whole, manifest?.rev ?? ''));
+    for (const name of ['master.m3u8', 'manifest.mpd']) {
+      const [made, expected] = await Promise.all(
+        [[film.rig, film.film.rev] as const, [whole, manifest?.rev ?? ''] as const].map(async ([rig, rev]) =>
+          withoutRates(await readFile(rig.at(videoKey('clip-1', rev, name)), 'utf8')),
+        ),
+      );
+      expect(made).toBe(expected);
+    }
+  });
+});
+
+describe('a video:full over a film', () => {
+  it('a video:full in chunks has the results of one in one piece, and its retry has the same film', async () => {
+    const source = await clip();
+    const options = { transcode: { encrypt: true } };
+    const [rig, whole] = [
+      await runnerRig('video:full', source, options),
+      await runnerRig('video:full', source, options),
+    ];
+    const etag = await etagOf(rig);
+    const full = withTask(rig, { source: { ...parseTask(rig.task).source, etag } });
+    const film = await split(full, keyEnv);
+    const rev = film?.rev ?? '';
+    const retry = withTask(full, { job_id: randomUUID(), type: 'video:transcode', options: options.transcode });
+    expect(await split(retry, keyEnv)).toEqual(film);
+    for (const chunk of [0, 1, 2]) await runPart(full, { kind: 'encode', chunk }, { rev, env: keyEnv });
+    await runPart(full, { kind: 'finish' }, { rev, env: keyEnv });
+    await run(whole, ['all'], keyEnv);
+    const [made, expected] = [await rig.manifest(), await whole.manifest()];
+    expect(resultsOf(made)).toEqual(resultsOf(expected));
+    expect(made?.results.stages.cover.status).toBe('ready');
+    for (const { key, size } of made?.objects ?? []) expect([key, (await stat(rig.at(key))).size]).toEqual([key, size]);
+    const images = made?.objects.filter(({ key }) => !key.includes(rev)).map(({ key }) => key) ?? [];
+    expect(images).toEqual([made?.results.artifacts.cover?.key, made?.results.artifacts.preview?.key]);
+  });
+});
+
+/** Results without the revision, and without what differs by what chunks cost. */
+function resultsOf(manifest: { readonly results: unknown } | null) {
+  const json = JSON.stringify(manifest?.results ?? null).replaceAll(/\/[0-9a-f]{16}\//g, '/REV/');
+  const results = JSON.parse(json) as { artifacts?: { preview?: object } };
+  return {
+    ...results,
+    video_tracks: [],
+    artifacts: { ...results.artifacts, preview: results.artifacts?.preview !== undefined },
+  };
+}
+
+/** Subtitles, and the playlists of sound and text. */
+async function textsOf(rig: RunnerRig, rev: string): Promise<Record<string, string>> {
+  const keys = (await rig.keys()).filter((key) => /\.vtt$|\/(text|audio)\/.*m3u8$/.test(key));
+  const texts = keys.map(async (key) => [key.replace(rev, 'REV'), await readFile(rig.at(key), 'utf8')]);
+  return Object.fromEntries(await Promise.all(texts)) as Record<string, string>;
+}
+
+/** Bit rates differ by what chunks cost, and segments of one length are counted in each chunk by itself. */
+function withoutRates(text: string): string {
+  return text.replaceAll(/bandwidth="?=?"?\d+"?/gi, '').replaceAll(/^ *<S .*\n/gm, '');
+}
+
+/** Every byte range of an I-frame playlist is a key frame of the segment that is stored. */
+async function expectIframesOf(rig: RunnerRig, folder: string): Promise<void> {
+  const text = await readFile(rig.at(join(folder, 'iframes.m3u8')), 'utf8');
+  const named = [...text.matchAll(/^#EXT-X-BYTERANGE:(\d+)@(\d+)\n(.+)$/gm)].map(([, bytes, offset, uri]) => ({
+    uri,
+    offset: Number(offset),
+    bytes: Number(bytes),
+  }));
+  const stored = [];
+  for (const uri of new Set(named.map((entry) => entry.uri ?? '')))
+    for (const range of keyFrameRanges(await readFile(rig.at(join(folder, uri))))) stored.push({ uri, ...range });
+  expect(stored.length).toBeGreaterThan(0);
+  expect(named).toEqual(stored);
+}
+
+/** Reads every published object again and again: bytes never change, and what a playlist names can be read. */
+function pollingReader(rig: RunnerRig) {
+  const digests = new Map<string, string>();
+  const [changed, missing] = [new Set<string>(), new Set<string>()];
+  const stopping = new AbortController();
+  let rounds = 0;
+  const read = async (path: string) => {
+    const bytes = await readFile(path);
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    if (digest !== (digests.get(path) ?? digest)) changed.add(path);
+    digests.set(path, digest);
+    if (!path.endsWith('.m3u8')) return;
+    const named = bytes.toString().matchAll(/^[^#\n]+|(?<=URI=")[^":]+(?=")/gm);
+    for (const [uri] of named) {
+      const target = join(dirname(path), uri);
+      await stat(target).catch(() => missing.add(target));
+    }
+  };
+  const poll = async () => {
+    const folder = join(rig.media, 'videos');
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+    for (const entry of entries) if (entry.isFile()) await read(join(entry.parentPath, entry.name));
+    for (const path of digests.keys()) await stat(path).catch(() => missing.add(path));
+    rounds += 1;
+  };
+  const polling = (async () => {
+    while (!stopping.signal.aborted) {
+      await poll();
+      await turn();
+    }
+    await poll();
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await polling;
+      return { changed: [...changed], missing: [...missing], rounds };
+    },
+  };
+}
+
+function withTask<T extends RunnerRig>(rig: T, changes: object): T {
+  return { ...rig, task: JSON.stringify({ ...parseTask(rig.task), ...changes }) };
+}
+
+async function etagOf(rig: RunnerRig): Promise<string> {
+  const dir = join(rig.dir, 'source');
+  const info = await openObjectStore({ bucket: `file:${dir}`, dir }).head('clip');
+  return info?.etag ?? '';
+}

@@ -1,0 +1,111 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StepContext } from '../../runner/context/step-context.ts';
+import { createReporter } from '../../runner/reports/reporter.ts';
+import { heic } from '../../testing/heif.ts';
+import { colours, corpus, type CorpusImage, imageTable } from '../../testing/image-corpus.ts';
+import { mediaPage } from '../../testing/markdown.ts';
+import { tiff } from '../../testing/tiff.ts';
+
+// Every kind of still image through the thumbnails of image:thumbnail, judged by decoded pixels. docs/media.md has the table.
+
+const files = new Map<string, Buffer>();
+let makeThumbnails: typeof import('../../runner/handlers/image-thumbnail/make-thumbnails.ts').makeThumbnails;
+let root = '';
+
+beforeAll(async () => {
+  await Promise.all(corpus.map(async ({ name, make }) => files.set(name, await make())));
+  ({ makeThumbnails } = await import('../../runner/handlers/image-thumbnail/make-thumbnails.ts'));
+  root = await mkdtemp(join(tmpdir(), 'reelwright-kinds-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+async function thumbnail(content: Buffer): Promise<string> {
+  const folder = await mkdtemp(join(root, 'image-'));
+  await mkdir(join(folder, 'made'));
+  await writeFile(join(folder, 'source'), content);
+  const context = {
+    workspace: { root: folder, at: (file: string) => join(folder, file), packaged: 'packaged' },
+    reporter: createReporter(() => {}),
+    signal: new AbortController().signal,
+  } satisfies Partial<StepContext>;
+  await makeThumbnails([{ variant: 'same', width: 8192, format: 'png' }], context as unknown as StepContext);
+  return join(folder, 'made', 'same.png');
+}
+
+/** The largest difference of a channel from what the corpus expects, at the middle of each quarter. */
+async function judge(path: string, { corners, tolerance, expected, alpha }: CorpusImage) {
+  const { data, info } = await sharp(path).raw().toBuffer({ resolveWithObject: true });
+  const found = corners.map((name, quarter) => {
+    const [x, y] = [(quarter % 2) * 0.5 + 0.25, Math.floor(quarter / 2) * 0.5 + 0.25];
+    const at = (Math.floor(y * info.height) * info.width + Math.floor(x * info.width)) * info.channels;
+    const pixel = [...data.subarray(at, at + info.channels)];
+    const wanted = [...(expected?.[name] ?? colours[name]), ...(info.channels === 4 ? [alpha ?? 255] : [])];
+    const isRight =
+      wanted.length === pixel.length && pixel.every((v, n) => Math.abs(v - (wanted[n] ?? 0)) <= tolerance);
+    return isRight ? name : `${name} as ${pixel.join(',')}`;
+  });
+  return { found, width: info.width, height: info.height };
+}
+
+async function cut(name: string, share: number): Promise<Buffer> {
+  const whole = files.get(name) ?? Buffer.alloc(0);
+  return whole.subarray(0, whole.length * share);
+}
+
+describe('the kinds of still images', () => {
+  it.each(corpus)('C2.58: $name has its colours and its orientation in a thumbnail', async (image) => {
+    const { corners, width, height } = image;
+    const path = await thumbnail(files.get(image.name) ?? Buffer.alloc(0));
+    expect(await judge(path, image)).toEqual({ found: corners, width, height });
+  });
+
+  const page = { width: 8, height: 8, samples: Buffer.alloc(192), photometric: 2 } as const;
+  const refused: readonly (readonly [string, () => Promise<Buffer>, string, RegExp])[] = [
+    ['SVG', async () => Buffer.from('<?xml version="1.0"?><svg/>'), 'unsupported_media', /: svg\.$/],
+    ['a PDF', async () => Buffer.from('%PDF-1.7'), 'unsupported_media', /: pdf\.$/],
+    ['a Photoshop file', async () => Buffer.from('8BPS\0\x01'), 'unsupported_media', /: photoshop\.$/],
+    ['a DNG', async () => tiff({ ...page, tags: { 50_706: 1 } }), 'unsupported_media', /: camera raw\.$/],
+    ['a Canon raw file', async () => Buffer.from('II*\0\x10\0\0\0CR\x02\0', 'latin1'), 'unsupported_media', /raw\.$/],
+    [
+      'a TIFF of floating-point numbers',
+      async () => tiff({ ...page, tags: { 339: 3 } }),
+      'unsupported_media',
+      /: tiff with/,
+    ],
+    ['no image', async () => Buffer.from('plain text'), 'unsupported_media', /not an image of a known kind/],
+    ['a HEIC that is cut off', () => cut('HEIC', 0.8), 'corrupt_input', /damaged/],
+    ['an AVIF that is cut off', () => cut('AVIF', 0.8), 'corrupt_input', /damaged/],
+    ['a TIFF that is cut off', () => cut('TIFF', 0.5), 'corrupt_input', /damaged/],
+    ['a BMP that is cut off', () => cut('BMP', 0.5), 'corrupt_input', /damaged/],
+    ['a JPEG 2000 that is cut off', () => cut('JPEG 2000', 0.3), 'corrupt_input', /damaged/],
+    ['a JPEG XL that is cut off', () => cut('JPEG XL', 0.3), 'corrupt_input', /damaged/],
+    [
+      'a TIFF of 400 megapixels',
+      async () => tiff({ ...page, width: 20_000, height: 20_000 }),
+      'limit_exceeded',
+      /100 megapixels/,
+    ],
+  ];
+  it.each(refused)('C2.58: %s is refused with its reason', async (_, make, code, message) => {
+    await expect(thumbnail(await make())).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it('C8.13: a HEIC that states 400 megapixels is refused before it is decoded', async () => {
+    const small = await heic(sharp({ create: { width: 64, height: 64, channels: 3, background: '#888' } }));
+    const at = small.lastIndexOf('ispe') + 8;
+    for (const offset of [at, at + 4]) small.writeUInt32BE(20_000, offset);
+    await expect(thumbnail(small)).rejects.toMatchObject({ code: 'limit_exceeded' });
+  });
+});
+
+it('docs/media.md has the table of the images', async () => {
+  expect(corpus.length).toBeGreaterThanOrEqual(30);
+  expect(await mediaPage()).toContain(imageTable());
+});

@@ -1,0 +1,119 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { Parser } from 'm3u8-parser';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { videoKey } from '#domain/media/object-keys.ts';
+import { makeFilm } from '../../testing/film.ts';
+import { probeStreams, runTool, sample } from '../../testing/media.ts';
+import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
+
+// Loudness and 5.1 by profile, judged by decoded samples.
+
+afterAll(removeRigs);
+
+const { byName } = mediaProfilesSchema.parse({
+  profiles: { sound: { ladder: [{ short_side: 64, bitrate: 100_000 }], audio: { loudness: -16, surround: true } } },
+});
+const profile = byName.get('sound') ?? null;
+
+const picture = (seconds: number) => `-f lavfi -i testsrc2=s=64x64:r=25:d=${seconds}`;
+const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
+const tone = (amplitude: number) => `${amplitude}*sin(2*PI*997*t)`;
+/** Sound of an amplitude that is a tenth for its first half, in both channels. */
+const steps = (amplitude: number) =>
+  `-f lavfi -i aevalsrc=${`${tone(amplitude)}*if(lt(t\\,3)\\,0.1\\,1)|`.repeat(2).slice(0, -1)}:s=48000:d=6`;
+
+async function made(rig: RunnerRig<'video:transcode'>) {
+  const { stderr } = await run(rig);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(stderr);
+  return manifest;
+}
+
+/** The level of each channel of a file between two times, in dB of a full sine. */
+async function levels(path: string, fromSec: number, toSec: number): Promise<number[]> {
+  const filters = `atrim=${fromSec}:${toSec},astats=metadata=1:measure_overall=none:measure_perchannel=RMS_level,ametadata=print:file=-`;
+  const args = ['-v', 'error', '-nostdin', '-i', path, '-af', filters, '-f', 'null', '-'];
+  const last = new Map<number, number>();
+  for (const [, channel, level] of (await runTool('ffmpeg', args)).matchAll(/astats\.(\d+)\.RMS_level=(\S+)/g))
+    last.set(Number(channel), Number(level) + 3.01);
+  return [...last.values()];
+}
+
+describe('loudness by profile', () => {
+  it('C2.63: tracks get the loudness of the profile by one gain, as far as their peaks allow, and silence stays silent', async () => {
+    const peaks = `-f lavfi -i aevalsrc=0.9*eq(mod(n\\,48000)\\,0)+${tone(0.02)}:s=48000:d=6`;
+    const source = await sample(
+      'loudness-profile.mkv',
+      `${picture(6)} ${steps(0.02)} ${steps(0.9)} -f lavfi -i anullsrc=r=48000:cl=stereo:d=6 ${peaks} ` +
+        `-map 0 -map 1 -map 2 -map 3 -map 4 ${x264} -c:a flac`,
+    );
+    const rig = await runnerRig('video:transcode', source, {}, profile);
+    const { results } = await made(rig);
+    const [quiet, loud, silent, peaked] = results.audio_tracks;
+    for (const track of [quiet, loud]) {
+      if (track === undefined) throw new Error('no track');
+      expect(track.loudness?.integrated_lufs).toBeCloseTo(-16, 0);
+      const path = await wholeTrack(rig, track);
+      const [[before = 0], [after = 0]] = [await levels(path, 1, 2), await levels(path, 4, 5)];
+      // One gain for both halves: they stay 20 dB apart.
+      expect(after - before).toBeCloseTo(20, 0);
+    }
+    expect(silent?.loudness).toBeNull();
+    expect(peaked?.loudness?.integrated_lufs).toBeLessThan(-20);
+    expect(peaked?.loudness?.true_peak_dbtp).toBeLessThan(0);
+    expect(results.warnings.map(({ code, message }) => [code, message.split(' ')[2]])).toEqual([
+      ['loudness_limited', peaked?.id],
+    ]);
+  });
+});
+
+/** A tone of its own in each channel, a low one in that for low tones. */
+const surround = (layout: string, channels: number, seconds: number) =>
+  `-f lavfi -i aevalsrc=${Array.from({ length: channels }, (_, index) => `0.1*sin(2*PI*${index === 3 ? 60 : 300 + 100 * index}*t)`).join('|')}:c=${layout}:s=48000:d=${seconds}`;
+
+describe('5.1 by profile', () => {
+  it('C2.64: sound with 5.1 channels or more is there as stereo and as 5.1, each in a group of its own', async () => {
+    const source = await sample(
+      'surround.mkv',
+      `${picture(7)} ${surround('7.1', 8, 7)} -f lavfi -i sine=f=440:r=48000:d=7 -map 0 -map 1 -map 2 ${x264} -c:a flac ` +
+        '-metadata:s:a:0 language=eng -metadata:s:a:1 language=ger',
+    );
+    const rig = await runnerRig('video:transcode', source, {}, profile);
+    const { results, rev } = await made(rig);
+    expect(results.audio_tracks.map(({ id, channels, role }) => [id, channels, role])).toEqual([
+      ['audio_en_aac_2ch', 2, 'main'],
+      ['audio_en_aac_6ch', 6, 'main'],
+      ['audio_de_aac_2ch', 2, 'alternate'],
+    ]);
+    expect(results.streaming.default_audio_track_id).toBe('audio_en_aac_2ch');
+    const [stereo, wide] = results.audio_tracks;
+    if (stereo === undefined || wide === undefined) throw new Error('no 5.1');
+    const path = await wholeTrack(rig, wide);
+    expect(await probeStreams(path)).toMatchObject([{ codec_name: 'aac', profile: 'LC', channels: 6 }]);
+    // Every channel sounds, the front ones by the same gain.
+    const channels = await levels(path, 1, 6);
+    expect(channels).toHaveLength(6);
+    expect(Math.min(...channels)).toBeGreaterThan(-40);
+    expect(Math.abs((channels[0] ?? 0) - (channels[1] ?? 0))).toBeLessThan(1);
+    expect(wide.segment_count).toBe(stereo.segment_count);
+    const text = await readFile(rig.at(videoKey('clip-1', rev, 'master.m3u8')), 'utf8');
+    const parser = new Parser();
+    parser.push(text);
+    parser.end();
+    const { playlists, mediaGroups } = parser.manifest;
+    expect(playlists.map(({ attributes }) => attributes.AUDIO)).toEqual(['audio', 'surround']);
+    expect(Object.keys(mediaGroups.AUDIO['surround'] ?? {})).toEqual(['English', 'German']);
+    expect(await readFile(rig.at(videoKey('clip-1', rev, 'manifest.mpd')), 'utf8')).toMatch(
+      /<AudioChannelConfiguration [^>]*value="6"/,
+    );
+  });
+
+  it('C2.64: a film in chunks has the same sound', async () => {
+    const source = await sample('surround-film.mkv', `${picture(20)} ${surround('5.1', 6, 20)} ${x264} -c:a flac`);
+    const film = await makeFilm(source, { profile });
+    const [, wide] = film.results.audio_tracks;
+    expect(wide?.channels).toBe(6);
+    expect(wide?.loudness?.integrated_lufs).toBeCloseTo(-16, 0);
+  });
+});

@@ -1,0 +1,33 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findProgram } from '#platform/commands/find-program.ts';
+
+export type CountedFfmpeg = Awaited<ReturnType<typeof countedFfmpeg>>;
+
+/**
+ * An ffmpeg that notes each of its commands before it runs it. On one core x264 has one thread, and the same pictures
+ * always become the same bytes.
+ */
+export async function countedFfmpeg({ isOnOneCore = false } = {}) {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-ffmpeg-'));
+  const [program, notes] = [join(dir, 'ffmpeg'), join(dir, 'commands')];
+  const ffmpeg = findProgram('ffmpeg', process.env);
+  await writeFile(notes, '');
+  await writeFile(
+    program,
+    `#!/bin/sh\necho "$*" >> ${notes}\nexec ${isOnOneCore ? 'taskset -c 0 ' : ''}${ffmpeg} "$@"\n`,
+  );
+  await chmod(program, 0o755);
+  const commands = async () => (await readFile(notes, 'utf8')).split('\n').slice(0, -1);
+  return {
+    /** For `FFMPEG_PATH`. */
+    program,
+    /** How many sources of chunks were cut. */
+    cuts: async () => (await commands()).filter((command) => command.includes(' -f nut ')).length,
+    /** The first frame of each chunk whose encoding began, in the order of the beginnings. */
+    encodes: async () =>
+      (await commands()).flatMap((command) => /trim=start_frame=(\d+):/.exec(command)?.[1] ?? []).map(Number),
+    remove: () => rm(dir, { recursive: true }),
+  };
+}

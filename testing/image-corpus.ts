@@ -1,0 +1,236 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp, { type Sharp } from 'sharp';
+import { heic } from './heif.ts';
+import { markdownTable } from './markdown.ts';
+import { runTool } from './media.ts';
+import { tiff } from './tiff.ts';
+
+// Still images of every kind that is decoded, all of one picture: four quarters, red and green above, blue and white
+// below. Made by sharp, by ffmpeg, and by the writers beside this file for what neither writes.
+
+export const colours = {
+  red: [220, 20, 20],
+  green: [20, 200, 20],
+  blue: [20, 20, 220],
+  white: [250, 250, 250],
+} as const;
+export type ColourName = keyof typeof colours;
+/** Of the quarters, from the left above to the right below. */
+export type Corners = readonly [ColourName, ColourName, ColourName, ColourName];
+
+/** The corners of the picture by EXIF orientation, as they are shown. */
+const shown: Readonly<Record<number, Corners>> = {
+  1: ['red', 'green', 'blue', 'white'],
+  2: ['green', 'red', 'white', 'blue'],
+  3: ['white', 'blue', 'green', 'red'],
+  4: ['blue', 'white', 'red', 'green'],
+  5: ['red', 'blue', 'green', 'white'],
+  6: ['blue', 'red', 'white', 'green'],
+  7: ['white', 'green', 'blue', 'red'],
+  8: ['green', 'white', 'red', 'blue'],
+};
+
+export interface CorpusImage {
+  readonly name: string;
+  readonly make: () => Promise<Buffer>;
+  readonly corners: Corners;
+  readonly width: number;
+  readonly height: number;
+  /** How far a channel may be off, of 255. */
+  readonly tolerance: number;
+  /** In place of the named colours, for a kind that cannot hold them. */
+  readonly expected?: Partial<Record<ColourName, readonly number[]>>;
+  readonly alpha?: number;
+}
+
+const [width, height] = [160, 120];
+const names = shown[1] ?? [];
+
+function fill(valuesOf: (colour: ColourName) => readonly number[]): Buffer {
+  const rows = Array.from({ length: height }, (_, y) =>
+    Array.from({ length: width }, (__, x) => {
+      const name = names[(y < height / 2 ? 0 : 2) + (x < width / 2 ? 0 : 1)] ?? 'white';
+      return valuesOf(name);
+    }),
+  );
+  return Buffer.from(rows.flat(2));
+}
+
+const pixels = fill((name) => colours[name]);
+const raw = { width, height, channels: 3 } as const;
+const picture = () => sharp(pixels, { raw });
+/** The picture as 16-bit samples, so that what is lost in eight bits shows. */
+function deep(of = pixels): Sharp {
+  return sharp(
+    Uint16Array.from(of, (value) => value * 257),
+    { raw },
+  ).toColourspace('rgb16');
+}
+const seeThrough = (alpha: number) => picture().ensureAlpha(alpha);
+
+/** The picture in the numbers of Display P3, and the profile that says so. */
+async function inP3(): Promise<{ numbers: Buffer; icc: Buffer }> {
+  const file = await picture().withIccProfile('p3').png().toBuffer();
+  const { icc = Buffer.alloc(0) } = await sharp(file).metadata();
+  return { numbers: await sharp(file, { ignoreIcc: true }).raw().toBuffer(), icc };
+}
+
+/** sharp takes 16-bit samples for Display P3 already. */
+const deepInP3 = async () => deep((await inP3()).numbers).withIccProfile('p3');
+
+/** The picture, or another, as ffmpeg writes it; the name's extension is the kind. */
+async function byFfmpeg(name: string, args: string, from = picture()): Promise<Buffer> {
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-corpus-'));
+  try {
+    await from.png().toFile(join(dir, 'in.png'));
+    await runTool(
+      'ffmpeg',
+      [...'-v error -nostdin -y -i in.png -frames:v 1'.split(' '), ...args.split(' '), name],
+      dir,
+    );
+    return await readFile(join(dir, name));
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+/** 8-bit inks whose plain complement is exact, and the colours that browsers show for them. */
+const inks = { red: [0, 200, 200, 0], green: [200, 0, 200, 50], blue: [200, 200, 0, 0], white: [0, 0, 0, 0] } as const;
+const complement = ([c, m, y, k]: readonly [number, number, number, number]) =>
+  [c, m, y].map((ink) => ((255 - ink) * (255 - k)) / 255);
+const plainInks = Object.fromEntries(Object.entries(inks).map(([name, ink]) => [name, complement(ink)]));
+const cmykTiff = () => tiff({ width, height, samples: fill((name) => inks[name]), photometric: 5 });
+/** What the press profile of libvips can print of the colours. */
+const printed = { red: [219, 41, 25], green: [112, 160, 37], blue: [37, 59, 119], white: [248, 247, 247] } as const;
+
+interface Look extends Partial<Pick<CorpusImage, 'tolerance' | 'expected' | 'alpha'>> {
+  readonly orientation?: number;
+}
+
+function image(name: string, make: () => Promise<Buffer>, look: Look = {}): CorpusImage {
+  const { orientation = 1, tolerance = 3, ...rest } = look;
+  const size = orientation < 5 ? { width, height } : { width: height, height: width };
+  return { name, make, corners: shown[orientation] ?? names, ...size, tolerance, ...rest } as CorpusImage;
+}
+
+const turned = (orientation: number) => picture().withMetadata({ orientation });
+const grey = Object.fromEntries(
+  Object.entries(colours).map(([name, [r, g, b]]) => [name, Array(3).fill(0.299 * r + 0.587 * g + 0.114 * b)]),
+);
+
+/** ffmpeg writes the number of the primaries, where sharp writes a profile. */
+const avifArgs =
+  '-c:v libaom-av1 -still-picture 1 -crf 10 -cpu-used 8 -vf scale=out_color_matrix=bt709,format=yuv444p ' +
+  '-colorspace bt709 -color_primaries smpte432 -color_trc iec61966-2-1';
+
+/** Made before sharp's loaders are limited (platform/images/sharp.ts), since it reads a TIFF. */
+export const corpus: readonly CorpusImage[] = [
+  image('JPEG', () => picture().jpeg().toBuffer()),
+  ...[2, 3, 4, 5, 6, 7, 8].map((orientation) =>
+    image(`JPEG, orientation ${orientation}`, () => turned(orientation).jpeg().toBuffer(), { orientation }),
+  ),
+  image('JPEG, progressive, Display P3', () => picture().withIccProfile('p3').jpeg({ progressive: true }).toBuffer(), {
+    tolerance: 10,
+  }),
+  image('JPEG, CMYK with a profile', () => picture().toColourspace('cmyk').withIccProfile('cmyk').jpeg().toBuffer(), {
+    expected: printed,
+    tolerance: 8,
+  }),
+  image(
+    'JPEG, CMYK without a profile',
+    async () => sharp(cmykTiff()).pipelineColourspace('cmyk').toColourspace('cmyk').jpeg({ quality: 95 }).toBuffer(),
+    {
+      expected: plainInks,
+      tolerance: 4,
+    },
+  ),
+  image('PNG', () => picture().png().toBuffer()),
+  image('PNG, palette', () => picture().png({ palette: true }).toBuffer(), { tolerance: 8 }),
+  image('PNG, 16 bit', () => deep().png().toBuffer()),
+  image('PNG, 16 bit, transparent', () => deep().ensureAlpha(0.5).png().toBuffer(), { alpha: 128 }),
+  image('PNG, 16 bit, transparent, Display P3', async () => (await deepInP3()).ensureAlpha(0.5).png().toBuffer(), {
+    alpha: 128,
+  }),
+  image('WebP', () => picture().webp({ quality: 95 }).toBuffer(), { tolerance: 6 }),
+  image('WebP, lossless, transparent', () => seeThrough(0.5).webp({ lossless: true, exact: true }).toBuffer(), {
+    alpha: 128,
+  }),
+  image('GIF', () => picture().gif().toBuffer(), { tolerance: 8 }),
+  image('AVIF', () => picture().avif({ quality: 80 }).toBuffer(), { tolerance: 5 }),
+  image(
+    'AVIF, Display P3 by number',
+    async () => byFfmpeg('x.avif', avifArgs, sharp((await inP3()).numbers, { raw })),
+    { tolerance: 6 },
+  ),
+  image('HEIC', () => heic(picture())),
+  image('HEIC, brand mif1', () => heic(picture(), { brand: 'mif1' })),
+  image('HEIC, turned by a quarter', () => heic(picture(), { irot: 3 }), { orientation: 6 }),
+  image('HEIC, mirrored', () => heic(picture(), { imir: 1 }), { orientation: 2 }),
+  image('HEIC, tiles', () => heic(picture(), { tile: 96 })),
+  image('HEIC, 10 bit', () => heic(picture(), { bits: 10 })),
+  image('HEIC, Display P3 by number', async () => heic(sharp((await inP3()).numbers, { raw }), { primaries: 12 }), {
+    tolerance: 10,
+  }),
+  image(
+    'HEIC, as iPhones write it: tiles, turned, 10 bit, Display P3',
+    async () => {
+      const { numbers, icc } = await inP3();
+      return heic(sharp(numbers, { raw }), { tile: 96, irot: 3, bits: 10, icc });
+    },
+    { orientation: 6, tolerance: 5 },
+  ),
+  image('TIFF', () => picture().tiff({ compression: 'none' }).toBuffer()),
+  ...[6, 7].map((orientation) =>
+    image(`TIFF, LZW, orientation ${orientation}`, () => turned(orientation).tiff({ compression: 'lzw' }).toBuffer(), {
+      orientation,
+    }),
+  ),
+  image(
+    'TIFF, JPEG, tiles, orientation 8',
+    () => turned(8).tiff({ compression: 'jpeg', quality: 95, tile: true }).toBuffer(),
+    {
+      orientation: 8,
+    },
+  ),
+  image('TIFF, JPEG, orientation 3', () => turned(3).tiff({ compression: 'jpeg', quality: 95 }).toBuffer(), {
+    orientation: 3,
+  }),
+  image('TIFF, 16 bit, Display P3', async () => (await deepInP3()).tiff({ compression: 'deflate' }).toBuffer()),
+  image('TIFF, transparent', () => seeThrough(0.5).tiff({ compression: 'deflate' }).toBuffer(), { alpha: 128 }),
+  image(
+    'TIFF, CMYK with a profile',
+    () => picture().toColourspace('cmyk').withIccProfile('cmyk').tiff({ compression: 'lzw' }).toBuffer(),
+    {
+      expected: printed,
+      tolerance: 8,
+    },
+  ),
+  image('TIFF, CMYK without a profile, big-endian', async () => cmykTiff(), { expected: plainInks, tolerance: 2 }),
+  image('TIFF, several pages', async () => {
+    const page = { width, height, photometric: 2 } as const;
+    return tiff({ ...page, samples: pixels }, { ...page, samples: Buffer.alloc(pixels.length) });
+  }),
+  image('TIFF, 16 bit grey', () => byFfmpeg('x.tif', '-pix_fmt gray16be'), { expected: grey, tolerance: 4 }),
+  image('BMP', () => byFfmpeg('x.bmp', '-pix_fmt bgr24')),
+  image('BMP, palette', () => byFfmpeg('x.bmp', '-pix_fmt rgb8'), { tolerance: 48 }),
+  image('BMP, 16 bits a pixel', () => byFfmpeg('x.bmp', '-pix_fmt rgb565le'), { tolerance: 6 }),
+  image('JPEG 2000', () => byFfmpeg('x.jp2', '-c:v jpeg2000 -pix_fmt rgb24'), { tolerance: 4 }),
+  image('JPEG 2000, 16 bit', () => byFfmpeg('x.jp2', '-c:v libopenjpeg -pix_fmt rgb48le'), { tolerance: 4 }),
+  image('JPEG 2000, codestream, grey', () => byFfmpeg('x.j2k', '-c:v libopenjpeg -pix_fmt gray'), {
+    expected: grey,
+    tolerance: 4,
+  }),
+  image('JPEG XL', () => byFfmpeg('x.jxl', '-pix_fmt rgb24'), { tolerance: 8 }),
+  image('JPEG XL, lossless, 16 bit', () => byFfmpeg('x.jxl', '-pix_fmt rgb48le -distance 0')),
+];
+
+/** The corpus as a table in Markdown, with one row an image. */
+export function imageTable(): string {
+  const rows = corpus.map(({ name, width: across, height: down, tolerance, alpha }) => {
+    const opacity = alpha === undefined ? '' : ', half transparent';
+    return [name, `${across} × ${down}, colours within ${tolerance} of 255${opacity}`];
+  });
+  return markdownTable([['image', 'result'], ...rows]);
+}

@@ -1,0 +1,313 @@
+import { markdownTable } from './markdown.ts';
+import { changedSample, orientedMp4, rotatedMp4, sample } from './media.ts';
+
+// Videos of every kind that phones, cameras and editors write, all with one picture and one sound: half a second of black
+// and silence, then four quarters (red and green above, blue and white below) and a tone. Made by ffmpeg.
+
+export type Quarter = 'red' | 'green' | 'blue' | 'white';
+
+/** What a stream must be. Sizes in pixels of the largest rung. */
+export interface ExpectedStream {
+  readonly width: number;
+  readonly height: number;
+  /** As ffprobe writes it: `25/1`. */
+  readonly rate: string;
+  /** May be off by one. */
+  readonly frames: number;
+  readonly tracks: number;
+  /** From the left above to the right below; null where the colours are judged by another test. */
+  readonly corners: readonly Quarter[] | null;
+  /** The end of the black and of the silence, where both are to be found; each may be off by 40 ms, the other by itself. */
+  readonly beginsAtSec: { readonly picture: number; readonly sound: number } | null;
+  readonly warnings: readonly string[];
+}
+
+export interface CorpusVideo {
+  readonly name: string;
+  /** The path of the source. */
+  readonly make: () => Promise<string>;
+  readonly expected: ExpectedStream | { readonly code: string };
+}
+
+interface Look extends Partial<ExpectedStream> {
+  /** Of the source. Seconds; frames a second. */
+  readonly seconds?: number;
+  readonly fps?: string;
+  readonly size?: string;
+  /** Filters after the picture, options for the sound's input and for the whole; `no` leaves the sound out. */
+  readonly filters?: string;
+  readonly sound?: string;
+}
+
+const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
+const upright: readonly Quarter[] = ['red', 'green', 'blue', 'white'];
+
+const pictureOf = (size: string, fps: string, seconds: number, filters = 'null') => {
+  const quarters = (['red', 'green', 'blue', 'white'] as const).map((colour, index) => {
+    const [x, y] = [index % 2 === 0 ? '0' : 'iw/2', index < 2 ? '0' : 'ih/2'];
+    return String.raw`drawbox=x=${x}:y=${y}:w=iw/2:h=ih/2:c=${colour}:t=fill:enable=gte(t\,0.499)`;
+  });
+  const black = `color=black:s=${size}:r=${fps}:d=${seconds}`;
+  // With noise, so that no encoder leaves out equal frames.
+  return `-f lavfi -i ${[black, 'format=rgb24', ...quarters, 'noise=alls=10:allf=t', filters].join(',')}`;
+};
+const soundOf = (seconds: number) =>
+  String.raw`-f lavfi -i sine=f=440:r=48000:d=${seconds},volume=volume=0:enable=lt(t\,0.5)`;
+
+/** A source of `args` in a file with the extension `ext`. */
+function video(name: string, ext: string, args: string, look: Look = {}): CorpusVideo {
+  const { seconds = 1.6, fps = '25', size = '160x120', filters, sound = '', ...wanted } = look;
+  const [width = 0, height = 0] = size.split('x').map(Number);
+  const hasSound = sound !== 'no';
+  const inputs = [pictureOf(size, fps, seconds, filters), ...(hasSound ? [sound, soundOf(seconds)] : [])];
+  const recipe = [...inputs, args].filter((part) => part !== '').join(' ');
+  return {
+    name,
+    make: () => sample(`corpus-${name.replaceAll(/\W+/g, '-')}.${ext}`, recipe),
+    expected: {
+      width,
+      height,
+      rate: fps.includes('/') ? fps : `${fps}/1`,
+      frames: Math.round(seconds * 25),
+      tracks: hasSound ? 1 : 0,
+      corners: upright,
+      beginsAtSec: hasSound ? { picture: 0.5, sound: 0.5 } : null,
+      warnings: [],
+      ...wanted,
+    },
+  };
+}
+
+const silent = { sound: 'no' } as const;
+const codec = (name: string, ext: string, args: string, look: Look = {}) =>
+  video(name, ext, args, { ...silent, ...look });
+
+const containers = [
+  video('MP4, index first', 'mp4', `${x264} -c:a aac -movflags +faststart`),
+  video('MP4, index last', 'mp4', `${x264} -c:a aac`),
+  video('MP4, fragmented', 'mp4', `${x264} -c:a aac -movflags frag_keyframe+empty_moov`),
+  video(
+    'MP4 of a phone: HEVC and AAC',
+    'mp4',
+    '-c:v libx265 -preset ultrafast -x265-params log-level=error -pix_fmt yuv420p -tag:v hvc1 -c:a aac',
+  ),
+  video('MOV, H.264 and PCM', 'mov', `${x264} -c:a pcm_s16le`),
+  video('MOV of an editor: ProRes 422 and PCM of 24 bits', 'mov', '-c:v prores_ks -pix_fmt yuv422p10le -c:a pcm_s24le'),
+  video('Matroska, FFV1 and FLAC', 'mkv', '-pix_fmt yuv420p -c:v ffv1 -c:a flac'),
+  video('Matroska, H.264 and Opus', 'mkv', `${x264} -c:a libopus`),
+  video('WebM, VP8 and Vorbis', 'webm', '-pix_fmt yuv420p -c:v libvpx -deadline realtime -b:v 2M -c:a libvorbis'),
+  video('WebM, VP9 and Opus', 'webm', '-pix_fmt yuv420p -c:v libvpx-vp9 -deadline realtime -cpu-used 8 -c:a libopus'),
+  video('MPEG-TS, H.264 and AAC', 'ts', `${x264} -c:a aac`),
+  video('M2TS of a camcorder: H.264 and AC-3', 'm2ts', `${x264} -c:a ac3`),
+  video('MPEG program stream, MPEG-2 and MP2', 'mpg', '-pix_fmt yuv420p -c:v mpeg2video -q:v 2 -c:a mp2', {
+    // Its packets lack times here and there.
+    warnings: ['variable_frame_rate'],
+  }),
+  video('AVI, MPEG-4 and MP3', 'avi', '-pix_fmt yuv420p -c:v mpeg4 -q:v 2 -c:a libmp3lame'),
+  video('AVI of a camera: MJPEG and PCM', 'avi', '-pix_fmt yuvj422p -c:v mjpeg -q:v 2 -c:a pcm_s16le'),
+  video('FLV, H.264 and AAC', 'flv', `${x264} -c:a aac`),
+  video('FLV, Sorenson H.263 and MP3', 'flv', '-pix_fmt yuv420p -c:v flv -q:v 2 -c:a libmp3lame -ar 44100'),
+  video('WMV, WMV2 and WMA', 'wmv', '-pix_fmt yuv420p -c:v wmv2 -q:v 2 -c:a wmav2'),
+  video('3GP, H.263 and AAC', '3gp', '-pix_fmt yuv420p -c:v h263 -q:v 2 -c:a aac', {
+    size: '176x144',
+    filters: 'setsar=1',
+  }),
+  video('Ogg, Theora and Vorbis', 'ogv', '-pix_fmt yuv420p -c:v libtheora -q:v 10 -c:a libvorbis'),
+  video('MXF, MPEG-2 and PCM', 'mxf', '-pix_fmt yuv420p -c:v mpeg2video -q:v 2 -c:a pcm_s16le'),
+  codec('GIF', 'gif', ''),
+];
+
+const pictures = [
+  codec('AV1 in MP4', 'mp4', '-pix_fmt yuv420p -c:v libaom-av1 -cpu-used 8 -usage realtime'),
+  codec('HEVC of 10 bits', 'mkv', '-c:v libx265 -preset ultrafast -x265-params log-level=error -pix_fmt yuv420p10le'),
+  codec('HEVC of 12 bits', 'mkv', '-c:v libx265 -preset ultrafast -x265-params log-level=error -pix_fmt yuv420p12le'),
+  codec('H.264 of 10 bits', 'mkv', '-c:v libx264 -preset ultrafast -pix_fmt yuv420p10le'),
+  codec('H.264, 4:4:4', 'mp4', '-c:v libx264 -preset ultrafast -pix_fmt yuv444p'),
+  codec('H.264, full range', 'mp4', '-pix_fmt yuvj420p -c:v libx264 -preset ultrafast'),
+  codec('FFV1, 4:2:2 of 10 bits', 'mkv', '-pix_fmt yuv422p10le -c:v ffv1'),
+  codec('FFV1, RGB', 'mkv', '-pix_fmt bgr0 -c:v ffv1'),
+  codec('PNG in MOV, RGB with transparency', 'mov', '-pix_fmt rgba -c:v png'),
+  codec('QuickTime Animation', 'mov', '-pix_fmt rgb24 -c:v qtrle'),
+  codec('ProRes 4444', 'mov', '-c:v prores_ks -pix_fmt yuva444p10le'),
+  codec('H.264 with B-frames', 'mp4', '-c:v libx264 -preset veryfast -bf 3 -pix_fmt yuv420p'),
+  codec('Interlaced MPEG-2', 'mpg', '-pix_fmt yuv420p -c:v mpeg2video -q:v 2 -flags +ildct+ilme', {
+    fps: '50',
+    filters: 'tinterlace=interleave_top',
+    rate: '25/1',
+  }),
+  codec(
+    'PQ (HDR10)',
+    'mkv',
+    '-c:v libx265 -preset ultrafast -pix_fmt yuv420p10le -x265-params log-level=error:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc',
+    { corners: null },
+  ),
+  codec(
+    'HLG',
+    'mkv',
+    '-c:v libx265 -preset ultrafast -pix_fmt yuv420p10le -x265-params log-level=error:colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc',
+    { corners: null },
+  ),
+];
+
+const rates = [
+  codec('1 frame a second', 'mp4', x264, { fps: '1', seconds: 4, rate: '10/1', frames: 40 }),
+  codec('5 frames a second', 'mp4', x264, { fps: '5', seconds: 2, rate: '10/1', frames: 20 }),
+  codec('12 frames a second', 'mp4', x264, { fps: '12', seconds: 2, frames: 24 }),
+  codec('15 frames a second', 'mp4', x264, { fps: '15', seconds: 2, frames: 30 }),
+  codec('23.976 frames a second', 'mkv', x264, { fps: '24000/1001', seconds: 2, frames: 48 }),
+  codec('29.97 frames a second', 'mp4', x264, { fps: '30000/1001', seconds: 2, frames: 60 }),
+  codec('50 frames a second', 'mp4', x264, { fps: '50', frames: 80 }),
+  codec('59.94 frames a second', 'mp4', x264, { fps: '60000/1001', seconds: 1, frames: 60 }),
+  codec('120 frames a second', 'mp4', x264, { fps: '120', seconds: 1, rate: '60/1', frames: 60 }),
+  codec('Variable rate', 'mkv', `-fps_mode passthrough ${x264}`, {
+    fps: '30',
+    seconds: 3,
+    filters: String.raw`select=not(eq(mod(n\,5)\,1))*not(eq(mod(n\,7)\,2))`,
+    frames: 90,
+    warnings: ['variable_frame_rate'],
+  }),
+];
+
+const sizes = [
+  codec('16 × 16', 'mp4', x264, { size: '16x16' }),
+  codec('34 × 18', 'mp4', x264, { size: '34x18' }),
+  codec('Odd size: 161 × 121', 'mkv', '-pix_fmt yuv444p -c:v ffv1', { size: '161x121', width: 160, height: 120 }),
+  codec('Pixels of 4:3', 'mp4', x264, { size: '120x120', filters: 'setsar=4/3', width: 160 }),
+  codec('Portrait: 90 × 160', 'mp4', x264, { size: '90x160' }),
+  codec('Panorama: 640 × 64', 'mp4', x264, { size: '640x64' }),
+  codec('4K: 3840 × 2160', 'mp4', x264, {
+    size: '3840x2160',
+    seconds: 0.6,
+    filters: 'scale=out_color_matrix=bt709',
+    width: 1920,
+    height: 1080,
+    frames: 15,
+  }),
+];
+
+/** The matrix (a b c d) of ISO 14496-12 that phones write, and the corners as they are shown. */
+const orientations: readonly [string, readonly [number, number, number, number], readonly Quarter[]][] = [
+  ['mirrored', [-1, 0, 0, 1], ['green', 'red', 'white', 'blue']],
+  ['turned by 180°', [-1, 0, 0, -1], ['white', 'blue', 'green', 'red']],
+  ['upside down mirrored', [1, 0, 0, -1], ['blue', 'white', 'red', 'green']],
+  ['transposed', [0, 1, 1, 0], ['red', 'blue', 'green', 'white']],
+  ['turned by 270°', [0, -1, 1, 0], ['green', 'white', 'red', 'blue']],
+  ['transversed', [0, -1, -1, 0], ['white', 'green', 'blue', 'red']],
+];
+const lying = () => sample('corpus-lying.mp4', `${pictureOf('160x120', '25', 1.6)} ${x264}`);
+const turns = orientations.map(([how, matrix, corners]): CorpusVideo => {
+  const isUpright = matrix[0] === 0;
+  const base = codec(`MP4, ${how}`, 'mp4', x264, { size: isUpright ? '120x160' : '160x120', corners });
+  const name = `corpus-${how.replaceAll(/\W+/g, '-')}-${matrix.join('')}.mp4`;
+  return { ...base, make: async () => changedSample(name, await lying(), (bytes) => orientedMp4(bytes, matrix)) };
+});
+const turned: CorpusVideo = {
+  ...codec('MP4, turned by 90°', 'mp4', x264, { size: '120x160', corners: ['blue', 'red', 'white', 'green'] }),
+  make: async () => changedSample('corpus-turned.mp4', await lying(), rotatedMp4),
+};
+
+const nineTracks = Array.from({ length: 8 }, (_, index) => `-f lavfi -i sine=f=${300 + 50 * index}:d=1.6`).join(' ');
+const nineMaps = Array.from({ length: 10 }, (_, index) => `-map ${index}`).join(' ');
+const sounds = [
+  codec('No sound', 'mp4', x264),
+  video('Mono of 22.05 kHz', 'mp4', `${x264} -c:a aac -ar 22050 -ac 1`),
+  video('5.1 channels, AC-3', 'mkv', `${x264} -c:a ac3 -ac 6`),
+  video('7.1 channels, FLAC', 'mkv', `${x264} -c:a flac -ac 8`),
+  video('Four channels, PCM', 'mov', `${x264} -c:a pcm_s16le -ac 4`),
+  video('E-AC-3', 'mp4', `${x264} -c:a eac3 -ac 2`),
+  video('Nine sound tracks', 'mkv', `${nineTracks} ${nineMaps} ${x264} -c:a flac`, {
+    tracks: 8,
+    warnings: ['audio_tracks_dropped'],
+  }),
+  video('Silence', 'mp4', `${x264} -c:a aac -af volume=0`, { beginsAtSec: null }),
+  video('Sound longer than the picture', 'mp4', `-filter:a apad=pad_dur=1 ${x264} -c:a aac`, { frames: 65 }),
+];
+
+const times = [
+  video('Sound 0.3 s late', 'mkv', `${x264} -c:a flac`, {
+    sound: '-itsoffset 0.3',
+    beginsAtSec: { picture: 0.5, sound: 0.8 },
+    frames: 48,
+  }),
+  video('Times from ten hours on', 'ts', `${x264} -c:a aac -output_ts_offset 36000`),
+  video('Times that wrap (33 bits)', 'ts', `${x264} -c:a aac -output_ts_offset 95442.7`),
+  video('Times below 0', 'mkv', `${x264} -c:a flac -output_ts_offset -0.5 -avoid_negative_ts disabled`),
+  codec('One frame', 'mp4', `${x264} -frames:v 1`, { frames: 1, corners: null }),
+  codec('Live Matroska without a length', 'mkv', `${x264} -f matroska -live 1`),
+];
+
+const edited: CorpusVideo = {
+  ...codec('MP4, trimmed on a phone (edit list between key frames)', 'mp4', x264, { frames: 30 }),
+  make: async () => sample('corpus-trimmed.mp4', `-ss 0.4 -i ${await lying()} -c copy`),
+};
+
+const refusedBy = (code: string, name: string, make: () => Promise<string>): CorpusVideo => ({
+  name,
+  make,
+  expected: { code },
+});
+const whole = () => sample('corpus-whole.mp4', `${pictureOf('160x120', '25', 4)} ${soundOf(4)} ${x264} -c:a aac`);
+const cutOff = (name: string, from: () => Promise<string>) => async () =>
+  await changedSample(name, await from(), (bytes) => bytes.subarray(0, bytes.length / 2));
+const written = (name: string, text: string) => async () =>
+  await changedSample(name, import.meta.filename, () => Buffer.from(text));
+
+const refusals = [
+  refusedBy('no_video_stream', 'Sound alone: MP3', () => sample('corpus-sound.mp3', `${soundOf(1)} -c:a libmp3lame`)),
+  refusedBy('no_video_stream', 'Sound with cover art', () =>
+    sample(
+      'corpus-art.mp3',
+      `${soundOf(1)} -f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic -c:a libmp3lame`,
+    ),
+  ),
+  refusedBy('corrupt_input', 'MP4, cut off in the middle', cutOff('corpus-cut.mp4', whole)),
+  refusedBy('corrupt_input', 'A gap of 200 s without picture and sound', () =>
+    sample(
+      'corpus-gap.mkv',
+      String.raw`${pictureOf('160x120', '25', 4, String.raw`setpts=PTS+gte(N\,50)*200/TB`)} -fps_mode passthrough ${x264}`,
+    ),
+  ),
+  refusedBy('limit_exceeded', 'Thirteen hours', () =>
+    sample('corpus-long.mp4', `-f lavfi -i color=s=64x64:r=1/600:d=46800 ${x264}`),
+  ),
+  refusedBy('unsupported_media', 'Encrypted by Common Encryption', () =>
+    sample(
+      'corpus-protected.mp4',
+      `${pictureOf('160x120', '25', 2)} ${x264} -encryption_scheme cenc-aes-ctr -encryption_key ffeeddccbbaa99887766554433221100 -encryption_kid 00112233445566778899aabbccddeeff`,
+    ),
+  ),
+  refusedBy(
+    'unsupported_media',
+    'A playlist',
+    written('corpus-list.m3u8', '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:3,\na.ts\n#EXT-X-ENDLIST\n'),
+  ),
+  refusedBy('unsupported_media', 'Text', written('corpus-text.txt', 'plain text')),
+  refusedBy('unsupported_media', 'A PNG', () =>
+    sample('corpus-still.png', '-f lavfi -i color=red:s=64x64 -frames:v 1'),
+  ),
+  refusedBy('corrupt_input', 'An MP4 header alone', async () =>
+    changedSample('corpus-header.mp4', await lying(), (bytes) => bytes.subarray(0, 64)),
+  ),
+];
+
+export const videoCorpus: readonly CorpusVideo[] = [
+  ...[containers, pictures, rates, sizes].flat(),
+  turned,
+  ...[turns, sounds, times].flat(),
+  edited,
+  ...refusals,
+];
+
+/** The corpus as a table in Markdown, with one row a source. */
+export function corpusTable(): string {
+  const rows = videoCorpus.map(({ name, expected }) => {
+    if ('code' in expected) return [name, `\`${expected.code}\``];
+    const { width, height, rate, frames, tracks, warnings } = expected;
+    const [num = 0, den = 1] = rate.split('/').map(Number);
+    const warned = warnings.map((code) => `, warning \`${code}\``).join('');
+    const fps = Number((num / den).toFixed(3));
+    const sound = tracks === 1 ? '1 sound track' : `${tracks} sound tracks`;
+    return [name, `${width} × ${height}, ${frames} frames at ${fps}, ${sound}${warned}`];
+  });
+  return markdownTable([['source', 'result'], ...rows]);
+}
