@@ -79,7 +79,7 @@ describe('a whole configuration', () => {
       maxFileSizeBytes: 20 * 1024 ** 3,
       largeVideoThresholdBytes: 2 * 1024 ** 3,
       workerConcurrency: 4,
-      imageJobsPerProcess: 100,
+      imageJobsPerProcess: 250,
       largeWorkerConcurrency: 1,
       chunkLengthMs: 60_000,
       chunkParallelism: 1,

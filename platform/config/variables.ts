@@ -209,7 +209,7 @@ const jobVariables = {
     doc: 'Jobs of the queue `video:large` that run at once.',
   }),
   imageJobsPerProcess: forWorker('IMAGE_JOBS_PER_PROCESS', integerValue(1, 1_000_000), {
-    default: '100',
+    default: '250',
     doc: 'Image jobs that one runner process does, one after another, before another replaces it; `1`: a process for each.',
   }),
   chunkLengthMs: forWorker('CHUNK_LENGTH', positiveDurationValue, {

@@ -1,9 +1,9 @@
 import { encode } from 'blurhash';
 import type { Placeholder } from '#domain/job-types/shared-results.ts';
-import { type Sharp, sharp } from '#platform/images/sharp.ts';
+import type { Sharp } from '#platform/images/sharp.ts';
 
 /** BlurHash keeps a few waves of the picture, so a small copy is enough. */
-const sideMax = 64;
+const sideMax = 32;
 /** Waves along the longer and the shorter side. */
 const waves = [4, 3] as const;
 
@@ -16,7 +16,28 @@ export async function placeholderOf(image: Sharp): Promise<Placeholder> {
   const { data, info } = await small.ensureAlpha().raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
   const { width, height } = info;
   const [along, across] = width >= height ? waves : [waves[1], waves[0]];
-  const { dominant } = await sharp(data, { raw: { width, height, channels: 4 } }).stats();
-  const hex = [dominant.r, dominant.g, dominant.b].map((value) => value.toString(16).padStart(2, '0')).join('');
-  return { blurhash: encode(new Uint8ClampedArray(data), width, height, along, across), dominant_color: `#${hex}` };
+  return {
+    blurhash: encode(new Uint8ClampedArray(data), width, height, along, across),
+    dominant_color: dominantColor(data),
+  };
+}
+
+/** Values of a channel that count as one colour: 16 of them, so there are 4096 colours. */
+const step = 16;
+
+/**
+ * The middle of the most frequent of 4096 colours, `#rrggbb`. `stats` of sharp has the same, and takes ten times as long as
+ * the rest of a placeholder for the entropy and sharpness that it measures too.
+ *
+ * @param pixels RGBA, 8 bits a channel
+ */
+function dominantColor(pixels: Buffer): string {
+  const counts = new Uint32Array(4096);
+  for (let at = 0; at < pixels.length; at += 4) {
+    const [red = 0, green = 0, blue = 0] = pixels.subarray(at, at + 3);
+    counts[(red >> 4) * 256 + (green >> 4) * 16 + (blue >> 4)]! += 1;
+  }
+  const most = counts.indexOf(counts.reduce((a, b) => Math.max(a, b)));
+  const middles = [most >> 8, (most >> 4) & 15, most & 15].map((level) => level * step + step / 2);
+  return `#${middles.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
