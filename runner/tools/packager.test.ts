@@ -21,7 +21,9 @@ const descriptors = [
 ];
 const lengths = ['--segment_duration', '6.00600010', '--fragment_duration', '2.00200010'];
 const outputs = [
-  ...words('--hls_playlist_type VOD --hls_master_playlist_output packaged/packager-master.m3u8'),
+  ...words(
+    '--io_cache_size 1048576 --hls_playlist_type VOD --hls_master_playlist_output packaged/packager-master.m3u8',
+  ),
   ...words('--mpd_output packaged/manifest.mpd --generate_static_live_mpd'),
 ];
 
