@@ -4,9 +4,9 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { jobs, leases, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { endPrograms, type Program } from '../../testing/programs.ts';
-import { until } from '../../testing/k8s/cluster.ts';
+import { type Cleanup, until } from '../../testing/k8s/cluster.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
-import { type Cleanup, cleaned, lineOf, openCrashScene } from '../../testing/k8s/crashes.ts';
+import { cleaned, kindOf, lineOf, openCrashScene } from '../../testing/k8s/crashes.ts';
 import { proxiedKubeconfig } from '../../testing/k8s/kubeconfig.ts';
 import { type BatchJob, TestNode } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus, runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
@@ -37,14 +37,6 @@ const writes = [
   'PATCH leases',
 ] as const;
 type Write = (typeof writes)[number];
-
-/** `PATCH /apis/reelwright.dev/v1alpha1/namespaces/x/mediajobs/mj-1/status?…` is `PATCH mediajobs/status`. */
-function kindOf(line: string): string {
-  const [method = '', url = ''] = line.split(' ');
-  const [path = ''] = url.split('?');
-  const [resource = '', , subresource] = path.replace(/^.*\/namespaces\/[^/]+\//, '').split('/');
-  return `${method} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
-}
 
 const podRunsMs = 1_200;
 /** Some twelve seconds each where nothing else runs. */

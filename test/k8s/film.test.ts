@@ -1,53 +1,102 @@
 import { readFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { dirname } from 'node:path';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { jobs } from '#platform/kubernetes/objects.ts';
-import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
-import { installCrds } from '../../testing/k8s/crds.ts';
+import { findFilmWork } from '#jobs/film.ts';
+import { jobs, leases, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
+import { countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
+import { endPrograms } from '../../testing/programs.ts';
 import { until } from '../../testing/k8s/cluster.ts';
+import { openCrashScene } from '../../testing/k8s/crashes.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { type Pod, TestNode } from '../../testing/k8s/node.ts';
+import { disruptionTarget } from '../../testing/k8s/pod-states.ts';
 import { sample } from '../../testing/media.ts';
 
-// Films in chunks, with the real runner. What the Job controller does for an Indexed Job, the test's node does.
+// A film in chunks, with the real runner and the controller as a process of its own. What the Job controller and the
+// kubelets do for an Indexed Job, the test's node does.
 
 let film: string;
 beforeAll(async () => {
   await installCrds();
-  const sound = '-f lavfi -i sine=f=440:r=48000:d=36 -f lavfi -i sine=f=880:r=48000:d=36 -map 0 -map 1 -map 2';
-  const clip = `-f lavfi -i testsrc2=s=160x90:r=25:d=36 ${sound}`;
-  film = await sample('k8s-film.mp4', `${clip} -c:v libx264 -preset ultrafast -g 25 -pix_fmt yuv420p -c:a aac`);
+  const sound = '-f lavfi -i sine=f=440:r=48000:d=60 -f lavfi -i sine=f=880:r=48000:d=60 -map 0 -map 1 -map 2';
+  const clip = `-f lavfi -i testsrc2=s=160x90:r=10:d=60 ${sound}`;
+  film = await sample('k8s-film.mp4', `${clip} -c:v libx264 -preset ultrafast -g 20 -pix_fmt yuv420p -c:a aac`);
+  return endPrograms;
 });
 
-const settings = { CHUNK_LENGTH: '6s', RUNNER_POOLS: JSON.stringify({ default: { concurrency: 3 } }) };
+const chunks = 10;
 
-async function openFilm(variables: Record<string, string> = {}) {
-  const rig = await openControllerRig({ ...settings, ...variables });
-  await rig.writeSource('source', await readFile(film));
+test('C3.26: a film is encoded by an Indexed Job, and a pod, the controller and a node that are lost at 20, 50 and 80 % cost the chunks of those pods', async () => {
+  const { admin, namespace, workplace, start } = await openCrashScene(onTestFinished, {
+    CHUNK_LENGTH: '6s',
+    X264_PRESET: 'ultrafast',
+    RUNNER_POOLS: JSON.stringify({ default: { concurrency: 2 } }),
+    WEBHOOK_BACKOFF: '1h',
+  });
+  await workplace.writeSource('source', await readFile(film));
+  const ffmpeg = await countedFfmpeg();
+  onTestFinished(() => ffmpeg.remove());
+  const variables = { FFMPEG_PATH: ffmpeg.program, NODE_COMPILE_CACHE: dirname(ffmpeg.program) };
+  const node = new TestNode(admin, namespace, variables);
   const over = new AbortController();
   onTestFinished(() => over.abort());
-  return { rig, runAll: () => rig.node.runAll(over.signal) };
+  node.runAll(over.signal);
+
+  const id = await workplace.submit('video:transcode', { options: { encrypt: true } });
+  const finished = async () => (await findFilmWork(id, workplace.media))?.finished ?? new Set();
+  const encodingPods = async () => {
+    const { items } = await admin.list(pods, { namespace, labelSelector: 'reelwright.dev/part=encode' });
+    return items.filter((pod) => isEncoding(pod));
+  };
+  /** A pod that encodes once so many chunks are finished. */
+  const podAfter = async (count: number): Promise<Pod> => {
+    await until(`${count} chunks are finished`, async () => (await finished()).size >= count, 60_000);
+    let found: Pod | undefined;
+    await until('a chunk is encoded', async () => (found = (await encodingPods())[0]) !== undefined, 30_000);
+    return found as Pod;
+  };
+
+  const worker = await start();
+  const evicted = await podAfter(2);
+  node.kill(evicted, { status: disruptionTarget('EvictionByEvictionAPI') });
+  await podAfter(5);
+  worker.signal('SIGKILL');
+  await worker.ended;
+  const lease = { namespace, name: 'reelwright-controller' };
+  await admin.mergePatch(leases, lease, { spec: { holderIdentity: '' } });
+  await start();
+  const ofLostNode = await podAfter(8);
+  // The pod that stays behind has the pool's only slot.
+  await admin.mergePatch(runnerPools, { namespace, name: 'default' }, { spec: { concurrency: 1 } });
+  node.kill(ofLostNode, { isLost: true });
+  await admin.delete(pods, { namespace, name: ofLostNode.metadata?.name ?? '' });
+
+  await until('the film is over', async () => isFinal((await workplace.find(id)).status), 90_000);
+  expect(await workplace.find(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
+  expect((await finished()).size).toBe(chunks);
+  const encodes = await ffmpeg.encodes();
+  const firstFrames = [...new Set(encodes)].toSorted((a, b) => a - b);
+  expect(firstFrames).toHaveLength(chunks);
+  const lost = new Set([evicted, ofLostNode].map(chunkOf));
+  for (const [chunk, firstFrame] of firstFrames.entries()) {
+    const times = encodes.filter((each) => each === firstFrame).length;
+    expect([chunk, lost.has(chunk) ? times <= 2 : times === 1]).toEqual([chunk, true]);
+  }
+  const { items } = await admin.list(jobs, { namespace });
+  const parts = items.map(({ metadata }) => metadata?.name?.slice(`mj-${id}-`.length));
+  expect(new Set(parts)).toEqual(new Set(['1', '1-e', '1-f']));
+  const mediaJob = () => admin.get(mediaJobs, { namespace, name: `mj-${id}` });
+  await until('its MediaJob shows the end', async () => (await mediaJob()).status?.phase === 'completed');
+  expect((await mediaJob()).status?.chunks).toBe(`${chunks}/${chunks}`);
+}, 200_000);
+
+function isEncoding({ metadata, status }: Pod): boolean {
+  const process = status?.initContainerStatuses?.find(({ name }) => name === 'process');
+  return metadata?.deletionTimestamp === undefined && process?.state?.running !== undefined;
 }
 
-async function ended(rig: ControllerRig, id: string) {
-  await until(`job ${id} is over`, async () => isFinal((await rig.find(id)).status), 90_000);
-  return rig.find(id);
+/** The chunk of a pod of the first Job of chunks, whose index it is. */
+function chunkOf({ metadata }: Pod): number {
+  return Number(metadata?.labels?.['batch.kubernetes.io/job-completion-index']);
 }
-
-const partsOf = async (rig: ControllerRig, id: string) => {
-  const { items } = await rig.admin.list(jobs, { namespace: rig.namespace });
-  return items
-    .map(({ metadata }) => String(metadata?.name).slice(`mj-${id}-`.length))
-    .toSorted((a, b) => a.localeCompare(b));
-};
-
-describe('a film', () => {
-  test('C3.26: is split, encoded by the pods of an Indexed Job, and finished', async () => {
-    const { rig, runAll } = await openFilm();
-    rig.startWorker();
-    runAll();
-    const id = await rig.submit('video:transcode', { options: { encrypt: true } });
-    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
-    expect(await partsOf(rig, id)).toEqual(['1', '1-e', '1-f']);
-    await until('its MediaJob shows the end', async () => (await rig.mediaJob(id)).status?.phase === 'completed');
-    expect((await rig.mediaJob(id)).status?.chunks).toBe('6/6');
-  });
-});

@@ -18,13 +18,18 @@ export function adminCredentials(url: string = server.url, user: object = { toke
   return kubeConfigCredentials(config);
 }
 
+/** Registers what is to be done at the end of a test. */
+export type Cleanup = (clean: () => void | Promise<void>) => void;
+
+type ClientOptions = ConstructorParameters<typeof KubeClient>[1];
+
 /** A client that is closed when the test ends. */
 export function clientFor(
   credentials: Credentials = adminCredentials(),
-  options: ConstructorParameters<typeof KubeClient>[1] = {},
+  { cleanup = onTestFinished, ...options }: ClientOptions & { readonly cleanup?: Cleanup } = {},
 ): KubeClient {
   const client = new KubeClient(credentials, options);
-  onTestFinished(() => client.close());
+  cleanup(() => client.close());
   return client;
 }
 

@@ -23,7 +23,7 @@ import type { ControllerDependencies } from '../../controller/dependencies.ts';
 import { TaskDesk } from '../../controller/task-requests.ts';
 import { configOf, type Note } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
-import { adminCredentials, clientFor, newNamespace, server } from './cluster.ts';
+import { adminCredentials, type Cleanup, clientFor, newNamespace, server } from './cluster.ts';
 import { TestNode } from './node.ts';
 import { submitJob, type Submitted } from './submit-job.ts';
 
@@ -32,10 +32,10 @@ import { submitJob, type Submitted } from './submit-job.ts';
 
 export type ControllerRig = Awaited<ReturnType<typeof openControllerRig>>;
 
-/** `variables` are added to each worker's environment. */
-export async function openControllerRig(variables: Record<string, string> = {}) {
+/** `variables` are added to each worker's environment. Tests that run at once give the `cleanup` of their own context. */
+export async function openControllerRig(variables: Record<string, string> = {}, cleanup: Cleanup = onTestFinished) {
   if (!inject('postgres')) throw new Error('no PostgreSQL was started for this run');
-  const admin = clientFor();
+  const admin = clientFor(adminCredentials(), { cleanup });
   const namespace = await newNamespace(admin);
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-k8s-rig-'));
   const [source, media] = ['source', 'media'].map((name) => join(dir, name)) as [string, string];
@@ -79,7 +79,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
       randomUuid: () => randomUUID(),
       random: () => 0,
       taskDesk: new TaskDesk(),
-      kubernetes: { client: clientFor(adminCredentials()) },
+      kubernetes: { client: clientFor(adminCredentials(), { cleanup }) },
       source: sourceStore,
       runner: { program: process.execPath, script: '', variables: { X264_PRESET: 'ultrafast' } },
       ...overrides,
@@ -103,7 +103,7 @@ export async function openControllerRig(variables: Record<string, string> = {}) 
     return job;
   };
 
-  onTestFinished(async () => {
+  cleanup(async () => {
     await Promise.all([...stops].map((stop) => stop()));
     await queue.close();
     await mediaStore.close();

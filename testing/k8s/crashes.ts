@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { KubeClient } from '#platform/kubernetes/client.ts';
 import type { Program } from '../programs.ts';
-import { adminCredentials, newNamespace, server } from './cluster.ts';
+import { adminCredentials, type Cleanup, newNamespace, server } from './cluster.ts';
 import { FaultyProxy } from './faulty-proxy.ts';
 import { openWorkplace } from './workers.ts';
 
@@ -16,8 +16,13 @@ export function lineOf(write: string): RegExp {
   return new RegExp(`^${method} \\S+/namespaces/[^/]+/${plural}${name}${subresource ? `/${subresource}` : ''}(\\?|$)`);
 }
 
-/** Registers what is to be done at the end of a test. */
-export type Cleanup = (clean: () => void | Promise<void>) => void;
+/** `PATCH /apis/reelwright.dev/v1alpha1/namespaces/x/mediajobs/mj-1/status?…` is `PATCH mediajobs/status`. */
+export function kindOf(line: string): string {
+  const [method = '', url = ''] = line.split(' ');
+  const [path = ''] = url.split('?');
+  const [resource = '', , subresource] = path.replace(/^.*\/namespaces\/[^/]+\//, '').split('/');
+  return `${method} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
+}
 
 /** Does every one of them, though one may throw. */
 export async function cleaned(cleanups: readonly (() => void | Promise<void>)[]): Promise<void> {

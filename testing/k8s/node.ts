@@ -1,11 +1,13 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { exitCodes } from '#domain/exit-codes.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { jobs, pods, secrets } from '#platform/kubernetes/objects.ts';
-import { runIndexed } from './indexed-job.ts';
+import { type IndexedPod, runIndexed } from './indexed-job.ts';
 
 // What the Job controller and a kubelet do for a Job, done by a test: a pod is made of its template, its containers
 // run one after another as processes of this machine, and its status says what became of them.
@@ -21,20 +23,35 @@ export const scriptedRunner = join(import.meta.dirname, '../../test/fixtures/scr
 
 const indexLabel = 'batch.kubernetes.io/job-completion-index';
 
+/** The API server keeps a deleted pod that has a node until its kubelet has stopped it. */
+const nodeOfChunks = 'node-of-chunks';
+
 interface PodPlace {
   readonly workspace: string;
   readonly script: string;
-  /** Of a pod of an Indexed Job. */
-  readonly index: string | undefined;
+  readonly pod: Pod;
+}
+
+/** How a test ends a pod that runs. */
+interface PodKill {
+  /** Added to the status of the pod: what marks a disruption, for one. */
+  readonly status?: Partial<PodStatus>;
+  /** The pod is that of a node that is lost: nothing writes its status any more. */
+  readonly isLost?: boolean;
 }
 
 export class TestNode {
   readonly #client: KubeClient;
   readonly #namespace: string;
+  readonly #variables: Readonly<Record<string, string>>;
+  readonly #running = new Map<string, ChildProcess>();
+  readonly #kills = new Map<string, PodKill>();
 
-  constructor(client: KubeClient, namespace: string) {
+  /** `variables` are added to those of every container. */
+  constructor(client: KubeClient, namespace: string, variables: Readonly<Record<string, string>> = {}) {
     this.#client = client;
     this.#namespace = namespace;
+    this.#variables = variables;
   }
 
   /** The Jobs that are there, the oldest first. */
@@ -44,25 +61,8 @@ export class TestNode {
   }
 
   /** Makes the pod of a Job, or that of an index, as its controller does; on a node if one is named. */
-  async makePod(job: Job, { nodeName, index }: { nodeName?: string; index?: number } = {}): Promise<Pod> {
-    const { name = '', uid = '' } = job.metadata ?? {};
-    const { metadata, spec } = job.spec?.template ?? {};
-    if (spec === undefined) throw new Error('a Job has a template');
-    return this.#client.create(pods, {
-      metadata: {
-        namespace: this.#namespace,
-        name: index === undefined ? `${name}-pod` : `${name}-${index}-pod`,
-        labels: {
-          ...metadata?.labels,
-          'batch.kubernetes.io/job-name': name,
-          'batch.kubernetes.io/controller-uid': uid,
-          ...(index === undefined ? {} : { [indexLabel]: String(index) }),
-        },
-        annotations: metadata?.annotations ?? {},
-        ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
-      },
-      spec: nodeName === undefined ? spec : { ...spec, nodeName },
-    });
+  async makePod(job: Job, place: { nodeName?: string; index?: number } = {}): Promise<Pod> {
+    return this.#client.create(pods, podOf(job, this.#namespace, place));
   }
 
   async setStatus(pod: Pod, status: PodStatus): Promise<void> {
@@ -75,42 +75,70 @@ export class TestNode {
     return this.execute(await this.makePod(job), script);
   }
 
+  /** Stops the container of a pod that runs, and lets no other start. */
+  kill(pod: Pod, how: PodKill = {}): void {
+    const { name = '' } = pod.metadata ?? {};
+    this.#kills.set(name, how);
+    this.#running.get(name)?.kill('SIGTERM');
+  }
+
+  /** Deletes a pod at once, as a kubelet does once its containers have ended. */
+  async removePod({ metadata }: Pod): Promise<void> {
+    const ref = { namespace: this.#namespace, name: metadata?.name ?? '' };
+    await this.#client.delete(pods, ref, { gracePeriodSeconds: 0 });
+  }
+
   /** Runs a pod's containers for real, and writes its status as a kubelet does, unless it is to be silent. */
   async execute(pod: Pod, script = runnerMain, { isSilent = false } = {}): Promise<Record<string, number>> {
     const { initContainers = [], containers } = pod.spec ?? { containers: [] };
     const workspace = await mkdtemp(join(tmpdir(), 'reelwright-pod-'));
     const codes: Record<string, number> = {};
+    const killed = () => this.#kills.get(pod.metadata?.name ?? '');
     try {
       for (const container of [...initContainers, ...containers]) {
         if (!isSilent) await this.setStatus(pod, statusOf(pod, codes, container.name));
-        const index = pod.metadata?.labels?.[indexLabel];
-        codes[container.name] = await this.#runContainer(container, { workspace, script, index });
+        codes[container.name] = killed()
+          ? exitCodes.stopped
+          : await this.#runContainer(container, { workspace, script, pod });
         if (codes[container.name] !== 0) break;
       }
-      if (!isSilent) await this.setStatus(pod, statusOf(pod, codes));
+      if (!isSilent && killed()?.isLost !== true)
+        await this.setStatus(pod, { ...statusOf(pod, codes), ...killed()?.status });
       return codes;
     } finally {
       await rm(workspace, { recursive: true, force: true });
     }
   }
 
-  async #runChunk(job: Job, index: number, script: string): Promise<boolean> {
-    const codes = await this.execute(await this.makePod(job, { index }), script);
-    return Object.values(codes).every((code) => code === 0);
+  /** Runs the pod of an index; returns its last status, and none once its node is lost. */
+  async #runIndex(job: Job, { index, deleted }: IndexedPod, script: string): Promise<PodStatus> {
+    const pod = await this.makePod(job, { index, nodeName: nodeOfChunks });
+    const remove = () => {
+      if (this.#kills.get(pod.metadata?.name ?? '')?.isLost !== true) this.kill(pod);
+    };
+    deleted.addEventListener('abort', remove);
+    const codes = await this.execute(pod, script);
+    const kill = this.#kills.get(pod.metadata?.name ?? '');
+    if (kill?.isLost === true) await new Promise(() => undefined);
+    if (deleted.aborted) await this.removePod(pod);
+    return { ...statusOf(pod, codes), ...kill?.status };
   }
 
-  async #runContainer(container: Container, where: PodPlace): Promise<number> {
-    const env = await this.#environment(container);
-    if (where.index !== undefined) env['JOB_COMPLETION_INDEX'] = where.index;
-    for (const name of ['RUNNER_WORKSPACE', 'RUNNER_OUTPUT', 'HOME', 'TMPDIR']) env[name] = where.workspace;
-    const child = spawn(process.execPath, [where.script, ...(container.args ?? [])], {
+  async #runContainer(container: Container, { workspace, script, pod }: PodPlace): Promise<number> {
+    const env = { ...(await this.#environment(container)), ...this.#variables };
+    const { name = '', labels } = pod.metadata ?? {};
+    const index = labels?.[indexLabel];
+    if (index !== undefined) env['JOB_COMPLETION_INDEX'] = index;
+    for (const variable of ['RUNNER_WORKSPACE', 'RUNNER_OUTPUT', 'HOME', 'TMPDIR']) env[variable] = workspace;
+    const child = spawn(process.execPath, [script, ...(container.args ?? [])], {
       env: { PATH: process.env['PATH'] ?? '', ...env },
       stdio: ['pipe', 'ignore', process.env['RIG_LOG'] === undefined ? 'ignore' : 'inherit'],
     });
-    return new Promise((resolve, reject) => {
+    this.#running.set(name, child);
+    return new Promise<number>((resolve, reject) => {
       child.on('error', reject);
       child.on('exit', (code) => resolve(code ?? 137));
-    });
+    }).finally(() => this.#running.delete(name));
   }
 
   async #environment({ env = [] }: Container): Promise<Record<string, string>> {
@@ -136,7 +164,7 @@ export class TestNode {
           begun.add(job.metadata?.uid ?? '');
           const isIndexed = job.spec?.completionMode === 'Indexed';
           const run = isIndexed
-            ? runIndexed(job, this.#client, (index) => this.#runChunk(job, index, script))
+            ? runIndexed(job, this.#client, (pod) => this.#runIndex(job, pod, script))
             : this.run(job, script);
           run.catch((error: unknown) => {
             if (!hasReason(error, 'NotFound')) throw error;
@@ -147,6 +175,28 @@ export class TestNode {
     };
     void look();
   }
+}
+
+function podOf(job: Job, namespace: string, { nodeName, index }: { nodeName?: string; index?: number }): Pod {
+  const { name = '', uid = '' } = job.metadata ?? {};
+  const { metadata, spec } = job.spec?.template ?? {};
+  if (spec === undefined) throw new Error('a Job has a template');
+  return {
+    metadata: {
+      namespace,
+      // The pod of an index may be replaced.
+      name: index === undefined ? `${name}-pod` : `${name}-${index}-${randomBytes(3).toString('hex')}`,
+      labels: {
+        ...metadata?.labels,
+        'batch.kubernetes.io/job-name': name,
+        'batch.kubernetes.io/controller-uid': uid,
+        ...(index === undefined ? {} : { [indexLabel]: String(index) }),
+      },
+      annotations: metadata?.annotations ?? {},
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: true }],
+    },
+    spec: nodeName === undefined ? spec : { ...spec, nodeName },
+  };
 }
 
 /** What Kubernetes makes of `env[].value`: `$(NAME)` of an earlier variable is replaced, and `$$` is one `$`. */

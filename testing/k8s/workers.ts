@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobType } from '#domain/job-types/index.ts';
@@ -79,51 +79,9 @@ export async function openWorkplace({ postgresUrl, template, kubeconfigPath, nam
     },
     /** What a runner leaves of an image job that has ended well. */
     leaveThumbnail: (jobId: string, hash: string, attempt = 1) => leaveThumbnail(mediaStore, { jobId, hash, attempt }),
+    writeSource: (name: string, bytes: Uint8Array) => writeFile(join(source, name), bytes),
     /** What a runner leaves of a stream: a playlist of one rung, and its manifest. */
-    async leaveStream(jobId: string, hash: string, attempt: number): Promise<void> {
-      const rev = revisionOf(jobId, attempt);
-      const objects: { key: string; size: number; sha256: string }[] = [];
-      const put = async (path: string, body: string) => {
-        const key = videoKey(hash, rev, path);
-        await mediaStore.put(key, body, { contentType: 'application/octet-stream' });
-        objects.push({ key, size: body.length, sha256: createHash('sha256').update(body).digest('hex') });
-        return key;
-      };
-      const track = 'video/r64_h264';
-      const init = await put(`${track}/init.mp4`, 'init');
-      const playlist = await put(`${track}/playlist.m3u8`, '#EXTM3U\nseg_1.m4s\n');
-      await put('master.m3u8', `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n${track}/playlist.m3u8\n`);
-      const size = { width: 64, height: 64 };
-      const video = { codec: 'h264', ...size, frame_rate: 25, rotation: 0, hdr: 'none', pixel_format: 'yuv420p' };
-      const results = {
-        streaming: {
-          protocol: 'hls',
-          container: 'cmaf',
-          encrypted: true,
-          master_playlist: masterKey(hash),
-          default_audio_track_id: null,
-        },
-        audio_tracks: [],
-        video_tracks: [
-          {
-            id: 'r64_h264',
-            codec: 'avc1.640028',
-            ...size,
-            bitrate: 1000,
-            playlist,
-            init,
-            segment_count: 1,
-            audio_track_ids: [],
-          },
-        ],
-        source: { container: 'mp4', size: 1, duration_sec: 1, video: { ...video, interlaced: false }, audio: [] },
-        warnings: [],
-      };
-      const of = { job_id: jobId, attempt, type: 'video:transcode', hash, rev };
-      const manifest = { v: 1, ...of, status: 'completed', results, error: null, objects };
-      const body = JSON.stringify(manifest);
-      await mediaStore.put(resultManifestKey(jobId, attempt), body, { contentType: 'application/json' });
-    },
+    leaveStream: (jobId: string, hash: string, attempt: number) => leaveStream(mediaStore, { jobId, hash, attempt }),
     async close(): Promise<void> {
       await queue.close();
       await mediaStore.close();
@@ -143,6 +101,55 @@ export async function leaveThumbnail(
   const results = { key, outputs: [{ variant: 'thumb', key, width: 2, height: 2, format: 'webp', size: 5 }] };
   const of = { job_id: jobId, attempt, type: 'image:thumbnail', hash, rev: revisionOf(jobId, attempt) };
   const manifest = { v: 1, ...of, status: 'completed', results, error: null, objects: [] };
+  const body = JSON.stringify(manifest);
+  await media.put(resultManifestKey(jobId, attempt), body, { contentType: 'application/json' });
+}
+
+/** Leaves what a runner leaves of a stream: a playlist of one rung, and its manifest. */
+export async function leaveStream(
+  media: Pick<ObjectStore, 'put'>,
+  { jobId, hash, attempt }: { readonly jobId: string; readonly hash: string; readonly attempt: number },
+): Promise<void> {
+  const rev = revisionOf(jobId, attempt);
+  const objects: { key: string; size: number; sha256: string }[] = [];
+  const put = async (path: string, body: string) => {
+    const key = videoKey(hash, rev, path);
+    await media.put(key, body, { contentType: 'application/octet-stream' });
+    objects.push({ key, size: body.length, sha256: createHash('sha256').update(body).digest('hex') });
+    return key;
+  };
+  const track = 'video/r64_h264';
+  const init = await put(`${track}/init.mp4`, 'init');
+  const playlist = await put(`${track}/playlist.m3u8`, '#EXTM3U\nseg_1.m4s\n');
+  await put('master.m3u8', `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n${track}/playlist.m3u8\n`);
+  const size = { width: 64, height: 64 };
+  const video = { codec: 'h264', ...size, frame_rate: 25, rotation: 0, hdr: 'none', pixel_format: 'yuv420p' };
+  const results = {
+    streaming: {
+      protocol: 'hls',
+      container: 'cmaf',
+      encrypted: true,
+      master_playlist: masterKey(hash),
+      default_audio_track_id: null,
+    },
+    audio_tracks: [],
+    video_tracks: [
+      {
+        id: 'r64_h264',
+        codec: 'avc1.640028',
+        ...size,
+        bitrate: 1000,
+        playlist,
+        init,
+        segment_count: 1,
+        audio_track_ids: [],
+      },
+    ],
+    source: { container: 'mp4', size: 1, duration_sec: 1, video: { ...video, interlaced: false }, audio: [] },
+    warnings: [],
+  };
+  const of = { job_id: jobId, attempt, type: 'video:transcode', hash, rev };
+  const manifest = { v: 1, ...of, status: 'completed', results, error: null, objects };
   const body = JSON.stringify(manifest);
   await media.put(resultManifestKey(jobId, attempt), body, { contentType: 'application/json' });
 }

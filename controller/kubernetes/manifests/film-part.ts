@@ -21,7 +21,7 @@ export interface PartToRun {
 }
 
 /** How often the pod of a chunk may fail by itself before the attempt does; the Job controller waits between them. */
-const chunkRetries = 2;
+export const chunkRetries = 2;
 
 /**
  * The Job of a film's chunks: a pod for each, which may be replaced, since what two pods write of one chunk is written

@@ -46,8 +46,8 @@ export async function observe(
     pod,
     unreadyNode: caches.nodes.unready(pod?.nodeName),
     pool: ofPool,
-    // The next part of a film takes the slot of the one before it.
-    hasCapacity: slots.hasCapacity(pool, name),
+    // A part of a film takes the slot of the one before it, and of its own Job that was deleted with a lost node.
+    hasCapacity: partKinds.some((part) => slots.hasCapacity(pool, nameOf(part))),
     isOutdated: job !== null && isOutdated(job, templateHash(spec, dependencies.template)),
     podCreationFailure: await caches.podCreationFailures.of(job, pod, nowMs),
     isStorageAway: dependencies.storageWatch.isAway,
@@ -62,7 +62,9 @@ function isOutdated({ metadata }: JobSnapshot, current: string): boolean {
   return hash !== undefined && hash !== current;
 }
 
-function mayRun({ metadata }: JobSnapshot, caches: Caches): boolean {
+function mayRun({ metadata, indexed }: JobSnapshot, caches: Caches): boolean {
+  // One pod says nothing of the others.
+  if (indexed !== undefined) return true;
   const pod = caches.podOf(metadata.name ?? '');
   return pod === null || !isPodOver(pod) || pod.hasRunningSidecar;
 }

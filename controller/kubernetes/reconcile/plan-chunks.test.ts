@@ -122,6 +122,25 @@ describe('the plan while chunks are encoded', () => {
     expect(concluded?.kind === 'failed' ? concluded.error?.message : '').toMatch(message);
   });
 
+  it('is to name the chunk that failed for the last time, and not one that has failed and succeeded since', () => {
+    const failedJob = {
+      ...ended('Failed'),
+      indexed: { parallelism: 2, completions: 3, completed: '0,2', failed: '1' },
+    };
+    const pods = [failed(1, 137, 'OOMKilled'), failed(2, 20), podOf(2, { phase: 'Succeeded' })];
+    const end = actionOf({ job: failedJob, pods }, 'concludeAttempt')?.end;
+    expect(end).toMatchObject({ kind: 'failed', error: { code: 'resource_exhausted' } });
+    expect(end?.kind === 'failed' ? end.error?.message : '').toMatch(/^Chunk 2: /);
+  });
+
+  it('is to end the attempt once a chunk has exceeded its deadline three times, which its Job does not count', () => {
+    const late = { ...failed(1, 143), reason: 'DeadlineExceeded' };
+    expect(done({ pods: [late, late, podOf(1)] })).toEqual([]);
+    expect(done({ pods: [late, late, { ...failed(0, 143), reason: 'DeadlineExceeded' }, podOf(1)] })).toEqual([]);
+    const end = actionOf({ pods: [late, late, late, podOf(0)] }, 'concludeAttempt')?.end;
+    expect(end).toMatchObject({ kind: 'failed', error: { code: 'deadline_exceeded' } });
+  });
+
   it('is another attempt at no cost when the Job failed and no pod did', () => {
     expect(actionOf({ job: ended('Failed'), pods: [] }, 'concludeAttempt')?.end).toEqual({ kind: 'disrupted' });
   });

@@ -3,7 +3,8 @@ import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
 import { chunkOf, progressOfFilm } from '../film.ts';
-import { endOfJob, hasStarted, isPodOver, type JobSnapshot, podsMaxOf } from '../snapshots.ts';
+import { chunkRetries } from '../manifests/film-part.ts';
+import { endOfJob, hasStarted, indexesOf, isPodOver, type JobSnapshot, podsMaxOf } from '../snapshots.ts';
 import { endOfPod } from './attempt-end.ts';
 import type { Action, Observed, ObservedFilm, Plan } from './observed.ts';
 import { nodeProblemOf } from './pod-problem.ts';
@@ -35,8 +36,10 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
   if (film === null) throw new TypeError('chunks are of a film');
   const ended = endOfJob(job);
   if (ended?.type === 'Complete') return planCreation(observed, row, input);
-  if (ended !== null) {
-    const end = endOfChunks(film, row.attempt, nowMs);
+  const failures = failuresOf(film, row.attempt, nowMs);
+  const failure = ended === null ? failureAtDeadline(failures) : lastingFailure(failures, film, job);
+  if (ended !== null || failure !== null) {
+    const end = failure === null ? ({ kind: 'disrupted' } as const) : endOfFailure(failure, row.attempt);
     return { actions: [...stops, { do: 'concludeAttempt', end }], requeueAfterMs: 0 };
   }
   if (job.isSuspended) return planSuspendedJob(observed, row, stops, nowMs);
@@ -62,17 +65,41 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
   return { actions, requeueAfterMs: checkMs };
 }
 
-/**
- * How an attempt ended whose Job of chunks failed: as the chunk did that cannot succeed, or else the last that failed.
- */
-function endOfChunks({ pods, snapshot }: ObservedFilm, attempt: number, nowMs: number): AttemptEnd {
-  const failures = pods.flatMap((pod) => {
+/** A pod of a chunk that failed by itself. */
+interface ChunkFailure {
+  readonly chunk: number | null;
+  readonly end: AttemptEnd & { readonly kind: 'failed' };
+}
+
+function failuresOf({ pods, snapshot }: ObservedFilm, attempt: number, nowMs: number): ChunkFailure[] {
+  return pods.flatMap((pod) => {
     const end = endOfPod(pod, attempt, nowMs);
     return end?.kind === 'failed' ? [{ end, chunk: chunkOf(pod, snapshot) }] : [];
   });
-  const failure = failures.find(({ end }) => end.exitCode === exitCodes.permanent) ?? failures.at(-1);
-  if (failure === undefined) return { kind: 'disrupted' };
-  const { end, chunk } = failure;
+}
+
+/**
+ * The last failure of a chunk that has exceeded its deadline as often as a chunk may fail. The Job controller cannot
+ * count these: a runner that is stopped at its deadline ends as one does whose pod is deleted.
+ */
+function failureAtDeadline(failures: readonly ChunkFailure[]): ChunkFailure | null {
+  const late = failures.filter(({ end }) => end.error?.code === 'deadline_exceeded');
+  const timesOf = (chunk: number | null) => late.filter((other) => other.chunk === chunk).length;
+  return late.findLast(({ chunk }) => timesOf(chunk) > chunkRetries) ?? null;
+}
+
+/** Why a Job of chunks failed: by the chunk that cannot succeed, or else by one that failed for the last time. */
+function lastingFailure(failures: readonly ChunkFailure[], film: ObservedFilm, job: JobSnapshot): ChunkFailure | null {
+  const lost = new Set(indexesOf(job.indexed?.failed ?? '').map((index) => film.snapshot?.chunks[index] ?? null));
+  return (
+    failures.find(({ end }) => end.exitCode === exitCodes.permanent) ??
+    failures.findLast(({ chunk }) => lost.has(chunk)) ??
+    failures.at(-1) ??
+    null
+  );
+}
+
+function endOfFailure({ end, chunk }: ChunkFailure, attempt: number): AttemptEnd {
   const error = errorOf(end, attempt);
   return { ...end, error: chunk === null ? error : { ...error, message: `Chunk ${chunk}: ${error.message}` } };
 }

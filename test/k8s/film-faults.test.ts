@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { isFinal } from '#domain/jobs/status.ts';
+import { retryJob } from '#jobs/retry.ts';
+import { jobs, mediaJobs } from '#platform/kubernetes/objects.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
+import { adminCredentials, type Cleanup, clientFor, until } from '../../testing/k8s/cluster.ts';
+import { type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
+import { kindOf } from '../../testing/k8s/crashes.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
+import { FilmPlayer, type Play } from '../../testing/k8s/film-player.ts';
+import type { BatchJob, Pod, PodStatus } from '../../testing/k8s/node.ts';
+import { disruptionTarget, failedStatus } from '../../testing/k8s/pod-states.ts';
+
+// What may end the pods of a film's chunks, and which chunks are begun again then. The pods are played; film.test.ts has
+// the real runner.
+
+beforeAll(installCrds);
+
+interface FilmScene extends Play {
+  readonly cleanup: Cleanup;
+  readonly concurrency?: number;
+  readonly variables?: Record<string, string>;
+}
+
+async function openFilm({ cleanup, concurrency = 4, variables = {}, ...play }: FilmScene) {
+  const pools = { RUNNER_POOLS: JSON.stringify({ default: { concurrency } }) };
+  const rig = await openControllerRig({ ...pools, ...variables }, cleanup);
+  const { admin, namespace } = rig;
+  const player = new FilmPlayer({ admin, namespace, workplace: rig }, play);
+  cleanup(() => player.stop());
+  await rig.writeSource('source', Buffer.from('a film'));
+  player.start();
+  const id = await rig.submit('video:transcode', { options: { encrypt: true } });
+  return { rig, player, id };
+}
+
+async function ended(rig: ControllerRig, id: string) {
+  await until(`job ${id} is over`, async () => isFinal((await rig.find(id)).status), 90_000);
+  return rig.find(id);
+}
+
+const oncePerChunk = (chunks: number) => Object.fromEntries(Array.from({ length: chunks }, (_, chunk) => [chunk, 1]));
+const begunOf = ({ begun }: FilmPlayer) => Object.fromEntries(begun);
+
+type Failure = (pod: Pod) => PodStatus;
+const stopped =
+  (more: Partial<PodStatus>): Failure =>
+  (pod) =>
+    failedStatus(pod, { exitCode: 143 }, more);
+const atDeadline = stopped({ reason: 'DeadlineExceeded', message: 'Pod was active longer than its deadline' });
+const outOfMemory: Failure = (pod) => failedStatus(pod, { exitCode: 137, reason: 'OOMKilled' });
+
+test.concurrent(
+  'C3.26: a pod that is deleted, drained, preempted, out of memory or past its deadline costs its own chunk and no attempt',
+  async ({ onTestFinished: cleanup }) => {
+    const failures: readonly Failure[] = [
+      stopped({}),
+      stopped(disruptionTarget('EvictionByEvictionAPI')),
+      (pod) => failedStatus(pod, { exitCode: 137 }, disruptionTarget('PreemptionByScheduler')),
+      stopped(disruptionTarget('TerminationByKubelet')),
+      outOfMemory,
+      (pod) => failedStatus(pod, { exitCode: 20 }),
+      atDeadline,
+    ];
+    const failure = (part: string, nth: number) => (nth === 0 ? failures[Number(part)] : undefined);
+    const { rig, player, id } = await openFilm({ cleanup, chunks: 10, failure });
+    rig.startWorker();
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
+    const again = Object.fromEntries(failures.map((_, chunk) => [chunk, 2]));
+    expect(begunOf(player)).toEqual({ ...oncePerChunk(10), ...again, split: 1, finish: 1 });
+  },
+);
+
+test.concurrent(
+  'C3.24: a split that is drained and a last part that exceeds the deadline of its attempt cost no chunk',
+  async ({ onTestFinished: cleanup }) => {
+    const failures: Record<string, Failure> = {
+      split: stopped(disruptionTarget('EvictionByEvictionAPI')),
+      finish: atDeadline,
+    };
+    const failure = (part: string, nth: number) => (nth === 0 ? failures[part] : undefined);
+    const { rig, player, id } = await openFilm({ cleanup, chunks: 4, failure });
+    rig.startWorker();
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 3, failures: 1, disruptions: 1 });
+    expect(begunOf(player)).toEqual({ ...oncePerChunk(4), split: 2, finish: 2 });
+  },
+);
+
+function isChunksJobOver({ metadata, status }: BatchJob): boolean {
+  return metadata?.name?.endsWith('-e') === false || status?.conditions?.some(({ type }) => type === 'Failed') === true;
+}
+
+test.concurrent.for([
+  ['runs out of memory', outOfMemory, 'resource_exhausted'],
+  ['exceeds its deadline', atDeadline, 'deadline_exceeded'],
+] as const)(
+  'C3.24: a chunk that %s each time fails the job by its number, and a retry encodes that chunk alone',
+  async ([, failing, code], { onTestFinished: cleanup }) => {
+    let isFailing = true;
+    const failure = (part: string) => (isFailing && part === '2' ? failing : undefined);
+    const { rig, player, id } = await openFilm({ cleanup, chunks: 5, failure, variables: { JOB_ATTEMPTS: '2' } });
+    rig.startWorker();
+    const failed = await ended(rig, id);
+    expect(failed).toMatchObject({ status: 'failed', attempt: 2, error: { code } });
+    expect(failed.error?.message).toMatch(/^Chunk 2: /);
+    await until('no chunk is begun any more', async () => (await rig.node.jobs()).every(isChunksJobOver), 30_000);
+    const times = player.begun.get('2') ?? 0;
+    expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: times, split: 1 });
+    // Before the Job is deleted that does not count them, another pod may have begun.
+    expect(times - 6).toBeOneOf(code === 'deadline_exceeded' ? [0, 1, 2] : [0]);
+    isFailing = false;
+    const log = createLogger({ level: 'silent', name: 'test' });
+    const [retry] = await retryJob({ ...rig, randomUuid: randomUUID, log }, id, null);
+    expect(await ended(rig, retry?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: times + 1, split: 2, finish: 1 });
+  },
+);
+
+/** Holds chunks back; `release` lets some of them end, or all. */
+function openGate() {
+  const gates = new Map<number, PromiseWithResolvers<undefined>>();
+  const gateOf = (chunk: number) => {
+    const gate = gates.get(chunk) ?? Promise.withResolvers<undefined>();
+    gates.set(chunk, gate);
+    return gate;
+  };
+  return {
+    mayEnd: (chunk: number) => gateOf(chunk).promise,
+    release: (...chunks: number[]) => chunks.forEach((chunk) => gateOf(chunk).resolve(undefined)),
+  };
+}
+
+describe.concurrent('a film whose work is suspended', () => {
+  const suspensions = {
+    'its MediaJob': ({ admin, namespace }: ControllerRig, id: string, suspend: boolean) =>
+      admin.mergePatch(mediaJobs, { namespace, name: `mj-${id}` }, { spec: { suspend } }),
+    'its Job, as by Kueue': ({ admin, namespace }: ControllerRig, id: string, suspend: boolean) =>
+      admin.mergePatch(jobs, { namespace, name: `mj-${id}-1-e` }, { spec: { suspend } }),
+  };
+
+  test.for(Object.entries(suspensions))(
+    'C3.24: by %s continues with the chunks that were not finished',
+    async ([, set], { onTestFinished: cleanup }) => {
+      const { mayEnd, release } = openGate();
+      const { rig, player, id } = await openFilm({ cleanup, chunks: 5, mayEnd, concurrency: 2 });
+      rig.startWorker();
+      release(0, 1);
+      await until('two chunks are finished, two begun', () => player.chunksBegun === 4, 60_000);
+      await set(rig, id, true);
+      await until('no pod runs', () => player.podsNow === 0, 30_000);
+      release(2, 3, 4);
+      await set(rig, id, false);
+      expect(await ended(rig, id)).toMatchObject({ status: 'completed', failures: 0 });
+      expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: 2, 3: 2, split: 1, finish: 1 });
+    },
+  );
+});
+
+test.concurrent(
+  'a film uses the free slots of its pool, leaves one as its next chunk ends, and takes it again once it is free',
+  async ({ onTestFinished: cleanup }) => {
+    const proxy = await FaultyProxy.open();
+    cleanup(() => proxy.close());
+    const client = clientFor(adminCredentials(proxy.url), { cleanup });
+    const { mayEnd, release } = openGate();
+    const { rig, player, id } = await openFilm({ cleanup, chunks: 6, mayEnd, podWaitsMs: 800, concurrency: 3 });
+    rig.startWorker({ kubernetes: { client } });
+    await until('the film has every slot', () => player.chunksBegun === 3, 60_000);
+    const other = await rig.submit('image:thumbnail');
+    await until('the other job waits', async () => (await rig.find(other)).waitingReason?.code === 'pool_full', 30_000);
+    expect((await rig.node.jobs()).filter(({ metadata }) => metadata?.name?.includes(other))).toEqual([]);
+    release(0);
+    expect(await ended(rig, other)).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(player.chunksBegun).toBe(3);
+    await until('the film has the slot again', () => player.chunksBegun === 4, 30_000);
+    release(1, 2, 3, 4, 5);
+    expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(begunOf(player)).toEqual({ ...oncePerChunk(6), split: 1, finish: 1, whole: 1 });
+    expect(player.podsMax).toBe(3);
+    const writes = proxy.requests.filter((line) => !line.startsWith('GET')).map(kindOf);
+    const count = (kind: string) => writes.filter((each) => each === kind).length;
+    expect([count('POST mediajobs'), count('POST jobs'), count('PATCH jobs')]).toEqual([2, 4, 2]);
+  },
+);

@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Job } from '#domain/jobs/job.ts';
+import { filmKey, filmRecordKey } from '#domain/media/object-keys.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { type IndexedPod, runIndexed } from './indexed-job.ts';
+import { type BatchJob, type Pod, type PodStatus, TestNode } from './node.ts';
+import { runningStatus } from './pod-states.ts';
+import { leaveStream, leaveThumbnail } from './workers.ts';
+
+const rev = '0123456789abcdef';
+const podRunsMs = 500;
+
+interface Scene {
+  readonly admin: KubeClient;
+  readonly namespace: string;
+  /** Where its jobs and their objects are. */
+  readonly workplace: { readonly media: Pick<ObjectStore, 'put'>; readonly find: (id: string) => Promise<Job> };
+}
+
+/** How the pods of chunks are played. */
+export interface Play {
+  /** How many chunks every film has. */
+  readonly chunks: number;
+  /** How long a pod waits for its start; by default 150 ms. */
+  readonly podWaitsMs?: number;
+  /** Resolves when a chunk may end. */
+  readonly mayEnd?: (chunk: number) => Promise<unknown>;
+  /**
+   * The last status of a pod that fails. `part` is `split`, `finish` or a chunk's number; `nth` counts the pods of a chunk
+   * in its Job, or the Jobs of another part, from 0.
+   */
+  readonly failure?: (part: string, nth: number) => ((pod: Pod) => PodStatus) | undefined;
+}
+
+/** Plays the cluster for films and single thumbnails: leaves what their runners leave, and writes the statuses of pods and Jobs. */
+export class FilmPlayer {
+  /** How often each chunk, and each other part of a film, was begun. */
+  readonly begun = new Map<string, number>();
+  /** The largest number of pods that ran at once. */
+  podsMax = 0;
+  /** How many pods run. */
+  podsNow = 0;
+  readonly #uids = new Set<string>();
+  readonly #scene: Scene;
+  readonly #play: Play;
+  readonly #node: TestNode;
+  readonly #over = new AbortController();
+
+  constructor(scene: Scene, play: Play) {
+    this.#scene = scene;
+    this.#play = play;
+    this.#node = new TestNode(scene.admin, scene.namespace);
+  }
+
+  start(): void {
+    void (async () => {
+      while (!this.#over.signal.aborted) {
+        for (const job of await this.#node.jobs()) {
+          const { uid = '' } = job.metadata ?? {};
+          // What is deleted while it is played has no pod to play any more.
+          if (!this.#uids.has(uid)) this.#run(job).catch(() => undefined);
+          this.#uids.add(uid);
+        }
+        await sleep(50);
+      }
+    })();
+  }
+
+  stop(): void {
+    this.#over.abort();
+  }
+
+  /** How many chunks were begun, as often as they were. */
+  get chunksBegun(): number {
+    return [...this.begun].reduce((sum, [name, times]) => sum + (/^\d/.test(name) ? times : 0), 0);
+  }
+
+  async #run(job: BatchJob): Promise<void> {
+    const part = job.metadata?.labels?.['reelwright.dev/part'] ?? 'whole';
+    if (part === 'encode') return runIndexed(job, this.#scene.admin, (pod) => this.#encode(job, pod));
+    const pod = await this.#node.makePod(job);
+    const nth = this.begun.get(part) ?? 0;
+    await this.#begin(part, pod);
+    await sleep(podRunsMs);
+    this.podsNow -= 1;
+    await this.#end(pod, { part, nth }, () => this.#leave(job, part));
+  }
+
+  async #leave({ metadata }: BatchJob, part: string): Promise<void> {
+    const { media } = this.#scene.workplace;
+    const jobId = metadata?.labels?.['reelwright.dev/job-id'] ?? '';
+    if (part === 'split') {
+      await this.#put(filmRecordKey(rev, 'audio'), {});
+      const frames = Array.from({ length: this.#play.chunks }, () => 150);
+      return this.#put(filmKey(jobId), { v: 1, rev, chunk_frames: frames });
+    }
+    const { hash, attempt } = await this.#scene.workplace.find(jobId);
+    await (part === 'whole' ? leaveThumbnail : leaveStream)(media, { jobId, hash, attempt });
+  }
+
+  async #encode(job: BatchJob, indexed: IndexedPod): Promise<PodStatus> {
+    const { index, nth, deleted } = indexed;
+    const { podWaitsMs = 150, mayEnd } = this.#play;
+    const chunk = chunksOf(job)[index] ?? -1;
+    const isDeleted = once(deleted, 'abort');
+    const pod = await this.#node.makePod(job, { index });
+    await Promise.race([sleep(podWaitsMs), isDeleted]);
+    if (!deleted.aborted) {
+      indexed.hasStarted = true;
+      await this.#begin(String(chunk), pod);
+      await Promise.race([Promise.all([sleep(podRunsMs), mayEnd?.(chunk)]), isDeleted]);
+      this.podsNow -= 1;
+    }
+    if (deleted.aborted) {
+      await this.#node.removePod(pod);
+      return { phase: 'Failed' };
+    }
+    return this.#end(pod, { part: String(chunk), nth }, () => this.#put(filmRecordKey(rev, chunk), {}));
+  }
+
+  async #begin(what: string, pod: Pod): Promise<void> {
+    this.begun.set(what, (this.begun.get(what) ?? 0) + 1);
+    this.podsNow += 1;
+    this.podsMax = Math.max(this.podsMax, this.podsNow);
+    await this.#node.setStatus(pod, runningStatus(pod));
+  }
+
+  /** Writes the last status of a pod, after what one leaves that succeeds. */
+  async #end(pod: Pod, { part, nth }: { part: string; nth: number }, leave: () => Promise<void>): Promise<PodStatus> {
+    const failed = this.#play.failure?.(part, nth)?.(pod);
+    if (failed === undefined) await leave();
+    const status = failed ?? { phase: 'Succeeded' };
+    await this.#node.setStatus(pod, status);
+    return status;
+  }
+
+  async #put(key: string, content: object): Promise<void> {
+    await this.#scene.workplace.media.put(key, JSON.stringify(content), { contentType: 'application/json' });
+  }
+}
+
+function chunksOf({ metadata }: BatchJob): number[] {
+  return (JSON.parse(metadata?.annotations?.['reelwright.dev/film'] ?? '{}') as { chunks: number[] }).chunks;
+}
