@@ -34,6 +34,9 @@ export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash
 
 export const dashAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/manifest.mpd`, root).href;
 
+/** The picture of an audio-only stream. */
+export const waveformAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/waveform.webp`, root).href;
+
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
 
 export const clearKeyAddress = (hash) => `${keyAddress(hash)}/clearkey`;

@@ -1,4 +1,4 @@
-import { readFragment, readPick, writeFragment } from './addresses.js';
+import { readFragment, readPick, waveformAddress, writeFragment } from './addresses.js';
 import { bufferedAhead, wireControls } from './controls.js';
 import { createHlsEngine } from './hls-engine.js';
 import { PlaybackProblem } from './problems.js';
@@ -62,6 +62,7 @@ async function play() {
   element('spinner').hidden = true;
   element('stage').dataset.state = 'paused';
   controls.enable(true);
+  if (poster === '' && next.qualities().every(({ height }) => !height)) video.poster = waveformAddress(hash);
   remember(hash);
   showTracks();
   // Browsers may require a click first: the big button stays then.
@@ -159,8 +160,8 @@ function showTracks() {
   element('audio').disabled = audio.length < 2;
 }
 
-/** `1080p`: the shorter side, also of an upright video. */
-const nameOf = ({ width, height }) => `${Math.min(width, height)}p`;
+/** `1080p`: the shorter side, also of an upright video; sound alone has none. */
+const nameOf = ({ width, height }) => (height ? `${Math.min(width, height)}p` : 'Sound');
 
 function trackText({ language, label }) {
   const names = new Intl.DisplayNames(undefined, { type: 'language', fallback: 'code' });

@@ -20,18 +20,21 @@ export const sourceFoundSchema = z.object({
   container: z.string(),
   size: z.int().nonnegative(),
   duration_sec: z.number().nonnegative(),
-  video: z.object({
-    codec: z.string(),
-    /** As shown: after rotation and with square pixels. */
-    width: z.int().positive(),
-    height: z.int().positive(),
-    frame_rate: z.number().positive(),
-    /** Degrees clockwise that were applied: 0, 90, 180 or 270. */
-    rotation: z.int(),
-    hdr: z.enum(['none', 'pq', 'hlg', 'dolby_vision']),
-    pixel_format: z.string(),
-    interlaced: z.boolean(),
-  }),
+  /** Null for an audio-only source (C2.69). */
+  video: z
+    .object({
+      codec: z.string(),
+      /** As shown: after rotation and with square pixels. */
+      width: z.int().positive(),
+      height: z.int().positive(),
+      frame_rate: z.number().positive(),
+      /** Degrees clockwise that were applied: 0, 90, 180 or 270. */
+      rotation: z.int(),
+      hdr: z.enum(['none', 'pq', 'hlg', 'dolby_vision']),
+      pixel_format: z.string(),
+      interlaced: z.boolean(),
+    })
+    .nullable(),
   audio: z.array(
     z.object({
       codec: z.string(),

@@ -69,11 +69,22 @@ export const videoTranscodeResults = z.object({
     default_audio_track_id: z.string().nullable(),
   }),
   audio_tracks: z.array(audioTrackSchema),
-  video_tracks: z.array(videoTrackSchema).min(1),
+  /** Empty for an audio-only source (C2.69). */
+  video_tracks: z.array(videoTrackSchema),
   /** Absent in results from before subtitles were made. */
   text_tracks: z.array(textTrackSchema).optional(),
   /** Small pictures for seeking: an image playlist, and the same as WebVTT cues. */
   storyboard: z.object({ playlist: objectKeySchema, cues: objectKeySchema }).optional(),
+  /** A picture of the sound of an audio-only source, in pixels and bytes. */
+  waveform: z
+    .object({
+      key: objectKeySchema,
+      format: z.literal('webp'),
+      width: z.int().positive(),
+      height: z.int().positive(),
+      size: z.int().positive(),
+    })
+    .optional(),
   /** Of a source that has them: by time, and the same as WebVTT cues. */
   chapters: z
     .object({

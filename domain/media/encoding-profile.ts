@@ -15,6 +15,8 @@ export interface EncodingProfile {
   readonly keepsHdr: boolean;
   readonly frameRateMax: number;
   readonly storyboard: ProfileDocument['storyboard'];
+  /** Whether a source without a picture gets a stream of its sound. */
+  readonly streamsAudioOnly: boolean;
   readonly gopSec: number;
   readonly gopsPerSegment: number;
   readonly audio: {
@@ -44,6 +46,7 @@ export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
     keepsHdr: profile.hdr === 'keep',
     frameRateMax: profile.frame_rate_max,
     storyboard: profile.storyboard,
+    streamsAudioOnly: profile.audio_only === 'stream',
     gopSec: 2,
     gopsPerSegment: 3,
     audio: {

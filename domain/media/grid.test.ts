@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { audioSamplesFor, framesIn, framesSec, gridOf } from './grid.ts';
+import { audioSamplesFor, framesIn, framesSec, gridOf, soundFramesFor, soundGridOf } from './grid.ts';
 import { defaultEncoding } from './encoding-profile.ts';
 
 const profile = defaultEncoding;
@@ -33,5 +33,20 @@ describe('the grid', () => {
     expect(lastFrameBegins).toBeLessThan(Math.max(sec, 0.0214));
     expect(sec - samples / 48_000).toBeLessThan(1024 / 48_000 + 1e-9);
     expect(samples % 1024).toBe(0);
+  });
+
+  it('the grid of sound has segments of six seconds in whole frames of AAC', () => {
+    const grid = soundGridOf(profile);
+    expect(grid).toEqual({ rate: { num: 375, den: 8 }, gopFrames: 94, segmentFrames: 282 });
+    expect(framesSec(grid.segmentFrames, grid.rate)).toBeCloseTo(6.016, 9);
+  });
+
+  it.each([0, 0.001, 1, 1024 / 48_000, 3, 3.02, 43_200])('a grid of sound holds the whole of %d s', (sec) => {
+    const { rate } = soundGridOf(profile);
+    const frames = soundFramesFor(sec, { rate });
+    const samples = audioSamplesFor(framesSec(frames, rate), 48_000);
+    expect(samples).toBe((frames - 1) * 1024);
+    expect(samples / 48_000).toBeGreaterThan(sec - 1e-6);
+    expect(samples / 48_000 - sec).toBeLessThan(1024 / 48_000 + 1e-6);
   });
 });

@@ -1,5 +1,5 @@
 import type { EncodingProfile } from './encoding-profile.ts';
-import type { Rational } from './rational.ts';
+import { type Rational, rational } from './rational.ts';
 
 /**
  * The grid (docs/media.md, "Grid"): where every rung has an IDR and every segment begins. It counts frames, so that all
@@ -29,6 +29,16 @@ export function framesIn(durationSec: number, { num, den }: Rational): number {
 
 /** Samples in one AAC-LC frame, and those that its encoder puts before the first. */
 const aacFrameSamples = 1024;
+
+/** The grid of sound without a picture: it counts frames of AAC-LC. */
+export function soundGridOf({ audio, ...profile }: Pick<EncodingProfile, 'gopSec' | 'gopsPerSegment' | 'audio'>): Grid {
+  return gridOf(rational(audio.sampleRate, aacFrameSamples), profile);
+}
+
+/** The frames of AAC-LC that hold `durationSec` of sound, with the one that its encoder puts first. */
+export function soundFramesFor(durationSec: number, { rate }: Pick<Grid, 'rate'>): number {
+  return 1 + Math.max(1, Math.ceil((durationSec * rate.num) / rate.den - 1e-6));
+}
 
 /**
  * The number of audio samples for `durationSec` of video. Segments are cut by decoding time, in which the encoder's

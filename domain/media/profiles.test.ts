@@ -20,7 +20,7 @@ describe('profiles', () => {
   it('a profile replaces a built-in one of its name', () => {
     const { byName } = mediaProfilesSchema.parse({ profiles: { mobile: { crf: 30 } } });
     expect(byName.get('mobile')?.crf).toBe(30);
-    expect([...byName.keys()]).toEqual(['default', 'mobile', 'archive-4k', 'hdr']);
+    expect([...byName.keys()]).toEqual(['default', 'mobile', 'archive-4k', 'hdr', 'audio']);
   });
 
   it('the profile archive-4k has rungs up to 2160 lines', () => {
@@ -29,6 +29,13 @@ describe('profiles', () => {
       shortSide: 2160,
       bitrateMax: 25_000_000,
     });
+  });
+
+  it('only the profile audio streams sound without a picture', () => {
+    const streaming = [...builtInMediaProfiles.byName.values()].filter(
+      (profile) => encodingProfileOf(profile).streamsAudioOnly,
+    );
+    expect(streaming.map(({ name }) => name)).toEqual(['audio']);
   });
 
   it('every fault of the document is reported at once, each with its place', () => {
@@ -66,7 +73,7 @@ describe('profiles', () => {
 
   it('a rule that names no profile is refused', () => {
     const { error } = mediaProfilesSchema.safeParse({ rules: [{ profile: 'other' }] });
-    expect(error?.issues[0]?.message).toBe('is no profile; known are default, mobile, archive-4k, hdr');
+    expect(error?.issues[0]?.message).toBe('is no profile; known are default, mobile, archive-4k, hdr, audio');
   });
 });
 

@@ -71,6 +71,8 @@ const documentSchema = z.strictObject({
   frame_rate_max: z.int().min(1).max(120).default(60),
   /** Which streams get a storyboard. Its pictures are never encrypted: `clear` leaves it out of encrypted streams. */
   storyboard: z.enum(['never', 'clear', 'always']).default('clear'),
+  /** A source without a picture is refused, the default, or gets a stream of its sound. */
+  audio_only: z.enum(['refuse', 'stream']).optional(),
   audio: z
     .strictObject({
       /** Bits a second of a stereo track; one of 5.1 has three times as many. */
@@ -138,6 +140,8 @@ const builtIn: Readonly<Record<string, z.input<typeof documentSchema>>> = {
     hdr: 'keep',
     audio: { surround: true },
   },
+  /** Sound alone is streamed too. Apple's HLS Authoring Specification has stereo AAC at 160 kb/s at most. */
+  audio: { audio_only: 'stream', audio: { bitrate: 160_000 } },
 };
 
 const ruleSchema = z.strictObject({

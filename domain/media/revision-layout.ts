@@ -5,6 +5,8 @@ export const dashManifestPath = 'manifest.mpd';
 /** The chapters of a video, as WebVTT. */
 export const chaptersPath = 'chapters.vtt';
 export const coverPath = 'cover.jpg';
+/** The picture of the sound of an audio-only source. */
+export const waveformPath = 'waveform.webp';
 
 /** The animation of a `video:preview`. */
 export function previewPath(format: 'webp' | 'gif'): string {

@@ -151,3 +151,24 @@ it('a master of several codecs has the range and the rank of each variant', () =
   ]);
   expect(master).toMatch(/#EXT-X-I-FRAME-STREAM-INF:.*VIDEO-RANGE=PQ,URI="video\/r1080_hevc/);
 });
+
+it('C2.69: a master without video has a variant for each group, whose playlist is that of its default track', () => {
+  const german = { ...english, id: 'audio_de_aac_2ch', name: 'German', language: 'de', isDefault: false };
+  const wide = { ...english, id: 'audio_en_aac_6ch', channels: 6, bandwidth: { average: 384_000, peak: 390_000 } };
+  const rate = { num: 375, den: 8 };
+  expect(revisionMaster({ video: [], audio: [german, english, wide], text: [], rate, storyboard: null })).toBe(`#EXTM3U
+#EXT-X-VERSION:6
+#EXT-X-INDEPENDENT-SEGMENTS
+
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_en_aac_2ch/playlist.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_de_aac_2ch/playlist.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="surround",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="6",URI="audio/audio_en_aac_6ch/playlist.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="surround",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_de_aac_2ch/playlist.m3u8"
+
+#EXT-X-STREAM-INF:BANDWIDTH=130000,AVERAGE-BANDWIDTH=128000,CODECS="mp4a.40.2",AUDIO="audio"
+audio/audio_en_aac_2ch/playlist.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=390000,AVERAGE-BANDWIDTH=384000,CODECS="mp4a.40.2",AUDIO="surround"
+audio/audio_en_aac_6ch/playlist.m3u8
+
+`);
+});

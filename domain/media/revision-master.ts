@@ -55,7 +55,8 @@ const hearingImpaired = 'public.accessibility.transcribes-spoken-dialog,public.a
 /**
  * The master playlist of a revision (RFC 8216, section 4.3.4). It replaces the packager's, which has another order and
  * estimated bandwidths. A variant's bandwidth is that of its video plus the largest of its audio group. With 5.1 there
- * are two groups and each variant is listed for both, stereo first: a player that knows no 5.1 keeps to the first.
+ * are two groups and each variant is listed for both, stereo first: a player that knows no 5.1 keeps to the first. Without
+ * video there is a variant for each group, whose playlist is that of the group's default track.
  */
 export function revisionMaster({ video, audio, text, rate, storyboard }: MasterContents): string {
   const groups = audioGroupsOf(audio);
@@ -75,6 +76,10 @@ export function revisionMaster({ video, audio, text, rate, storyboard }: MasterC
     ].join(',')}`,
     trackPaths('video', track.id).playlist,
   ];
+  const variants =
+    video.length > 0
+      ? groups.flatMap((group) => video.flatMap((track) => variant(track, group)))
+      : groups.flatMap(soundVariant);
   return [
     '#EXTM3U',
     '#EXT-X-VERSION:6',
@@ -83,7 +88,7 @@ export function revisionMaster({ video, audio, text, rate, storyboard }: MasterC
     ...groups.flatMap(({ id, tracks }) => tracks.map((track) => audioLine(track, id))),
     ...text.map((track) => textLine(track)),
     ...(audio.length + text.length > 0 ? [''] : []),
-    ...groups.flatMap((group) => video.flatMap((track) => variant(track, group))),
+    ...variants,
     '',
     ...video.map(
       (track) =>
@@ -99,6 +104,17 @@ export function revisionMaster({ video, audio, text, rate, storyboard }: MasterC
     ...(storyboard === null ? [] : [storyboardLine(storyboard)]),
     '',
   ].join('\n');
+}
+
+function soundVariant({ id, tracks: [listed], bandwidth, codecs }: AudioGroup): string[] {
+  if (listed === undefined) throw new Error('a master without video and audio');
+  const attributes = [
+    `BANDWIDTH=${bandwidth.peak}`,
+    `AVERAGE-BANDWIDTH=${bandwidth.average}`,
+    `CODECS="${codecs.join(',')}"`,
+    `AUDIO="${id}"`,
+  ];
+  return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, trackPaths('audio', listed.id).playlist];
 }
 
 /**

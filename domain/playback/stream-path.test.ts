@@ -95,6 +95,7 @@ describe('isAlias', () => {
   it('isAlias takes the shapes without a revision', () => {
     expect(isAlias('video/r360_h264/init.mp4')).toBe(true);
     expect(isAlias('audio/audio_en_aac_2ch/playlist.m3u8')).toBe(true);
+    expect(isAlias('waveform.webp')).toBe(true);
     expect(isAlias('0123456789abcdef/video/r360_h264/init.mp4')).toBe(false);
     expect(isAlias('master.m3u8')).toBe(false);
   });

@@ -1,6 +1,6 @@
 import { mediaHashSchema } from '../jobs/submission.ts';
 import { objectKeyBytesMax, videoRoot } from '../media/object-keys.ts';
-import { dashManifestPath } from '../media/revision-layout.ts';
+import { dashManifestPath, waveformPath } from '../media/revision-layout.ts';
 
 /**
  * Which object a `/stream` address means (C4.21, C4.25, C4.28).
@@ -33,7 +33,7 @@ export function readStreamPath(encoded: string): StreamPath {
 
 /** Whether `path` is one of the specified shapes without a revision, which mean the current revision. */
 export function isAlias(path: string): boolean {
-  return path.startsWith('video/') || path.startsWith('audio/') || path === dashManifestPath;
+  return path.startsWith('video/') || path.startsWith('audio/') || [dashManifestPath, waveformPath].includes(path);
 }
 
 function spellingOf(decoded: string): string {

@@ -45,7 +45,12 @@ export interface VideoSource {
 const durationSecMax = 12 * 3600;
 
 /** Containers whose header states a length; the length of the others is estimated from the file. */
-const containersWithLength = ['mov', 'matroska', 'avi', 'asf', 'flv', 'mxf'];
+const containersWithLength = ['mov', 'matroska', 'avi', 'asf', 'flv', 'mxf', 'flac'];
+
+/** Whether the header of a container states how long a stream is. */
+export function statesLength({ container }: Pick<ProbedStreams, 'container'>): boolean {
+  return containersWithLength.includes(container);
+}
 
 /**
  * Examines the downloaded source of a video job: headers, times of frames, and a few decoded samples.
@@ -73,7 +78,7 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
     subtitles: probed.subtitles,
     chapters: probed.chapters,
     durationSec,
-    isDurationStated: containersWithLength.includes(probed.container) && times.countedEndSec === null,
+    isDurationStated: statesLength(probed) && times.countedEndSec === null,
     warnings: [...probed.warnings, ...pictureWarnings(video, toneMap, plan)],
   };
 }
@@ -98,7 +103,8 @@ async function sampleVideo(
   return { times, endSec: statedSec, fieldOrder };
 }
 
-function refuseTooLong(durationSec: number): void {
+/** @throws KnownProblem `limit_exceeded` */
+export function refuseTooLong(durationSec: number): void {
   if (durationSec > durationSecMax) {
     throw new KnownProblem('limit_exceeded', `The source is longer than ${durationSecMax / 3600} hours.`);
   }
@@ -118,26 +124,38 @@ function pictureWarnings({ hdr }: ProbedVideo, toneMap: 'pq' | 'hlg' | null, pla
 }
 
 /** The part of the results that describes the source. */
-export function sourceFound({ container, sizeBytes, durationSec, video, audio }: VideoSource): SourceFound {
+export function sourceFound({
+  container,
+  sizeBytes,
+  durationSec,
+  video,
+  audio,
+}: Pick<VideoSource, 'container' | 'sizeBytes' | 'durationSec' | 'audio'> & {
+  readonly video: VideoSource['video'] | null;
+}): SourceFound {
   return {
     container,
     size: sizeBytes,
     duration_sec: Number(durationSec.toFixed(3)),
-    video: {
-      codec: video.codec,
-      width: video.width,
-      height: video.height,
-      frame_rate: Number(valueOf(video.rate).toFixed(3)),
-      rotation: video.rotation,
-      hdr: video.hdr,
-      pixel_format: video.pixelFormat,
-      interlaced: video.fieldOrder !== 'progressive',
-    },
+    video: video === null ? null : pictureFound(video),
     audio: audio.map(({ codec, channels, sampleRate, language }) => ({
       codec,
       channels,
       sample_rate: sampleRate,
       language: languageTag(language) ?? 'und',
     })),
+  };
+}
+
+function pictureFound(video: VideoSource['video']): SourceFound['video'] {
+  return {
+    codec: video.codec,
+    width: video.width,
+    height: video.height,
+    frame_rate: Number(valueOf(video.rate).toFixed(3)),
+    rotation: video.rotation,
+    hdr: video.hdr,
+    pixel_format: video.pixelFormat,
+    interlaced: video.fieldOrder !== 'progressive',
   };
 }

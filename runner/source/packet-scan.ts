@@ -26,13 +26,17 @@ export interface PacketScan extends PacketTotals {
 
 const keyDistanceSecMin = 1;
 
+type ScannedSource = Pick<VideoSource, 'path' | 'container' | 'startSec' | 'audio'> & {
+  readonly video: Pick<VideoSource['video'], 'streamIndex'> | null;
+};
+
 /**
  * Reads the times of every video and audio packet, without decoding. Headers may state any length; the packets bound the
  * work that a source can cause.
  *
  * @throws KnownProblem `corrupt_input`, `limit_exceeded`
  */
-export async function scanPackets(source: VideoSource, context: StepContext): Promise<PacketScan> {
+export async function scanPackets(source: ScannedSource, context: StepContext): Promise<PacketScan> {
   const timeline = new PacketTimeline();
   const audio = new Set(source.audio.map(({ streamIndex }) => streamIndex));
   const close = containersWithJumps.includes(source.container) ? jumpCloser() : (packet: PacketTime) => packet.timeSec;
@@ -42,7 +46,7 @@ export async function scanPackets(source: VideoSource, context: StepContext): Pr
   const onStdoutLine = (line: string) => {
     const packet = parsePacketTime(line);
     if (packet === null) return;
-    const isVideo = packet.streamIndex === source.video.streamIndex;
+    const isVideo = packet.streamIndex === source.video?.streamIndex;
     if (packet.isDiscarded) {
       if (isVideo) isContinuous = false;
       return;
@@ -63,7 +67,8 @@ export async function scanPackets(source: VideoSource, context: StepContext): Pr
   const run = { timeoutMs: scanTimeoutMs, failure: unreadable, onStdoutLine, stdoutBytesMax: 0 };
   await runTool(command, run, context);
   const totals = timeline.totals();
-  if (totals.frames === 0) throw new KnownProblem(unreadable.code, unreadable.message);
+  if ((source.video === null ? totals.packets : totals.frames) === 0)
+    throw new KnownProblem(unreadable.code, unreadable.message);
   return { ...totals, keyTimesSec, isContinuous };
 }
 

@@ -7,7 +7,7 @@ import type { ColorMatrix } from '../tools/video-filters.ts';
 import { type FfprobeStream, isProtected, protectedProblem, spanOf } from './ffprobe-document.ts';
 import type { ProbedStreams } from './streams.ts';
 
-type Hdr = SourceFound['video']['hdr'];
+type Hdr = NonNullable<SourceFound['video']>['hdr'];
 
 /** The video stream of a source as its headers describe it; its size is the one that is shown. */
 export interface ProbedVideo extends FrameSize {

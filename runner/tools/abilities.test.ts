@@ -29,6 +29,6 @@ describe('what an ffmpeg can do', () => {
   });
 
   it('an ffmpeg that lacks something is refused before the work begins', () => {
-    expect(() => refuseMissingAbilities(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter apad, /);
+    expect(() => refuseMissingAbilities(abilities)).toThrow(/^This runner cannot work: ffmpeg has no filter aeval, /);
   });
 });

@@ -13,7 +13,7 @@ export interface Abilities {
 /** Used by the commands of this folder and of the handlers, tone mapping aside. */
 const required = {
   filters: words(
-    'aformat apad aresample atrim bwdif ebur128 format fps hflip metadata palettegen paletteuse pan scale select setparams setsar sidedata split tpad transpose trim vflip',
+    'aeval aformat apad aresample asetnsamples atrim bwdif ebur128 format fps hflip metadata palettegen paletteuse pan scale select setparams setsar showwavespic sidedata split tpad transpose trim vflip',
   ),
   encoders: words('aac gif libwebp_anim libx264 png'),
 };

@@ -1,7 +1,7 @@
 /**
  * The demuxers that may read a source. Playlists (hls, concat, dash), image sequences and all others that open further
  * files or addresses are left out, so a source cannot make a tool read anything but itself. The audio-only ones are
- * there so that an audio file fails as `no_video_stream` and not as unsupported.
+ * for streams of sound alone; without a profile that has them, an audio file fails as `no_video_stream`.
  */
 const demuxers = [
   'mov',

@@ -30,8 +30,11 @@ export interface Streams {
   stop(): Promise<void>;
 }
 
-/** @param film a source file to use instead of the demo's sample */
-export async function makeStreams(film?: string): Promise<Streams> {
+/**
+ * @param film a source file to use instead of the demo's sample
+ * @param settings more variables of the service
+ */
+export async function makeStreams(film?: string, settings: Readonly<Record<string, string>> = {}): Promise<Streams> {
   const { signal } = new AbortController();
   const env = { ...process.env, X264_PRESET: 'veryfast' };
   const checkout = resolve(import.meta.dirname, '../..');
@@ -50,7 +53,7 @@ export async function makeStreams(film?: string): Promise<Streams> {
     const size = { width: 960, height: 540, frameRate: 25, durationSec };
     if (film !== undefined) await copyFile(film, source);
     else await makeSample({ file: source, command: videoCommand(findProgram('ffmpeg', env), size, testBars), signal });
-    service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, signal });
+    service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, settings, signal });
     const api = { baseUrl: service.baseUrl, apiKey: secrets.values.API_KEY, signal };
     const make = async (hash: string) => {
       const options = { encrypt: hash === encrypted };

@@ -80,7 +80,7 @@ describe('Dolby Vision', () => {
     const shown = await runTool('ffprobe', ['-v', 'error', '-show_streams', source]);
     expect(shown).toContain('dv_profile=8');
     const made = await transcode(source);
-    expect(made.results.source.video.hdr).toBe('hlg');
+    expect(made.results.source.video?.hdr).toBe('hlg');
     const [, white] = await colourAt(made.path, '64:64:64:64', 0.4);
     expect(white).toBeGreaterThan(0.85 * 255);
     expect(white).toBeLessThan(0.95 * 255);

@@ -153,7 +153,7 @@ describe('odd pictures', () => {
         '-f lavfi -i testsrc2=s=320x180:r=25:d=1 -vf format=yuv420p10le -c:v libx265 -preset ultrafast -x265-params log-level=error:master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc',
       ),
     );
-    expect(made.results.source.video.hdr).toBe('pq');
+    expect(made.results.source.video?.hdr).toBe('pq');
     expect(made.results.warnings).toEqual([]);
     const frames = await runTool('ffprobe', ['-v', 'error', '-show_frames', '-show_streams', made.path]);
     expect(frames).not.toMatch(/Mastering display|Content light level/);
@@ -206,11 +206,11 @@ describe('odd times', () => {
   it('interlaced video is recognised by its frames, whatever its flag says', async () => {
     const fields = `-f lavfi -i testsrc2=s=320x180:r=50:d=3 -vf tinterlace=interleave_top,setfield=prog ${x264} -crf 10`;
     const made = await transcode(await sample('fields.mp4', fields));
-    expect(made.results.source.video.interlaced).toBe(true);
+    expect(made.results.source.video?.interlaced).toBe(true);
     expect(made.stream.field_order).toBe('progressive');
     const flagged = `-f lavfi -i testsrc2=s=320x180:r=25:d=3 ${x264} -flags +ildct -x264-params tff=1`;
     const frames = await transcode(await sample('flagged.mp4', flagged));
-    expect(frames.results.source.video.interlaced).toBe(false);
+    expect(frames.results.source.video?.interlaced).toBe(false);
   });
 
   it('the offset between sound and picture is kept, from time 0 on', async () => {

@@ -267,7 +267,7 @@ test('a MediaJob from kubectl gets the profile that it names, and one that names
   }
   await until('it failed', async () => conditionOf(await rig.mediaJobNamed('other'), 'Failed') === 'True/Refused');
   expect((await rig.mediaJobNamed('other')).status?.conditions?.[0]?.message).toBe(
-    'spec.profile: is no profile; known are default, mobile, archive-4k, hdr',
+    'spec.profile: is no profile; known are default, mobile, archive-4k, hdr, audio',
   );
   const { metadata } = await rig.mediaJobNamed('mobile');
   await until('it has a row', async () => (await rig.jobs.find(metadata?.uid ?? '')) !== null);

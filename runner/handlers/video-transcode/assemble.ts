@@ -31,6 +31,8 @@ interface Stream {
   readonly dash: string;
   /** The size of all sheets of the storyboard, where there is one. */
   readonly storyboardBytes: number;
+  /** The size of the waveform of an audio-only stream. */
+  readonly waveformBytes?: number | null;
 }
 
 /**
@@ -40,7 +42,7 @@ interface Stream {
  * @throws KnownProblem `packager_error` when the packaged stream is not whole
  */
 export function assembleStream(
-  { encoded, packaged, packagerMaster, dash, storyboardBytes }: Stream,
+  { encoded, packaged, packagerMaster, dash, storyboardBytes, waveformBytes = null }: Stream,
   context: Pick<PublishContext, 'task' | 'reporter' | 'encryption'>,
 ): { texts: ReadonlyMap<string, string>; results: VideoTranscodeResults } {
   const texts = withSharedTarget(packaged.playlists);
@@ -54,7 +56,7 @@ export function assembleStream(
   texts.set(masterPath, masterOf(encoded, { measured, stream, packagerMaster, storyboard: line }));
   const warnings: Warning[] = unevenWarnings(tracksOf(encoded), measured);
   for (const warning of warnings) context.reporter.warn(warning);
-  const all = { ...encoded, warnings: [...encoded.warnings, ...warnings] };
+  const all = { ...encoded, warnings: [...encoded.warnings, ...warnings], waveformBytes };
   return { texts, results: transcodeResults(all, measured, context) };
 }
 

@@ -5,13 +5,16 @@ import type { VideoSource } from '../../source/examine-video.ts';
 import { fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { type Output, progressArgs, readAlongArgs } from './command.ts';
 
-type Source = Pick<VideoSource, 'path' | 'video' | 'audio'>;
+/** What the sound of a source is read from; `video` is null in an audio-only one. */
+export type SoundInput = Pick<VideoSource, 'path' | 'audio'> & {
+  readonly video: Pick<VideoSource['video'], 'streamIndex'> | null;
+};
 
 interface AudioEncode {
-  readonly source: Source;
+  readonly source: SoundInput;
   /** `gainDb` is that of the whole track. */
   readonly tracks: readonly (Output<AudioPlan> & { readonly gainDb: number })[];
-  /** Of every track: as long as the video. */
+  /** Of every track: as long as the video, if there is one. */
   readonly samples: number;
   readonly profile: Pick<EncodingProfile, 'audio'>;
 }
@@ -56,7 +59,7 @@ export function measureName(index: number): string {
 export const measureOptions = 'framelog=verbose:peak=true';
 
 interface AudioMeasure {
-  readonly source: Source;
+  readonly source: SoundInput;
   readonly tracks: readonly AudioPlan[];
   readonly samples: number;
   readonly profile: Pick<EncodingProfile, 'audio'>;
@@ -85,8 +88,8 @@ export function measureAudioCommand(program: string, { source, tracks, samples, 
 }
 
 /** The streams that decide where time 0 is. */
-function streamsOf({ video, audio }: Source): number[] {
-  return [video.streamIndex, ...audio.map(({ streamIndex }) => streamIndex)];
+function streamsOf({ video, audio }: SoundInput): number[] {
+  return [...(video === null ? [] : [video]), ...audio].map(({ streamIndex }) => streamIndex);
 }
 
 /**

@@ -4,17 +4,16 @@ import { type AudioPlan, planAudio } from '#domain/media/audio-plan.ts';
 import { audioSamplesFor } from '#domain/media/grid.ts';
 import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import type { StepContext } from '../../context/step-context.ts';
-import type { VideoSource } from '../../source/examine-video.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import { encodeAudioCommand } from './audio-command.ts';
+import { encodeAudioCommand, type SoundInput } from './audio-command.ts';
 import { encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
 import { gainsOf, loudnessWarnings, type MeasuredAudio, withLoudness } from './loudness.ts';
 
 interface AudioWork {
-  readonly source: VideoSource;
-  /** Of the video, which every track gets. */
+  readonly source: SoundInput;
+  /** Of the video, or else of the longest track: every track gets it. */
   readonly durationSec: number;
   readonly packets: PacketTotals;
   readonly onFraction: (fraction: number) => void;

@@ -54,10 +54,11 @@ const chapterSchema = z.object({
  * strings go to the packager's arguments and into playlists: they must be what the plan of tracks can produce.
  */
 export const encodedSchema = z.object({
-  video: z.array(videoTrackSchema).min(1),
+  /** None of an audio-only source, whose waveform is in the workspace. */
+  video: z.array(videoTrackSchema),
   audio: z.array(audioTrackSchema),
   text: z.array(textTrackSchema),
-  /** Frames of every rung, and the grid that they are on. */
+  /** Frames of every rung, or else of every audio track, and the grid that they are on. */
   frames: count,
   grid: z.object({ rate: z.object({ num: count, den: count }), gopFrames: count, segmentFrames: count }),
   /** Whether the sheets of a storyboard are in the workspace. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { checkFrames, planFrames } from './frame-span.ts';
+import { checkFrames, planFrames, planSound } from './frame-span.ts';
 
 const ten: PacketTotals = {
   frames: 250,
@@ -54,5 +54,24 @@ describe('the frames of a stream', () => {
     expect(checkFrames(248, span, sourceOf(10))).toEqual([]);
     expect(checkFrames(246, span, sourceOf(10))).toMatchObject([{ code: 'shorter_than_stated' }]);
     expect(() => checkFrames(240, span, sourceOf(10))).toThrow(expect.objectContaining({ code: 'corrupt_input' }));
+  });
+});
+
+describe('the frames of sound alone', () => {
+  const sound = { ...ten, frames: 0, lastFrameSec: 0, framesEndSec: 0, longestFrameSec: 0, soundEndSec: 10 };
+  const grid = { rate: { num: 375, den: 8 }, gopFrames: 94, segmentFrames: 282 };
+  const plan = (durationSec: number, isDurationStated = true, more = {}) =>
+    planSound({ durationSec, isDurationStated }, { ...sound, ...more }, grid);
+
+  it('the packets decide, whatever a header states', () => {
+    expect(plan(10)).toEqual({ frames: 470, warnings: [] });
+    expect(plan(3)).toEqual({ frames: 470, warnings: [] });
+    expect(plan(40, false)).toEqual({ frames: 470, warnings: [] });
+  });
+
+  it('sound that lacks over 1 % of its stated length has a warning, and over 2 % is corrupt, as is a gap', () => {
+    expect(plan(10.15).warnings).toMatchObject([{ code: 'shorter_than_stated' }]);
+    expect(() => plan(10.3)).toThrow('cut off: 0.3 s');
+    expect(() => plan(10, true, { longestGapSec: 31 })).toThrow('a gap of 31 s');
   });
 });

@@ -1,6 +1,6 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
-import { framesIn, framesSec } from '#domain/media/grid.ts';
+import { framesIn, framesSec, type Grid, soundFramesFor } from '#domain/media/grid.ts';
 import { packetSecMax, type PacketTotals } from '#domain/media/packet-timeline.ts';
 import { valueOf } from '#domain/media/rational.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
@@ -32,16 +32,37 @@ type Measured = Pick<VideoSource, 'video' | 'isDurationStated'>;
  * @throws KnownProblem `corrupt_input` for a source that is cut off, or with a gap in its timestamps
  */
 export function planFrames({ video, isDurationStated }: Measured, packets: PacketTotals): FrameSpan {
-  if (packets.longestGapSec > packetSecMax) {
-    const message = `The source is damaged: its timestamps have a gap of ${packets.longestGapSec} s.`;
-    throw new KnownProblem('corrupt_input', message);
-  }
+  refuseGaps(packets);
   const picture = pictureEnd(video.endSec, isDurationStated, packets);
   const lastIndex = Math.round(Math.max(0, packets.lastFrameSec) * valueOf(video.rate));
   const isOutlasted = packets.soundEndSec - picture.endSec > overhangSecMin;
   const endSec = isOutlasted ? packets.soundEndSec : picture.endSec;
   const frames = Math.max(lastIndex + 1, framesIn(endSec, video.rate));
   return { frames, heldFrames: frames - 1 - lastIndex, warnings: picture.warnings };
+}
+
+/**
+ * Plans how many frames of a grid for sound an audio-only source gets, from its packets.
+ *
+ * @throws KnownProblem `corrupt_input` for a source that is cut off, or with a gap in its timestamps
+ */
+export function planSound(
+  { durationSec, isDurationStated }: Pick<VideoSource, 'durationSec' | 'isDurationStated'>,
+  packets: PacketTotals,
+  grid: Grid,
+): Pick<FrameSpan, 'frames' | 'warnings'> {
+  refuseGaps(packets);
+  const missingSec = durationSec - packets.soundEndSec;
+  const isShort = isDurationStated && missingSec > missingSecIgnored;
+  return {
+    frames: soundFramesFor(packets.soundEndSec, grid),
+    warnings: isShort ? missingWarnings(missingSec, missingSec / durationSec) : [],
+  };
+}
+
+function refuseGaps({ longestGapSec }: PacketTotals): void {
+  if (longestGapSec <= packetSecMax) return;
+  throw new KnownProblem('corrupt_input', `The source is damaged: its timestamps have a gap of ${longestGapSec} s.`);
 }
 
 function pictureEnd(
@@ -61,7 +82,7 @@ function pictureEnd(
 
 function missingWarnings(missingSec: number, missingShare: number): Warning[] {
   if (missingShare > missingShareMax) {
-    const message = `The source is cut off: ${missingSec.toFixed(1)} s of its video are missing.`;
+    const message = `The source is cut off: ${missingSec.toFixed(1)} s of it are missing.`;
     throw new KnownProblem('corrupt_input', message);
   }
   if (missingShare <= missingShareMax / 2) return [];

@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { examineSound } from '../../source/examine-sound.ts';
 import { examineVideo } from '../../source/examine-video.ts';
+import type { StepContext } from '../../context/step-context.ts';
 import { jobHandler } from '../job-handler.ts';
+import { encodeSound } from './encode-sound.ts';
 import { encodeStream, planStream } from './encode.ts';
-import { encodedSchema } from './encoded.ts';
+import { type Encoded, encodedSchema } from './encoded.ts';
 import { chunkMadeSchema, encodeChunk } from './film/encode-chunk.ts';
 import { finishFilm } from './film/finish.ts';
-import { filmPlanSchema } from './film/plan.ts';
+import { type FilmPlan, filmPlanSchema } from './film/plan.ts';
 import { publishChunk, publishSplit } from './film/publish-parts.ts';
 import { splitFilm } from './film/split.ts';
 import { packageStream } from './package.ts';
@@ -27,14 +30,9 @@ export const handler = jobHandler<'video:transcode', z.infer<typeof madeSchema>>
       reporter.phase('encoding');
       return { chunk: await encodeChunk(task.part.chunk, context) };
     }
-    const source = await examineVideo(context);
-    const stream = await planStream(source, context);
-    const film = await splitFilm(stream, context);
-    if (film !== null) return { film };
-    reporter.phase('encoding');
-    const encoded = await encodeStream(stream, context, (fraction) => reporter.progress(fraction));
-    for (const warning of encoded.warnings) reporter.warn(warning);
-    return { stream: encoded };
+    const made = await processSource(context);
+    if ('stream' in made) for (const warning of made.stream.warnings) reporter.warn(warning);
+    return made;
   },
   async publish(context, made) {
     const { options } = context.task;
@@ -46,3 +44,14 @@ export const handler = jobHandler<'video:transcode', z.infer<typeof madeSchema>>
     return { results, error: null, files };
   },
 });
+
+/** Encodes a source whole, which one without a picture always is, or splits it. */
+async function processSource(context: StepContext): Promise<{ film: FilmPlan } | { stream: Encoded }> {
+  const sound = await examineSound(context);
+  if (sound !== null) return { stream: await encodeSound(sound, context) };
+  const stream = await planStream(await examineVideo(context), context);
+  const film = await splitFilm(stream, context);
+  if (film !== null) return { film };
+  context.reporter.phase('encoding');
+  return { stream: await encodeStream(stream, context, (fraction) => context.reporter.progress(fraction)) };
+}

@@ -4,7 +4,13 @@ import type { JobOptions } from '#domain/job-types/index.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { framesSec, type Grid } from '#domain/media/grid.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
-import { dashManifestPath, masterPath, storyboardPaths, trackPaths } from '#domain/media/revision-layout.ts';
+import {
+  dashManifestPath,
+  masterPath,
+  storyboardPaths,
+  trackPaths,
+  waveformPath,
+} from '#domain/media/revision-layout.ts';
 import { packageCommand, packagerMaster, type PackagedTrack } from '../../tools/packager.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import type { PublishContext, PublishedFile } from '../job-handler.ts';
@@ -13,6 +19,7 @@ import { type Encoded, encodedFile } from './encoded.ts';
 import type { PackagedTexts } from './measure.ts';
 import { storyboardSheets } from './storyboard.ts';
 import { fitTextPlaylist } from './text-playlist.ts';
+import { waveformFile } from './waveform.ts';
 
 const packageTimeoutMs = 2 * 3600_000;
 
@@ -37,13 +44,22 @@ export async function packageStream(
   const sheets = encoded.hasStoryboard ? storyboardSheets(encoded).map((file) => context.workspace.at(file)) : [];
   const sizes = await Promise.all(sheets.map(async (path) => (await stat(path)).size));
   const storyboardBytes = sizes.reduce((sum, size) => sum + size, 0);
-  const stream = { encoded, packaged, packagerMaster: texts.master, dash: texts.dash, storyboardBytes };
+  const waveform = encoded.video.length === 0 ? context.workspace.at(waveformFile) : null;
+  const stream = {
+    encoded,
+    packaged,
+    packagerMaster: texts.master,
+    dash: texts.dash,
+    storyboardBytes,
+    waveformBytes: waveform === null ? null : (await stat(waveform)).size,
+  };
   const assembled = assembleStream(stream, { ...context, encryption: options.encrypt ? context.encryption : null });
   await writeTexts(assembled.texts, output);
   const keyOf = (path: string) => videoKey(task.hash, task.rev, path);
   return {
     results: assembled.results,
     files: [
+      ...(waveform === null ? [] : [{ key: keyOf(waveformPath), path: waveform }]),
       ...sheets.map((path, index) => ({ key: keyOf(storyboardPaths.sheet(index + 1)), path })),
       ...(await filesUnder(output, keyOf)),
     ],

@@ -6,14 +6,16 @@ import {
   storyboardPaths,
   type TrackKind,
   trackPaths,
+  waveformPath,
 } from '#domain/media/revision-layout.ts';
 import type { PublishContext } from '../job-handler.ts';
 import type { Encoded } from './encoded.ts';
 import { bandwidthIn, type MeasuredTracks } from './measure.ts';
+import { waveformSize } from './waveform.ts';
 
 /** The results of a packaged stream. */
 export function transcodeResults(
-  encoded: Encoded,
+  encoded: Encoded & { readonly waveformBytes: number | null },
   measured: MeasuredTracks,
   { task, encryption }: Pick<PublishContext, 'task' | 'encryption'>,
 ): VideoTranscodeResults {
@@ -61,6 +63,7 @@ export function transcodeResults(
       playlist: videoKey(task.hash, task.rev, trackPaths('text', id).playlist),
       segment_count: measured.get(id)?.segmentCount ?? 0,
     })),
+    ...(encoded.waveformBytes === null ? {} : { waveform: waveformResults(encoded.waveformBytes, task) }),
     ...(encoded.hasStoryboard ? { storyboard: storyboardResults(task) } : {}),
     ...(encoded.chapters.length === 0 ? {} : { chapters: chapterResults(encoded.chapters, task) }),
     ...(encryption === null ? {} : { encryption: encryptionResults(encryption) }),
@@ -76,6 +79,10 @@ function encryptionResults({ contentKey, keyEndpoint }: NonNullable<PublishConte
 function storyboardResults({ hash, rev }: PublishContext['task']) {
   const { playlist, cues } = storyboardPaths;
   return { playlist: videoKey(hash, rev, playlist), cues: videoKey(hash, rev, cues) };
+}
+
+function waveformResults(size: number, { hash, rev }: PublishContext['task']) {
+  return { key: videoKey(hash, rev, waveformPath), format: 'webp' as const, ...waveformSize, size };
 }
 
 function chapterResults(chapters: Encoded['chapters'], { hash, rev }: PublishContext['task']) {

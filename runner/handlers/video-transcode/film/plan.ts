@@ -18,6 +18,7 @@ const count = z.int().positive();
 export const filmPlanSchema = encodedSchema.extend({
   /** Raised whenever the same plan would be encoded or packaged in another way. */
   v: z.literal(1),
+  video: encodedSchema.shape.video.min(1),
   chunks: z.array(z.object({ firstFrame: z.int().nonnegative(), frames: count, firstSegment: count })).min(1),
   /** When the source begins, in seconds of its own timestamps. */
   startSec: z.number(),

@@ -1,0 +1,207 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { masterKey, videoKey } from '#domain/media/object-keys.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { changedSample, decodingErrors, decrypt, probeStreams, runTool, sample } from '../../testing/media.ts';
+import {
+  contentKey,
+  keyEndpoint,
+  removeRigs,
+  run,
+  type RunnerRig,
+  runnerRig,
+  wholeTrack,
+} from '../../testing/runner.ts';
+
+// Streams of sources without a picture, by the profile `audio`, judged by decoded samples.
+
+afterAll(removeRigs);
+
+const { byName } = mediaProfilesSchema.parse({
+  profiles: { wide: { audio_only: 'stream', audio: { surround: true } } },
+});
+const audio = byName.get('audio') ?? null;
+const wide = byName.get('wide') ?? null;
+
+const frameSec = 1024 / 48_000;
+/** A sine that is 40 dB louder in the second half; `0.1` is −20 dB of a full one. */
+const tone = (seconds: number, channels = 2) =>
+  `-f lavfi -i aevalsrc=${Array.from({ length: channels }, () => `0.1*sin(2*PI*997*t)*if(lt(t\\,${seconds / 2})\\,0.01\\,1)`).join('|')}:s=48000:d=${seconds}`;
+
+async function made(rig: RunnerRig<'video:transcode'>, env: Record<string, string> = {}) {
+  const { stderr } = await run(rig, ['all'], env);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(stderr);
+  return manifest;
+}
+
+/** Decoded sound: its length in seconds, its channels, and the level of its halves in dB of a full sine. */
+async function heard(path: string, seconds: number) {
+  expect(await decodingErrors(path)).toBe('');
+  const decoded = await runTool('ffmpeg', ['-v', 'error', '-i', path, '-c:a', 'pcm_s16le', '-f', 'framecrc', '-']);
+  const samples = [...decoded.matchAll(/^0,\s*-?\d+,\s*-?\d+,\s*(\d+),/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
+  const level = async (fromSec: number, toSec: number) => {
+    const filters = `atrim=${fromSec}:${toSec},astats=metadata=1:measure_perchannel=RMS_level:measure_overall=RMS_level,ametadata=print:file=-`;
+    const printed = await runTool('ffmpeg', ['-v', 'error', '-i', path, '-af', filters, '-f', 'null', '-']);
+    return Number([...printed.matchAll(/Overall\.RMS_level=(\S+)/g)].at(-1)?.[1]) + 3.01;
+  };
+  const [stream] = await probeStreams(path);
+  const half = seconds / 2;
+  return {
+    seconds: samples / 48_000,
+    channels: stream?.channels,
+    quiet: await level(0.1, half - 0.1),
+    loud: await level(half + 0.1, seconds - 0.1),
+  };
+}
+
+/** The height of the waveform at a share of its width, in pixels. */
+async function waveHeight(path: string, share: number): Promise<number> {
+  const image = sharp(path).ensureAlpha();
+  const { width, height } = await image.metadata();
+  const column = await image
+    .extract({ left: Math.floor(width * share), top: 0, width: 1, height })
+    .raw()
+    .toBuffer();
+  return Array.from({ length: height }, (_, row) => column[row * 4 + 3] ?? 0).filter((alpha) => alpha > 0).length;
+}
+
+describe('streams of sound alone', () => {
+  const art = '-f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic';
+  it.each([
+    ['an MP3 with cover art', 'art.mp3', `${tone(3)} ${art} -c:a libmp3lame`, 'mp3', -20],
+    // A single channel becomes two that are 3 dB quieter each.
+    ['a WAV in mono', 'mono.wav', `${tone(3, 1)} -c:a pcm_s16le`, 'wav', -23],
+    ['Opus in WebM', 'sound.webm', `${tone(8)} -c:a libopus -b:a 128k`, 'matroska', -20],
+    ['an M4A', 'sound.m4a', `${tone(3)} -c:a aac -b:a 128k`, 'mov', -20],
+  ])('C2.69: %s becomes a stream without video, with its waveform', async (_, name, args, container, level) => {
+    const seconds = Number(/:d=(\d)/.exec(args)?.[1]);
+    const rig = await runnerRig('video:transcode', await sample(name, args), {}, audio);
+    const { results, rev } = await made(rig);
+    const [track, ...others] = results.audio_tracks;
+    if (track === undefined) throw new Error('no audio track');
+    expect(others).toEqual([]);
+    expect(results).toMatchObject({
+      streaming: { default_audio_track_id: track.id, encrypted: false },
+      video_tracks: [],
+      text_tracks: [],
+      source: { container, video: null },
+      warnings: [],
+    });
+    expect(results).not.toHaveProperty('storyboard');
+    expect(Math.abs(results.source.duration_sec - seconds)).toBeLessThan(0.08);
+
+    const sound = await heard(await wholeTrack(rig, track), seconds);
+    // A frame of AAC, and of the source's codec where its container does not state what to cut off.
+    expect(sound.seconds).toBeGreaterThan(seconds - frameSec);
+    expect(sound.seconds).toBeLessThan(seconds + frameSec + 0.06);
+    expect([sound.loud, sound.loud - sound.quiet]).toEqual([expect.closeTo(level, 0), expect.closeTo(40, 0)]);
+    // Blocks of EBU R 128 that begin in the quiet half count too.
+    expect(Math.abs((track.loudness?.integrated_lufs ?? 0) - level)).toBeLessThan(1.5);
+
+    const master = rig.at(masterKey('clip-1').replace('master.m3u8', `${rev}/master.m3u8`));
+    const text = await readFile(master, 'utf8');
+    expect(text).toMatch(/^#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,CODECS="mp4a.40.2",AUDIO="audio"$/m);
+    expect(text).not.toMatch(/RESOLUTION|I-FRAME|IMAGE-STREAM/);
+    // The whole stream, as ffmpeg reads it.
+    expect(await decodingErrors(master)).toBe('');
+    const dash = await readFile(rig.at(results.streaming.dash_manifest ?? ''), 'utf8');
+    expect([...dash.matchAll(/contentType="(\w+)"/g)].map(([, type]) => type)).toEqual(['audio']);
+
+    const { key, ...waveform } = results.waveform ?? { key: '' };
+    expect(key).toBe(videoKey('clip-1', rev, 'waveform.webp'));
+    const drawn = await sharp(rig.at(key)).metadata();
+    expect(drawn).toMatchObject({ format: 'webp', width: 1280, height: 240, hasAlpha: true });
+    expect(waveform).toEqual({ format: 'webp', width: 1280, height: 240, size: (await readFile(rig.at(key))).length });
+    const [quiet, loud] = [await waveHeight(rig.at(key), 0.25), await waveHeight(rig.at(key), 0.75)];
+    expect(loud).toBeGreaterThan(30);
+    expect(quiet).toBeLessThan(loud / 4);
+    expect(loud).toBeLessThan(240);
+  });
+
+  it('C2.69: FLAC in 5.1 is there as stereo and as 5.1 where the profile has surround sound', async () => {
+    const source = await sample('surround.flac', `${tone(3, 6).replace(':s=', ':c=5.1:s=')} -c:a flac`);
+    const rig = await runnerRig('video:transcode', source, {}, wide);
+    const { results, rev } = await made(rig);
+    expect(results.audio_tracks.map(({ id, channels }) => [id, channels])).toEqual([
+      ['audio_und_aac_2ch', 2],
+      ['audio_und_aac_6ch', 6],
+    ]);
+    for (const track of results.audio_tracks) {
+      const sound = await heard(await wholeTrack(rig, track), 3);
+      expect(sound.channels).toBe(track.channels);
+      expect(Math.abs(sound.seconds - 3)).toBeLessThan(2 * frameSec);
+    }
+    const master = await readFile(rig.at(videoKey('clip-1', rev, 'master.m3u8')), 'utf8');
+    expect([...master.matchAll(/^#EXT-X-STREAM-INF.*AUDIO="(\w+)"\n(.+)$/gm)].map(([, ...found]) => found)).toEqual([
+      ['audio', 'audio/audio_und_aac_2ch/playlist.m3u8'],
+      ['surround', 'audio/audio_und_aac_6ch/playlist.m3u8'],
+    ]);
+  });
+
+  it('C2.69: tracks, languages and chapters are kept in an encrypted stream, which decrypts to the same sound', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'reelwright-audio-only-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const chapters = join(folder, 'chapters.txt');
+    await writeFile(chapters, ';FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1\nSTART=1\nEND=3\ntitle=Second\n');
+    const source = join(folder, 'tracks.mka');
+    await runTool(
+      'ffmpeg',
+      (
+        `-v error -nostdin ${tone(3)} -f lavfi -i sine=f=440:r=44100:d=3 -i ${chapters} -map 0 -map 1 -map_chapters 2 -c:a flac ` +
+        `-metadata:s:a:0 language=ger -metadata:s:a:1 language=eng -disposition:a:0 0 -disposition:a:1 default ${source}`
+      ).split(' '),
+    );
+    const rig = await runnerRig('video:transcode', source, { encrypt: true }, audio);
+    const { results, rev } = await made(rig, {
+      CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`,
+      KEY_ENDPOINT: keyEndpoint,
+    });
+    expect(results.audio_tracks.map(({ id, role }) => [id, role])).toEqual([
+      ['audio_de_aac_2ch', 'alternate'],
+      ['audio_en_aac_2ch', 'main'],
+    ]);
+    expect(results.streaming).toMatchObject({ encrypted: true, default_audio_track_id: 'audio_en_aac_2ch' });
+    expect(results.chapters?.list).toEqual([
+      { start_sec: 1, end_sec: expect.closeTo(3, 1) as number, title: 'Second' },
+    ]);
+    const master = await readFile(rig.at(videoKey('clip-1', rev, 'master.m3u8')), 'utf8');
+    expect(master).toMatch(/^audio\/audio_en_aac_2ch\/playlist\.m3u8$/m);
+    expect([...master.matchAll(/LANGUAGE="(\w+)",DEFAULT=(\w+)/g)].map(([, ...found]) => found)).toEqual([
+      ['en', 'YES'],
+      ['de', 'NO'],
+    ]);
+    const [german] = results.audio_tracks;
+    if (german === undefined) throw new Error('no track');
+    const [playlist, whole] = [await readFile(rig.at(german.playlist), 'utf8'), await wholeTrack(rig, german)];
+    expect(playlist).toContain(`METHOD=SAMPLE-AES,URI="${keyEndpoint}"`);
+    expect(await readFile(whole, 'latin1')).toContain('cbcs');
+    await decrypt(whole, `${whole}.clear.mp4`, contentKey, 'audio');
+    const sound = await heard(`${whole}.clear.mp4`, 3);
+    expect([sound.loud, sound.loud - sound.quiet]).toEqual([expect.closeTo(-20, 0), expect.closeTo(40, 0)]);
+    expect(await rig.keys()).toContain(results.waveform?.key);
+  });
+});
+
+/** Exit code and error code. */
+const refused = async (rig: RunnerRig) => {
+  const { exitCode, error } = await run(rig, ['all']);
+  return [exitCode, error?.code];
+};
+
+describe('sources without a picture that are refused', () => {
+  it('C2.69: `video:full` and `video:cover` of sound alone are no_video_stream by the profile audio too', async () => {
+    const source = await sample('mono.wav', `${tone(3, 1)} -c:a pcm_s16le`);
+    for (const type of ['video:full', 'video:cover'] as const)
+      expect(await refused(await runnerRig(type, source, {}, audio))).toEqual([10, 'no_video_stream']);
+  });
+
+  it('sound that is cut off is corrupt_input', async () => {
+    const source = await sample('mono.flac', `${tone(3, 1)} -c:a flac`);
+    const half = await changedSample('half.flac', source, (bytes) => bytes.subarray(0, bytes.length / 2));
+    expect(await refused(await runnerRig('video:transcode', half, {}, audio))).toEqual([10, 'corrupt_input']);
+  });
+});
