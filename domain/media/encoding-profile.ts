@@ -1,3 +1,4 @@
+import type { Watermark } from './watermark.ts';
 import { defaultDocument, type ProfileDocument, type VideoCodec, type x264Presets } from './profiles.ts';
 
 /** How streams are encoded (docs/media.md, "Ladder", "Grid" and "Audio"). */
@@ -15,6 +16,7 @@ export interface EncodingProfile {
   readonly keepsHdr: boolean;
   readonly frameRateMax: number;
   readonly storyboard: ProfileDocument['storyboard'];
+  readonly watermark: Watermark | null;
   /** Whether a source without a picture gets a stream of its sound. */
   readonly streamsAudioOnly: boolean;
   readonly gopSec: number;
@@ -43,9 +45,11 @@ export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
     preset: profile.preset,
     hevc: profile.hevc ?? { crf: 25, preset: 'medium' },
     av1: profile.av1 ?? { crf: 32, preset: 8 },
-    keepsHdr: profile.hdr === 'keep',
+    // A watermark is SDR.
+    keepsHdr: profile.hdr === 'keep' && profile.watermark === undefined,
     frameRateMax: profile.frame_rate_max,
     storyboard: profile.storyboard,
+    watermark: profile.watermark ?? null,
     streamsAudioOnly: profile.audio_only === 'stream',
     gopSec: 2,
     gopsPerSegment: 3,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
+import { watermarkSchema } from './watermark.ts';
 
 // Encoding profiles: how streams are made (docs/media.md, "Profiles").
 
@@ -73,6 +74,8 @@ const documentSchema = z.strictObject({
   storyboard: z.enum(['never', 'clear', 'always']).default('clear'),
   /** A source without a picture is refused, the default, or gets a stream of its sound. */
   audio_only: z.enum(['refuse', 'stream']).optional(),
+  /** Laid over every frame of every rung. */
+  watermark: watermarkSchema.optional(),
   audio: z
     .strictObject({
       /** Bits a second of a stereo track; one of 5.1 has three times as many. */
@@ -153,9 +156,14 @@ const ruleSchema = z.strictObject({
   source_bytes_max: z.int().positive().optional(),
 });
 
+const writtenSchema = documentSchema.refine(({ hdr, watermark }) => hdr !== 'keep' || watermark === undefined, {
+  path: ['watermark'],
+  error: 'cannot be laid over HDR: leave out `hdr: keep`',
+});
+
 /** `MEDIA_PROFILES`: profiles by name, beside or instead of the built-in ones, and which source gets which. */
 export const mediaProfilesSchema = z
-  .strictObject({ profiles: z.record(nameSchema, documentSchema).default({}), rules: z.array(ruleSchema).default([]) })
+  .strictObject({ profiles: z.record(nameSchema, writtenSchema).default({}), rules: z.array(ruleSchema).default([]) })
   .transform(({ profiles, rules }) => {
     const all = { ...builtInProfiles(), ...profiles };
     const named = Object.entries(all).map(([name, profile]) => [name, { ...profile, name }] as const);

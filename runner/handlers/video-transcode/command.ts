@@ -10,6 +10,7 @@ import { fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../t
 import type { Mastering } from '../../source/mastering.ts';
 import { encoderArgs } from './encoders.ts';
 import type { FrameSpan } from './frame-span.ts';
+import { type Mark, markGraph, markInputArgs } from './watermark.ts';
 import {
   deinterlaceFilters,
   type Picture,
@@ -26,11 +27,14 @@ export interface Output<T> {
   readonly path: string;
 }
 
+/** A rung, and the watermark that lies over it. */
+export type MarkedRung = Output<Rung> & { readonly mark?: Mark };
+
 interface VideoEncode {
   readonly source: Pick<VideoSource, 'path' | 'video' | 'audio'>;
   readonly grid: Grid;
   readonly span: Pick<FrameSpan, 'frames' | 'heldFrames'>;
-  readonly rungs: readonly Output<Rung>[];
+  readonly rungs: readonly MarkedRung[];
   readonly profile: EncodingProfile;
   /** Of a source whose HDR is kept. */
   readonly mastering: Mastering | null;
@@ -56,6 +60,7 @@ export function encodeVideoCommand(program: string, encode: VideoEncode): Comman
       ...quietArgs,
       ...progressArgs,
       ...inputArgs(source.path),
+      ...markInputArgs(rungs, encode.grid.rate),
       ...errorArgs,
       '-filter_complex',
       videoGraph(encode),
@@ -88,7 +93,7 @@ export function rungsGraph(
   frames: readonly string[],
   { video, rungs }: { readonly video: Picture & FrameSize; readonly rungs: VideoEncode['rungs'] },
 ): string {
-  const indexed = rungs.map(({ track }, index) => ({ track, index }));
+  const indexed = rungs.map(({ track, mark }, index) => ({ track, mark, index }));
   const sdr = indexed.filter(({ track }) => track.range === 'sdr');
   const hdr = indexed.filter(({ track }) => track.range !== 'sdr');
   const largest = sdr.reduce<FrameSize>((most, { track }) => (track.width > most.width ? track : most), {
@@ -100,10 +105,14 @@ export function rungsGraph(
   const split = (filters: readonly string[], branch: typeof indexed) =>
     [...filters, plainFramesFilter, `split=${branch.length}`].join(',') + inputs(branch);
   const source = `[0:${streamIndex}]`;
-  const branches = indexed.map(({ track, index }) => {
+  const marks = rungs.flatMap(({ mark }) => mark ?? []);
+  const branches = indexed.map(({ track, mark, index }) => {
     const filters =
       track.range === 'sdr' ? toStreamFilters(video, track) : toHdrStreamFilters(video, track.range, track);
-    return `[in${index}]${filters.join(',')}[out${index}]`;
+    const scaled = `[in${index}]${filters.join(',')}`;
+    if (mark === undefined) return `${scaled}[out${index}]`;
+    const names = { branch: `plain${index}`, out: `out${index}` };
+    return `${scaled}[plain${index}];${markGraph(mark, 1 + marks.indexOf(mark), names)}`;
   });
   if (hdr.length === 0) return [source + split([...frames, ...toSdr], sdr), ...branches].join(';');
   if (sdr.length === 0) return [source + split(frames, hdr), ...branches].join(';');

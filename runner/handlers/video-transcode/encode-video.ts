@@ -13,6 +13,7 @@ import { encodeVideoCommand, tooManyErrorsExit } from './command.ts';
 import { encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
 import { checkFrames, type FrameSpan } from './frame-span.ts';
+import { withMarks } from './watermark.ts';
 
 const badFramesShareMax = 0.05;
 
@@ -31,7 +32,8 @@ export async function encodeVideo(
   { source, grid, rungs, mastering, packets, span, onFraction }: VideoWork,
   context: StepContext,
 ): Promise<{ frames: number; warnings: Warning[] }> {
-  const outputs = rungs.map((track) => ({ track, path: encodedFile('video', track.id) }));
+  const plain = rungs.map((track) => ({ track, path: encodedFile('video', track.id) }));
+  const outputs = await withMarks(plain, context);
   const { profile, task } = context;
   const isEncrypted = jobTypeRow(task.type).needsContentKey(task.options);
   const durationSec = framesSec(span.frames, grid.rate);

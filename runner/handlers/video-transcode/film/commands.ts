@@ -1,12 +1,12 @@
 import type { Chunk, ChunkSource } from '#domain/media/chunk-plan.ts';
 import type { Grid } from '#domain/media/grid.ts';
-import type { Rung } from '#domain/media/ladder.ts';
 import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { chunkInputArgs, chunkMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../../tools/ffmpeg.ts';
 import { deinterlaceFilters } from '../../../tools/video-filters.ts';
-import { type Output, progressArgs, rungsGraph } from '../command.ts';
+import { type MarkedRung, progressArgs, rungsGraph } from '../command.ts';
 import { x264Args } from '../encoders.ts';
+import { markInputArgs } from '../watermark.ts';
 import type { FilmPlan } from './plan.ts';
 
 /**
@@ -72,7 +72,7 @@ interface ChunkEncode {
   readonly plan: Pick<FilmPlan, 'picture' | 'startSec' | 'encoding'> & { readonly grid: Grid };
   readonly chunk: Chunk;
   /** From small to large. */
-  readonly rungs: readonly Output<Rung>[];
+  readonly rungs: readonly MarkedRung[];
 }
 
 /**
@@ -100,6 +100,7 @@ export function encodeChunkCommand(program: string, { path, plan, chunk, rungs }
       ...quietArgs,
       ...progressArgs,
       ...chunkInputArgs(path),
+      ...markInputArgs(rungs, grid.rate),
       // Damage is judged over the whole film.
       '-max_error_rate',
       '1',

@@ -10,6 +10,7 @@ import { DamageReader } from '../encode-video.ts';
 import { encodedFile } from '../encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from '../encoder-limits.ts';
 import { makeStoryboard } from '../storyboard.ts';
+import { withMarks } from '../watermark.ts';
 import { encodeChunkCommand } from './commands.ts';
 import { filmPlanSchema } from './plan.ts';
 
@@ -27,7 +28,8 @@ export async function encodeChunk(index: number, context: StepContext): Promise<
   const chunk = plan.chunks[index];
   if (chunk === undefined) throw new Error(`the film has ${plan.chunks.length} chunks and no chunk ${index}`);
   await makeEncodedFolders(context);
-  const rungs = plan.video.map((track) => ({ track, path: encodedFile('video', track.id) }));
+  const plain = plan.video.map((track) => ({ track, path: encodedFile('video', track.id) }));
+  const rungs = await withMarks(plain, context);
   const damage = new DamageReader();
   const progress: ProgressReader = new ProgressReader(() =>
     context.reporter.progress(Math.min(1, progress.frames / chunk.frames)),

@@ -1,0 +1,54 @@
+import { deflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { explain, faultsOf } from '../jobs/faults.ts';
+import { mediaProfilesSchema } from './profiles.ts';
+import { placeWatermark } from './watermark.ts';
+
+/** The beginning of a PNG, with its size. */
+function png(width: number, height: number, more = 16): string {
+  const header = Buffer.alloc(33);
+  header.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
+  header.writeUInt32BE(width, 16);
+  header.writeUInt32BE(height, 20);
+  return Buffer.concat([header, deflateSync(Buffer.alloc(more)), Buffer.alloc(more)]).toString('base64');
+}
+
+describe('the place of a watermark', () => {
+  const mark = { width: 200, height: 100 };
+  it.each([
+    ['bottom-right', { width: 0.25, margin: 0.1 }, { width: 160, height: 80, x: 444, y: 244 }],
+    ['top-left', { width: 0.25, margin: 0.1 }, { width: 160, height: 80, x: 36, y: 36 }],
+    ['top-right', { width: 0.25, margin: 0 }, { width: 160, height: 80, x: 480, y: 0 }],
+    ['bottom-left', { width: 0.1, margin: 0.03 }, { width: 64, height: 32, x: 10, y: 318 }],
+    // As large as fits between the margins.
+    ['bottom-right', { width: 1, margin: 0.1 }, { width: 568, height: 284, x: 36, y: 40 }],
+  ] as const)('%s with %o is %o', (position, shares, place) => {
+    expect(placeWatermark(mark, { width: 640, height: 360 }, { position, ...shares })).toEqual(place);
+  });
+});
+
+describe('the watermark of a profile', () => {
+  it('has a picture within bounds; every fault is reported at once', () => {
+    const { byName } = mediaProfilesSchema.parse({ profiles: { a: { watermark: { png: png(64, 32) } } } });
+    expect(byName.get('a')?.watermark).toMatchObject({ position: 'bottom-right', width: 0.15, opacity: 1 });
+    const document = {
+      profiles: {
+        a: { watermark: { png: png(4096, 1), opacity: 2, position: 'middle' } },
+        b: { watermark: { png: 'no base64!' } },
+        c: { watermark: { png: png(64, 32, 70_000) } },
+        d: { watermark: { png: Buffer.from('GIF89a and more than a header').toString('base64') } },
+        e: { hdr: 'keep', watermark: { png: png(64, 32) } },
+      },
+    };
+    const { error } = mediaProfilesSchema.safeParse(document, { error: explain });
+    expect(error && faultsOf(error).map(({ pointer }) => pointer)).toEqual([
+      '/profiles/a/watermark/png',
+      '/profiles/a/watermark/position',
+      '/profiles/a/watermark/opacity',
+      '/profiles/b/watermark/png',
+      '/profiles/c/watermark/png',
+      '/profiles/d/watermark/png',
+      '/profiles/e/watermark',
+    ]);
+  });
+});
