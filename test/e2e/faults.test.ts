@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { putClip, putLongClip, putPicture } from './support/clips.ts';
 import { apiServerPid, processesOf } from './support/host-processes.ts';
-import { apply, kubectl, kubectlJson, kubectlWith } from './support/kubectl.ts';
-import { mediaJobManifest, type PodObject } from './support/objects.ts';
+import { apply, kubectl, kubectlWith } from './support/kubectl.ts';
+import { mediaJobManifest } from './support/objects.ts';
 import { release } from './support/release.ts';
 import {
   cancelUnfinished,
@@ -12,13 +11,14 @@ import {
   eventually,
   getJob,
   inRunners,
+  leaderPod,
   newHash,
   podAtStep,
   runnerPods,
-  startReceiver,
   submit,
 } from './support/service.ts';
 import { showClusterOnFailure } from './support/show-cluster.ts';
+import { endsOnce, startReceiver } from './support/webhooks.ts';
 
 // Kills and evictions on a real cluster: each job ends exactly once, with the right outcome, and a disruption costs no
 // attempt. Crashes of the controller before and after each of its writes are in test/k8s/crashes.test.ts.
@@ -37,23 +37,7 @@ afterAll(() => receiver.close());
 
 const start = (source = longClip) => submit({ type: 'video:transcode', source, callback_url: receiver.url });
 
-/** Expects exactly one webhook of a finished job; returns how many of its attempts counted as failures. */
-async function endedOnce(id: string, status: string): Promise<{ failures: number }> {
-  const webhooks = () => Promise.resolve(receiver.about(id));
-  await eventually(webhooks, (hooks) => hooks.length > 0, 30_000);
-  await sleep(1_000);
-  expect((await webhooks()).map(({ body }) => (JSON.parse(body.toString()) as { status: string }).status)).toEqual([
-    status,
-  ]);
-  const client = new Client({ connectionString: inject('e2e').servers.postgres.onHost });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ failures: number }>('select failures from jobs where id = $1', [id]);
-    return { failures: rows[0]?.failures ?? -1 };
-  } finally {
-    await client.end();
-  }
-}
+const endedOnce = (id: string, status: string) => endsOnce(receiver, id, status);
 
 const makePool = (name: string, spec: object) =>
   apply({
@@ -201,17 +185,6 @@ function evict({ name, namespace }: { name: string; namespace: string }): Promis
   const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
   const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
   return kubectlWith(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
-}
-
-/** The pod that the Lease names as its holder. */
-async function leaderPod(): Promise<PodObject> {
-  const path = 'jsonpath={.spec.holderIdentity}';
-  const inRelease = ['-n', release.namespace, 'get'];
-  const holder = await eventually(
-    () => kubectl(...inRelease, 'lease', 'reelwright-controller', '-o', path),
-    (text) => text !== '',
-  );
-  return await kubectlJson<PodObject>(...inRelease, 'pod', holder.split('_')[0] ?? '');
 }
 
 function signalIfThere(pid: number, signal: NodeJS.Signals): void {

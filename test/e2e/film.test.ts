@@ -1,47 +1,73 @@
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { putFilm } from './support/clips.ts';
+import { kubectl } from './support/kubectl.ts';
 import type { PodObject } from './support/objects.ts';
 import {
   cancelUnfinished,
   completed,
   eventually,
   inRunners,
+  leaderPod,
   openBucket,
   runnerPods,
   submit,
 } from './support/service.ts';
 import { showClusterOnFailure } from './support/show-cluster.ts';
+import { watchPods } from './support/watch-pods.ts';
+import { endsOnce, startReceiver } from './support/webhooks.ts';
 
 // A film in chunks on a real cluster: its Jobs are run by the real Job controller.
 
 let film: string;
+let receiver: Awaited<ReturnType<typeof startReceiver>>;
 beforeAll(async () => {
   film = await putFilm();
+  receiver = await startReceiver();
 });
 showClusterOnFailure();
 afterEach(cancelUnfinished);
+afterAll(() => receiver.close());
 
-const isOfChunk = ({ metadata }: PodObject) => metadata.labels?.['reelwright.dev/part'] === 'encode';
-const isEncoding = ({ metadata, status }: PodObject) =>
-  metadata.deletionTimestamp === undefined &&
-  status.initContainerStatuses?.some(({ name, state }) => name === 'process' && state?.running !== undefined) === true;
+/** The index of the pod of a chunk; undefined for any other. */
+const indexOf = ({ metadata }: PodObject) => metadata.labels?.['batch.kubernetes.io/job-completion-index'];
+const encoderOf = ({ status }: PodObject) =>
+  status.initContainerStatuses?.find(({ name }) => name === 'process')?.state ?? {};
+const isEncoding = (pod: PodObject) =>
+  pod.metadata.deletionTimestamp === undefined && encoderOf(pod).running !== undefined;
+const hasEncoded = (pod: PodObject) => encoderOf(pod).running !== undefined || encoderOf(pod).terminated !== undefined;
+const hasSucceeded = ({ status }: PodObject) =>
+  status.containerStatuses?.some(({ state }) => state?.terminated?.exitCode === 0) === true;
 
-test('C3.26: an encrypted film with two audio tracks completes by its Indexed Job, and a deleted pod costs its chunk', async () => {
-  const id = await submit({ type: 'video:transcode', source: film, options: { encrypt: true } });
-  const pods = await eventually(
-    () => runnerPods(id),
-    (all) => all.some((pod) => isOfChunk(pod) && isEncoding(pod)),
-    120_000,
-  );
-  const victim = pods.find((pod) => isOfChunk(pod) && isEncoding(pod))?.metadata.name ?? '';
-  await inRunners('delete', 'pod', victim, '--wait=false');
+test('C3.26: an encrypted film completes once while the pods of three chunks and the leading controller are deleted, and no other chunk is encoded again', async () => {
+  const watch = watchPods('default');
+  const options = { encrypt: true };
+  const id = await submit({ type: 'video:transcode', source: film, options, callback_url: receiver.url });
+  const victims = new Set<string | undefined>([undefined]);
+  while (victims.size < 4) {
+    const victim = await eventually(
+      async () => (await runnerPods(id)).find((pod) => isEncoding(pod) && !victims.has(indexOf(pod))),
+      (pod) => pod !== undefined,
+      120_000,
+    );
+    await inRunners('delete', 'pod', victim?.metadata.name ?? '', '--wait=false');
+    victims.add(victim && indexOf(victim));
+    if (victims.size === 2) {
+      const { metadata } = await leaderPod();
+      await kubectl('-n', metadata.namespace, 'delete', 'pod', metadata.name, '--wait=false');
+    }
+  }
   const job = await completed<'video:transcode'>(id);
   expect(job).toMatchObject({ attempt: 1 });
-  const succeeded = (await runnerPods(id)).filter((pod) => isOfChunk(pod) && pod.status.phase === 'Succeeded');
-  expect(succeeded).toHaveLength(4);
-  expect(succeeded.map(({ metadata }) => metadata.name)).not.toContain(victim);
+  expect(await endsOnce(receiver, id, 'completed')).toEqual({ failures: 0 });
+  await watch.stop();
+  const ofFilm = watch.all().filter(({ metadata }) => metadata.labels?.['reelwright.dev/job-id'] === id);
+  for (const index of ['0', '1', '2', '3']) {
+    const pods = ofFilm.filter((pod) => indexOf(pod) === index && hasEncoded(pod));
+    expect([index, pods.filter(hasSucceeded).length]).toEqual([index, 1]);
+    expect([index, pods.length <= (victims.has(index) ? 2 : 1)]).toEqual([index, true]);
+  }
   const shown = await eventually(
     () => inRunners('get', 'mj', `mj-${id}`, '--no-headers'),
     (line) => line.includes('completed'),

@@ -24,9 +24,9 @@ import {
   openBucket,
   runnerPods,
   signatureOf,
-  startReceiver,
   submit,
 } from './support/service.ts';
+import { startReceiver } from './support/webhooks.ts';
 
 const devValues = join(chart, 'values-dev.yaml');
 

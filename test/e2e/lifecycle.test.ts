@@ -16,9 +16,9 @@ import {
   podAtStep,
   post,
   runnerPods,
-  startReceiver,
   submit,
 } from './support/service.ts';
+import { startReceiver } from './support/webhooks.ts';
 
 let picture: string;
 let longClip: string;

@@ -1,8 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import type { JobResults, JobType } from '#domain/job-types/index.ts';
@@ -11,7 +8,7 @@ import { isFinal } from '#domain/jobs/status.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobAnswer } from '../../../demo/jobs.ts';
-import { buckets, listenAddress } from './host-servers.ts';
+import { buckets } from './host-servers.ts';
 import { kubectl, kubectlJson } from './kubectl.ts';
 import type { EventObject, List, MediaJobObject, PodObject } from './objects.ts';
 import { release } from './release.ts';
@@ -175,38 +172,6 @@ export function openBucket(which: keyof typeof buckets): ObjectStore {
   });
 }
 
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-/** A receiver of webhooks on this machine, which pods reach. */
-export async function startReceiver() {
-  const { hostAddress } = inject('e2e');
-  const received: Received[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      received.push({ headers: request.headers, body: Buffer.concat(chunks) });
-      response.writeHead(204).end();
-    });
-  });
-  server.listen(0, listenAddress(hostAddress));
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://${hostAddress}:${port}/hook`,
-    /** The webhooks about a job. */
-    about: (jobId: string): readonly Received[] => received.filter(({ body }) => body.includes(jobId)),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
-  };
-}
-
 /** The expected `X-Signature` of a body. */
 export function signatureOf(body: Buffer): string {
   return `sha256=${createHmac('sha256', inject('e2e').secrets.webhook).update(body).digest('hex')}`;
@@ -215,4 +180,15 @@ export function signatureOf(body: Buffer): string {
 /** `kubectl` in the runners' namespace. */
 export function inRunners(...args: string[]): Promise<string> {
   return kubectl('-n', release.runners, ...args);
+}
+
+/** The controller's pod that the Lease names as its holder. */
+export async function leaderPod(): Promise<PodObject> {
+  const path = 'jsonpath={.spec.holderIdentity}';
+  const inRelease = ['-n', release.namespace, 'get'];
+  const holder = await eventually(
+    () => kubectl(...inRelease, 'lease', 'reelwright-controller', '-o', path),
+    (text) => text !== '',
+  );
+  return await kubectlJson<PodObject>(...inRelease, 'pod', holder.split('_')[0] ?? '');
 }

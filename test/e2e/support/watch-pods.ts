@@ -8,6 +8,8 @@ export interface PodWatch {
   readonly most: () => number;
   /** Every node that ran one of them. */
   readonly nodes: () => ReadonlySet<string>;
+  /** The last state of each, of deleted ones too. */
+  readonly all: () => readonly PodObject[];
   readonly stop: () => Promise<void>;
 }
 
@@ -20,6 +22,7 @@ export function watchPods(pool: string): PodWatch {
   const closed = once(child, 'close');
   const running = new Set<string>();
   const nodes = new Set<string>();
+  const last = new Map<string, PodObject>();
   let most = 0;
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
@@ -28,6 +31,7 @@ export function watchPods(pool: string): PodWatch {
     text = lines.pop() ?? '';
     for (const line of lines) {
       const { type, object } = JSON.parse(line) as { type: string; object: PodObject };
+      last.set(object.metadata.uid, object);
       if (object.spec.nodeName !== undefined) nodes.add(object.spec.nodeName);
       if (type === 'DELETED' || isOver(object)) running.delete(object.metadata.uid);
       else running.add(object.metadata.uid);
@@ -37,6 +41,7 @@ export function watchPods(pool: string): PodWatch {
   return {
     most: () => most,
     nodes: () => nodes,
+    all: () => [...last.values()],
     stop: async () => {
       child.kill();
       await closed;
