@@ -71,7 +71,8 @@ describe('readRawHead', () => {
       property(array(line, { maxLength: 8 }), (given) => {
         const head = readRawHead(headOf(given));
         if (typeof head === 'string') return;
-        const lengths = given.filter((one) => /^content-length:/i.test(one));
+        const ofHead = given.includes('') ? given.slice(0, given.indexOf('')) : given;
+        const lengths = ofHead.filter((one) => /^content-length:/i.test(one));
         expect(given[0]).toMatch(/^HTTP\/1\.1 200/);
         expect(lengths).toHaveLength(1);
         expect(lengths[0]).toContain(String(head.sizeBytes));
