@@ -5,6 +5,7 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { split } from '../../testing/film.ts';
 import { changedSample, decodingErrors, decrypt, probeStreams, runTool, sample } from '../../testing/media.ts';
 import {
   contentKey,
@@ -140,6 +141,12 @@ describe('streams of sound alone', () => {
       ['audio', 'audio/audio_und_aac_2ch/playlist.m3u8'],
       ['surround', 'audio/audio_und_aac_6ch/playlist.m3u8'],
     ]);
+  });
+
+  it('sound stays one piece where a video would be split into chunks', async () => {
+    const rig = await runnerRig('video:transcode', await sample('long.mka', `${tone(8)} -c:a flac`), {}, audio);
+    expect(await split(rig, {}, 1)).toBeNull();
+    expect((await rig.manifest())?.results).toMatchObject({ video_tracks: [], source: { duration_sec: 8 } });
   });
 
   it('C2.69: tracks, languages and chapters are kept in an encrypted stream, which decrypts to the same sound', async () => {
