@@ -19,6 +19,8 @@ export interface HeifLook {
   readonly icc?: Buffer;
   /** The number of the colour primaries (ISO/IEC 23091-2), in place of a profile: 12 is Display P3. */
   readonly primaries?: number;
+  /** The number of the transfer function, beside the primaries: 13, sRGB, without it; 16 is PQ and 18 HLG. */
+  readonly transfer?: number;
   readonly brand?: 'heic' | 'mif1';
 }
 
@@ -99,7 +101,9 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
   const own = [
     fullBox('ispe', 0, u32(width, height)),
     ...(look.icc === undefined ? [] : [box('colr', Buffer.from('prof'), look.icc)]),
-    ...(look.primaries === undefined ? [] : [box('colr', Buffer.from('nclx'), u16(look.primaries, 13, 6), u8(0x80))]),
+    ...(look.primaries === undefined
+      ? []
+      : [box('colr', Buffer.from('nclx'), u16(look.primaries, look.transfer ?? 13, 6), u8(0x80))]),
     ...(look.irot === undefined ? [] : [box('irot', u8(look.irot))]),
     ...(look.imir === undefined ? [] : [box('imir', u8(look.imir))]),
   ];

@@ -77,6 +77,32 @@ async function inP3(): Promise<{ numbers: Buffer; icc: Buffer }> {
   return { numbers: await sharp(file, { ignoreIcc: true }).raw().toBuffer(), icc };
 }
 
+/** The colours in BT.2020, with the white of sRGB as HDR's reference white of 203 cd/m² (ITU-R BT.2408). */
+const hdrTransfers = {
+  pq: ([r, g, b]: readonly number[]) =>
+    [r, g, b].map((light = 0) => {
+      const power = ((light * 203) / 10_000) ** 0.1593017578125;
+      return ((0.8359375 + 18.8515625 * power) / (1 + 18.6875 * power)) ** 78.84375;
+    }),
+  hlg: ([r = 0, g = 0, b = 0]: readonly number[]) => {
+    const luminance = (0.2627 * r + 0.678 * g + 0.0593 * b) * 0.203;
+    const scene = [r, g, b].map((light) => light * 0.203 * luminance ** (1 / 1.2 - 1));
+    return scene.map((e) => (e <= 1 / 12 ? Math.sqrt(3 * e) : 0.17883277 * Math.log(12 * e - 0.28466892) + 0.55991073));
+  },
+} as const;
+const inHdr = (hdr: keyof typeof hdrTransfers) =>
+  fill((name) => {
+    const [r = 0, g = 0, b = 0] = colours[name].map((value) => ((value / 255 + 0.055) / 1.055) ** 2.4);
+    const wide = [
+      0.627404 * r + 0.329283 * g + 0.043313 * b,
+      0.069097 * r + 0.91954 * g + 0.011362 * b,
+      0.016391 * r + 0.088013 * g + 0.895595 * b,
+    ];
+    return hdrTransfers[hdr](wide).map((signal) => Math.round(signal * 255));
+  });
+/** Darker tones keep their brightness, and reference white is at 89 %. */
+const toneMapped = { red: [212, 19, 19], green: [20, 199, 20], blue: [19, 19, 212], white: [225, 225, 225] } as const;
+
 /** sharp takes 16-bit samples for Display P3 already. */
 const deepInP3 = async () => deep((await inP3()).numbers).withIccProfile('p3');
 
@@ -164,6 +190,14 @@ export const corpus: readonly CorpusImage[] = [
     async () => byFfmpeg('x.avif', avifArgs, sharp((await inP3()).numbers, { raw })),
     { tolerance: 6 },
   ),
+  image(
+    'AVIF, PQ',
+    async () => {
+      const args = avifArgs.replace('smpte432', 'bt2020').replace('iec61966-2-1', 'smpte2084');
+      return byFfmpeg('x.avif', args, sharp(inHdr('pq'), { raw }));
+    },
+    { expected: toneMapped, tolerance: 16 },
+  ),
   image('HEIC', () => heic(picture())),
   image('HEIC, brand mif1', () => heic(picture(), { brand: 'mif1' })),
   image('HEIC, turned by a quarter', () => heic(picture(), { irot: 3 }), { orientation: 6 }),
@@ -173,6 +207,13 @@ export const corpus: readonly CorpusImage[] = [
   image('HEIC, Display P3 by number', async () => heic(sharp((await inP3()).numbers, { raw }), { primaries: 12 }), {
     tolerance: 10,
   }),
+  ...(['pq', 'hlg'] as const).map((hdr) =>
+    image(
+      `HEIC, 10 bit, ${hdr.toUpperCase()}`,
+      () => heic(sharp(inHdr(hdr), { raw }), { bits: 10, primaries: 9, transfer: hdr === 'pq' ? 16 : 18 }),
+      { expected: toneMapped, tolerance: 20 },
+    ),
+  ),
   image(
     'HEIC, as iPhones write it: tiles, turned, 10 bit, Display P3',
     async () => {

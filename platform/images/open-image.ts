@@ -1,6 +1,6 @@
 import { open, readFile } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
-import { statesDisplayP3 } from './heif-primaries.ts';
+import { displayP3, heifColourOf } from './heif-colour.ts';
 import { imageHeadBytes, imageKindOf } from './image-kinds.ts';
 import { type Sharp, sharp } from './sharp.ts';
 import { decodeInWasm, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
@@ -34,12 +34,18 @@ export async function openImage(source: string | Buffer, options: OpenOptions): 
   if (kind === null) throw new KnownProblem('unsupported_media', 'The source is not an image of a known kind.');
   if (kind.decoder === null)
     throw new KnownProblem('unsupported_media', `The image is of a kind that is not supported: ${kind.name}.`);
-  const isForVips = kind.decoder === 'libvips' && !(kind.name === 'heif' && statesDisplayP3(head));
+  const isForVips = kind.decoder === 'libvips' && !(kind.name === 'heif' && statesOtherColours(head));
   const opened = isForVips ? await openInVips(source, options) : null;
   if (opened !== null) return opened;
   const bytes = typeof source === 'string' ? await readFile(source) : source;
   const { data, width, height, channels } = await decodeInWasm(bytes, kind.name as WasmKind, options);
   return { width, height, frames: 1, read: () => sharp(data, { raw: { width, height, channels } }) };
+}
+
+/** Whether a HEIF states by number colours that libvips takes for those of sRGB. */
+function statesOtherColours(head: Buffer): boolean {
+  const colour = heifColourOf(head);
+  return colour !== null && (colour.primaries === displayP3 || colour.hdr !== null);
 }
 
 /** Null for an image that libvips shows otherwise than browsers do, or not at all. */

@@ -11,7 +11,8 @@ import {
   Orientation,
   ResourceLimits,
 } from '@imagemagick/magick-wasm';
-import { statesDisplayP3 } from './heif-primaries.ts';
+import { mapToSrgb } from './hdr-pixels.ts';
+import { displayP3, heifColourOf } from './heif-colour.ts';
 import { imageHeadBytes } from './image-kinds.ts';
 import { clearOrientation, readTiffTags } from './tiff-tags.ts';
 import type { WasmAnswer, WasmKind, WasmRequest } from './wasm-decoder.ts';
@@ -47,11 +48,15 @@ function decode({ bytes, kind, pixelsMax, profiles }: WasmRequest): WasmAnswer {
     if (tags !== null) image.orientation = tags.orientation as Orientation;
     // The other decoders have applied the orientation of their container.
     if (kind === 'tiff' || kind === 'jpeg') image.autoOrient();
-    toSrgb(image, profiles, kind === 'heif' && statesDisplayP3(source.subarray(0, imageHeadBytes)));
+    const colour = kind === 'heif' ? heifColourOf(source.subarray(0, imageHeadBytes)) : null;
+    // A profile says more than the numbers beside it.
+    const hdr = image.getColorProfile() === null && colour !== null && colour.hdr !== null ? colour : null;
+    if (hdr === null) toSrgb(image, profiles, colour?.primaries === displayP3);
     image.depth = 8;
     const channels = image.hasAlpha ? 4 : 3;
     const format = channels === 4 ? MagickFormat.Rgba : MagickFormat.Rgb;
     const data = image.write(format, (pixels) => pixels.slice());
+    if (hdr !== null) mapToSrgb(data, channels, hdr);
     return { width: image.width, height: image.height, channels, data } as const;
   });
 }
