@@ -96,6 +96,8 @@ describe('isAlias', () => {
     expect(isAlias('video/r360_h264/init.mp4')).toBe(true);
     expect(isAlias('audio/audio_en_aac_2ch/playlist.m3u8')).toBe(true);
     expect(isAlias('waveform.webp')).toBe(true);
+    expect(isAlias('text/text_en/seg_1.vtt')).toBe(true);
+    expect(isAlias('storyboard/sheet_1.jpg')).toBe(true);
     expect(isAlias('0123456789abcdef/video/r360_h264/init.mp4')).toBe(false);
     expect(isAlias('master.m3u8')).toBe(false);
   });

@@ -31,9 +31,16 @@ export function readStreamPath(encoded: string): StreamPath {
   return { kind: 'object', hash, path, spelling: spellingOf(decoded) };
 }
 
+/**
+ * What playlists and the DASH manifest name by paths from their own place. Some players take them from the address that
+ * they asked for, and not from the one that it led to.
+ */
+const aliasFolders = ['video', 'audio', 'text', 'storyboard'];
+
 /** Whether `path` is one of the specified shapes without a revision, which mean the current revision. */
 export function isAlias(path: string): boolean {
-  return path.startsWith('video/') || path.startsWith('audio/') || [dashManifestPath, waveformPath].includes(path);
+  const isInFolder = aliasFolders.some((folder) => path.startsWith(`${folder}/`));
+  return isInFolder || [dashManifestPath, waveformPath].includes(path);
 }
 
 function spellingOf(decoded: string): string {

@@ -64,6 +64,7 @@ describe('objects of a stream', () => {
     ['video/r360_h264/playlist.m3u8', playlist],
     ['video/r360_h264/init.mp4', 'init of a video'],
     ['audio/audio_en_aac_2ch/init.mp4', 'init of an audio'],
+    ['storyboard/cues.vtt', 'vtt'],
   ])('C4.23: the path %s without a revision means the current one', async (path, body) => {
     expect((await api.raw(`/stream/${hash}/${path}`)).text).toBe(body);
   });
