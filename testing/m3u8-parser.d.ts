@@ -8,6 +8,9 @@ declare module 'm3u8-parser' {
       readonly RESOLUTION: { readonly width: number; readonly height: number };
       readonly 'FRAME-RATE': number;
       readonly AUDIO: string;
+      readonly SUBTITLES?: string;
+      readonly 'VIDEO-RANGE': string;
+      readonly 'CLOSED-CAPTIONS': string;
     };
   }
 
@@ -38,7 +41,9 @@ declare module 'm3u8-parser' {
     readonly manifest: {
       readonly playlists: readonly Variant[];
       readonly iFramePlaylists: readonly Variant[];
-      readonly mediaGroups: { readonly AUDIO: Readonly<Record<string, Readonly<Record<string, Rendition>>>> };
+      readonly mediaGroups: Readonly<
+        Record<'AUDIO' | 'SUBTITLES', Readonly<Record<string, Readonly<Record<string, Rendition>>>>>
+      >;
       readonly segments: readonly Segment[];
       readonly targetDuration: number;
       readonly playlistType: string;

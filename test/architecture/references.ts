@@ -25,7 +25,7 @@ const pagePattern = /(?<![\w./-])(?:[\w.-]+\/|\.\.?\/)*[\w-]+\.md\b/g;
 const decisionPattern = /\bdecisions?[ /](\d{4})\b/g;
 /** Names of packages that look like files, files that are made or installed, and placeholders. */
 const notFiles =
-  /^(?:hls\.js|video-dev\/hls\.js|ipaddr\.js|index\.js|x\.test\.ts|\.test\.ts|package-lock\.json|test-results\/.*)$/;
+  /^(?:hls\.js|[Vv]ideo\.js|dash\.js|video-dev\/hls\.js|ipaddr\.js|index\.js|x\.test\.ts|\.test\.ts|package-lock\.json|test-results\/.*)$/;
 const filePattern =
   /(?<![\w./#@$:-])(?:\.{1,2}\/)*(?:[\w.-]+\/)*[\w.-]+\.(?:ts|js|sql|ya?ml|json|css|html|tpl|txt|lua)\b(?![\w/-])/g;
 const linkPattern = /\]\(([^)\s]+)\)/g;
