@@ -3,6 +3,7 @@ import { planSubtitles, type SubtitleSource } from './subtitle-plan.ts';
 
 const source = (more: Partial<SubtitleSource>): SubtitleSource => ({
   streamIndex: 2,
+  isCea608: false,
   language: 'ger',
   title: undefined,
   isForced: false,
@@ -15,10 +16,14 @@ it('subtitle tracks have ids by language, and names that differ and fit into a q
     source({}),
     source({ isForced: true }),
     source({ language: undefined, title: 'Say "hi"\n' }),
+    source({ language: undefined, isCea608: true }),
+    source({ language: 'eng', isCea608: true }),
   ]);
   expect(planned.map(({ id, language, name }) => [id, language, name])).toEqual([
     ['text_de', 'de', 'German'],
     ['text_de_2', 'de', 'German 2'],
     ['text_und', null, 'Say  hi'],
+    ['text_und_2', null, 'CC1'],
+    ['text_en', 'en', 'English'],
   ]);
 });

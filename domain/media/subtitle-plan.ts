@@ -1,10 +1,12 @@
 import { languageTag } from './languages.ts';
 import { trackName, uniqueNames } from './track-names.ts';
 
-/** A text subtitle stream of a source. */
+/** Text subtitles of a source. */
 export interface SubtitleSource {
-  /** The stream's index in the source. */
+  /** The index of their stream in the source; of captions inside of the pictures that of the video. */
   readonly streamIndex: number;
+  /** Whether they are CEA-608 captions (ANSI/CTA-608-E), of which the first channel is read. */
+  readonly isCea608: boolean;
   readonly language: string | undefined;
   readonly title: string | undefined;
   /** Shown to everyone: signs and foreign speech. */
@@ -17,12 +19,16 @@ export interface SubtitleSource {
 export interface SubtitlePlan {
   readonly id: string;
   readonly streamIndex: number;
+  readonly isCea608: boolean;
   /** RFC 5646; null where the source states none. */
   readonly language: string | null;
   readonly name: string;
   readonly isForced: boolean;
   readonly isHearingImpaired: boolean;
 }
+
+/** What menus call captions without a title and a language: the name of their channel. */
+const captionsName = 'CC1';
 
 /** More are left out, with a warning. */
 export const subtitleTracksMax = 32;
@@ -38,12 +44,16 @@ export function planSubtitles(sources: readonly SubtitleSource[]): SubtitlePlan[
     counts.set(id, count);
     return count === 1 ? id : `${id}_${count}`;
   });
-  const names = uniqueNames(taken.map(({ title }, index) => trackName(title, languages[index] ?? null, 'Subtitles')));
-  return taken.map(({ streamIndex, isForced, isHearingImpaired }, index) => ({
+  const names = taken.map(({ title, isCea608 }, index) =>
+    trackName(title, languages[index] ?? null, isCea608 ? captionsName : 'Subtitles'),
+  );
+  const unique = uniqueNames(names);
+  return taken.map(({ streamIndex, isCea608, isForced, isHearingImpaired }, index) => ({
     id: ids[index] ?? '',
     streamIndex,
+    isCea608,
     language: languages[index] ?? null,
-    name: names[index] ?? '',
+    name: unique[index] ?? '',
     isForced,
     isHearingImpaired,
   }));

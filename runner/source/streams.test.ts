@@ -110,8 +110,12 @@ describe('the streams of a source', () => {
       video,
       { index: 2, codec_type: 'subtitle', codec_name: 'hdmv_pgs_subtitle', tags: { language: 'ger' } },
       { ...text, tags: { language: 'eng' } },
+      { index: 4, codec_type: 'subtitle', codec_name: 'eia_608' },
     ]);
-    expect(subtitles).toMatchObject([{ streamIndex: 3, language: 'eng', isForced: true, isHearingImpaired: false }]);
+    expect(subtitles).toMatchObject([
+      { streamIndex: 3, language: 'eng', isCea608: false, isForced: true, isHearingImpaired: false },
+      { streamIndex: 4, language: undefined, isCea608: true, isForced: false, isHearingImpaired: true },
+    ]);
     expect(warnings.map(({ message }) => message)).toEqual([
       'Subtitles that are pictures or of an unknown kind were left out: stream 2 (hdmv_pgs_subtitle, ger).',
     ]);

@@ -2,8 +2,10 @@ import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type FfprobeStream, isProtected } from './ffprobe-document.ts';
 
+/** The caption tracks of QuickTime (`c608`), by ffmpeg's name. */
+const captionCodec = 'eia_608';
 /** The kinds of text that ffmpeg turns into WebVTT, by its names. */
-const textCodecs = ['ass', 'ssa', 'subrip', 'text', 'mov_text', 'webvtt'];
+const textCodecs = ['ass', 'ssa', 'subrip', 'text', 'mov_text', 'webvtt', captionCodec];
 
 function isText(stream: FfprobeStream): boolean {
   return textCodecs.includes(stream.codec_name ?? '') && !isProtected(stream);
@@ -22,12 +24,14 @@ export function readSubtitleStreams(streams: readonly FfprobeStream[]): {
   });
   const message = `Subtitles that are pictures or of an unknown kind were left out: ${named.join(', ')}.`;
   return {
-    subtitles: all.filter(isText).map(({ index, disposition, tags }) => ({
+    subtitles: all.filter(isText).map(({ index, codec_name: codec, disposition, tags }) => ({
       streamIndex: index,
+      isCea608: codec === captionCodec,
       language: tags['language'] ?? tags['LANGUAGE'],
       title: tags['title'],
       isForced: disposition['forced'] === 1,
-      isHearingImpaired: disposition['hearing_impaired'] === 1 || disposition['captions'] === 1,
+      isHearingImpaired:
+        codec === captionCodec || disposition['hearing_impaired'] === 1 || disposition['captions'] === 1,
     })),
     warnings: others.length === 0 ? [] : [{ code: 'subtitles_left_out', message }],
   };

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { describeCommand, packetTimesCommand, parsePacketTime, streamPacketsCommand } from './ffprobe.ts';
+import {
+  describeCommand,
+  packetTimesCommand,
+  parsePacketTime,
+  sideDataCommand,
+  streamPacketsCommand,
+} from './ffprobe.ts';
 import { ProgressReader } from './ffmpeg.ts';
 
 const words = (text: string) => text.split(' ');
@@ -34,6 +40,14 @@ describe('the commands that look at a source', () => {
       ...expected,
       '-show_entries',
       'packet=stream_index,pts_time,dts_time,duration_time,flags:packet_side_data=side_data_type',
+      ...words('-of compact=print_section=0 -i source'),
+    ]);
+  });
+
+  it('side data is read from frames at the start and later', () => {
+    expect(sideDataCommand('ffprobe', 'source', { streamIndex: 2, laterSec: 30, frames: 16 }).args).toEqual([
+      ...look,
+      ...words('-select_streams 2 -read_intervals %+#16,+30.000%+#16 -show_entries frame_side_data=side_data_type'),
       ...words('-of compact=print_section=0 -i source'),
     ]);
   });

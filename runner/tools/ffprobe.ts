@@ -73,6 +73,21 @@ export function firstFrameCommand(program: string, source: string, streamIndex: 
   return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...frame, '-i', source] };
 }
 
+/** Decodes frames from the start of a stream and from `laterSec` on, and prints the kinds of their side data, a line each. */
+export function sideDataCommand(
+  program: string,
+  source: string,
+  { streamIndex, laterSec, frames }: { streamIndex: number; laterSec: number; frames: number },
+): Command {
+  const intervals = ['-read_intervals', `%+#${frames},+${laterSec.toFixed(3)}%+#${frames}`];
+  const entries = ['-show_entries', 'frame_side_data=side_data_type', ...lineArgs];
+  const stream = ['-select_streams', String(streamIndex)];
+  return {
+    program,
+    args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...stream, ...intervals, ...entries, '-i', source],
+  };
+}
+
 /** Prints the first packet of a chunk's source. */
 export function firstPacketCommand(program: string, source: string): Command {
   const entries = ['-read_intervals', '%+#1', '-show_entries', packetFields, ...lineArgs];

@@ -1,8 +1,10 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
+import { type Caption, captionedVideo, sccOf } from '../../testing/captions.ts';
+import { split } from '../../testing/film.ts';
 import { runTool } from '../../testing/media.ts';
 import { removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
@@ -29,9 +31,14 @@ After the end
 const picture =
   '-f lavfi -i testsrc2=s=128x72:r=25:d=20 -i a.srt -i a.srt -map 0 -map 1 -map 2 -c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 
-async function source(name: string, args: string): Promise<string> {
+async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-subtitles-'));
   folders.push(folder);
+  return folder;
+}
+
+async function source(name: string, args: string): Promise<string> {
+  const folder = await newFolder();
   await writeFile(join(folder, 'a.srt'), srt);
   await runTool('ffmpeg', ['-v', 'error', '-y', ...`${picture} ${args} ${name}`.split(' ')], folder);
   return join(folder, name);
@@ -84,3 +91,67 @@ it.each([
     expect(await readFile(join(folder, 'manifest.mpd'), 'utf8')).toContain('mimeType="text/vtt"');
   },
 );
+
+const captions: readonly Caption[] = [
+  { atSec: 2, untilSec: 4, text: 'WHO IS THERE?' },
+  { atSec: 9, untilSec: 11.5, text: '[door closes]' },
+  { atSec: 14, untilSec: 16, text: 'ROCK & ROLL' },
+];
+
+const seconds = (clock: string) => clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+
+/** Seconds from the cues of WebVTT segments, and their texts. */
+function cuesIn(segments: readonly { readonly text: string }[]): [number, number, string][] {
+  const cues = segments.flatMap(({ text }) => [...text.matchAll(/^([\d:.]+) --> ([\d:.]+).*\n(.*)$/gm)]);
+  return cues.map(([, from = '', to = '', text = '']) => [seconds(from), seconds(to), text]);
+}
+
+/** MPEG-2 TS begins at 1.4 s of its own clock, and shows its pictures in another order than it has them. */
+const inPictures = async () => {
+  const folder = await newFolder();
+  const codecs = '-c:v libx264 -preset veryfast -g 30 -c:a aac -ac 2 film.ts';
+  await captionedVideo(folder, captions, 20, codecs);
+  return join(folder, 'film.ts');
+};
+const inTrack = async () => {
+  const folder = await newFolder();
+  await writeFile(join(folder, 'cc.scc'), sccOf(captions));
+  const video = '-f lavfi -i testsrc2=s=128x72:r=30000/1001:d=20 -i cc.scc -map 0 -map 1';
+  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:s copy film.mov';
+  await runTool('ffmpeg', `-v error -y ${video} ${codecs}`.split(' '), folder);
+  return join(folder, 'film.mov');
+};
+
+describe('CEA-608 captions', () => {
+  it.each([
+    ['inside of the pictures of a transport stream', inPictures],
+    ['in a track of a MOV', inTrack],
+  ])('C2.62: CEA-608 captions %s are a WebVTT rendition', async (_, make) => {
+    const film = await make();
+    const rig = await runnerRig('video:transcode', film, { encrypt: false });
+    const { stderr } = await run(rig);
+    const results = (await rig.manifest())?.results;
+    expect(results?.text_tracks, stderr).toMatchObject([
+      { id: 'text_und', language: 'und', name: 'CC1', forced: false, hearing_impaired: true, segment_count: 4 },
+    ]);
+    expect(results?.warnings).toEqual([]);
+    const playlist = results?.text_tracks?.[0]?.playlist ?? '';
+    const cues = cuesIn(await segmentsOf(rig, playlist));
+    expect(cues.map(([, , text]) => text)).toEqual(captions.map(({ text }) => text));
+    // ffmpeg takes a line of a Scenarist file for the time at which it is shown; it is when its first byte is sent.
+    const tolerance = make === inTrack ? 0.6 : 0.1;
+    for (const [index, [fromSec, toSec]] of cues.entries()) {
+      expect(Math.abs(fromSec - (captions[index]?.atSec ?? 0))).toBeLessThan(tolerance);
+      expect(Math.abs(toSec - (captions[index]?.untilSec ?? 0))).toBeLessThan(tolerance);
+    }
+    if (make === inTrack) return;
+    // A film has the same, from the part that splits it.
+    const parts = await runnerRig('video:transcode', film, { encrypt: false });
+    const { rev } = (await split(parts)) ?? {};
+    const folderOf = (ofRev = '') => dirname(playlist).replace(/[0-9a-f]{16}/, ofRev);
+    const names = [1, 2, 3, 4].map((number) => `seg_${number}.vtt`);
+    const read = (of: RunnerRig, folder: string) =>
+      Promise.all(names.map((name) => readFile(join(of.at(folder), name), 'utf8')));
+    expect(await read(parts, folderOf(rev))).toEqual(await read(rig, dirname(playlist)));
+  });
+});

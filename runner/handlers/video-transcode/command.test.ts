@@ -7,7 +7,7 @@ import { mediaProfilesSchema, type NamedProfile, videoCodecs } from '#domain/med
 import type { VideoSource } from '../../source/examine-video.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { encodeAudioCommand, measureAudioCommand } from './audio-command.ts';
-import { encodeVideoCommand } from './command.ts';
+import { encodeVideoCommand, extractCaptionsCommand } from './command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -289,5 +289,19 @@ describe('the command that encodes audio', () => {
   it('tracks are measured by one decode, as they will be encoded', () => {
     const { args } = measureAudioCommand('ffmpeg', { source, tracks: [plan, surround], samples: 1024, profile });
     expect(graphOf({ args })).toBe(`${sound('stereo')},${filter(0)};${sound('5.1')},${filter(1)}`);
+  });
+});
+
+it('captions inside of pictures are read by a filter that opens one file by one demuxer, at times from its start', () => {
+  const source = { path: 'source', container: 'mpegts', startSec: 1.4, video: { ...video, streamIndex: 3 } };
+  const graph =
+    'movie=filename=source:format_name=mpegts:format_opts=protocol_whitelist=file:stream_index=3,setpts=PTS-1.400000/TB[out+subcc]';
+  expect(extractCaptionsCommand('ffmpeg', { source, path: 'made/text/text_und.vtt', durationSec: 20 })).toEqual({
+    program: 'ffmpeg',
+    args: [
+      ...words('-nostdin -hide_banner -nostats -loglevel warning -y -copyts -data_field first -f lavfi -i'),
+      graph,
+      ...words('-map_metadata -1 -map_chapters -1 -map 0:s:0 -c:s webvtt -t 20.000 -f webvtt made/text/text_und.vtt'),
+    ],
   });
 });

@@ -156,3 +156,29 @@ export function extractSubtitlesCommand(
     args: [...quietArgs, ...inputArgs(input), ...noMetadataArgs, ...output, ...readAlongArgs(others)],
   };
 }
+
+interface CaptionsExtract {
+  readonly source: Pick<VideoSource, 'path' | 'container' | 'startSec' | 'video'>;
+  readonly path: string;
+  /** Of the video; later cues are left out. */
+  readonly durationSec: number;
+}
+
+/**
+ * Writes the first channel of the CEA-608 captions inside of a video's pictures as WebVTT. ffmpeg reads them by decoding
+ * the video in a filter that opens the file itself: its demuxer is named, so that no playlist is followed, and it may open
+ * files alone.
+ */
+export function extractCaptionsCommand(
+  program: string,
+  { source: { path: input, container, startSec, video }, path, durationSec }: CaptionsExtract,
+): Command {
+  const movie = `movie=filename=${input}:format_name=${container}:format_opts=protocol_whitelist=file`;
+  // As for every other track: times are counted from the start of the file.
+  const graph = `${movie}:stream_index=${video.streamIndex},setpts=PTS-${startSec.toFixed(6)}/TB[out+subcc]`;
+  const output = ['-map', '0:s:0', '-c:s', 'webvtt', '-t', durationSec.toFixed(3), '-f', 'webvtt', path];
+  return {
+    program,
+    args: [...quietArgs, '-copyts', '-data_field', 'first', '-f', 'lavfi', '-i', graph, ...noMetadataArgs, ...output],
+  };
+}

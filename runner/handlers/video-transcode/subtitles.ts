@@ -1,11 +1,12 @@
-import { readFile, rm, stat } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import { planSubtitles, type SubtitlePlan, subtitleTracksMax } from '#domain/media/subtitle-plan.ts';
 import type { StepContext } from '../../context/step-context.ts';
+import { findCaptions } from '../../source/captions.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import { extractSubtitlesCommand } from './command.ts';
+import { extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 import { encodedFile } from './encoded.ts';
 
 /** A film's subtitles have about 100 kB. */
@@ -13,23 +14,31 @@ const sizeBytesMax = 8 * 1024 * 1024;
 
 const failure = { code: 'corrupt_input', message: 'The subtitles cannot be decoded.' } as const;
 
-/** Writes the text subtitles of a source as WebVTT. One that cannot be read is left out, with a warning. */
+/**
+ * Writes the text subtitles of a source, and the captions inside of its pictures, as WebVTT. One that cannot be read is left
+ * out, with a warning.
+ */
 export async function extractSubtitles(
   { source, durationSec, timeoutMs }: { source: VideoSource; durationSec: number; timeoutMs: number },
   context: StepContext,
 ): Promise<{ tracks: SubtitlePlan[]; warnings: Warning[] }> {
   const tracks: SubtitlePlan[] = [];
   const warnings: Warning[] = [];
-  if (source.subtitles.length > subtitleTracksMax) {
-    const message = `The source has ${source.subtitles.length} subtitle tracks; the first ${subtitleTracksMax} were taken.`;
+  const found = [...source.subtitles, ...(await findCaptions(source, context))];
+  if (found.length > subtitleTracksMax) {
+    const message = `The source has ${found.length} subtitle tracks; the first ${subtitleTracksMax} were taken.`;
     warnings.push({ code: 'subtitles_left_out', message });
   }
-  for (const track of planSubtitles(source.subtitles)) {
+  for (const track of planSubtitles(found)) {
     const path = encodedFile('text', track.id);
-    const command = extractSubtitlesCommand(context.program('ffmpeg'), { source, track, path, durationSec });
+    const program = context.program('ffmpeg');
+    const isInPictures = track.streamIndex === source.video.streamIndex;
+    const command = isInPictures
+      ? extractCaptionsCommand(program, { source, path, durationSec })
+      : extractSubtitlesCommand(program, { source, track, path, durationSec });
     try {
       await runTool(command, { timeoutMs, failure }, context);
-      if (await hasCues(context.workspace.at(path))) tracks.push(track);
+      if (await hasCues(context.workspace.at(path), track)) tracks.push(track);
       else await rm(context.workspace.at(path));
     } catch (error) {
       if (!isJobProblem(error) || error.code !== failure.code) throw error;
@@ -41,7 +50,12 @@ export async function extractSubtitles(
   return { tracks, warnings };
 }
 
-async function hasCues(path: string): Promise<boolean> {
+/** Whether a written track has cues. Those of captions are tidied. */
+async function hasCues(path: string, { isCea608 }: SubtitlePlan): Promise<boolean> {
   const { size } = await stat(path);
-  return size <= sizeBytesMax && (await readFile(path, 'utf8')).includes('-->');
+  if (size > sizeBytesMax) return false;
+  const text = await readFile(path, 'utf8');
+  // ffmpeg writes spaces that move the text on the screen as `\h`, which WebVTT does not know.
+  if (isCea608) await writeFile(path, text.replaceAll(/(?:\\h)+/g, ' ').replaceAll(/^ +| +$/gm, ''));
+  return text.includes('-->');
 }
