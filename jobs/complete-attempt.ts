@@ -122,7 +122,7 @@ export async function recordEnd(
   return recorded === null ? { outcome: 'not_current' } : { outcome: 'recorded', job: recorded };
 }
 
-/** A manifest is a few hundred kilobytes at most: 12 hours of segments in eight renditions, 200 bytes a segment. */
+/** 12 hours of segments in twelve tracks, 200 bytes a segment, are 17 MB. */
 const manifestBytesMax = 64 * 1024 * 1024;
 
 async function readManifest(

@@ -76,7 +76,12 @@ export function filmPlanKey(rev: string): string {
 
 /** The part of the source that a chunk is decoded from. */
 export function chunkSourceKey(rev: string, chunk: number): string {
-  return `${filmRoot(rev)}/sources/${chunk}.nut`;
+  return `${chunkSourcesRoot(rev)}${chunk}.nut`;
+}
+
+/** The folder of the sources of a film's chunks, with a slash at its end. */
+export function chunkSourcesRoot(rev: string): string {
+  return `${filmRoot(rev)}/sources/`;
 }
 
 /** What a chunk, or the sound, came to: it is written last and only once, so a chunk with a record is finished. */

@@ -1,5 +1,5 @@
 import type { Command } from '#platform/commands/command.ts';
-import { chunkGuardArgs, guardArgs } from './ffmpeg.ts';
+import { guardArgs } from './ffmpeg.ts';
 
 /** How much ffprobe reads in search of streams that begin late. */
 const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
@@ -86,12 +86,6 @@ export function sideDataCommand(
     program,
     args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...stream, ...intervals, ...entries, '-i', source],
   };
-}
-
-/** Prints the first packet of a chunk's source. */
-export function firstPacketCommand(program: string, source: string): Command {
-  const entries = ['-read_intervals', '%+#1', '-show_entries', packetFields, ...lineArgs];
-  return { program, args: ['-v', 'error', ...chunkGuardArgs, ...entries, '-i', source] };
 }
 
 /** One packet of a stream. */

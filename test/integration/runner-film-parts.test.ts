@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
-import { filmPlanKey, filmRecordKey, videoKey } from '#domain/media/object-keys.ts';
+import { chunkSourceKey, filmPlanKey, filmRecordKey, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { parseFilmRecord } from '#domain/runner/film.ts';
 import { parseTask } from '#domain/runner/task.ts';
@@ -74,10 +74,15 @@ describe('the parts of a film', () => {
     const etag = await etagOf(rig);
     const first = await split(withTask(rig, { source: { ...parseTask(rig.task).source, etag } }));
     await runPart(rig, { kind: 'encode', chunk: 0 }, { rev: first?.rev ?? '' });
-    const record = await stat(rig.at(filmRecordKey(first?.rev ?? '', 0)));
+    const kept = [filmRecordKey(first?.rev ?? '', 0), chunkSourceKey(first?.rev ?? '', 1)];
+    const times = () => Promise.all(kept.map(async (key) => (await stat(rig.at(key))).mtimeMs));
+    const written = await times();
+    const lost = rig.at(chunkSourceKey(first?.rev ?? '', 2));
+    await rm(lost);
     const retry = withTask(rig, { job_id: randomUUID(), source: { ...parseTask(rig.task).source, etag } });
     expect(await split(retry)).toEqual(first);
-    expect((await stat(rig.at(filmRecordKey(first?.rev ?? '', 0)))).mtimeMs).toBe(record.mtimeMs);
+    expect(await times()).toEqual(written);
+    expect((await stat(lost)).size).toBeGreaterThan(0);
     const other = await split(withTask(rig, { job_id: randomUUID() }));
     expect(other?.rev).not.toBe(first?.rev);
     const brief = await runnerRig(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cutCommand, encodeChunkCommand } from './commands.ts';
+import { cutCommand, encodeChunkCommand, parseFirstTime } from './commands.ts';
 
 const words = (text: string) => text.split(' ');
 const guard = words('-protocol_whitelist file -format_whitelist');
@@ -8,10 +8,16 @@ const quiet = words('-nostdin -hide_banner -nostats -loglevel warning -y');
 
 const graph = (args: readonly string[]) => args[args.indexOf('-filter_complex') + 1];
 
-const cut = { path: 'source', streamIndex: 1, startSec: 1.4, output: 'made/sources/2.nut' };
-const copied = (toSec: string) =>
+const cut = { path: 'source', streamIndex: 1, startSec: 1.4 };
+const partOf = (chunk: number, part: { fromSec: number | null; toSec: number }) => ({
+  part,
+  output: `made/${chunk}.nut`,
+  firstPacket: `made/${chunk}.first`,
+});
+const copied = (chunk: number, { toSec, ss = '', offset = 10 }: { toSec: string; ss?: string; offset?: number }) =>
   words(
-    `-i source -map 0:1 -c copy -to ${toSec} -output_ts_offset 10 -map_metadata -1 -map_chapters -1 -f nut made/sources/2.nut`,
+    `-map 0:1 -c copy ${ss}-to ${toSec} -output_ts_offset ${offset} -map_metadata -1 -map_chapters -1 -f nut made/${chunk}.nut ` +
+      `-map 0:1 -c copy ${ss}-frames:v 1 -output_ts_offset ${offset} -map_metadata -1 -map_chapters -1 -f framecrc made/${chunk}.first`,
   );
 
 describe('the command that cuts', () => {
@@ -20,16 +26,43 @@ describe('the command that cuts', () => {
     ['from a little after a key frame, where an index leads to it', 'matroska', 110.5, words('-ss 110.650000')],
     ['from before a key frame, where there is no index', 'mpegts', 110.5, words('-ss 110.000000')],
   ])('the command that cuts copies %s', (_, container, fromSec, seek) => {
-    const part = { fromSec, toSec: 182 };
-    expect(cutCommand('ffmpeg', { ...cut, container, part }).args).toEqual([
+    const parts = [partOf(2, { fromSec, toSec: 182 })];
+    expect(cutCommand('ffmpeg', { ...cut, container, parts }).args).toEqual([
       ...quiet,
       '-copyts',
       ...guard,
       demuxers,
       ...words('-max_pixels 36000000'),
       ...seek,
-      ...copied('183.400000'),
+      ...words('-i source'),
+      ...copied(2, { toSec: '183.400000' }),
     ]);
+  });
+
+  it('one command copies neighbouring parts, each after the first from whole seconds before its key frame', () => {
+    const parts = [
+      partOf(0, { fromSec: null, toSec: 62 }),
+      partOf(1, { fromSec: 0.5, toSec: 122 }),
+      partOf(2, { fromSec: 110.5, toSec: 182 }),
+    ];
+    const { args } = cutCommand('ffmpeg', { ...cut, container: 'mov', parts });
+    expect(args.slice(args.indexOf('source') + 1)).toEqual([
+      ...copied(0, { toSec: '63.400000' }),
+      ...copied(1, { toSec: '123.400000' }),
+      ...copied(2, { toSec: '183.400000', ss: '-ss 110 ', offset: 120 }),
+    ]);
+  });
+
+  it.each([
+    [
+      'a part that begins at 122.5 s',
+      '#tb 0: 1/12800\n0,    1567360,    1568000,      512,     5130, 0x8e3d2b1c\n',
+      122.5,
+    ],
+    ['a part of negative times', '#tb 0: 1001/30000\n0,   -2,   -1,  1, 5130, 0x8e3d2b1c, S=1, 8\n', -1001 / 30_000],
+    ['a part without packets', '#software: Lavf59.27.100\n#tb 0: 1/12800\n#codec_id 0: h264\n', null],
+  ])('the first time is read of %s', (_, document, sec) => {
+    expect(parseFirstTime(document)).toBe(sec);
   });
 });
 

@@ -15,43 +15,65 @@ import type { FilmPlan } from './plan.ts';
  */
 const offsetSec = 10;
 
-interface Cut {
+/** Where the source of a chunk is written, and where what `parseFirstTime` reads is. */
+export interface CutPart {
+  readonly part: ChunkSource;
+  readonly output: string;
+  readonly firstPacket: string;
+}
+
+interface Cuts {
   readonly path: string;
   readonly container: string;
   readonly streamIndex: number;
   /** When the source begins, in seconds of its own timestamps. */
   readonly startSec: number;
-  readonly part: ChunkSource;
-  readonly output: string;
+  /** Of neighbouring chunks, in their order; at least one. */
+  readonly parts: readonly CutPart[];
 }
 
 /**
- * Copies a part of the video without decoding it, with its own times. NUT keeps the time base, which Matroska rounds to
- * a millisecond.
+ * Copies parts of the video without decoding it, with its own times. NUT keeps the time base, which Matroska rounds to
+ * a millisecond. One ffmpeg seeks to the first part, and reads the source once for all of them.
  */
-export function cutCommand(program: string, { path, container, streamIndex, startSec, part, output }: Cut): Command {
-  return {
-    program,
-    args: [
-      ...quietArgs,
-      '-copyts',
-      ...inputArgs(path, seekSec(part, container)),
+export function cutCommand(program: string, { path, container, streamIndex, startSec, parts }: Cuts): Command {
+  const outputs = parts.flatMap(({ part, output, firstPacket }, index) => {
+    const beginsAtSec = index === 0 ? 0 : Math.max(0, Math.floor(startSec + (part.fromSec ?? 0) - copyMarginSec));
+    const copied = [
       '-map',
       `0:${streamIndex}`,
       '-c',
       'copy',
-      '-to',
-      (startSec + part.toSec).toFixed(6),
-      '-output_ts_offset',
-      String(offsetSec),
-      ...noMetadataArgs,
-      '-f',
-      'nut',
-      output,
-    ],
-  };
+      // Taken off every time of the output, and in whole seconds, so that adding it again rounds nothing.
+      ...(beginsAtSec === 0 ? [] : ['-ss', String(beginsAtSec)]),
+    ];
+    const moved = ['-output_ts_offset', String(offsetSec + beginsAtSec), ...noMetadataArgs];
+    const end = (startSec + part.toSec).toFixed(6);
+    const source = [...copied, '-to', end, ...moved, '-f', 'nut', output];
+    const onePacket = [...copied, '-frames:v', '1', ...moved, '-f', 'framecrc', firstPacket];
+    return [...source, ...onePacket];
+  });
+  const [first] = parts;
+  const seek = first === undefined ? undefined : seekSec(first.part, container);
+  return { program, args: [...quietArgs, '-copyts', ...inputArgs(path, seek), ...outputs] };
 }
 
+/**
+ * When the first packet of a part begins, in seconds of its timestamps; null when it has none. ffmpeg begins to copy at a
+ * key frame.
+ */
+export function parseFirstTime(framecrc: string): number | null {
+  const base = /^#tb 0: (\d+)\/(\d+)$/m.exec(framecrc);
+  const packet = /^0, *-?\d+, *(-?\d+),/m.exec(framecrc);
+  const ticks = Number(packet?.[1]);
+  return base === null || !Number.isSafeInteger(ticks) ? null : (ticks * Number(base[1])) / Number(base[2]);
+}
+
+/**
+ * An output begins at its first key frame that is decoded from the given time on, which lies before that of showing: up to
+ * 16 frames. Where that is more, `splitFilm` cuts the part by itself.
+ */
+const copyMarginSec = 1;
 /** ffmpeg seeks 0.13 s before the time that it is given, since decoding times lie before those of showing. */
 const indexMarginSec = 0.15;
 /** In MPEG-2 TS, which has no index, a seek may end in the middle of a picture, which is then left out. */

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { KnownProblem } from '#domain/errors.ts';
@@ -6,7 +7,14 @@ import type { Chunk } from '#domain/media/chunk-plan.ts';
 import { isAt, segmentTimes } from '#domain/media/dash-manifest.ts';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
 import { withByteRanges } from '#domain/media/media-playlist.ts';
-import { chunkSourceKey, filmKey, filmPlanKey, filmRecordKey, videoKey } from '#domain/media/object-keys.ts';
+import {
+  chunkSourceKey,
+  chunkSourcesRoot,
+  filmKey,
+  filmPlanKey,
+  filmRecordKey,
+  videoKey,
+} from '#domain/media/object-keys.ts';
 import { storyboardPaths, trackPaths } from '#domain/media/revision-layout.ts';
 import { sheetsFilledBy } from '#domain/media/storyboard.ts';
 import type { Film, FilmRecord } from '#domain/runner/film.ts';
@@ -54,16 +62,30 @@ export async function publishSplit(
   );
   return {
     once: sound.files,
-    sources: plan.chunks.map((_, index) => ({
-      key: chunkSourceKey(rev, index),
-      path: context.workspace.at(chunkSourceFile(index)),
-    })),
+    sources: await missingSources(plan, rev, context),
     documents: (objects) => [
       { key: filmRecordKey(rev, 'audio'), content: { ...sound.record, objects }, isOnce: true },
       { key: filmPlanKey(rev), content: plan, isOnce: false },
       { key: filmKey(context.task.job_id), content: film, isOnce: false },
     ],
   };
+}
+
+/** The sources of chunks that are not stored. A film that was split before, by whichever job, was cut in the same way. */
+async function missingSources(
+  { chunks }: FilmPlan,
+  rev: string,
+  { workspace, media }: PublishContext,
+): Promise<FilmPartProduct['sources']> {
+  const stored = new Map<string, number>();
+  for await (const { key, sizeBytes } of media.list(chunkSourcesRoot(rev))) stored.set(key, sizeBytes);
+  const missing = [];
+  for (const index of chunks.keys()) {
+    const source = { key: chunkSourceKey(rev, index), path: workspace.at(chunkSourceFile(index)) };
+    const { size } = await stat(source.path);
+    if (stored.get(source.key) !== size) missing.push(source);
+  }
+  return missing;
 }
 
 /** What a chunk publishes: its segments, and at last its record. */

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { planChapters } from '#domain/media/chapters.ts';
@@ -8,7 +8,6 @@ import { sheetsFilledBy } from '#domain/media/storyboard.ts';
 import { type StepContext, workspaceFiles } from '../../../context/step-context.ts';
 import { together } from '../../../context/together.ts';
 import { sourceFound, type VideoSource } from '../../../source/examine-video.ts';
-import { firstPacketCommand, parsePacketTime } from '../../../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../../../tools/run-tool.ts';
 import { encodeAudio } from '../encode-audio.ts';
 import { makeEncodedFolders, type PlannedStream } from '../encode.ts';
@@ -16,7 +15,7 @@ import { audioTrackOf, textTrackOf, videoTrackOf } from '../encoded.ts';
 import { encodeTimeoutMs } from '../encoder-limits.ts';
 import { wantsStoryboard } from '../storyboard.ts';
 import { extractSubtitles } from '../subtitles.ts';
-import { cutCommand, filmSec } from './commands.ts';
+import { cutCommand, filmSec, parseFirstTime } from './commands.ts';
 import { cutsOf, type FilmPlan } from './plan.ts';
 
 const sourcesFolder = join(workspaceFiles.made, 'sources');
@@ -24,6 +23,10 @@ const sourcesFolder = join(workspaceFiles.made, 'sources');
 /** The source of a chunk in the workspace of `split`. */
 export function chunkSourceFile(chunk: number): string {
   return join(sourcesFolder, `${chunk}.nut`);
+}
+
+function firstPacketFile(chunk: number): string {
+  return join(sourcesFolder, `${chunk}.first`);
 }
 
 const cutTimeoutMs = 30 * 60_000;
@@ -71,20 +74,35 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
   };
 }
 
-/** Every cut reads the index of the source anew, which takes a third of a second for an MP4 of twelve hours. */
 const cutsAtOnce = Math.min(8, availableParallelism());
+/**
+ * One ffmpeg makes the sources of several chunks, since it reads the index of the source anew, which takes a third of a
+ * second for an MP4 of twelve hours; at most so many, since it has two threads for each. The same on every machine, so
+ * that the same film has the same sources.
+ */
+const chunksPerCut = (chunks: number) => Math.min(16, Math.max(2, Math.ceil(chunks / 8)));
+
+interface NumberedSource {
+  readonly chunk: number;
+  readonly part: ChunkSource;
+}
 
 /** Cuts the sources of all chunks; false, with nothing left, when one does not begin where it must. */
 async function cutSources(source: VideoSource, parts: readonly ChunkSource[], context: StepContext): Promise<boolean> {
   const { workspace, reporter } = context;
   await mkdir(workspace.at(sourcesFolder), { recursive: true });
-  const pending = parts.entries();
+  const numbered = parts.map((part, chunk) => ({ chunk, part }));
+  const size = chunksPerCut(parts.length);
+  const runs = Array.from({ length: Math.ceil(parts.length / size) }, (_, index) =>
+    numbered.slice(index * size, (index + 1) * size),
+  );
+  const pending = runs.values();
   let [cut, isMisplaced] = [0, false];
   const cutNext = async (ofPart: StepContext) => {
-    for (const [chunk, part] of pending) {
+    for (const run of pending) {
       if (isMisplaced) return;
-      if (!(await cutSource(source, { chunk, part }, ofPart))) isMisplaced = true;
-      cut += 1;
+      if (!(await cutRun(source, run, ofPart))) isMisplaced = true;
+      cut += run.length;
       reporter.progress((cut / parts.length) * cutShare);
     }
   };
@@ -93,33 +111,35 @@ async function cutSources(source: VideoSource, parts: readonly ChunkSource[], co
   return !isMisplaced;
 }
 
-/** Cuts the source of a chunk; false when it does not begin where it must. */
-async function cutSource(
-  source: VideoSource,
-  { chunk, part }: { readonly chunk: number; readonly part: ChunkSource },
-  context: StepContext,
-): Promise<boolean> {
-  const output = chunkSourceFile(chunk);
-  const command = cutCommand(context.program('ffmpeg'), {
-    ...source,
-    streamIndex: source.video.streamIndex,
+/** Cuts the sources of neighbouring chunks; false when one does not begin where it must. */
+async function cutRun(source: VideoSource, run: readonly NumberedSource[], context: StepContext): Promise<boolean> {
+  const parts = run.map(({ chunk, part }) => ({
     part,
-    output,
-  });
+    output: chunkSourceFile(chunk),
+    firstPacket: firstPacketFile(chunk),
+  }));
+  const { streamIndex } = source.video;
+  const command = cutCommand(context.program('ffmpeg'), { ...source, streamIndex, parts });
   await runTool(command, { timeoutMs: cutTimeoutMs, failure: unreadable }, context);
-  const beginsAtSec = await firstTimeOf(output, source.startSec, context);
-  if (beginsAtSec !== null && beginsAtSec <= (part.fromSec ?? Number.POSITIVE_INFINITY) + 1) return true;
-  const found = { chunk, expected_sec: part.fromSec, found_sec: beginsAtSec };
-  context.log.info(found, 'source stays one piece: cut misplaced');
-  return false;
+  for (const each of run) {
+    const misplaced = await misplacementOf(each, source.startSec, context);
+    if (misplaced === null) continue;
+    if (run.length === 1) {
+      context.log.info(misplaced, 'source stays one piece: cut misplaced');
+      return false;
+    }
+    // By itself, the source of a chunk is found by seeking.
+    if (!(await cutRun(source, [each], context))) return false;
+  }
+  return true;
 }
 
-/** When a chunk's source begins, in seconds from the start of the film; null where it cannot be decoded from there. */
-async function firstTimeOf(path: string, startSec: number, context: StepContext): Promise<number | null> {
-  const command = firstPacketCommand(context.program('ffprobe'), path);
-  const { stdout } = await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable }, context);
-  const packet = parsePacketTime(stdout.split('\n')[0] ?? '');
-  return packet === null || !packet.isKey ? null : filmSec(packet.timeSec, startSec);
+/** Null when a chunk's source begins where it must, else what to log. */
+async function misplacementOf({ chunk, part }: NumberedSource, startSec: number, { workspace }: StepContext) {
+  const firstSec = parseFirstTime(await readFile(workspace.at(firstPacketFile(chunk)), 'utf8'));
+  const beginsAtSec = firstSec === null ? null : filmSec(firstSec, startSec);
+  if (beginsAtSec !== null && beginsAtSec <= (part.fromSec ?? Number.POSITIVE_INFINITY) + 1) return null;
+  return { chunk, expected_sec: part.fromSec, found_sec: beginsAtSec };
 }
 
 const unknownVersion = { code: 'internal', message: 'A tool does not print its version.' } as const;
