@@ -29,6 +29,8 @@ export interface S3Server {
   secretAccessKey: string;
   /** `moto` takes any secret, so a test of refused credentials asks for `versitygw`. */
   program: 'versitygw' | 'moto';
+  /** The folder in which `versitygw` has a folder for each bucket, and in that a file for each object; null for `moto`. */
+  dir: string | null;
   stop: () => Promise<void>;
 }
 
@@ -75,8 +77,8 @@ export async function startS3(): Promise<S3Server> {
     dir,
     isReady: () => answersHttp(endpoint),
   });
-  const program = versitygw ? 'versitygw' : 'moto';
-  return { endpoint, accessKeyId, secretAccessKey, program, stop: server.stop };
+  const kind = versitygw ? ({ program: 'versitygw', dir } as const) : ({ program: 'moto', dir: null } as const);
+  return { endpoint, accessKeyId, secretAccessKey, ...kind, stop: server.stop };
 }
 
 /** Starts the embedded PostgreSQL, a real server, on a new data folder, with durability off. */
