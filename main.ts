@@ -23,6 +23,7 @@ import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { openListDatabase } from './platform/postgres/job-list.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
+import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
@@ -132,6 +133,7 @@ async function openComponents(
     listDatabase: resources.add('database of lists', openListDatabase(databaseUrl), close),
     config,
     jobs: new JobStore(database),
+    profiles: new ProfileStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),
     taskDesk: new TaskDesk(),

@@ -37,6 +37,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       : processExecutorOf(executing);
   return [
     storageWatch,
+    ...(config.executor === 'kubernetes' ? [] : [withoutClusterProfiles(dependencies)]),
     { name: `executor ${executor.name}`, start: () => executor.start(), stop: (signal) => executor.stop(signal) },
     ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, storageWatch, metrics, log })),
     sweeperComponent({
@@ -66,6 +67,11 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     }),
     queueGaugesComponent({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
   ];
+}
+
+/** Drops the profiles of a cluster in which this database was used before: no one keeps them here. */
+function withoutClusterProfiles({ profiles }: Pick<ControllerDependencies, 'profiles'>): Component {
+  return { name: 'profiles', start: () => profiles.replace([]), stop: () => Promise.resolve() };
 }
 
 /** The listener of a process that is a worker alone: it answers before the database does. */

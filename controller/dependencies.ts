@@ -2,6 +2,7 @@ import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -17,6 +18,7 @@ import type { TaskDesk } from './task-requests.ts';
 export interface ControllerDependencies {
   readonly config: Config;
   readonly jobs: JobStore;
+  readonly profiles: ProfileStore;
   readonly contentKeys: ContentKeyStore;
   readonly queue: TicketQueue;
   readonly webhookEvents: WebhookEventStore;

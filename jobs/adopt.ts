@@ -3,13 +3,13 @@ import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import type { JobDependencies } from './dependencies.ts';
-import { preflight, profileFor } from './preflight.ts';
+import { currentProfiles, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
 
-export interface AdoptDependencies extends Pick<JobDependencies, 'source' | 'config'> {
+export interface AdoptDependencies extends PreflightDependencies {
   readonly jobs: Pick<JobStore, 'insertOrFind'>;
   /** Where webhooks may go beside public addresses. */
   readonly webhookCidrs: readonly string[];
@@ -21,17 +21,22 @@ interface Refusal {
   readonly code: JobErrorCode;
 }
 
+/** The profile that is named does not exist; these do. */
+interface MissingProfile {
+  readonly knownProfiles: readonly string[];
+}
+
 /**
  * Makes the row of a MediaJob that was applied with kubectl: a submission like any other, validated and measured again,
  * whose job has the object's UID. An equal live job is followed instead. The row has no ticket yet; should it never get
  * one, the sweeper adds it.
  *
- * @returns the job, or why there can be none
+ * @returns the job, why there can be none, or that none can be made until a profile exists
  */
 export async function adopt(
   { metadata, spec }: MediaJob,
   dependencies: AdoptDependencies,
-): Promise<{ readonly job: Job } | Refusal> {
+): Promise<{ readonly job: Job } | Refusal | MissingProfile> {
   const { type, hash, source, options, callbackUrl } = spec;
   const body = { type, hash, source, ...(options === undefined ? {} : { options }) };
   const parsed = parseSubmission(callbackUrl === undefined ? body : { ...body, callback_url: callbackUrl }, (url) =>
@@ -39,9 +44,8 @@ export async function adopt(
   );
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
-  const { byName } = dependencies.config.mediaProfiles;
-  const named = spec.profile === undefined ? null : byName.get(spec.profile);
-  if (named === undefined) return refusalOf([unknownProfile([...byName.keys()])]);
+  const named = spec.profile === undefined ? null : await findProfile(spec.profile, dependencies);
+  if (named !== null && 'knownProfiles' in named) return named;
   try {
     const measured = await preflight(dependencies, submission);
     const profile = named === null ? measured.profile : profileFor(submission.type, named);
@@ -64,14 +68,15 @@ export async function adopt(
   }
 }
 
+async function findProfile(name: string, dependencies: PreflightDependencies): Promise<NamedProfile | MissingProfile> {
+  const { byName } = await currentProfiles(dependencies);
+  return byName.get(name) ?? { knownProfiles: [...byName.keys()] };
+}
+
 const codeOfFault: Readonly<Record<string, JobErrorCode>> = {
   source_missing: 'source_not_found',
   source_too_large: 'limit_exceeded',
 };
-
-function unknownProfile(known: readonly string[]): Fault {
-  return { pointer: '/profile', code: 'invalid_value', detail: `is no profile; known are ${known.join(', ')}` };
-}
 
 /** Every fault, with the fields named as in the object. */
 function refusalOf(faults: readonly Fault[]): Refusal {

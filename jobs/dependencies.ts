@@ -1,5 +1,6 @@
 import type { Config } from '#platform/config/config.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -8,6 +9,8 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 export interface JobDependencies {
   readonly config: Pick<Config, 'maxFileSizeBytes' | 'largeVideoThresholdBytes' | 'mediaProfiles'>;
   readonly jobs: JobStore;
+  /** The profiles of the cluster, beside those of the configuration. */
+  readonly profiles: ProfileStore;
   readonly queue: TicketQueue;
   readonly source: ObjectStore;
   readonly log: Logger;

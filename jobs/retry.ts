@@ -4,7 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueue } from './enqueue.ts';
-import { type Preflight, preflight, profileFor } from './preflight.ts';
+import { type Preflight, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
@@ -12,7 +12,7 @@ const reasons = {
   retry_exists: new KnownProblem('conflict', 'A retry of this job exists already.'),
 };
 
-type RetryDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid' | 'log'>;
+type RetryDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'> & PreflightDependencies;
 
 /**
  * Makes the jobs that retry a failed one, but for those that are there already: an equal job that is live or completed

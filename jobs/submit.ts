@@ -5,11 +5,12 @@ import type { Submission } from '#domain/jobs/submission.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueue } from './enqueue.ts';
-import { type Preflight, preflight, profileFor } from './preflight.ts';
+import { currentProfiles, type Preflight, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
 
-type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'source' | 'config' | 'randomUuid'> & {
-  readonly queries: JobQueries;
-};
+type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid'> &
+  PreflightDependencies & {
+    readonly queries: JobQueries;
+  };
 
 /**
  * Accepts a job: first its row, then its ticket.
@@ -40,7 +41,7 @@ async function preflightOrEqual(
     return await preflight(dependencies, submission);
   } catch (error) {
     // Without its size the source's profile is unknown: any of those that a rule names may be that of the equal job.
-    const { byName, rules } = dependencies.config.mediaProfiles;
+    const { byName, rules } = await currentProfiles(dependencies);
     for (const name of new Set(['default', ...rules.map(({ profile }) => profile)])) {
       const profile = profileFor(submission.type, byName.get(name) ?? null);
       const job = await dependencies.queries.findLive(idempotencyKey({ ...submission, profile }));

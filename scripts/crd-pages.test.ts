@@ -27,6 +27,7 @@ const ofEveryCondition = new Set(['type', 'status', 'reason', 'message', 'lastTr
 
 test.each([
   { page: 'mediajob', plural: 'mediajobs' },
+  { page: 'mediaprofile', plural: 'mediaprofiles' },
   { page: 'runnerpool', plural: 'runnerpools' },
 ])('docs/crds/$page.md names every field of spec and status', async ({ page, plural }) => {
   const text = await read(`docs/crds/${page}.md`);

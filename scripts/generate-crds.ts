@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { apiGroup, apiVersion, type CustomResource } from '#domain/kubernetes/custom-resource.ts';
 import { mediaJobResource } from '#domain/kubernetes/media-job.ts';
+import { mediaProfileResource } from '#domain/kubernetes/media-profile.ts';
 import { runnerPoolResource } from '#domain/kubernetes/runner-pool.ts';
 
 // Writes charts/reelwright/crd-files/*.yaml from the schemas in domain/kubernetes: `node scripts/generate-crds.ts`. A
@@ -20,7 +21,7 @@ export const crdFolder = new URL('../charts/reelwright/crd-files/', import.meta.
 
 /** The files by name, with their contents. */
 export async function crdFiles(): Promise<Map<string, string>> {
-  const resources = [mediaJobResource, runnerPoolResource];
+  const resources = [mediaJobResource, mediaProfileResource, runnerPoolResource];
   return new Map(
     await Promise.all(resources.map(async (resource) => [`${resource.plural}.yaml`, await crdYaml(resource)] as const)),
   );

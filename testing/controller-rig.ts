@@ -14,6 +14,7 @@ import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -69,6 +70,7 @@ export async function openRig(variables: Record<string, string> = {}) {
   const log = createLogger({ level: (process.env['RIG_LOG'] as 'info' | undefined) ?? 'silent', name: 'test' });
   const database = openDatabase(testDatabase.url);
   const jobs = new JobStore(database);
+  const profiles = new ProfileStore(database);
   const queue =
     config.redis.kind === 'redis'
       ? openRedisTicketQueue({ url: config.redis.url, log })
@@ -79,6 +81,7 @@ export async function openRig(variables: Record<string, string> = {}) {
   const shared = {
     log,
     jobs,
+    profiles,
     queue,
     media: mediaStore,
     source: sourceStore,
@@ -136,6 +139,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     database,
     databaseUrl: testDatabase.url,
     jobs,
+    profiles,
     queue,
     media: mediaStore,
     webhookEvents: shared.webhookEvents,

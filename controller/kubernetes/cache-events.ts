@@ -6,16 +6,24 @@ import { labels } from './manifests/names.ts';
 import type { Resync } from './resync.ts';
 import { endOfJob, hasEnded, jobIdOf, type JobSnapshot, podsMaxOf } from './snapshots.ts';
 
+interface Reactions {
+  readonly resync: Resync;
+  readonly ensurePools: () => void;
+  readonly profiles: { changed(): void };
+}
+
 /** Carries changes of the caches into the slots and the work queue. */
 export class CacheEvents implements CacheListener {
   readonly #context: LeaderContext;
   readonly #resync: Resync;
   readonly #ensurePools: () => void;
+  readonly #profiles: Reactions['profiles'];
 
-  constructor(context: LeaderContext, { resync, ensurePools }: { resync: Resync; ensurePools: () => void }) {
+  constructor(context: LeaderContext, { resync, ensurePools, profiles }: Reactions) {
     this.#context = context;
     this.#resync = resync;
     this.#ensurePools = ensurePools;
+    this.#profiles = profiles;
   }
 
   reconcile(key: string): void {
@@ -67,5 +75,9 @@ export class CacheEvents implements CacheListener {
     const { slots, dependencies } = this.#context;
     slots.claimed.announce();
     if (metadata?.name !== undefined && metadata.name in dependencies.pools) this.#ensurePools();
+  }
+
+  profilesChanged(): void {
+    this.#profiles.changed();
   }
 }

@@ -3,6 +3,7 @@ import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { StorageWatch } from '../storage-watch.ts';
@@ -19,6 +20,7 @@ export interface MediaJobDependencies
   readonly client: KubeClient;
   readonly jobs: JobStore;
   readonly queue: TicketQueue;
+  readonly profiles: ProfileStore;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly source: AdoptDependencies['source'];
   readonly media: ObjectStore;

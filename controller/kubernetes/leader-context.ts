@@ -23,6 +23,8 @@ export interface LeaderContext {
   readonly queue: Pick<WorkQueue, 'add' | 'addAfter'>;
   /** Keys of MediaJobs with streams to reconcile by reading the media bucket. */
   readonly streams: Pick<WorkQueue, 'add'>;
+  /** Keys of MediaJobs from kubectl whose profiles may not exist: they are reconciled when profiles change. */
+  readonly profileWaiters: Set<string>;
   readonly recorder: EventRecorder;
   /** The rate of status writes that only report progress, of all MediaJobs together. */
   readonly progressRate: TokenBucket;

@@ -17,6 +17,7 @@ import type { LeaderContext } from './leader-context.ts';
 import { ensurePools } from './pools/ensure-pools.ts';
 import { PoolProblems } from './pools/pool-problems.ts';
 import { poolStatusLoop } from './pools/pool-status.ts';
+import { ProfileWork } from './profiles/profile-work.ts';
 import { showQueuedJobs } from './queued-jobs.ts';
 import { failIfRefused } from './reconcile/conclude.ts';
 import { reconcile, reconcileStream } from './reconcile/reconcile.ts';
@@ -56,6 +57,7 @@ export class LeaderController {
   readonly #term: LeaderTerm;
   readonly #queue: WorkQueue;
   readonly #streams: WorkQueue;
+  readonly #profiles: ProfileWork;
   readonly #resync: Resync;
   readonly #resyncLog = new TokenBucket(resyncLogRate);
   readonly #stopping = new AbortController();
@@ -87,6 +89,7 @@ export class LeaderController {
       slots: new PoolSlots({ claimed, concurrencyOf, jobs }),
       followers: new Followers(),
       problems: new PoolProblems(),
+      profileWaiters: new Set(),
       queue: this.#queue,
       streams: this.#streams,
       recorder,
@@ -94,6 +97,7 @@ export class LeaderController {
       now: () => clock().getTime(),
     };
     this.batchWork = new BatchWork(this.#context);
+    this.#profiles = new ProfileWork(this.#context);
     this.#resync = new Resync(this.#context, this.batchWork.batches);
   }
 
@@ -109,7 +113,7 @@ export class LeaderController {
     this.#isReady = false;
     this.#stopping.abort(new Error('the term has ended'));
     await this.#context.caches.stop();
-    await Promise.all([this.#queue, this.#streams].map((queue) => queue.stop({ queued: 'drop' })));
+    await Promise.all([this.#queue, this.#streams, this.#profiles].map((queue) => queue.stop({ queued: 'drop' })));
     await this.#ended;
   }
 
@@ -146,11 +150,10 @@ export class LeaderController {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     const { caches, slots } = this.#context;
-    const events = new CacheEvents(this.#context, {
-      resync: this.#resync,
-      ensurePools: () => void this.#ensurePools(),
-    });
+    const reactions = { resync: this.#resync, profiles: this.#profiles, ensurePools: () => void this.#ensurePools() };
+    const events = new CacheEvents(this.#context, reactions);
     await caches.start(events);
+    this.#profiles.start();
     await caches.whenSynced();
     this.batchWork.batches.begin();
     // The lists of ten thousand jobs leave five times as much garbage as is kept of them.

@@ -74,3 +74,20 @@ export type Condition = z.infer<typeof conditionSchema>;
 
 /** Conditions by type. */
 export const conditionsSchema = z.array(conditionSchema).max(16).meta(listMap('type'));
+
+/** A schema without its default and its optionality. */
+export function bare(schema: z.core.$ZodType): z.ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
+    return bare(schema.unwrap());
+  }
+  return schema as z.ZodType;
+}
+
+/** The same fields with the same bounds, each of which may be left out, and none of which is filled in. */
+export function withoutDefaults(fields: z.ZodObject): z.ZodObject {
+  const optional = Object.entries(fields.shape).map(([name, field]) => {
+    const inner = bare(field);
+    return [name, (inner instanceof z.ZodObject ? withoutDefaults(inner) : inner).optional()];
+  });
+  return z.strictObject(Object.fromEntries(optional));
+}

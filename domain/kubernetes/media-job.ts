@@ -5,12 +5,14 @@ import { videoPreviewOptions } from '../job-types/video-preview.ts';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobPhases } from '../jobs/status.ts';
 import {
+  bare,
   type CelRule,
   celRules,
   conditionsSchema,
   type CustomResource,
   listMap,
   timeSchema,
+  withoutDefaults,
 } from './custom-resource.ts';
 
 // A MediaJob is one job as a Kubernetes object. The controller creates one for each job that runs there; one that is
@@ -268,19 +270,3 @@ export const mediaJobResource: CustomResource = {
   status: statusSchema,
   rules: terminalRules,
 };
-
-function bare(schema: z.core.$ZodType): z.ZodType {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
-    return bare(schema.unwrap());
-  }
-  return schema as z.ZodType;
-}
-
-// The same fields with the same bounds, each of which may be left out, and none of which is filled in.
-function withoutDefaults(options: z.ZodObject): z.ZodObject {
-  const fields = Object.entries(options.shape).map(([name, field]) => {
-    const inner = bare(field);
-    return [name, (inner instanceof z.ZodObject ? withoutDefaults(inner) : inner).optional()];
-  });
-  return z.strictObject(Object.fromEntries(fields));
-}

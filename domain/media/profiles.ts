@@ -42,7 +42,7 @@ function areRising(ladder: readonly z.infer<typeof rungSchema>[]): boolean {
  * A profile as `MEDIA_PROFILES` has it; what is left out is that of `default`. A new field is optional and has no
  * default, so that the digests of profiles from before it stay the same.
  */
-const documentSchema = z.strictObject({
+export const documentSchema = z.strictObject({
   ladder: z
     .array(rungSchema)
     .min(1)
@@ -147,8 +147,8 @@ const builtIn: Readonly<Record<string, z.input<typeof documentSchema>>> = {
   audio: { audio_only: 'stream', audio: { bitrate: 160_000 } },
 };
 
-const ruleSchema = z.strictObject({
-  profile: nameSchema,
+/** Which sources get a profile; one that says nothing fits them all. */
+export const sourceMatchSchema = z.strictObject({
   /** Of the source's object key. */
   source_prefix: z.string().min(1).max(1024).optional(),
   /** The smallest and the largest measured size, in bytes. */
@@ -156,7 +156,10 @@ const ruleSchema = z.strictObject({
   source_bytes_max: z.int().positive().optional(),
 });
 
-const writtenSchema = documentSchema.refine(({ hdr, watermark }) => hdr !== 'keep' || watermark === undefined, {
+const ruleSchema = sourceMatchSchema.extend({ profile: nameSchema });
+
+/** A profile as it is written, with the rules about several of its fields. */
+export const writtenSchema = documentSchema.refine(({ hdr, watermark }) => hdr !== 'keep' || watermark === undefined, {
   path: ['watermark'],
   error: 'cannot be laid over HDR: leave out `hdr: keep`',
 });
@@ -205,14 +208,14 @@ export function chooseProfile(
   return byName.get(rule?.profile ?? 'default') as NamedProfile;
 }
 
-/** SHA-256, in hex, of all that a profile decides; null for the built-in `default`, by whatever name. */
+/** The digest of a profile; null for the built-in `default`, by whatever name. */
 export function profileDigest(profile: NamedProfile): string | null {
   const own = digestOf(profile);
   return own === defaultDigest ? null : own;
 }
 
-/** The name decides nothing. */
-function digestOf(profile: ProfileDocument): string {
+/** SHA-256, in hex, of all that a profile decides; its name decides nothing. */
+export function digestOf(profile: ProfileDocument): string {
   return createHash('sha256')
     .update(canonicalize({ ...profile, name: null }) ?? '')
     .digest('hex');

@@ -63,7 +63,7 @@ const forKubernetes = declareFor('kubernetes');
 export const kubernetesVariables = {
   runnerNamespace: forKubernetes('RUNNER_NAMESPACE', objectNameValue, {
     defaultDoc: 'required for `EXECUTOR=kubernetes`',
-    doc: 'Namespace of MediaJobs, RunnerPools, their Jobs, pods and Secrets.',
+    doc: 'Namespace of MediaJobs, MediaProfiles, RunnerPools, their Jobs, pods and Secrets.',
   }),
   runnerImage: forKubernetes('RUNNER_IMAGE', imageValue, {
     defaultDoc: 'required for `EXECUTOR=kubernetes`',

@@ -1,5 +1,6 @@
 import { apiVersion } from '#domain/kubernetes/custom-resource.ts';
 import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
+import type { MediaProfileSpec, MediaProfileStatus } from '#domain/kubernetes/media-profile.ts';
 import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { V1Job, V1Lease, V1Node, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
 
@@ -131,6 +132,12 @@ export interface RunnerPool extends KubeObject {
   status?: RunnerPoolStatus;
 }
 
+/** How streams are encoded, and of which sources. */
+export interface MediaProfile extends KubeObject {
+  spec: MediaProfileSpec;
+  status?: MediaProfileStatus;
+}
+
 /** Our MediaJobs. */
 export const mediaJobs: Resource<MediaJob> = { apiVersion, kind: 'MediaJob', plural: 'mediajobs', isNamespaced: true };
 
@@ -139,5 +146,13 @@ export const runnerPools: Resource<RunnerPool> = {
   apiVersion,
   kind: 'RunnerPool',
   plural: 'runnerpools',
+  isNamespaced: true,
+};
+
+/** Our MediaProfiles. */
+export const mediaProfiles: Resource<MediaProfile> = {
+  apiVersion,
+  kind: 'MediaProfile',
+  plural: 'mediaprofiles',
   isNamespaced: true,
 };

@@ -20,6 +20,7 @@ import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { openListDatabase } from '#platform/postgres/job-list.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
@@ -92,6 +93,7 @@ export async function startApi(
   const d: ServiceDependencies = {
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
+    profiles: new ProfileStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue:
       redisUrl === null ? openPostgresTicketQueue({ databaseUrl, log }) : openRedisTicketQueue({ url: redisUrl, log }),

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readMediaProfile } from '#domain/kubernetes/media-profile.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
@@ -187,6 +189,24 @@ describe('equal requests', () => {
     } finally {
       await other.close();
     }
+  });
+
+  it('C2.57, C2.71: a MediaProfile chooses by its rule at once, and another digest makes another job', async () => {
+    const source = 'cluster/v.mp4';
+    const published = async (crf: number) => {
+      const read = readMediaProfile('cluster', { crf, rules: [{ source_prefix: 'cluster/' }] });
+      await new ProfileStore(api.d.database).replace('entry' in read ? [read.entry] : []);
+      return (await api.submit({ type: 'video:transcode', hash: 'cluster', source })).json;
+    };
+    await api.putSource(source, Buffer.alloc(100));
+    const first = await published(30);
+    expect((await api.call(`/api/jobs/${first.job_id}`)).json).toMatchObject({ profile: 'cluster' });
+    expect(await published(30)).toMatchObject({ job_id: first.job_id });
+    const other = await published(31);
+    expect(other).toMatchObject({ status: 'queued' });
+    expect(other.job_id).not.toBe(first.job_id);
+    await api.d.source.delete([source]);
+    expect(await published(31)).toMatchObject({ job_id: other.job_id });
   });
 
   it('C2.29: 100 equal submissions at once make one row and one ticket', async () => {

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { defaultDocument } from '#domain/media/profiles.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { findIsolation } from '#platform/commands/isolation.ts';
 import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
@@ -19,6 +20,15 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
   });
   afterEach(async () => {
     await rig.close();
+  });
+
+  it('a worker forgets the MediaProfiles of a cluster in which the database was used before', async () => {
+    await rig.profiles.replace([{ profile: { ...defaultDocument, name: 'default', crf: 30 }, rules: [] }]);
+    rig.startWorker();
+    await until(
+      () => rig.profiles.read(),
+      (profiles) => profiles.length === 0,
+    );
   });
 
   it('a worker takes a ticket, runs the three steps in order, and records results of the specified shape', async () => {

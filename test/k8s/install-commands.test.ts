@@ -45,6 +45,6 @@ async function names(namespace: string, kinds: string): Promise<string[]> {
 }
 
 async function deleteCrds(): Promise<void> {
-  const crds = ['mediajobs.reelwright.dev', 'runnerpools.reelwright.dev'];
+  const crds = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `${plural}.reelwright.dev`);
   await kubectl(server, ['delete', 'crd', ...crds, '--ignore-not-found', '--wait', '--timeout=30s']);
 }

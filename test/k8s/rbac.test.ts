@@ -33,6 +33,8 @@ const allowed: Record<string, Record<string, Record<string, string>>> = {
     [places.runners]: {
       'mediajobs.reelwright.dev': 'create delete list watch',
       'mediajobs/status.reelwright.dev': 'patch',
+      'mediaprofiles.reelwright.dev': 'list watch',
+      'mediaprofiles/status.reelwright.dev': 'patch',
       'runnerpools.reelwright.dev': 'create get list patch watch',
       'runnerpools/status.reelwright.dev': 'patch',
       'jobs.batch': 'create delete list patch watch',

@@ -11,6 +11,7 @@ import { runComponents } from '#platform/lifecycle/run-components.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -56,6 +57,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
   const log = createLogger({ level: (process.env['RIG_LOG'] as 'info' | undefined) ?? 'silent', name: 'test' });
   const database = openDatabase(testDatabase.url);
   const jobs = new JobStore(database);
+  const profiles = new ProfileStore(database);
   const queue = openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
   const mediaStore = openObjectStore(config.media);
   const sourceStore = openObjectStore(config.source);
@@ -67,6 +69,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     const dependencies = {
       config,
       jobs,
+      profiles,
       queue,
       contentKeys,
       webhookEvents: new WebhookEventStore(database),
@@ -118,6 +121,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     namespace,
     config,
     jobs,
+    profiles,
     queue,
     contentKeys,
     media: mediaStore,

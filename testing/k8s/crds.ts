@@ -12,6 +12,7 @@ export async function installCrds(): Promise<void> {
     '--for=condition=Established',
     '--timeout=30s',
     'crd/mediajobs.reelwright.dev',
+    'crd/mediaprofiles.reelwright.dev',
     'crd/runnerpools.reelwright.dev',
   ]);
 }

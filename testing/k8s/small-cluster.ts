@@ -81,7 +81,7 @@ export async function startSmallCluster({
 async function installCrds(server: ApiServer): Promise<void> {
   const crds = join(import.meta.dirname, '../../charts/reelwright/crd-files');
   await kubectl(server, ['apply', '--server-side', '-f', crds]);
-  const names = ['mediajobs', 'runnerpools'].map((plural) => `crd/${plural}.reelwright.dev`);
+  const names = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `crd/${plural}.reelwright.dev`);
   await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...names]);
 }
 

@@ -4,6 +4,8 @@ import {
   type KubeObject,
   type MediaJob,
   mediaJobs,
+  type MediaProfile,
+  mediaProfiles,
   pods,
   type Resource,
   type RunnerPool,
@@ -32,6 +34,8 @@ export interface CacheListener {
   jobActivity(name: string, mayRun: boolean): void;
   poolChanged(pool: string): void;
   poolDeleted(pool: RunnerPool): void;
+  /** A MediaProfile was added, changed or deleted. */
+  profilesChanged(): void;
 }
 
 interface CacheOptions {
@@ -50,6 +54,7 @@ const pageSize = 100;
 export class Caches {
   readonly mediaJobs: Reflector<MediaJob, MediaJob>;
   readonly pools: Reflector<RunnerPool, RunnerPool>;
+  readonly profiles: Reflector<MediaProfile, MediaProfile>;
   readonly podCreationFailures: PodCreationFailures;
   readonly nodes: Nodes;
   readonly #jobs: Reflector<NonNullable<(typeof jobs)['example']>, JobSnapshot & KubeObject>;
@@ -80,11 +85,12 @@ export class Caches {
     this.pools = reflector(runnerPools, (pool: RunnerPool) => pool, {
       ...shared,
       handlers: {
-        added: (pool) => this.#listener?.poolChanged(pool.metadata?.name ?? ''),
-        updated: (pool, before) => hasSameSpec(pool, before) || this.#listener?.poolChanged(pool.metadata?.name ?? ''),
+        ...handlersOfSpecs(({ metadata }: RunnerPool) => this.#listener?.poolChanged(metadata?.name ?? '')),
         deleted: (pool) => this.#listener?.poolDeleted(pool),
       },
     });
+    const ofProfiles = handlersOfSpecs<MediaProfile>(() => this.#listener?.profilesChanged());
+    this.profiles = reflector(mediaProfiles, (profile) => profile, { ...shared, handlers: ofProfiles });
     this.#jobs = reflector(jobs, trimJob, {
       ...labelled,
       handlers: handlersOf<JobSnapshot>((job, change) => this.#changeJob(job, change)),
@@ -98,16 +104,16 @@ export class Caches {
 
   async start(listener: CacheListener): Promise<void> {
     this.#listener = listener;
-    await Promise.all([this.nodes, ...this.#reflectors].map((each) => each.start()));
+    await Promise.all([this.nodes, this.profiles, ...this.#reflectors].map((each) => each.start()));
   }
 
-  /** Resolves once everything has been listed; rejects when stopped before. */
+  /** Resolves once everything but nodes and profiles has been listed; rejects when stopped before. */
   async whenSynced(): Promise<void> {
     await Promise.all(this.#reflectors.map((each) => each.whenSynced()));
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.nodes, ...this.#reflectors].map((each) => each.stop()));
+    await Promise.all([this.nodes, this.profiles, ...this.#reflectors].map((each) => each.stop()));
   }
 
   mediaJob(key: string): MediaJob | undefined {
@@ -229,6 +235,11 @@ function textOf({ metadata, ...rest }: KubeObject): string {
   return JSON.stringify([{ ...metadata, resourceVersion: null }, rest]);
 }
 
-function hasSameSpec(pool: RunnerPool, before: RunnerPool): boolean {
-  return JSON.stringify(pool.spec) === JSON.stringify(before.spec);
+/** Handlers that report every change but those of the status. */
+function handlersOfSpecs<T extends KubeObject & { readonly spec: unknown }>(report: (object: T) => void) {
+  return {
+    added: report,
+    updated: (now: T, before: T) => JSON.stringify(now.spec) === JSON.stringify(before.spec) || report(now),
+    deleted: report,
+  };
 }

@@ -22,9 +22,14 @@ type ActionOf<Kind extends Action['do']> = Extract<Action, { do: Kind }>;
 /**
  * Does one action; each may be repeated. A conflict with a deterministic name means that it was done before.
  *
- * @returns false if the following actions of the plan need another observation
+ * @returns false if the following actions of the plan need another observation; `waits` if something else has to change
+ *   before that
  */
-export async function applyAction(action: Action, observed: Observed, context: LeaderContext): Promise<boolean> {
+export async function applyAction(
+  action: Action,
+  observed: Observed,
+  context: LeaderContext,
+): Promise<boolean | 'waits'> {
   const { mediaJob, row } = observed;
   const { client, dependencies, progressRate, now } = context;
   if (action.do === 'adopt') return applyAdopt(mediaJob, context);

@@ -53,13 +53,17 @@ async function observeAndAct(key: string, mediaJob: MediaJob, { context, readsBu
   preferByPriority(observed, context);
   const concludes = planned.actions.some((action) => action.do === 'concludeAttempt');
   if (concludes && isStream(observed) && !readsBucket) return streams.add(key);
-  await applyAll(planned.actions, observed, context);
-  return planned.requeueAfterMs === undefined ? undefined : { afterMs: planned.requeueAfterMs };
+  const isWaiting = await applyAll(planned.actions, observed, context);
+  return isWaiting || planned.requeueAfterMs === undefined ? undefined : { afterMs: planned.requeueAfterMs };
 }
 
-/** Applies actions in their order, up to one after which the state has to be observed anew. */
-async function applyAll(actions: readonly Action[], observed: Observed, context: LeaderContext): Promise<void> {
-  for (const action of actions) if (!(await applyAction(action, observed, context))) return;
+/** Applies actions in their order, up to one after which the state has to be observed anew; whether that can wait. */
+async function applyAll(actions: readonly Action[], observed: Observed, context: LeaderContext): Promise<boolean> {
+  for (const action of actions) {
+    const outcome = await applyAction(action, observed, context);
+    if (outcome !== true) return outcome === 'waits';
+  }
+  return false;
 }
 
 /** A queued job with a priority above 0 goes before the tickets of its pool. */

@@ -88,9 +88,9 @@ function resumption({ spec, status }: MediaJob): Wanted {
 }
 
 /** The status of a MediaJob whose job cannot be created for now. */
-export function notAdoptedStatus({ mediaJob, message, nowMs }: NotAdopted): MediaJobStatus {
+export function notAdoptedStatus({ mediaJob, reason, message, nowMs }: NotAdopted): MediaJobStatus {
   const at = timeOf(nowMs);
-  const wanted: Wanted = { Progressing: ['False', notAdoptedReason, message] };
+  const wanted: Wanted = { Progressing: ['False', reason, message] };
   return {
     observedGeneration: mediaJob.metadata?.generation ?? 0,
     phase: 'queued',
@@ -98,11 +98,10 @@ export function notAdoptedStatus({ mediaJob, message, nowMs }: NotAdopted): Medi
   };
 }
 
-/** The reason of the condition `Progressing` while a MediaJob from kubectl cannot become a job. */
-export const notAdoptedReason = 'AdoptionFailed';
-
 interface NotAdopted {
   readonly mediaJob: MediaJob;
+  /** Of the condition `Progressing`. */
+  readonly reason: 'AdoptionFailed' | 'ProfileNotFound' | 'ProfileInvalid';
   readonly message: string;
   readonly nowMs: number;
 }

@@ -128,7 +128,8 @@ export async function removeRelease(): Promise<void> {
   const { name, namespace, runners } = release;
   await helm('uninstall', name, '-n', namespace, '--ignore-not-found', '--wait', '--timeout', '60s');
   await kubectl('delete', 'namespace', namespace, runners, '--ignore-not-found', '--wait', '--timeout', '90s');
-  await kubectl('delete', 'crd', 'mediajobs.reelwright.dev', 'runnerpools.reelwright.dev', '--ignore-not-found');
+  const kinds = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `${plural}.reelwright.dev`);
+  await kubectl('delete', 'crd', ...kinds, '--ignore-not-found');
 }
 
 /** Keeps logs and objects in `test-results/e2e`, for a person to read after a failure. */

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { builtInMediaProfiles, profileDigest } from '../media/profiles.ts';
+import { outlineOf, readMediaProfile } from './media-profile.ts';
+
+const builtIn = (name: string) => builtInMediaProfiles.byName.get(name);
+
+function entryOf(spec: object, name = 'lectures') {
+  const read = readMediaProfile(name, { ...spec });
+  if ('faults' in read) throw new Error(read.faults.join('; '));
+  return read.entry;
+}
+
+describe('a MediaProfile', () => {
+  it('is a profile with its name, in which what is left out is as in `default`, and rules', () => {
+    expect(entryOf({ crf: 20, rules: [{ source_prefix: 'l/' }] })).toEqual({
+      profile: { ...builtIn('default'), crf: 20, name: 'lectures' },
+      rules: [{ source_prefix: 'l/', priority: 0 }],
+    });
+  });
+
+  it('C2.71: has every fault reported at once, with the fields of the object', () => {
+    const ladder = [
+      { short_side: 720, bitrate: 2e6 },
+      { short_side: 360, bitrate: 3e6 },
+    ];
+    const spec = { ladder, crf: 99, audio: { tracks_max: 0 }, fps: 30, rules: [{ priority: 5000 }] };
+    expect(readMediaProfile('Lectures', spec)).toEqual({
+      faults: expect.arrayContaining([
+        'spec.ladder: must go from small to large in each codec, by `short_side` and by `bitrate`',
+        'spec.crf: must be at most 40',
+        'spec.audio.tracks_max: must be at least 1',
+        'spec.rules.0.priority: must be at most 1000',
+        expect.stringMatching(/^spec\.fps: is not a known field/),
+        expect.stringMatching(/^metadata\.name: /),
+      ]) as unknown,
+    });
+  });
+
+  it('shows its rungs, its codecs and the digest that decides which submissions are equal', () => {
+    const { ladder, hdr, audio } = builtIn('hdr') ?? {};
+    const { profile } = entryOf({ ladder, hdr, audio }, 'mine');
+    expect(outlineOf(profile)).toEqual({ digest: profileDigest(profile), rungs: 8, codecs: 'h264,hevc' });
+    const changed = outlineOf({ ...profile, crf: 24 }).digest;
+    expect(changed).toMatch(/^[0-9a-f]{64}$/);
+    expect([outlineOf(profile).digest, changed]).toEqual([outlineOf({ ...profile, name: 'other' }).digest, changed]);
+    expect(changed).not.toBe(outlineOf(profile).digest);
+  });
+});

@@ -1,0 +1,180 @@
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { MediaJobSpec } from '#domain/kubernetes/media-job.ts';
+import type { MediaProfileSpec } from '#domain/kubernetes/media-profile.ts';
+import { KubeError } from '#platform/kubernetes/errors.ts';
+import { mediaJobs, mediaProfiles } from '#platform/kubernetes/objects.ts';
+import { kubectl } from '../../testing/k8s/api-server.ts';
+import { clientFor, newNamespace, server, until } from '../../testing/k8s/cluster.ts';
+import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
+import { installCrds } from '../../testing/k8s/crds.ts';
+import { scriptedRunner } from '../../testing/k8s/node.ts';
+
+beforeAll(installCrds);
+
+const rung = (shortSide: number, bitrate: number) => ({ short_side: shortSide, bitrate });
+
+const createAlone = async (spec: MediaProfileSpec) => {
+  const client = clientFor();
+  return client.create(mediaProfiles, { metadata: { name: 'x', namespace: await newNamespace(client) }, spec });
+};
+
+describe('the definition of a MediaProfile', () => {
+  test('takes every field of a profile, and fills in none but the priority of a rule', async () => {
+    const spec = {
+      ladder: [rung(360, 400_000), { ...rung(720, 1_500_000), codec: 'hevc' }],
+      first_bitrate: 400_000,
+      crf: 25.5,
+      preset: 'slow',
+      hevc: { crf: 28 },
+      av1: { preset: 6 },
+      hdr: 'keep',
+      frame_rate_max: 30,
+      storyboard: 'always',
+      audio: { bitrate: 64_000, loudness: -16, surround: true },
+      rules: [{ source_prefix: 'lectures/', source_bytes_min: 0, source_bytes_max: 5 }],
+    };
+    const made = await createAlone(spec);
+    expect(made.spec).toEqual({ ...spec, rules: [{ ...spec.rules[0], priority: 0 }] });
+    expect((await createAlone({})).spec).toEqual({});
+  });
+
+  test('C2.71: a MediaProfile that is out of bounds is refused with every field named', async () => {
+    const wrong = createAlone({
+      ladder: [rung(63, 1)],
+      crf: 99,
+      preset: 'warp',
+      audio: { tracks_max: 0 },
+      rules: [{ priority: 5000 }],
+    });
+    const error = await wrong.catch((thrown: unknown) => thrown);
+    if (!(error instanceof KubeError)) throw new TypeError('it is refused');
+    expect(error.causes.map(({ field }) => field)).toEqual(
+      expect.arrayContaining([
+        'spec.ladder[0].short_side',
+        'spec.ladder[0].bitrate',
+        'spec.crf',
+        'spec.preset',
+        'spec.audio.tracks_max',
+        'spec.rules[0].priority',
+      ]),
+    );
+  });
+});
+
+/** A worker, MediaProfiles and MediaJobs in one namespace; sources are what the scripted runner works by. */
+async function openScene() {
+  const rig = await openControllerRig();
+  const { admin, namespace } = rig;
+  const source = `${rig.notes}/ok`;
+  await rig.source.put(source, Buffer.alloc(200), { contentType: 'video/mp4' });
+  rig.startWorker();
+  const apply = (name: string, spec: object) =>
+    admin.apply(mediaProfiles, { metadata: { name, namespace }, spec: { ...spec } });
+  const shown = async (name: string) => (await admin.get(mediaProfiles, { namespace, name })).status;
+  const isValid = async (name: string, generation: number) => {
+    const status = await shown(name);
+    return status?.observedGeneration === generation && status.conditions?.[0]?.status === 'True';
+  };
+  return {
+    rig,
+    source,
+    apply,
+    shown,
+    /** Applies it, and waits until jobs may get it; its digest. */
+    publish: async (name: string, spec: object) => {
+      const { metadata } = await apply(name, spec);
+      await until(`${name} is valid`, () => isValid(name, metadata?.generation ?? 0));
+      return (await shown(name))?.digest;
+    },
+    remove: (name: string) => admin.delete(mediaProfiles, { namespace, name }),
+    create: async (name: string, more: Partial<MediaJobSpec> = {}) => {
+      const spec: MediaJobSpec = { type: 'video:transcode', hash: 'film', source, ...more };
+      const { metadata } = await admin.create(mediaJobs, { metadata: { name, namespace }, spec });
+      return metadata?.uid ?? '';
+    },
+    /** The job's profile, once it has a row. */
+    profileOf: async (id: string) => {
+      await until(`job ${id} has a row`, async () => (await rig.jobs.find(id)) !== null);
+      return (await rig.find(id)).profile;
+    },
+  };
+}
+
+const progressing = async (rig: ControllerRig, name: string) =>
+  conditionOf(await rig.mediaJobNamed(name), 'Progressing');
+
+async function messageOf(rig: ControllerRig, name: string) {
+  const { status } = await rig.mediaJobNamed(name);
+  return status?.conditions?.find(({ type }) => type === 'Progressing')?.message;
+}
+
+describe('a MediaJob that names a profile', () => {
+  test('C3.29: waits for a MediaProfile that does not exist or is not valid, says so, and then runs with it', async () => {
+    const { rig, apply, shown, publish, create } = await openScene();
+    const over = new AbortController();
+    onTestFinished(() => over.abort());
+    rig.node.runAll(over.signal, scriptedRunner);
+    const id = await create('later', { profile: 'lectures' });
+    await until('it waits', async () => (await progressing(rig, 'later')) === 'False/ProfileNotFound');
+    expect(await messageOf(rig, 'later')).toMatch(/^spec\.profile: there is no profile lectures; known are default, /);
+
+    await apply('lectures', { ladder: [rung(720, 2e6), rung(360, 3e6)] });
+    await until('the fault is shown', async () => (await progressing(rig, 'later')) === 'False/ProfileInvalid');
+    await until('its status has the fault', async () => (await shown('lectures'))?.conditions !== undefined);
+    expect((await shown('lectures'))?.conditions?.[0]).toMatchObject({
+      type: 'Valid',
+      status: 'False',
+      reason: 'Invalid',
+      message: 'spec.ladder: must go from small to large in each codec, by `short_side` and by `bitrate`',
+    });
+    expect(await rig.jobs.find(id)).toBeNull();
+
+    await publish('lectures', { ladder: [rung(360, 2e6), rung(720, 3e6)], crf: 30 });
+    await until('it has ended', async () => (await rig.jobs.find(id))?.status === 'completed', 30_000);
+    const [job] = await rig.node.jobs();
+    const { initContainers = [], containers = [] } = job?.spec?.template.spec ?? {};
+    const tasks = [...initContainers, ...containers].flatMap(({ env = [] }) =>
+      env.filter(({ name }) => name === 'RUNNER_TASK').map(({ value = '' }) => JSON.parse(value) as object),
+    );
+    expect(tasks.length).toBeGreaterThan(0);
+    for (const task of tasks)
+      expect(task).toMatchObject({ profile: { name: 'lectures', crf: 30, ladder: [rung(360, 2e6), rung(720, 3e6)] } });
+  });
+
+  test('C2.71: shares the job of an equal one, and is another job once the profile has another digest', async () => {
+    const { rig, publish, create, shown, apply, profileOf } = await openScene();
+    const digest = await publish('mine', { crf: 30 });
+    const first = await create('first', { profile: 'mine' });
+    expect(await profileOf(first)).toMatchObject({ name: 'mine', crf: 30 });
+    expect(await publish('same', { crf: 30 })).toBe(digest);
+    await create('equal', { profile: 'same' });
+    await until('it follows', async () => (await rig.mediaJobNamed('equal')).status?.jobId === first);
+
+    expect(await publish('mine', { crf: 31 })).not.toBe(digest);
+    expect(await profileOf(await create('other', { profile: 'mine' }))).toMatchObject({ crf: 31 });
+    expect((await rig.find(first)).profile).toMatchObject({ crf: 30 });
+
+    await apply('mine', { crf: 31, ladder: [rung(720, 2e6), rung(360, 3e6)] });
+    await until('the fault is shown', async () => (await shown('mine'))?.conditions?.[0]?.status === 'False');
+    expect(await shown('mine')).toMatchObject({ digest: await publish('copy', { crf: 31 }), rungs: 4, codecs: 'h264' });
+    expect(await profileOf(await create('still', { profile: 'mine', hash: 'film-2' }))).toMatchObject({ crf: 31 });
+  });
+});
+
+test('C2.57: the rules of MediaProfiles choose by prefix, size and priority, until they are deleted', async () => {
+  const { rig, source, publish, remove, create, profileOf } = await openScene();
+  const source_prefix = rig.notes;
+  await rig.source.put('elsewhere', Buffer.alloc(200), { contentType: 'video/mp4' });
+  await publish('small', { crf: 30, rules: [{ source_prefix, source_bytes_max: 100, priority: 2 }] });
+  await publish('large', { crf: 31, rules: [{ source_prefix, source_bytes_min: 200, priority: 1 }] });
+  await publish('any', { crf: 32, rules: [{ source_prefix }] });
+  const nameOf = async (name: string, key = source) =>
+    (await profileOf(await create(name, { hash: name, source: key })))?.name ?? 'default';
+  expect([await nameOf('a'), await nameOf('b', 'elsewhere')]).toEqual(['large', 'default']);
+  const columns = (await kubectl(server, ['get', '-n', rig.namespace, 'mprof', 'large'])).trim().split('\n');
+  expect(columns[0]?.split(/\s+/)).toEqual(['NAME', 'RUNGS', 'CODECS', 'VALID', 'AGE']);
+  expect(columns[1]).toMatch(/^large\s+4\s+h264\s+True\s+\d+s$/);
+  await remove('large');
+  await until('it is deleted', async () => (await rig.profiles.read()).length === 2);
+  expect(await nameOf('c')).toBe('any');
+});
