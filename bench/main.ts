@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { judge, readExpectations, renderTable, unmeasured } from './expectations.ts';
 import type { BenchLine, BenchSuite } from './harness.ts';
+import { chunksSuite } from './suites/chunks.ts';
 import { imagesSuite } from './suites/images.ts';
 import { keysSuite } from './suites/keys.ts';
 import { kubernetesSuite } from './suites/kubernetes.ts';
@@ -25,6 +26,7 @@ const suites: readonly BenchSuite[] = [
   imagesSuite,
   transcodeSuite,
   kubernetesSuite,
+  chunksSuite,
 ];
 
 /** `BENCH=quick`: for a change, in under five minutes. */

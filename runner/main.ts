@@ -6,6 +6,7 @@ import { parseServedTask, type ServedTask } from '#domain/runner/kept-runner.ts'
 import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
 import { parseTask } from '#domain/runner/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
+import { processorTime } from '#platform/commands/processor-time.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
 import { workspaceIn } from './context/step-context.ts';
@@ -75,7 +76,14 @@ async function main(): Promise<number> {
     return mode === 'serve' ? await serve(runner) : await runTask(taskToRun, runner);
   } finally {
     await Promise.all([poster?.settled(), tracing?.send(), stores.close().catch(() => undefined)]);
+    log.info({ mode, cpu_ms: await cpuMs() }, 'runner ended');
   }
+}
+
+/** The processor time of this process and of every tool that it ran; undefined where the system has no /proc. */
+async function cpuMs(): Promise<number | undefined> {
+  const time = await processorTime('self').catch(() => null);
+  return time === null ? undefined : time.ownMs + time.endedMs;
 }
 
 async function serve(runner: RunnerProcess): Promise<number> {

@@ -1,30 +1,12 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { processorTime } from '#platform/commands/processor-time.ts';
 
 const run = promisify(execFile);
 
-/** Of the kernel's clock ticks, in which /proc counts processor time. */
-const ticksPerSecond = 100;
-
-interface Times {
-  /** Of the process alone, its threads together, in steps of 10 ms. */
-  readonly ownMs: number;
-  /** Of its children that have ended, and of theirs. */
-  readonly endedMs: number;
-}
-
-async function timesOf(pid: number): Promise<Times> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // After the name, which may hold anything, comes the state; user and system time are the 12th and 13th from it on.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const ms = (index: number) => ((Number(fields[index]) + Number(fields[index + 1])) * 1000) / ticksPerSecond;
-  return { ownMs: ms(11), endedMs: ms(13) };
-}
-
 /** What a process has used. */
 export async function cpuMs(pid: number): Promise<number> {
-  return (await timesOf(pid)).ownMs;
+  return (await processorTime(pid)).ownMs;
 }
 
 interface ProgramTree {
@@ -45,7 +27,7 @@ export async function withTreeCpu<T>(
 /** What a process, everything that it started and everything that those started have used. */
 async function treeCpuMs(program: ProgramTree): Promise<number> {
   const pids = [program.pid, ...(await program.descendants())];
-  const times = await Promise.all(pids.map((pid) => timesOf(pid).catch(() => ({ ownMs: 0, endedMs: 0 }))));
+  const times = await Promise.all(pids.map((pid) => processorTime(pid).catch(() => ({ ownMs: 0, endedMs: 0 }))));
   return times.reduce((sum, { ownMs, endedMs }) => sum + ownMs + endedMs, 0);
 }
 

@@ -88,7 +88,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     ],
     isProgram: true,
   },
-  bench: { imports: ['domain', 'platform/', 'jobs', 'controller', 'testing'], isProgram: true },
+  bench: { imports: ['domain', 'platform/', 'jobs', 'controller', 'testing', 'test'], isProgram: true },
   'vitest.config.ts': { imports: [] },
 };
 

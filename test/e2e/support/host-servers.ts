@@ -5,6 +5,8 @@ import { networkInterfaces } from 'node:os';
 import { pipeline } from 'node:stream';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { Redis } from 'ioredis';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openObjectStore } from '#platform/storage/open.ts';
 import { createDatabase } from '../../../testing/databases.ts';
 import { startPostgres, startRedis, startS3 } from '../../../testing/servers.ts';
 
@@ -54,6 +56,23 @@ export async function startHostServers(hostAddress: string): Promise<HostServers
       await Promise.all([postgres.stop(), redis.stop(), s3.stop()]);
     },
   };
+}
+
+/** Opens a bucket from this machine. */
+export function bucketOf({ s3 }: Pick<HostServers, 's3'>, which: keyof typeof buckets): ObjectStore {
+  const { accessKeyId, secretAccessKey } = s3;
+  return openObjectStore({
+    bucket: buckets[which],
+    s3: {
+      endpoint: s3.onHost,
+      region: 'us-east-1',
+      keys: { accessKeyId, secretAccessKey },
+      forcePathStyle: true,
+      checksums: 'when_supported',
+      timeoutMs: 30_000,
+      chainVariables: {},
+    },
+  });
 }
 
 /** The address to listen on: `hostAddress` where this machine has it, else all (a machine in between forwards it). */

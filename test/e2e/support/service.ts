@@ -5,10 +5,9 @@ import { inject } from 'vitest';
 import type { JobResults, JobType } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
-import { openObjectStore } from '#platform/storage/open.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobAnswer } from '../../../demo/jobs.ts';
-import { buckets } from './host-servers.ts';
+import { bucketOf, type buckets } from './host-servers.ts';
 import { kubectl, kubectlJson } from './kubectl.ts';
 import type { EventObject, List, MediaJobObject, PodObject } from './objects.ts';
 import { release } from './release.ts';
@@ -156,20 +155,7 @@ export async function putSource(key: string, path: string): Promise<void> {
 }
 
 export function openBucket(which: keyof typeof buckets): ObjectStore {
-  const { s3 } = inject('e2e').servers;
-  const { accessKeyId, secretAccessKey } = s3;
-  return openObjectStore({
-    bucket: buckets[which],
-    s3: {
-      endpoint: s3.onHost,
-      region: 'us-east-1',
-      keys: { accessKeyId, secretAccessKey },
-      forcePathStyle: true,
-      checksums: 'when_supported',
-      timeoutMs: 30_000,
-      chainVariables: {},
-    },
-  });
+  return bucketOf(inject('e2e').servers, which);
 }
 
 /** The expected `X-Signature` of a body. */

@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { delimiter, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import { defaultEncoding } from '#domain/media/encoding-profile.ts';
+import { planLadder } from '#domain/media/ladder.ts';
+import { findProgram } from '../../testing/servers.ts';
+import type { BenchLine, BenchSuite } from '../harness.ts';
+import { type FilmRun, filmRunSchema, modelOf, type Work } from '../support/film-run.ts';
+
+// A film in chunks on a cluster with real nodes: the same film by eight pods at once and by one at a time. Each pod is
+// held to a fifth of a processor, so that a small machine plays eight. scripts/e2e finds the cluster and loads the
+// images; the chart is installed and removed (bench/load/film-on-cluster.ts).
+
+const podsMany = 8;
+const cpu = '200m';
+const filmSec = 120;
+const chunkSec = 6;
+const program = 'bench/load/film-on-cluster.ts';
+const checkout = join(import.meta.dirname, '../..');
+
+export const chunksSuite: BenchSuite = {
+  name: 'chunks',
+  missing() {
+    return Promise.resolve(missingPrograms() ?? missingCluster());
+  },
+  async run() {
+    const { one, many } = await measure();
+    return [
+      line('wall', 'time', [many.whole.sec, one.whole.sec]),
+      line('cpu', 'processor time of all pods', [many.whole.cpuSec, one.whole.cpuSec]),
+      ...partLines(many),
+      ...modelLines(one, many),
+    ];
+  },
+};
+
+function missingPrograms(): string | null {
+  const absent = ['kubectl', 'helm', 'ffmpeg', 'redis-server'].filter((name) => findProgram(name) === null);
+  return absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`;
+}
+
+const isSet = (name: string) => (process.env[name] ?? '') !== '';
+
+/** A cluster is used only where the environment says how it gets images, as `make e2e` does. */
+function missingCluster(): string | null {
+  if (!isSet('KUBECONFIG')) {
+    return findProgram('kind') === null ? 'KUBECONFIG is not set, and there is no kind' : null;
+  }
+  const getsImages = isSet('E2E_IMAGE_TAG') || (isSet('E2E_BUILD') && isSet('E2E_LOAD'));
+  return getsImages ? null : 'KUBECONFIG is set, but neither E2E_IMAGE_TAG nor E2E_BUILD and E2E_LOAD (scripts/e2e)';
+}
+
+const figuresSchema = z.object({ one: filmRunSchema, many: filmRunSchema });
+
+async function measure(): Promise<z.infer<typeof figuresSchema>> {
+  const folders = ['kubectl', 'helm'].map((name) => dirname(findProgram(name) ?? ''));
+  const options = ['--pods', String(podsMany), '--cpu', cpu, '--seconds', String(filmSec)];
+  const child = spawn(join(checkout, 'scripts/e2e'), options, {
+    cwd: checkout,
+    env: {
+      ...process.env,
+      PATH: [process.env['PATH'], ...folders].join(delimiter),
+      E2E_COMMAND: `node ${program}`,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  if (exitCode !== 0) throw new Error(`scripts/e2e ended with ${String(exitCode)}: ${output.slice(-2_000)}`);
+  return figuresSchema.parse(JSON.parse(output.trim().split('\n').at(-1) ?? ''));
+}
+
+function line(id: string, what: string, [many, one]: readonly [number, number]): BenchLine {
+  return {
+    id: `chunks.${id}`,
+    what: `${filmSec / 60} min of 720p in chunks of ${chunkSec} s by ${podsMany} pods of 0.2 CPU: ${what}, to one pod`,
+    value: many / one,
+    unit: 'ratio',
+    ours: `${many.toFixed(1)} s`,
+    peer: `${one.toFixed(1)} s`,
+  };
+}
+
+/** What the time of the film by many pods is made of. */
+function partLines({ whole, split, cuts, sound, encode, chunk, finish, chunks }: FilmRun): BenchLine[] {
+  const between = { sec: whole.sec - split.sec - encode.sec - finish.sec, cpuSec: 0 };
+  const parts: readonly (readonly [string, string, Work])[] = [
+    ['split', 'its pod that splits', split],
+    ['cuts', 'of that the cuts', cuts],
+    ['sound', 'of that the sound', sound],
+    ['encode', `its ${chunks} chunks`, encode],
+    ['chunk', 'the median pod of a chunk', chunk],
+    ['finish', 'its pod that publishes', finish],
+    ['between', 'between its pods', between],
+  ];
+  return parts.map(([id, what, { sec, cpuSec }]) => ({
+    id: `chunks.${id}`,
+    what: `${what}: share of the time by ${podsMany} pods`,
+    value: sec / whole.sec,
+    unit: 'ratio',
+    ours: `${sec.toFixed(1)} s, ${cpuSec.toFixed(1)} s of processor time`,
+    peer: '',
+  }));
+}
+
+const pixels = (width: number, height: number) =>
+  planLadder({ width, height, hdr: 'none' }, defaultEncoding, ['h264']).reduce(
+    (sum, rung) => sum + rung.width * rung.height,
+    0,
+  );
+
+/** Two hours of 1080p at the default length of a chunk, from the parts that were measured. */
+function modelLines(one: FilmRun, many: FilmRun): BenchLine[] {
+  const [lengthSec, defaultChunkSec] = [7_200, 60];
+  const size = {
+    chunks: lengthSec / defaultChunkSec,
+    lengthRatio: lengthSec / filmSec,
+    chunkRatio: (defaultChunkSec / chunkSec) * (pixels(1920, 1080) / pixels(1280, 720)),
+  };
+  const alone = modelOf(one, size, 1);
+  return [podsMany, 64].map((pods) => {
+    const model = modelOf(many, size, pods);
+    return {
+      id: `chunks.model-${pods}`,
+      what: `by these figures, 2 h of 1080p in chunks of 60 s by ${pods} such pods: time, to one pod`,
+      value: model.sec / alone.sec,
+      unit: 'ratio',
+      ours: shownWork(model),
+      peer: shownWork(alone),
+    };
+  });
+}
+
+function shownWork({ sec, cpuSec }: Work): string {
+  return `${(sec / 3600).toFixed(2)} h, ${(cpuSec / 3600).toFixed(2)} h of processor time`;
+}

@@ -1,0 +1,20 @@
+import { readFile } from 'node:fs/promises';
+
+/** Of the kernel's clock ticks, in which /proc counts processor time. */
+const ticksPerSecond = 100;
+
+export interface ProcessorTime {
+  /** Of the process alone, its threads together, in steps of 10 ms. */
+  readonly ownMs: number;
+  /** Of its children that have ended, and of theirs. */
+  readonly endedMs: number;
+}
+
+/** The processor time that a process has used. @throws Error where the system has no /proc, or the process has ended */
+export async function processorTime(pid: number | 'self'): Promise<ProcessorTime> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // After the name, which may hold anything, comes the state; user and system time are the 12th and 13th from it on.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ms = (index: number) => ((Number(fields[index]) + Number(fields[index + 1])) * 1000) / ticksPerSecond;
+  return { ownMs: ms(11), endedMs: ms(13) };
+}
