@@ -4,6 +4,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { filmKey, filmRecordKey } from '#domain/media/object-keys.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { BatchRunner } from './batch-runner.ts';
 import { type IndexedPod, runIndexed } from './indexed-job.ts';
 import { type BatchJob, type Pod, type PodStatus, TestNode } from './node.ts';
 import { runningStatus } from './pod-states.ts';
@@ -34,7 +35,10 @@ export interface Play {
   readonly failure?: (part: string, nth: number) => ((pod: Pod) => PodStatus) | undefined;
 }
 
-/** Plays the cluster for films and single thumbnails: leaves what their runners leave, and writes the statuses of pods and Jobs. */
+/**
+ * Plays the cluster for films and for thumbnails, single ones and in batches: leaves what their runners leave, and writes
+ * the statuses of pods and Jobs.
+ */
 export class FilmPlayer {
   /** How often each chunk, and each other part of a film, was begun. */
   readonly begun = new Map<string, number>();
@@ -42,6 +46,8 @@ export class FilmPlayer {
   podsMax = 0;
   /** How many pods run. */
   podsNow = 0;
+  /** How many chunks were begun before each task of a batch. */
+  readonly chunksBeforeTasks: number[] = [];
   readonly #uids = new Set<string>();
   readonly #scene: Scene;
   readonly #play: Play;
@@ -79,6 +85,7 @@ export class FilmPlayer {
 
   async #run(job: BatchJob): Promise<void> {
     const part = job.metadata?.labels?.['reelwright.dev/part'] ?? 'whole';
+    if (job.metadata?.labels?.['reelwright.dev/batch'] !== undefined) return this.#runBatch(job);
     if (part === 'encode') return runIndexed(job, this.#scene.admin, (pod) => this.#encode(job, pod));
     const pod = await this.#node.makePod(job);
     const nth = this.begun.get(part) ?? 0;
@@ -86,6 +93,17 @@ export class FilmPlayer {
     await sleep(podRunsMs);
     this.podsNow -= 1;
     await this.#end(pod, { part, nth }, () => this.#leave(job, part));
+  }
+
+  async #runBatch(job: BatchJob): Promise<void> {
+    const pod = await this.#node.makePod(job);
+    await this.#begin('batch', pod);
+    await new BatchRunner(job).runAll(async ({ job_id: jobId, hash, attempt }) => {
+      this.chunksBeforeTasks.push(this.chunksBegun);
+      await leaveThumbnail(this.#scene.workplace.media, { jobId, hash, attempt });
+    });
+    this.podsNow -= 1;
+    await this.#node.setStatus(pod, { phase: 'Succeeded' });
   }
 
   async #leave({ metadata }: BatchJob, part: string): Promise<void> {
