@@ -18,11 +18,13 @@ const { values: options } = parseArgs({
     pods: { type: 'string', default: '8' },
     cpu: { type: 'string', default: '200m' },
     seconds: { type: 'string', default: '120' },
-    preset: { type: 'string', default: 'superfast' },
+    preset: { type: 'string', default: 'fast' },
   },
 });
 
 const partSec = 10;
+/** For one film. By one pod it takes about 25 minutes, on a busy machine more. */
+const minutesMax = 60;
 
 /** A flight into a fractal: detail and movement everywhere. The part is encoded once and repeated. */
 async function makeSource(): Promise<string> {
@@ -73,17 +75,21 @@ async function keepLogs(name: string, logs: ReadonlyMap<string, string>): Promis
   await writeFile(join(folder, `chunks-${name}.log`), [...logs].map((log) => log.join('\n')).join('\n'));
 }
 
-/** Waits for the end of a MediaJob by a watch, which costs the cluster next to nothing. */
+/**
+ * Waits for the end of a MediaJob by a watch, which costs the cluster next to nothing.
+ *
+ * @throws Error when it fails, or has not ended within `minutesMax`
+ */
 async function complete(name: string): Promise<void> {
   const inRunners = ['-n', release.runners];
   const wait = ['wait', '--for=condition=Complete', `mediajobs/${name}`, '--timeout=60s'];
-  for (;;) {
+  for (let minute = 1; ; minute += 1) {
     try {
       await kubectl(...inRunners, ...wait);
       return;
     } catch (error) {
       const { status } = await kubectlJson<MediaJobObject>(...inRunners, 'get', 'mj', name);
-      if (status?.phase === 'failed' || status?.phase === 'cancelled')
+      if (status?.phase === 'failed' || status?.phase === 'cancelled' || minute >= minutesMax)
         throw new Error(`${name}: ${JSON.stringify(status)}`, { cause: error });
       process.stderr.write(`${name}: ${status?.phase ?? ''} ${status?.chunks ?? ''}\n`);
     }

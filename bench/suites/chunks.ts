@@ -46,7 +46,8 @@ const isSet = (name: string) => (process.env[name] ?? '') !== '';
 /** A cluster is used only where the environment says how it gets images, as `make e2e` does. */
 function missingCluster(): string | null {
   if (!isSet('KUBECONFIG')) {
-    return findProgram('kind') === null ? 'KUBECONFIG is not set, and there is no kind' : null;
+    const isOwn = ['kind', 'docker'].every((name) => findProgram(name) !== null);
+    return isOwn ? null : 'KUBECONFIG is not set, and there is no kind or no docker';
   }
   const getsImages = isSet('E2E_IMAGE_TAG') || (isSet('E2E_BUILD') && isSet('E2E_LOAD'));
   return getsImages ? null : 'KUBECONFIG is set, but neither E2E_IMAGE_TAG nor E2E_BUILD and E2E_LOAD (scripts/e2e)';

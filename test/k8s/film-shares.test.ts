@@ -36,7 +36,7 @@ async function openFilm() {
   return { rig, player, id, release: (chunk: number) => gates[chunk]?.resolve() };
 }
 
-test(`C3.27: ${thumbnails} thumbnails beside a film on every slot begin with its next chunk's end, and it goes on afterwards`, async () => {
+test(`C3.30: ${thumbnails} thumbnails beside a film on every slot begin with its next chunk's end, and it goes on afterwards`, async () => {
   const { rig, player, id, release } = await openFilm();
   const podsOfFilm = async () =>
     (await rig.admin.get(jobs, { namespace: rig.namespace, name: `mj-${id}-1-e` })).spec?.parallelism;
