@@ -24,7 +24,7 @@ export async function countedFfmpeg({ isOnOneCore = false } = {}) {
     /** For `FFMPEG_PATH`. */
     program,
     /** How many sources of chunks were cut. */
-    cuts: async () => (await commands()).filter((command) => command.includes(' -f nut ')).length,
+    cuts: async () => (await commands()).flatMap((command) => command.match(/ -f nut /g) ?? []).length,
     /** The first frame of each chunk whose encoding began, in the order of the beginnings. */
     encodes: async () =>
       (await commands()).flatMap((command) => /trim=start_frame=(\d+):/.exec(command)?.[1] ?? []).map(Number),
