@@ -2,12 +2,10 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
-import { progressOf } from '#domain/jobs/progress.ts';
-import type { Film } from '#domain/runner/film.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type FilmWork, findFilmWork } from '#jobs/film.ts';
+import { FilmProgress } from './film-progress.ts';
 import { type AttemptToRun, runSteps, type StepDependencies } from './run-steps.ts';
-import type { ProgressOfReport } from './step-output.ts';
 
 /*
  * The work of an attempt on this machine. A long video is a film (domain/runner/film.ts): it is split, its chunks are
@@ -85,28 +83,5 @@ async function inFolder(
     return await work(folder);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-  }
-}
-
-/** The progress of a film: its chunks, weighted by their frames. */
-class FilmProgress {
-  readonly #frames: readonly number[];
-  readonly #fractions = new Map<number, number>();
-
-  constructor({ chunk_frames: frames }: Film, finished: ReadonlySet<number>) {
-    this.#frames = frames;
-    for (const chunk of finished) this.#fractions.set(chunk, 1);
-  }
-
-  /** Reads the reports of a chunk. */
-  of(chunk: number): ProgressOfReport {
-    return (report) => {
-      if (report.phase !== 'encoding') return null;
-      this.#fractions.set(chunk, report.type === 'progress' ? report.fraction : 0);
-      let done = 0;
-      for (const [each, fraction] of this.#fractions) done += fraction * (this.#frames[each] ?? 0);
-      const all = this.#frames.reduce((sum, frames) => sum + frames, 0);
-      return { phase: 'encoding', progress: progressOf('encoding', done / all) };
-    };
   }
 }
