@@ -1,7 +1,8 @@
-# Two images from one file:
+# The images from one file:
 #   --target reelwright   the REST API, the delivery deployment and the controller
 #   --target runner       the media processing program: Node, sharp, ffmpeg, Shaka Packager
-# Both run as a numeric non-root user and write only to mounted folders.
+#   --target runner-vmaf  the same, with an ffmpeg that can measure VMAF
+# All run as a numeric non-root user and write only to mounted folders.
 
 FROM node:24-trixie-slim AS dependencies
 WORKDIR /app
@@ -69,3 +70,14 @@ ENV NODE_COMPILE_CACHE=/app/compile-cache
 USER 10001:10001
 VOLUME /workspace
 ENTRYPOINT ["node", "runner/main.ts"]
+
+# A static ffmpeg with libvmaf, without which Debian's is built. It reads nothing but what the runner has encoded.
+FROM node:24-trixie-slim AS vmaf
+RUN apt-get update && apt-get install -y --no-install-recommends python3-pip
+# A certificate authority that npm is configured with counts for pip too.
+RUN PIP_CERT="${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}" pip install --target /vmaf --no-deps imageio-ffmpeg==0.8.1 \
+ && mv /vmaf/imageio_ffmpeg/binaries/ffmpeg-* /usr/local/bin/ffmpeg-vmaf && chmod 755 /usr/local/bin/ffmpeg-vmaf
+
+FROM runner AS runner-vmaf
+COPY --from=vmaf /usr/local/bin/ffmpeg-vmaf /usr/local/bin/ffmpeg-vmaf
+RUN ffmpeg-vmaf -hide_banner -filters | grep libvmaf

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { rungQualitySchema } from '../media/quality.ts';
 import { jobType } from './job-type.ts';
 import { objectKeySchema, sourceFoundSchema, warningsSchema } from './shared-results.ts';
 
@@ -40,6 +41,8 @@ const videoTrackSchema = z.object({
   playlist: objectKeySchema,
   init: objectKeySchema,
   segment_count: z.int().positive(),
+  /** Where the profile wants it measured (C2.72): the score of samples of the source, encoded with `crf`. */
+  quality: rungQualitySchema.optional(),
   audio_track_ids: z.array(z.string()),
 });
 

@@ -1,4 +1,5 @@
 import type { Watermark } from './watermark.ts';
+import type { QualityTarget } from './quality.ts';
 import { defaultDocument, type ProfileDocument, type VideoCodec, type x264Presets } from './profiles.ts';
 
 /** How streams are encoded (docs/media.md, "Ladder", "Grid" and "Audio"). */
@@ -14,6 +15,8 @@ export interface EncodingProfile {
   readonly av1: { readonly crf: number; readonly preset: number };
   /** Whether rungs of HEVC and AV1 keep the HDR of a source. */
   readonly keepsHdr: boolean;
+  /** Whether the quality of rungs is measured, and what it must come to; null: neither. */
+  readonly quality: { readonly target: QualityTarget | null } | null;
   readonly frameRateMax: number;
   readonly storyboard: ProfileDocument['storyboard'];
   readonly watermark: Watermark | null;
@@ -47,6 +50,7 @@ export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
     av1: profile.av1 ?? { crf: 32, preset: 8 },
     // A watermark is SDR.
     keepsHdr: profile.hdr === 'keep' && profile.watermark === undefined,
+    quality: qualityOf(profile.quality),
     frameRateMax: profile.frame_rate_max,
     storyboard: profile.storyboard,
     watermark: profile.watermark ?? null,
@@ -61,6 +65,13 @@ export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
       hasSurround: profile.audio.surround ?? false,
     },
   };
+}
+
+function qualityOf(quality: ProfileDocument['quality']): EncodingProfile['quality'] {
+  const { vmaf, ssim, report = false } = quality ?? {};
+  if (vmaf !== undefined) return { target: { measure: 'vmaf', score: vmaf } };
+  if (ssim !== undefined) return { target: { measure: 'ssim', score: ssim } };
+  return report ? { target: null } : null;
 }
 
 /** The built-in profile `default`. */

@@ -1,6 +1,7 @@
 import { evenDown, evenNear, type FrameSize } from './frame-size.ts';
 import type { EncodingProfile } from './encoding-profile.ts';
 import { type VideoCodec, videoCodecs } from './profiles.ts';
+import type { RungQuality } from './quality.ts';
 import { videoTrackId } from './tracks.ts';
 
 /** How brightness is coded: SDR, or one of the two kinds of HDR. */
@@ -13,6 +14,8 @@ export interface Rung extends FrameSize {
   readonly codec: VideoCodec;
   readonly range: VideoRange;
   readonly bitrateMax: number;
+  /** Where the profile wants it measured. */
+  readonly quality?: RungQuality | undefined;
 }
 
 /** A short side below this gets one rung, unscaled. */

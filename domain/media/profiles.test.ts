@@ -48,7 +48,7 @@ describe('profiles', () => {
           ],
           crf: 99,
         },
-        b: { codec: 'hevc', av1: { crf: 70, preset: 'slow' } },
+        b: { codec: 'hevc', quality: { vmaf: 93, ssim: 0.97 }, av1: { crf: 70, preset: 'slow' } },
         c: {
           ladder: [
             { short_side: 720, bitrate: 2e6 },
@@ -65,6 +65,7 @@ describe('profiles', () => {
       '/profiles/a/crf',
       '/profiles/b/av1/crf',
       '/profiles/b/av1/preset',
+      '/profiles/b/quality',
       '/profiles/b/codec',
       '/profiles/c/ladder',
       '/rules/0/profile',
@@ -106,5 +107,6 @@ describe('the digest of a profile', () => {
     const mobile = builtIn('mobile');
     expect(profileDigest(mobile)).toBe(profileDigest({ ...mobile, name: 'mine' }));
     expect(profileDigest(mobile)).not.toBe(profileDigest({ ...mobile, crf: 25 }));
+    expect(profileDigest(mobile)).not.toBe(profileDigest({ ...mobile, quality: { vmaf: 93 } }));
   });
 });

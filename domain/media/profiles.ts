@@ -69,6 +69,15 @@ export const documentSchema = z.strictObject({
     .optional(),
   /** What rungs of HEVC and AV1 do with HDR; `map`, the default, makes SDR, which those of H.264 always are. */
   hdr: z.enum(['map', 'keep']).optional(),
+  /** What each SDR rung must come to, by one measure; `report` states it in the results and aims at nothing. */
+  quality: z
+    .strictObject({
+      vmaf: z.number().min(60).max(99).optional(),
+      ssim: z.number().min(0.9).max(0.999).optional(),
+      report: z.boolean().optional(),
+    })
+    .refine(({ vmaf, ssim }) => vmaf === undefined || ssim === undefined, 'has either `vmaf` or `ssim`')
+    .optional(),
   frame_rate_max: z.int().min(1).max(120).default(60),
   /** Which streams get a storyboard. Its pictures are never encrypted: `clear` leaves it out of encrypted streams. */
   storyboard: z.enum(['never', 'clear', 'always']).default('clear'),

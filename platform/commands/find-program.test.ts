@@ -48,6 +48,13 @@ describe('finding a tool', () => {
     expect(stdout + stderrTail).toContain('3.4.2');
   });
 
+  it('finding a tool that measures VMAF takes ffmpeg where PATH has no ffmpeg-vmaf', () => {
+    const ffmpeg = makeProgram(join(dir, 'my-ffmpeg'));
+    expect(findProgram('vmaf', { FFMPEG_PATH: ffmpeg, PATH: join(dir, 'nowhere') })).toBe(ffmpeg);
+    const own = makeProgram(join(dir, 'second/ffmpeg-vmaf'));
+    expect(findProgram('vmaf', { FFMPEG_PATH: ffmpeg, PATH: join(dir, 'second') })).toBe(own);
+  });
+
   it('finding a tool says what is missing and which variable helps when it finds none', () => {
     let found: string | Error;
     try {

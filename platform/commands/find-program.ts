@@ -32,8 +32,11 @@ const tools = {
   },
 } as const satisfies Record<string, ToolRow>;
 
-/** The tools that a runner's steps run. */
-export type ToolName = keyof typeof tools;
+/**
+ * The tools that a runner's steps run. `vmaf` is an ffmpeg that may have libvmaf, which Debian's lacks: `ffmpeg-vmaf` on
+ * PATH, else the same as `ffmpeg`.
+ */
+export type ToolName = keyof typeof tools | 'vmaf';
 
 /**
  * The path of a tool's program.
@@ -42,23 +45,25 @@ export type ToolName = keyof typeof tools;
  * @throws Error of one line that names the variable, when the variable names no program or none is found
  */
 export function findProgram(tool: ToolName, env: Environment): string {
+  if (tool === 'vmaf') return onPath(['ffmpeg-vmaf'], env).find(isProgram) ?? findProgram('ffmpeg', env);
   const row: ToolRow = tools[tool];
   const configured = env[row.variable];
   if (configured !== undefined && configured !== '') {
     if (isProgram(configured)) return configured;
     throw new Error(`${row.variable} names no program that can be run: ${configured}`);
   }
-  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  const candidates = [
-    inPackage(row.packageFirst),
-    ...row.names.flatMap((name) => folders.map((folder) => join(folder, name))),
-    inPackage(row.packageLast),
-  ];
+  const candidates = [inPackage(row.packageFirst), ...onPath(row.names, env), inPackage(row.packageLast)];
   const found = candidates.find((path) => path !== null && isProgram(path));
   if (found === undefined || found === null) {
     throw new Error(`${tool} was not found in node_modules or on PATH: install it or set ${row.variable}`);
   }
   return found;
+}
+
+/** Each place on PATH where a program of these names may be. */
+function onPath(names: readonly string[], env: Environment): string[] {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  return names.flatMap((name) => folders.map((folder) => join(folder, name)));
 }
 
 function inPackage(place: readonly [string, string] | undefined): string | null {

@@ -62,9 +62,14 @@ export function missingAbilities(abilities: Abilities, { isOwnImage }: { readonl
   ];
 }
 
+/** Whether the `vmaf` of this runner can measure VMAF. */
+export async function canMeasureVmaf(context: StepContext): Promise<boolean> {
+  return (await readAbilities(context, 'vmaf')).filters.has('libvmaf');
+}
+
 /** Asks the ffmpeg of this runner for its abilities. */
-export async function readAbilities(context: StepContext): Promise<Abilities> {
-  const { filters, encoders } = abilityCommands(context.program('ffmpeg'));
+export async function readAbilities(context: StepContext, tool: 'ffmpeg' | 'vmaf' = 'ffmpeg'): Promise<Abilities> {
+  const { filters, encoders } = abilityCommands(context.program(tool));
   const failure = { code: 'internal', message: 'ffmpeg does not list its filters and encoders.' } as const;
   const run = async (command: Command) =>
     (await runTool(command, { timeoutMs: probeTimeoutMs, failure }, context)).stdout;

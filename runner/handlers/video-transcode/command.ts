@@ -84,12 +84,12 @@ function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): stri
     // `fps` holds the last frame too where its duration is known.
     `trim=end_frame=${span.frames}`,
   ];
-  return rungsGraph(video.streamIndex, frames, { video, rungs });
+  return rungsGraph(`[0:${video.streamIndex}]`, frames, { video, rungs });
 }
 
-/** A graph that takes `frames` of a stream and scales them to every rung. */
+/** A graph that takes `frames` of a stream, by its label, and scales them to every rung. */
 export function rungsGraph(
-  streamIndex: number,
+  source: string,
   frames: readonly string[],
   { video, rungs }: { readonly video: Picture & FrameSize; readonly rungs: VideoEncode['rungs'] },
 ): string {
@@ -104,7 +104,6 @@ export function rungsGraph(
   const inputs = (branch: typeof indexed) => branch.map(({ index }) => `[in${index}]`).join('');
   const split = (filters: readonly string[], branch: typeof indexed) =>
     [...filters, plainFramesFilter, `split=${branch.length}`].join(',') + inputs(branch);
-  const source = `[0:${streamIndex}]`;
   const marks = rungs.flatMap(({ mark }) => mark ?? []);
   const branches = indexed.map(({ track, mark, index }) => {
     const filters =

@@ -14,6 +14,7 @@ import { encodeVideo } from './encode-video.ts';
 import { encodeTimeoutMs } from './encoder-limits.ts';
 import { audioTrackOf, type Encoded, encodedFile, encodedFolder, textTrackOf, videoTrackOf } from './encoded.ts';
 import { type FrameSpan, planFrames } from './frame-span.ts';
+import { tuneRungs } from './quality/tune.ts';
 import { extractSubtitles } from './subtitles.ts';
 import { makeStoryboard, wantsStoryboard } from './storyboard.ts';
 
@@ -39,16 +40,19 @@ export interface PlannedStream {
  */
 export async function planStream(source: VideoSource, context: StepContext): Promise<PlannedStream> {
   const packets = await scanPackets(source, context);
-  const rungs = planLadder(source.video, context.profile, source.usableCodecs);
+  const grid = gridOf(source.video.rate, context.profile);
+  const span = planFrames(source, packets);
+  const ladder = planLadder(source.video, context.profile, source.usableCodecs);
+  const { rungs, warnings } = await tuneRungs({ source, grid, frames: span.frames, rungs: ladder }, context);
   return {
-    source: { ...source, warnings: [...source.warnings, ...codecWarnings(rungs, context.profile)] },
-    grid: gridOf(source.video.rate, context.profile),
+    source: { ...source, warnings: [...source.warnings, ...codecWarnings(rungs, context.profile), ...warnings] },
+    grid,
     rungs,
     mastering: rungs.some(({ range }) => range !== 'sdr')
       ? await readMastering(source.path, source.video.streamIndex, context)
       : null,
     packets,
-    span: planFrames(source, packets),
+    span,
   };
 }
 

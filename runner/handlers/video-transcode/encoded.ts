@@ -7,6 +7,7 @@ import { chaptersMax, isChapterTitle } from '#domain/media/chapters.ts';
 import { type Rung, videoRanges } from '#domain/media/ladder.ts';
 import { languageTag } from '#domain/media/languages.ts';
 import { videoCodecs } from '#domain/media/profiles.ts';
+import { rungQualitySchema } from '#domain/media/quality.ts';
 import type { TrackKind } from '#domain/media/revision-layout.ts';
 import type { SubtitlePlan } from '#domain/media/subtitle-plan.ts';
 import { isTrackName } from '#domain/media/track-names.ts';
@@ -22,6 +23,7 @@ const videoTrackSchema = z.object({
   width: count,
   height: count,
   bitrateMax: count,
+  quality: rungQualitySchema.optional(),
 });
 const audioTrackSchema = z.object({
   id: z.string().regex(/^audio_[A-Za-z0-9-]+_aac_[26]ch(_\d+)?$/),
@@ -71,8 +73,9 @@ export const encodedSchema = z.object({
 export type Encoded = z.infer<typeof encodedSchema>;
 
 /** What a rung becomes in the document. */
-export function videoTrackOf({ id, codec, range, width, height, bitrateMax }: Rung): Encoded['video'][number] {
-  return { id, codec, range, width, height, bitrateMax };
+export function videoTrackOf({ id, codec, range, width, height, bitrateMax, quality }: Rung): Encoded['video'][number] {
+  const track = { id, codec, range, width, height, bitrateMax };
+  return quality === undefined ? track : { ...track, quality };
 }
 
 /** What an audio track becomes in the document. */

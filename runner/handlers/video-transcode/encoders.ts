@@ -10,6 +10,8 @@ import { noMetadataArgs } from '../../tools/ffmpeg.ts';
 type Quality = Pick<EncodingProfile, 'crf' | 'preset'>;
 type Encoding = Quality & Pick<EncodingProfile, 'hevc' | 'av1'>;
 
+type CappedRung = Pick<Rung, 'bitrateMax' | 'quality'>;
+
 interface RungEncode {
   readonly grid: Grid;
   readonly profile: Encoding;
@@ -29,7 +31,7 @@ export function encoderArgs(rung: Rung, { grid, profile, mastering, isEncrypted 
 }
 
 /** H.264. */
-export function x264Args(rung: Pick<Rung, 'bitrateMax'>, { gopFrames }: Grid, { crf, preset }: Quality): string[] {
+export function x264Args(rung: CappedRung, { gopFrames }: Grid, { crf, preset }: Quality): string[] {
   const codec = ['-c:v', 'libx264', '-preset', preset, '-profile:v', 'high', '-pix_fmt', 'yuv420p'];
   const gop = ['-g', String(gopFrames), '-keyint_min', String(gopFrames), '-sc_threshold', '0', '-flags', '+cgop'];
   return [...codec, ...rateArgs(crf, rung), ...gop, ...outputArgs];
@@ -63,8 +65,8 @@ function av1Args(rung: Rung, { gopFrames }: Grid, { av1 }: Encoding, mastering: 
   return [...codec, ...rateArgs(av1.crf, rung), ...gop, ...outputArgs];
 }
 
-function rateArgs(crf: number, { bitrateMax }: Pick<Rung, 'bitrateMax'>): string[] {
-  return ['-crf', String(crf), '-maxrate', String(bitrateMax), '-bufsize', String(2 * bitrateMax)];
+function rateArgs(crf: number, { bitrateMax, quality }: CappedRung): string[] {
+  return ['-crf', String(quality?.crf ?? crf), '-maxrate', String(bitrateMax), '-bufsize', String(2 * bitrateMax)];
 }
 
 const outputArgs = ['-fps_mode', 'passthrough', ...noMetadataArgs];

@@ -44,13 +44,14 @@ export function transcodeResults(
       ...published('audio', id),
       loudness,
     })),
-    video_tracks: encoded.video.map(({ id, codec, range, width, height }) => ({
+    video_tracks: encoded.video.map(({ id, codec, range, width, height, quality }) => ({
       id,
       codec,
       hdr: range === 'sdr' ? ('none' as const) : range,
       width,
       height,
       ...published('video', id),
+      ...(quality === undefined ? {} : { quality }),
       audio_track_ids: audioIds,
     })),
     text_tracks: encoded.text.map(({ id, language, name, isForced, isHearingImpaired }) => ({

@@ -127,7 +127,7 @@ export function encodeChunkCommand(program: string, { path, plan, chunk, rungs }
       '-max_error_rate',
       '1',
       '-filter_complex',
-      rungsGraph(0, frames, { video: picture, rungs }),
+      rungsGraph('[0:0]', frames, { video: picture, rungs }),
       ...rungs.flatMap(({ track, path: output }, index) => [
         '-map',
         `[out${index}]`,

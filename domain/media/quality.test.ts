@@ -1,0 +1,130 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  addsNothing,
+  nextCrf,
+  type QualityTarget,
+  samplePlaces,
+  settledQuality,
+  ssimTargetOf,
+  type Trial,
+} from './quality.ts';
+
+const vmaf = (score: number): QualityTarget => ({ measure: 'vmaf', score });
+
+/** Encodes samples until the target is met, with an encoder of a known curve. */
+function search(target: QualityTarget, scoreAt: (crf: number) => number, codec: 'h264' | 'av1' = 'h264') {
+  const trials: Trial[] = [];
+  for (;;) {
+    const crf = nextCrf({ codec, target, trials }, codec === 'h264' ? 23 : 32);
+    if (crf === null) return { ...settledQuality({ codec, target, trials }), trials };
+    trials.push({ crf, score: scoreAt(crf) });
+  }
+}
+
+const ssimAt = (crf: number) => 1 - 0.01 * Math.exp(0.11 * (crf - 23));
+
+describe('the CRF of a rung', () => {
+  it('is found by at most three trials, within 1.5 of the target or at the end of its range', () => {
+    const curve = fc.record({
+      target: fc.integer({ min: 75, max: 97 }),
+      at23: fc.double({ min: 80, max: 99, noNaN: true }),
+      slope: fc.double({ min: 0.07, max: 0.2, noNaN: true }),
+      bend: fc.double({ min: -0.002, max: 0.002, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(curve, ({ target, at23, slope, bend }) => {
+        const scoreAt = (crf: number) => {
+          const by = crf - 23;
+          return Math.max(0, Math.min(100, 100 - (100 - at23) * Math.exp(slope * by + bend * by * Math.abs(by))));
+        };
+        const { crf, trials } = search(vmaf(target), scoreAt);
+        expect(trials.length).toBeLessThanOrEqual(3);
+        expect(crf).toBeGreaterThanOrEqual(16);
+        expect(crf).toBeLessThanOrEqual(40);
+        const isAtEnd = (crf === 16 && scoreAt(16) < target) || (crf === 40 && scoreAt(40) > target);
+        if (!isAtEnd) expect(Math.abs(scoreAt(crf) - target)).toBeLessThanOrEqual(1.5);
+      }),
+    );
+  });
+
+  it('never rises with a target that is in reach', () => {
+    const trials = fc.uniqueArray(
+      fc.record({ crf: fc.integer({ min: 16, max: 40 }), score: fc.double({ min: 40, max: 100, noNaN: true }) }),
+      { minLength: 1, maxLength: 3, selector: ({ crf }) => crf },
+    );
+    const target = fc.integer({ min: 60, max: 98 });
+    fc.assert(
+      fc.property(trials, target, (tried, score) => {
+        const falling = tried.toSorted((one, other) => one.crf - other.crf);
+        const scores = falling.map((trial) => trial.score).toSorted((one, other) => other - one);
+        fc.pre(score + 1 <= (scores[0] ?? 0));
+        const monotone = falling.map(({ crf }, index) => ({ crf, score: scores[index] ?? 0 }));
+        const crfFor = (wanted: number) =>
+          settledQuality({ codec: 'h264', target: vmaf(wanted), trials: monotone }).crf;
+        expect(crfFor(score + 1)).toBeLessThanOrEqual(crfFor(score));
+      }),
+    );
+  });
+
+  it('takes one trial where the CRF of the profile meets the target', () => {
+    const { trials, crf } = search(vmaf(93), () => 93.2);
+    expect(trials).toEqual([{ crf: 23, score: 93.2 }]);
+    expect(crf).toBeCloseTo(23, 0);
+  });
+
+  it('is a whole number for AV1', () => {
+    const { crf } = search(vmaf(90), (at) => 100 - 5 * Math.exp(0.07 * (at - 32)), 'av1');
+    expect(crf).toBe(Math.round(crf));
+    expect(crf).toBeGreaterThan(38);
+  });
+
+  it('is the highest that is not worse where a cap of the bit rate keeps every trial below the target', () => {
+    expect(search(vmaf(93), (crf) => (crf > 23 ? 60 : 80))).toMatchObject({ score: 80, crf: 23 });
+  });
+
+  it('is found by SSIM too', () => {
+    const { crf, score, measure } = search(ssimTargetOf(93), ssimAt);
+    expect([measure, score]).toEqual(['ssim', expect.closeTo(ssimTargetOf(93).score, 2)]);
+    expect(ssimAt(crf)).toBeCloseTo(ssimTargetOf(93).score, 3);
+  });
+});
+
+describe('a rung that adds nothing', () => {
+  const quality = { measure: 'vmaf', score: 93, crf: 23 } as const;
+
+  it.each([
+    [93, true],
+    [92.6, true],
+    [91, false],
+    [60, false],
+  ])('the rung below enlarged to a VMAF of %s: %s', (enlarged, isUseless) => {
+    expect(addsNothing(quality, vmaf(93), enlarged)).toBe(isUseless);
+  });
+
+  it('a rung below its target by the cap of its bit rate is compared with what it comes to', () => {
+    expect(addsNothing({ ...quality, score: 85 }, vmaf(93), 85)).toBe(true);
+  });
+});
+
+describe('the samples of a source', () => {
+  const grid = { gopFrames: 50 };
+  const pixels = 1920 * 1080 * 2;
+
+  it.each([
+    ['a short one is sampled whole', 40, [0]],
+    ['samples do not begin before or end after it', 75, [0, 25]],
+    ['a clip has two', 150, [13, 88]],
+    ['a minute has two', 1500, [350, 1100]],
+  ])('%s', (_, frames, places) => {
+    expect(samplePlaces({ frames, grid, pixels })).toEqual(places);
+  });
+
+  it('three trials encode at most a fifteenth of a long source, and their pictures fit on the disk', () => {
+    for (const frames of [4500, 45_000, 450_000]) {
+      const samples = samplePlaces({ frames, grid, pixels });
+      expect(3 * samples.length * grid.gopFrames).toBeLessThanOrEqual(frames / 15);
+      expect(samples.length * grid.gopFrames * pixels * 1.5).toBeLessThanOrEqual(2 * 1024 ** 3);
+    }
+  });
+});

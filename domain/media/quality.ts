@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import type { Grid } from './grid.ts';
+import type { VideoCodec } from './profiles.ts';
+
+// Quality on target (docs/media.md, "Quality on target"): which parts of a source are encoded as samples, and which
+// constant rate factor (CRF) brings a rung to its target.
+
+const qualityMeasures = ['vmaf', 'ssim'] as const;
+/** VMAF is from 0 to 100, SSIM from 0 to 1. */
+export type QualityMeasure = (typeof qualityMeasures)[number];
+
+/** What a profile wants of each rung. */
+export interface QualityTarget {
+  readonly measure: QualityMeasure;
+  readonly score: number;
+}
+
+/** The CRF that a rung is encoded with, and the score that its samples have with it. */
+export const rungQualitySchema = z.object({ measure: z.enum(qualityMeasures), score: z.number(), crf: z.number() });
+export type RungQuality = z.infer<typeof rungQualitySchema>;
+
+/** A sample encode. */
+export interface Trial {
+  readonly crf: number;
+  readonly score: number;
+}
+
+/** A rung whose CRF is looked for. */
+interface Search {
+  readonly codec: VideoCodec;
+  readonly target: QualityTarget;
+  readonly trials: readonly Trial[];
+}
+
+/** The CRFs that may come out, and their steps. SVT-AV1 knows whole numbers alone. */
+const crfRanges = {
+  h264: { min: 16, max: 40, step: 0.1 },
+  hevc: { min: 16, max: 42, step: 0.1 },
+  av1: { min: 18, max: 60, step: 1 },
+} as const satisfies Record<VideoCodec, { min: number; max: number; step: number }>;
+
+/** The best score, and how near to it scores are not told apart. */
+const scales = {
+  vmaf: { best: 100, lossMin: 0.5, decimals: 1 },
+  ssim: { best: 1, lossMin: 0.0005, decimals: 4 },
+} as const satisfies Record<QualityMeasure, object>;
+
+/**
+ * What a picture lacks to the best score, as a logarithm. It grows nearly in a straight line with the CRF, by either
+ * measure, while the score itself bends towards its best.
+ */
+function lossOf(measure: QualityMeasure, score: number): number {
+  const { best, lossMin } = scales[measure];
+  return Math.log(Math.max(lossMin, best - score));
+}
+
+function scoreOf(measure: QualityMeasure, loss: number): number {
+  return scales[measure].best - Math.exp(loss);
+}
+
+/** A trial as results state it. */
+export function qualityOfTrial(measure: QualityMeasure, { crf, score }: Trial): RungQuality {
+  return { measure, score: Number(score.toFixed(scales[measure].decimals)), crf };
+}
+
+/** A target is met at 0.35 of VMAF at 93, at 1 at 80. */
+const lossTolerance = 0.05;
+/** How fast the loss grows with the CRF: before two trials show it, and at least and at most beside them. */
+const slopeGuess = 0.12;
+const slopeMin = 0.04;
+const slopeMax = 0.3;
+/** How far beyond the trials a CRF may be. */
+const stepMax = 8;
+const trialsMax = 3;
+
+/**
+ * The CRF of the next sample encode of a rung; null once the target is met, or after three.
+ *
+ * @param startCrf of the first, that of the profile
+ */
+export function nextCrf({ codec, target, trials }: Search, startCrf: number): number | null {
+  const last = trials.at(-1);
+  if (last === undefined) return inRange(startCrf, codec);
+  const wanted = lossOf(target.measure, target.score);
+  const isMet = trials.some(({ score }) => Math.abs(lossOf(target.measure, score) - wanted) <= lossTolerance);
+  if (isMet || trials.length >= trialsMax) return null;
+  const crf = inRange(crfAt(wanted, linesOf(target.measure, trials)), codec);
+  return trials.some((trial) => Math.abs(trial.crf - crf) < crfRanges[codec].step) ? null : crf;
+}
+
+/**
+ * The CRF of a rung by its trials, interpolated, and the score that it comes to. Where the bit rate's cap keeps every
+ * trial below the target, it is the highest CRF that is not worse than the others.
+ */
+export function settledQuality({ codec, target: { measure, score }, trials }: Search): RungQuality {
+  const wanted = lossOf(measure, score);
+  const points = linesOf(measure, trials);
+  const [best] = points;
+  if (best === undefined) throw new TypeError('a quality needs a trial');
+  const isOutOfReach = trials.length > 1 && best.loss > wanted + lossTolerance;
+  const capped = points.findLast(({ loss }) => loss <= best.loss + lossTolerance) ?? best;
+  const crf = isOutOfReach ? capped.crf : inRange(crfAt(wanted, points), codec);
+  const tried = trials.find((trial) => Math.abs(trial.crf - crf) < crfRanges[codec].step / 2);
+  return qualityOfTrial(measure, tried ?? { crf, score: scoreOf(measure, lossAt(crf, points)) });
+}
+
+interface Point {
+  readonly crf: number;
+  readonly loss: number;
+}
+
+/** Trials from the lowest CRF on, as points whose loss never falls. */
+function linesOf(measure: QualityMeasure, trials: readonly Trial[]): Point[] {
+  let most = Number.NEGATIVE_INFINITY;
+  return trials
+    .toSorted((one, other) => one.crf - other.crf)
+    .map(({ crf, score }) => {
+      most = Math.max(most, lossOf(measure, score));
+      return { crf, loss: most };
+    });
+}
+
+function crfAt(loss: number, points: readonly Point[]): number {
+  const { base, slope } = lineFor(points, (point) => point.loss <= loss);
+  return base.crf + Math.max(-stepMax, Math.min(stepMax, (loss - base.loss) / slope));
+}
+
+function lossAt(crf: number, points: readonly Point[]): number {
+  const { base, slope } = lineFor(points, (point) => point.crf <= crf);
+  return base.loss + (crf - base.crf) * slope;
+}
+
+/** The line through the two points around a place, or beside it through those nearest to it, as far as it is likely. */
+function lineFor(points: readonly Point[], isBelow: (point: Point) => boolean): { base: Point; slope: number } {
+  const index = Math.max(0, Math.min(points.length - 2, points.findLastIndex(isBelow)));
+  const [one, other] = [points[index], points[index + 1]];
+  if (one === undefined) throw new TypeError('a line needs a point');
+  if (other === undefined) return { base: one, slope: slopeGuess };
+  const slope = (other.loss - one.loss) / (other.crf - one.crf);
+  if (isBelow(one) && !isBelow(other)) return { base: one, slope };
+  return { base: isBelow(other) ? other : one, slope: Math.max(slopeMin, Math.min(slopeMax, slope)) };
+}
+
+function inRange(crf: number, codec: VideoCodec): number {
+  const { min, max, step } = crfRanges[codec];
+  return Number((Math.round(Math.max(min, Math.min(max, crf)) / step) * step).toFixed(1));
+}
+
+/** A loss that is larger by this much, 0.7 of VMAF at 93, is not seen. */
+const unseenLoss = 0.1;
+
+/**
+ * Whether a rung adds nothing: the rung below, enlarged to its size, is as like the source.
+ *
+ * @param enlarged the score of the rung below at the size of this one
+ */
+export function addsNothing({ measure, score }: RungQuality, target: QualityTarget, enlarged: number): boolean {
+  const needed = Math.max(lossOf(measure, score), lossOf(measure, target.score));
+  return lossOf(measure, enlarged) <= needed + unseenLoss;
+}
+
+/** SSIM that pictures of a VMAF have about: for tools that cannot measure VMAF. */
+export function ssimTargetOf(vmaf: number): QualityTarget {
+  return { measure: 'ssim', score: Number((1 - (100 - vmaf) * ssimLossOfVmaf).toFixed(4)) };
+}
+const ssimLossOfVmaf = 0.004;
+
+/** A trial encodes at most this share of the frames: three of them, measured, cost less than a tenth of the encode. */
+const trialShareMax = 1 / 45;
+/** Fewer samples would say too little, whatever they cost. */
+const samplesMin = 2;
+const samplesMax = 20;
+/** The pictures of all samples before they are encoded, 1.5 bytes a pixel; on disk they take about half of it. */
+const rawBytesMax = 2 * 1024 ** 3;
+
+/** The frames that each sample begins with. A sample is a GOP, so that key frames are as frequent as in the stream. */
+export function samplePlaces(film: {
+  readonly frames: number;
+  readonly grid: Pick<Grid, 'gopFrames'>;
+  /** Of all rungs together. */
+  readonly pixels: number;
+}): number[] {
+  const { frames, pixels } = film;
+  const { gopFrames } = film.grid;
+  const byCost = Math.floor((frames * trialShareMax) / gopFrames);
+  const bySize = Math.floor(rawBytesMax / (1.5 * pixels * gopFrames));
+  const wanted = Math.max(samplesMin, Math.min(byCost, bySize, samplesMax));
+  const count = Math.min(wanted, Math.ceil(frames / gopFrames));
+  const lastFirst = Math.max(0, frames - gopFrames);
+  return Array.from({ length: count }, (_, index) => {
+    const middle = ((index + 0.5) / count) * frames;
+    return Math.max(0, Math.min(lastFirst, Math.round(middle - gopFrames / 2)));
+  });
+}

@@ -1,0 +1,135 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { mediaProfilesSchema, type NamedProfile } from '#domain/media/profiles.ts';
+import { ssimTargetOf } from '#domain/media/quality.ts';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { makeFilm, split } from '../../testing/film.ts';
+import { runTool, sample, similarity } from '../../testing/media.ts';
+import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
+
+// Quality on target: whole streams are measured by another ffmpeg than the runner's samples. Where no ffmpeg has libvmaf,
+// the same targets are judged by SSIM, which the runner then uses too.
+
+afterAll(removeRigs);
+
+const hasVmaf = (await runTool('vmaf', ['-hide_banner', '-filters'])).includes(' libvmaf ');
+/** What a picture lacks to the best score may differ by as much as 1.5 is at a VMAF of 93. */
+const errorMax = 1.5 / (100 - 93);
+const errorOf = (lacks: number, wanted: number) => Math.abs(lacks / wanted - 1);
+
+function profileOf(profile: object): NamedProfile {
+  const { byName } = mediaProfilesSchema.parse({ profiles: { tried: { preset: 'ultrafast', ...profile } } });
+  const named = byName.get('tried');
+  if (named === undefined) throw new Error('no profile');
+  return named;
+}
+const ladder = [{ short_side: 180, bitrate: 20_000_000 }];
+
+// At 50 frames a second nothing is taken for interlaced, and with BT.709 named nothing is converted.
+const size = 's=320x180:r=50';
+const tags = '-color_primaries bt709 -color_trc bt709 -colorspace bt709 -color_range tv';
+const lossless = `-pix_fmt yuv420p -c:v libx264 -preset ultrafast -qp 0 ${tags} -t`;
+/** Sources, and an SSIM within reach of each. */
+const kinds = {
+  'a moving test picture': [`-f lavfi -i testsrc2=${size} ${lossless} 3`, 0.975],
+  grain: [
+    `-f lavfi -i gradients=${size}:n=3:seed=4:speed=0.02 -vf noise=alls=9:allf=t:all_seed=5 ${lossless} 3`,
+    0.95,
+  ],
+  'a slow gradient': [`-f lavfi -i gradients=${size}:n=4:seed=7:speed=0.01 ${lossless} 3`, 0.99],
+  'text on a screen': [
+    `-f lavfi -i cellauto=s=160x90:r=5:rule=110:seed=3:scroll=1 -vf scale=320:180:flags=neighbor,fps=50 ${lossless} 3`,
+    0.9985,
+  ],
+  'a film': [
+    `-f lavfi -i mandelbrot=${size}:start_scale=0.4:end_scale=0.05:end_pts=400 -vf noise=alls=5:allf=t:all_seed=6 ${lossless} 3`,
+    0.91,
+  ],
+} as const;
+
+async function made(rig: RunnerRig<'video:transcode'>, env: Record<string, string> = {}) {
+  const { stderr } = await run(rig, ['all'], env);
+  const manifest = await rig.manifest();
+  if (manifest === null) throw new Error(stderr);
+  return manifest.results;
+}
+
+/** The VMAF of a whole video. */
+async function vmafOf(path: string, source: string): Promise<number> {
+  const log = `${path}.json`;
+  const graph = `[0:v]settb=1/25,setpts=N[a];[1:v]settb=1/25,setpts=N[b];[a][b]libvmaf=log_fmt=json:log_path=${log}`;
+  await runTool('vmaf', ['-v', 'error', '-i', path, '-i', source, '-lavfi', graph, '-f', 'null', '-']);
+  const report = JSON.parse(await readFile(log, 'utf8')) as { pooled_metrics: { vmaf: { mean: number } } };
+  return report.pooled_metrics.vmaf.mean;
+}
+
+describe('quality on target', () => {
+  it.each(Object.entries(kinds))('C2.72: %s comes to the quality of the profile', async (name, [recipe, ssim]) => {
+    const source = await sample(`quality-${name.replaceAll(' ', '-')}.mkv`, recipe);
+    const quality = hasVmaf ? { vmaf: 93 } : { ssim };
+    const rig = await runnerRig('video:transcode', source, {}, profileOf({ ladder, quality }));
+    const { video_tracks: tracks, warnings } = await made(rig);
+    expect(warnings).toEqual([]);
+    const [track] = tracks;
+    if (track?.quality === undefined) throw new Error('no quality');
+    const path = await wholeTrack(rig, track);
+    const achieved = hasVmaf ? await vmafOf(path, source) : await similarity(path, source);
+    const [best, wanted] = hasVmaf ? [100, 93] : [1, ssim];
+    const found = `${achieved} by ${JSON.stringify(track.quality)}`;
+    expect(track.quality.measure).toBe(hasVmaf ? 'vmaf' : 'ssim');
+    expect(errorOf(best - achieved, best - wanted), found).toBeLessThanOrEqual(errorMax);
+    expect(errorOf(best - track.quality.score, best - achieved), found).toBeLessThanOrEqual(errorMax);
+  });
+
+  it('C2.72: without libvmaf an SSIM stands for the VMAF, and the results say so', async () => {
+    const source = await sample('quality-ssim.mkv', kinds['a moving test picture'][0]);
+    const rig = await runnerRig('video:transcode', source, {}, profileOf({ ladder, quality: { vmaf: 90 } }));
+    const lacking = join(rig.dir, 'ffmpeg-vmaf');
+    const program = findProgram('ffmpeg', process.env);
+    const script = `#!/bin/sh\ncase "$*" in *-filters*) "${program}" "$@" | grep -v libvmaf;; *) exec "${program}" "$@";; esac\n`;
+    await writeFile(lacking, script, { mode: 0o755 });
+    const { video_tracks: tracks, warnings } = await made(rig, { PATH: `${rig.dir}:${process.env['PATH']}` });
+    const [track] = tracks;
+    if (track === undefined) throw new Error('no track');
+    expect(warnings.map(({ code }) => code)).toEqual(['quality_by_ssim']);
+    expect(track.quality?.measure).toBe('ssim');
+    const achieved = await similarity(await wholeTrack(rig, track), source);
+    expect(errorOf(1 - achieved, 1 - ssimTargetOf(90).score), `${achieved}`).toBeLessThanOrEqual(errorMax);
+  });
+
+  it('C2.72: a rung that looks like the one below is left out, and a report alone leaves all as they are', async () => {
+    const source = await sample('quality-soft.mkv', `-f lavfi -i gradients=s=320x180:r=25:n=4:seed=7 ${lossless} 3`);
+    const rungs = [{ short_side: 90, bitrate: 5_000_000 }, ...ladder];
+    const aimed = await made(
+      await runnerRig('video:transcode', source, {}, profileOf({ ladder: rungs, quality: { ssim: 0.97 } })),
+    );
+    expect(aimed.video_tracks.map(({ id }) => id)).toEqual(['r90_h264']);
+    const reported = await made(
+      await runnerRig('video:transcode', source, {}, profileOf({ ladder: rungs, crf: 30, quality: { report: true } })),
+    );
+    expect(reported.video_tracks.map(({ quality }) => [quality?.measure, quality?.crf])).toEqual(
+      reported.video_tracks.map(() => [hasVmaf ? 'vmaf' : 'ssim', 30]),
+    );
+  });
+
+  it('C2.72: every chunk of a film is encoded with the CRF that was found for the film', async () => {
+    const source = await sample('quality-film.mkv', `-f lavfi -i testsrc2=s=128x72:r=25 -g 50 ${lossless} 19`);
+    const film = await makeFilm(source, {
+      profile: profileOf({ ladder: [{ short_side: 72, bitrate: 5_000_000 }], quality: { ssim: 0.96 } }),
+    });
+    const [track] = film.results.video_tracks;
+    const folder = join(film.rig.at(track?.playlist ?? ''), '..');
+    const used = new Set<string>();
+    for (const name of (await readdir(folder)).filter((each) => each.endsWith('.m4s'))) {
+      // x264 writes its settings before the first picture of each encode.
+      const [, crf] = /\bcrf=([\d.]+)/.exec(await readFile(join(folder, name), 'latin1')) ?? [];
+      if (crf !== undefined) used.add(crf);
+    }
+    expect(film.film.chunk_frames).toHaveLength(3);
+    // Another attempt finds the same CRF, and with it the same film.
+    expect((await split(film.rig))?.rev).toBe(film.film.rev);
+    expect(track?.quality).toMatchObject({ measure: 'ssim', score: expect.closeTo(0.96, 1) });
+    expect([...used]).toEqual([track?.quality?.crf.toFixed(1)]);
+  });
+});
