@@ -130,15 +130,19 @@ function lossAt(crf: number, points: readonly Point[]): number {
   return base.loss + (crf - base.crf) * slope;
 }
 
-/** The line through the two points around a place, or beside it through those nearest to it, as far as it is likely. */
+/**
+ * The line through the two points around a place. Beside all points it has the slope from the first to the last, as far as
+ * that is likely: two points that are close together show a slope by chance.
+ */
 function lineFor(points: readonly Point[], isBelow: (point: Point) => boolean): { base: Point; slope: number } {
-  const index = Math.max(0, Math.min(points.length - 2, points.findLastIndex(isBelow)));
-  const [one, other] = [points[index], points[index + 1]];
-  if (one === undefined) throw new TypeError('a line needs a point');
-  if (other === undefined) return { base: one, slope: slopeGuess };
-  const slope = (other.loss - one.loss) / (other.crf - one.crf);
-  if (isBelow(one) && !isBelow(other)) return { base: one, slope };
-  return { base: isBelow(other) ? other : one, slope: Math.max(slopeMin, Math.min(slopeMax, slope)) };
+  const [first, last] = [points[0], points.at(-1)];
+  if (first === undefined || last === undefined) throw new TypeError('a line needs a point');
+  const slopeOf = (from: Point, to: Point) => (to.loss - from.loss) / (to.crf - from.crf);
+  const index = points.findLastIndex(isBelow);
+  const [below, above] = [points[index], points[index + 1]];
+  if (below !== undefined && above !== undefined) return { base: below, slope: slopeOf(below, above) };
+  const slope = points.length === 1 ? slopeGuess : Math.max(slopeMin, Math.min(slopeMax, slopeOf(first, last)));
+  return { base: below ?? first, slope };
 }
 
 function inRange(crf: number, codec: VideoCodec): number {
@@ -166,7 +170,7 @@ export function ssimTargetOf(vmaf: number): QualityTarget {
 const ssimLossOfVmaf = 0.004;
 
 /** A trial encodes at most this share of the frames: three of them, measured, cost less than a tenth of the encode. */
-const trialShareMax = 1 / 45;
+const trialShareMax = 1 / 90;
 /** Fewer samples would say too little, whatever they cost. */
 const samplesMin = 2;
 const samplesMax = 20;

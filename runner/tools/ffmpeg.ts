@@ -27,7 +27,7 @@ export const pixelsMax = 36_000_000;
 export const guardArgs = guardArgsFor(demuxers);
 
 /** The same for a file of our own, which has one format. */
-const chunkGuardArgs = guardArgsFor(['nut']);
+export const chunkGuardArgs = guardArgsFor(['nut']);
 
 function guardArgsFor(formats: readonly string[]): readonly string[] {
   return ['-protocol_whitelist', 'file', '-format_whitelist', formats.join(',')];

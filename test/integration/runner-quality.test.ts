@@ -24,7 +24,7 @@ function profileOf(profile: object): NamedProfile {
   if (named === undefined) throw new Error('no profile');
   return named;
 }
-const ladder = [{ short_side: 180, bitrate: 20_000_000 }];
+const ladder = [{ short_side: 180, bitrate: 60_000_000 }];
 
 // At 50 frames a second nothing is taken for interlaced, and with BT.709 named nothing is converted.
 const size = 's=320x180:r=50';
@@ -32,18 +32,18 @@ const tags = '-color_primaries bt709 -color_trc bt709 -colorspace bt709 -color_r
 const lossless = `-pix_fmt yuv420p -c:v libx264 -preset ultrafast -qp 0 ${tags} -t`;
 /** Sources, and an SSIM within reach of each. */
 const kinds = {
-  'a moving test picture': [`-f lavfi -i testsrc2=${size} ${lossless} 3`, 0.975],
+  'a moving test picture': [`-f lavfi -i testsrc2=${size} ${lossless} 4`, 0.975],
   grain: [
-    `-f lavfi -i gradients=${size}:n=3:seed=4:speed=0.02 -vf noise=alls=9:allf=t:all_seed=5 ${lossless} 3`,
+    `-f lavfi -i gradients=${size}:n=3:seed=4:speed=0.02 -vf noise=alls=22:allf=t:all_seed=5 ${lossless} 4`,
     0.95,
   ],
-  'a slow gradient': [`-f lavfi -i gradients=${size}:n=4:seed=7:speed=0.01 ${lossless} 3`, 0.99],
+  'a slow gradient': [`-f lavfi -i gradients=${size}:n=4:seed=7:speed=0.01 ${lossless} 4`, 0.99],
   'text on a screen': [
-    `-f lavfi -i cellauto=s=160x90:r=5:rule=110:seed=3:scroll=1 -vf scale=320:180:flags=neighbor,fps=50 ${lossless} 3`,
+    `-f lavfi -i cellauto=s=160x90:r=5:rule=110:seed=3:scroll=1 -vf scale=320:180:flags=neighbor,fps=50 ${lossless} 4`,
     0.9985,
   ],
   'a film': [
-    `-f lavfi -i mandelbrot=${size}:start_scale=0.4:end_scale=0.05:end_pts=400 -vf noise=alls=5:allf=t:all_seed=6 ${lossless} 3`,
+    `-f lavfi -i mandelbrot=${size}:start_scale=0.4:end_scale=0.05:end_pts=400 -vf noise=alls=5:allf=t:all_seed=6 ${lossless} 4`,
     0.91,
   ],
 } as const;

@@ -28,6 +28,7 @@ describe('the definition of a MediaProfile', () => {
       hevc: { crf: 28 },
       av1: { preset: 6 },
       hdr: 'keep',
+      quality: { vmaf: 93, report: true },
       frame_rate_max: 30,
       storyboard: 'always',
       audio: { bitrate: 64_000, loudness: -16, surround: true },

@@ -33,7 +33,7 @@ it('the watermark of each rung is an input of its own and is laid over the scale
     ]),
   );
   expect(markInputArgs([{}], { num: 25, den: 1 })).toEqual([]);
-  const graph = rungsGraph(0, ['trim=end_frame=75'], { video: picture, rungs }).split(';');
+  const graph = rungsGraph('[0:0]', ['trim=end_frame=75'], { video: picture, rungs }).split(';');
   const mark =
     'scale=flags=bicubic+accurate_rnd+full_chroma_int:out_color_matrix=bt709:out_range=limited,format=yuva420p,' +
     'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited';

@@ -76,7 +76,7 @@ describe('the commands that measure quality', () => {
     ];
     const { program, args } = measureCommand('ffmpeg-vmaf', comparisons, { measure: 'vmaf', threads: 2 });
     const order = 'settb=1/25,setpts=N';
-    const measure = 'libvmaf=n_threads=2:log_fmt=json:log_path=made/samples/';
+    const measure = 'libvmaf=n_threads=2:n_subsample=3:log_fmt=json:log_path=made/samples/';
     expect(program).toBe('ffmpeg-vmaf');
     expect(args[args.indexOf('-filter_complex') + 1]?.split(';')).toEqual([
       `[0:0]${order}[encoded0]`,

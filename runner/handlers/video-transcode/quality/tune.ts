@@ -132,18 +132,12 @@ class Tuner {
     );
   }
 
-  /** Leaves out each rung that the samples of the rung below, enlarged, are as good as. */
+  /** Leaves out each rung that the samples of the kept one below, enlarged, are as good as. */
   async #withoutUseless(qualities: ReadonlyMap<Rung, RungQuality>, target: QualityTarget): Promise<Map<Rung, Rung>> {
-    const { rungs } = this.#plan;
-    const pairs = rungs.flatMap((reference, index) => {
-      const encoded = rungs[index - 1];
-      return encoded === undefined || encoded.codec !== reference.codec ? [] : { encoded, reference };
-    });
-    const enlarged = await this.#compare(pairs);
     const kept = new Map<Rung, Rung>();
     for (const [rung, quality] of qualities) {
-      const pair = pairs.findIndex(({ reference }) => reference === rung);
-      const score = enlarged[pair];
+      const below = [...kept.keys()].findLast(({ codec }) => codec === rung.codec);
+      const [score] = below === undefined ? [] : await this.#compare([{ encoded: below, reference: rung }]);
       if (score !== undefined && addsNothing(quality, target, score)) {
         this.#context.log.info({ rung: rung.id, score, quality }, 'rung dropped: the one below looks the same');
       } else kept.set(rung, { ...rung, quality });
@@ -169,7 +163,6 @@ class Tuner {
   }
 
   async #compare(comparisons: readonly Comparison[]): Promise<number[]> {
-    if (comparisons.length === 0) return [];
     const { program, workspace } = this.#context;
     const measure = this.#measure;
     const threads = Math.min(threadsMax, availableParallelism());
