@@ -13,9 +13,18 @@ import { type FilmRun, filmRunSchema, modelOf, type Work } from '../support/film
 // held to a fifth of a processor, so that a small machine plays eight. scripts/e2e finds the cluster and loads the
 // images; the chart is installed and removed (bench/load/film-on-cluster.ts).
 
-const podsMany = 8;
+interface Measurement {
+  /** Before the names of its lines. */
+  readonly prefix: string;
+  readonly pods: number;
+  readonly filmSec: number;
+  readonly preset: string;
+}
+
+const full: Measurement = { prefix: '', pods: 8, filmSec: 120, preset: 'fast' };
+/** Shows in a few minutes that the parts work; its ratio of times has no aim. */
+const brief: Measurement = { prefix: 'brief-', pods: 4, filmSec: 40, preset: 'superfast' };
 const cpu = '200m';
-const filmSec = 120;
 const chunkSec = 6;
 const program = 'bench/load/film-on-cluster.ts';
 const checkout = join(import.meta.dirname, '../..');
@@ -25,14 +34,16 @@ export const chunksSuite: BenchSuite = {
   missing() {
     return Promise.resolve(missingPrograms() ?? missingCluster());
   },
-  async run() {
-    const { one, many } = await measure();
-    return [
-      line('wall', 'time', [many.whole.sec, one.whole.sec]),
-      line('cpu', 'processor time of all pods', [many.whole.cpuSec, one.whole.cpuSec]),
-      ...partLines(many),
-      ...modelLines(one, many),
+  async run({ isQuick }) {
+    const measurement = isQuick ? brief : full;
+    const { one, many } = await measure(measurement);
+    const lines = [
+      line('wall', { measurement, what: 'time', seconds: [many.whole.sec, one.whole.sec] }),
+      line('cpu', { measurement, what: 'processor time of all pods', seconds: [many.whole.cpuSec, one.whole.cpuSec] }),
+      ...partLines(many, measurement),
+      ...modelLines(one, many, measurement),
     ];
+    return lines.map((each) => ({ ...each, id: `chunks.${measurement.prefix}${each.id}` }));
   },
 };
 
@@ -55,9 +66,9 @@ function missingCluster(): string | null {
 
 const figuresSchema = z.object({ one: filmRunSchema, many: filmRunSchema });
 
-async function measure(): Promise<z.infer<typeof figuresSchema>> {
+async function measure({ pods, filmSec, preset }: Measurement): Promise<z.infer<typeof figuresSchema>> {
   const folders = ['kubectl', 'helm'].map((name) => dirname(findProgram(name) ?? ''));
-  const options = ['--pods', String(podsMany), '--cpu', cpu, '--seconds', String(filmSec)];
+  const options = ['--pods', pods, '--cpu', cpu, '--seconds', filmSec, '--preset', preset].map(String);
   const child = spawn(join(checkout, 'scripts/e2e'), options, {
     cwd: checkout,
     env: {
@@ -72,10 +83,18 @@ async function measure(): Promise<z.infer<typeof figuresSchema>> {
   return figuresSchema.parse(JSON.parse(output.trim().split('\n').at(-1) ?? ''));
 }
 
-function line(id: string, what: string, [many, one]: readonly [number, number]): BenchLine {
+interface Compared {
+  readonly measurement: Measurement;
+  readonly what: string;
+  /** By many pods, and by one. */
+  readonly seconds: readonly [number, number];
+}
+
+function line(id: string, { measurement, what, seconds: [many, one] }: Compared): BenchLine {
+  const { filmSec, pods } = measurement;
   return {
-    id: `chunks.${id}`,
-    what: `${filmSec / 60} min of 720p in chunks of ${chunkSec} s by ${podsMany} pods of 0.2 CPU: ${what}, to one pod`,
+    id,
+    what: `${filmSec} s of 720p in chunks of ${chunkSec} s by ${pods} pods of 0.2 CPU: ${what}, to one pod`,
     value: many / one,
     unit: 'ratio',
     ours: `${many.toFixed(1)} s`,
@@ -84,7 +103,8 @@ function line(id: string, what: string, [many, one]: readonly [number, number]):
 }
 
 /** What the time of the film by many pods is made of. */
-function partLines({ whole, split, cuts, sound, encode, chunk, finish, chunks }: FilmRun): BenchLine[] {
+function partLines(run: FilmRun, { pods }: Measurement): BenchLine[] {
+  const { whole, split, cuts, sound, encode, chunk, finish, chunks } = run;
   const between = { sec: whole.sec - split.sec - encode.sec - finish.sec, cpuSec: 0 };
   const parts: readonly (readonly [string, string, Work])[] = [
     ['split', 'its pod that splits', split],
@@ -96,8 +116,8 @@ function partLines({ whole, split, cuts, sound, encode, chunk, finish, chunks }:
     ['between', 'between its pods', between],
   ];
   return parts.map(([id, what, { sec, cpuSec }]) => ({
-    id: `chunks.${id}`,
-    what: `${what}: share of the time by ${podsMany} pods`,
+    id,
+    what: `${what}: share of the time by ${pods} pods`,
     value: sec / whole.sec,
     unit: 'ratio',
     ours: `${sec.toFixed(1)} s, ${cpuSec.toFixed(1)} s of processor time`,
@@ -112,7 +132,7 @@ const pixels = (width: number, height: number) =>
   );
 
 /** Two hours of 1080p at the default length of a chunk, from the parts that were measured. */
-function modelLines(one: FilmRun, many: FilmRun): BenchLine[] {
+function modelLines(one: FilmRun, many: FilmRun, { filmSec }: Measurement): BenchLine[] {
   const [lengthSec, defaultChunkSec] = [7_200, 60];
   const size = {
     chunks: lengthSec / defaultChunkSec,
@@ -120,10 +140,10 @@ function modelLines(one: FilmRun, many: FilmRun): BenchLine[] {
     chunkRatio: (defaultChunkSec / chunkSec) * (pixels(1920, 1080) / pixels(1280, 720)),
   };
   const alone = modelOf(one, size, 1);
-  return [podsMany, 64].map((pods) => {
+  return [8, 64].map((pods) => {
     const model = modelOf(many, size, pods);
     return {
-      id: `chunks.model-${pods}`,
+      id: `model-${pods}`,
       what: `by these figures, 2 h of 1080p in chunks of 60 s by ${pods} such pods: time, to one pod`,
       value: model.sec / alone.sec,
       unit: 'ratio',
