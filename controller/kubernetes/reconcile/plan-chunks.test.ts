@@ -156,6 +156,11 @@ describe('the plan while chunks are encoded', () => {
     const shown = actionOf({ pods: [pending(2)] }, 'writeStatus')?.status.conditions;
     expect(shown).toMatchObject([{ reason: 'Unschedulable', message: 'Chunk 3: 0/1 nodes' }]);
     expect(done({ pods: [podOf(0), pending(2)] })).not.toContain('writeStatus');
+    const unreadyNode = { metadata: { name: 'node-1' }, unreadyBecause: 'Kubelet stopped posting node status.' };
+    const silent = actionOf({ pods: [podOf(1)], unreadyNode }, 'writeStatus')?.status.conditions;
+    expect(silent).toMatchObject([
+      { reason: 'NodeNotReady', message: expect.stringMatching(/^Chunk 2: Its node node-1 is not ready/) },
+    ]);
   });
 
   it('is to create the Job anew when only pods of lost nodes are left, at no cost of an attempt', () => {

@@ -11,6 +11,7 @@ import { nodeProblemOf } from './pod-problem.ts';
 import { problemWrite, statusWrite } from './plan-status.ts';
 import {
   deletionsOf,
+  ofChunk,
   pendingSince,
   planCreation,
   planPending,
@@ -58,7 +59,7 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
     return { ...planned, actions: [...planned.actions, ...scaling], requeueAfterMs };
   }
   const { unreadyNode } = observed;
-  const problem = unreadyNode === null ? null : nodeProblemOf(unreadyNode, row.phase ?? 'encoding');
+  const problem = unreadyNode === null ? null : ofChunk(nodeProblemOf(unreadyNode, row.phase ?? 'encoding'), observed);
   const writes =
     problem === null ? statusWrite(observed, row, { problem, nowMs }) : problemWrite(observed, row, { problem, nowMs });
   const actions = [...stops, ...scaling, ...progressReport(film, job, row), ...writes];

@@ -111,7 +111,7 @@ const unknownProblem: PodProblem = {
 export function planPending(observed: Observed, row: Job, { stops, nowMs, settings, waitedMs }: PendingInput): Plan {
   const { pod, job, podCreationFailure, unreadyNode } = observed;
   const silence = unreadyNode === null ? null : nodeProblemOf(unreadyNode, 'scheduling');
-  const problem = ofChunk(podProblemOf(pod, podCreationFailure), observed) ?? silence;
+  const problem = ofChunk(podProblemOf(pod, podCreationFailure) ?? silence, observed);
   if (waitedMs >= settings.pendingDeadlineMs) return planFailure(row, problem ?? unknownProblem, stops);
   // A pool or image that was corrected: the attempt is repeated with the new settings, as after a disruption.
   if (observed.isOutdated && waitedMs >= problemAfterMs) return { actions: [...stops, ...deletionsOf([job])] };
@@ -126,7 +126,7 @@ export function planPending(observed: Observed, row: Job, { stops, nowMs, settin
 }
 
 /** The problem of a chunk's pod names the chunk. */
-function ofChunk(problem: PodProblem | null, { film, pod }: Observed): PodProblem | null {
+export function ofChunk(problem: PodProblem | null, { film, pod }: Observed): PodProblem | null {
   const chunk = problem === null || pod === null ? null : chunkOf(pod, film?.snapshot ?? null);
   return problem === null || chunk === null ? problem : { ...problem, message: `Chunk ${chunk}: ${problem.message}` };
 }
