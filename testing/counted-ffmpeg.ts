@@ -7,17 +7,21 @@ export type CountedFfmpeg = Awaited<ReturnType<typeof countedFfmpeg>>;
 
 /**
  * An ffmpeg that notes each of its commands before it runs it. On one core x264 has one thread, and the same pictures
- * always become the same bytes.
+ * always become the same bytes. Of the chunks whose encoding has begun, the first waits until they are `encodesAtOnce`.
  */
-export async function countedFfmpeg({ isOnOneCore = false } = {}) {
+export async function countedFfmpeg({ isOnOneCore = false, encodesAtOnce = 1 } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-ffmpeg-'));
   const [program, notes] = [join(dir, 'ffmpeg'), join(dir, 'commands')];
   const ffmpeg = findProgram('ffmpeg', process.env);
   await writeFile(notes, '');
-  await writeFile(
-    program,
-    `#!/bin/sh\necho "$*" >> ${notes}\nexec ${isOnOneCore ? 'taskset -c 0 ' : ''}${ffmpeg} "$@"\n`,
-  );
+  const begun = `$(grep -c trim=start_frame= ${notes})`;
+  const script = [
+    '#!/bin/sh',
+    `echo "$*" >> ${notes}`,
+    `case "$*" in *trim=start_frame=*) while [ ${begun} -lt ${encodesAtOnce} ]; do sleep 0.02; done;; esac`,
+    `exec ${isOnOneCore ? 'taskset -c 0 ' : ''}${ffmpeg} "$@"`,
+  ];
+  await writeFile(program, `${script.join('\n')}\n`);
   await chmod(program, 0o755);
   const commands = async () => (await readFile(notes, 'utf8')).split('\n').slice(0, -1);
   return {

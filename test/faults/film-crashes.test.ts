@@ -43,18 +43,18 @@ const crashes = [
 ];
 
 it(
-  'a film that crashes before and after each kind of write has the bytes of one that was not disturbed',
+  'a film that crashes before and after each kind of write has the bytes of an undisturbed one with two chunks at once',
   { timeout: 300_000 },
   async () => {
     const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19';
     const source = await sample('crashed.mp4', `${clip} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`);
-    ffmpeg = await countedFfmpeg({ isOnOneCore: true });
+    ffmpeg = await countedFfmpeg({ isOnOneCore: true, encodesAtOnce: 2 });
     const [calm, crashed] = [await runnerRig('video:transcode', source), await runnerRig('video:transcode', source)];
     const job = jobOf();
-    expect(await attempt(calm, { ...job, attempt: 1 })).toEqual({ kind: 'done' });
+    expect(await attempt(calm, { ...job, attempt: 1 }, { chunkParallelism: 2 })).toEqual({ kind: 'done' });
     const before = (await ffmpeg.encodes()).length;
     for (const [index, crash] of crashes.entries()) {
-      const end = await attempt(crashed, { ...job, attempt: index + 1 }, crash);
+      const end = await attempt(crashed, { ...job, attempt: index + 1 }, { crash });
       expect([crash, end]).toEqual([crash, expect.objectContaining({ kind: 'failed', exitCode: null })]);
     }
     const last = crashes.length + 1;
@@ -81,7 +81,7 @@ function jobOf(): Job {
   return { ...submitted, id: randomUUID(), attempt: 1, profile: null } as unknown as Job;
 }
 
-async function attempt(rig: RunnerRig, job: Job, crash?: string) {
+async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism = 1 } = {}) {
   const workspace = await mkdtemp(join(rig.dir, 'attempt-'));
   const log = createLogger({ level: 'silent', name: 'test' });
   const media = { MEDIA_BUCKET: `file:${rig.media}` };
@@ -97,7 +97,7 @@ async function attempt(rig: RunnerRig, job: Job, crash?: string) {
       FFMPEG_PATH: ffmpeg?.program ?? '',
       X264_PRESET: 'ultrafast',
       NODE_OPTIONS: `--import=${pathToFileURL(join(checkout, 'test/fixtures/crash-at-write.ts')).href}`,
-      CRASH_AT: crash ?? '',
+      CRASH_AT: crash,
     },
     storage: { source: { SOURCE_BUCKET: `file:${join(rig.dir, 'source')}` }, media },
     isolation: null,
@@ -107,7 +107,7 @@ async function attempt(rig: RunnerRig, job: Job, crash?: string) {
     stepTimeoutMs: 60_000,
     media: openObjectStore({ bucket: `file:${rig.media}`, dir: rig.media }),
     chunkSec: 6,
-    chunkParallelism: 1,
+    chunkParallelism,
   };
   await mkdir(workspace, { recursive: true });
   const trace = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` };

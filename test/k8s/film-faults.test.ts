@@ -145,7 +145,8 @@ describe.concurrent('a film whose work is suspended', () => {
     'C3.24: by %s continues with the chunks that were not finished',
     async ([, set], { onTestFinished: cleanup }) => {
       const { mayEnd, release } = openGate();
-      const { rig, player, id } = await openFilm({ cleanup, chunks: 5, mayEnd, concurrency: 2 });
+      const RUNNER_POOLS = JSON.stringify({ default: { concurrency: 4, chunkParallelism: 2 } });
+      const { rig, player, id } = await openFilm({ cleanup, chunks: 5, mayEnd, variables: { RUNNER_POOLS } });
       rig.startWorker();
       release(0, 1);
       await until('two chunks are finished, two begun', () => player.chunksBegun === 4, 60_000);
@@ -155,6 +156,7 @@ describe.concurrent('a film whose work is suspended', () => {
       await set(rig, id, false);
       expect(await ended(rig, id)).toMatchObject({ status: 'completed', failures: 0 });
       expect(begunOf(player)).toEqual({ ...oncePerChunk(5), 2: 2, 3: 2, split: 1, finish: 1 });
+      expect(player.podsMax).toBe(2);
     },
   );
 });
