@@ -22,6 +22,8 @@ export interface HeifLook {
   /** The number of the transfer function, beside the primaries: 13, sRGB, without it; 16 is PQ and 18 HLG. */
   readonly transfer?: number;
   readonly brand?: 'heic' | 'mif1';
+  /** HDR beside the SDR picture, as phones write it: a gain map (ISO 21496-1, and Apple's own), and what both give in PQ. */
+  readonly hasGainMap?: boolean;
 }
 
 const u8 = (...values: number[]) => Buffer.from(values);
@@ -81,6 +83,17 @@ export async function heic(picture: Sharp, look: HeifLook = {}): Promise<Buffer>
   return assemble(frames, { width, height, coded, columns, rows, look });
 }
 
+/** What a reader that knows no gain maps passes over: brightness of 1 to 8 times that of the picture. */
+const gainMapNumbers = Buffer.concat([
+  u8(0),
+  u16(0, 0),
+  u8(0x40),
+  u32(0, 1, 3, 1),
+  ...[0, 3, 1, 0, 0].map((value) => u32(value, 1)),
+]);
+const gainMapBrand = Buffer.from('tmap');
+const appleGainMap = Buffer.from('urn:com:apple:photo:2020:aux:hdrgainmap\0');
+
 interface Layout {
   readonly width: number;
   readonly height: number;
@@ -94,6 +107,9 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
   const { width, height, coded, columns, rows, look } = layout;
   const isGrid = look.tile !== undefined;
   const gridId = frames.length + 1;
+  const hasMap = look.hasGainMap === true;
+  // The gain map, which is the first frame once more, and the picture in HDR that is derived by it.
+  const [mapId, hdrId] = [gridId + 1, gridId + 2];
   const primary = isGrid ? gridId : 1;
   const grid = Buffer.concat([u8(0, 0, rows - 1, columns - 1), u16(width, height)]);
   // Properties count from 1: what every coded item has, then what the picture alone has.
@@ -107,16 +123,33 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
     ...(look.irot === undefined ? [] : [box('irot', u8(look.irot))]),
     ...(look.imir === undefined ? [] : [box('imir', u8(look.imir))]),
   ];
-  const first = frames[0]?.hvcC ?? Buffer.alloc(0);
-  const common = [box('hvcC', first), fullBox('ispe', 0, u32(coded.width, coded.height)), pixi];
+  const common = [
+    box('hvcC', frames[0]?.hvcC ?? Buffer.alloc(0)),
+    fullBox('ispe', 0, u32(coded.width, coded.height)),
+    pixi,
+  ];
   const ownNumbers = own.map((_, index) => common.length + 1 + index);
+  // Of the picture in HDR and of the gain map. They stand first, as nothing says that the picture's own do.
+  const ofMap = hasMap
+    ? [
+        fullBox('ispe', 0, u32(width, height)),
+        box('colr', Buffer.from('nclx'), u16(12, 16, 6), u8(0x80)),
+        fullBox('auxC', 0, appleGainMap),
+      ]
+    : [];
   const association = (id: number, numbers: readonly number[]) =>
-    Buffer.concat([u16(id), u8(numbers.length, ...numbers.map((number) => 0x80 | number))]);
+    Buffer.concat([u16(id), u8(numbers.length, ...numbers.map((number) => 0x80 | (number + ofMap.length)))]);
   const items = frames.map((_, index) => association(index + 1, isGrid ? [1, 2, 3] : [1, 3, ...ownNumbers]));
   if (isGrid) items.push(association(gridId, [3, ...ownNumbers]));
+  // Numbers from 0 down are those before the common ones.
+  if (hasMap) items.push(association(mapId, [1, 2, 3, 0]), association(hdrId, [-2, -1]));
   const infe = (id: number, type: string) =>
     fullBox('infe', 0x02_00_00_00 | (isGrid && id !== gridId ? 1 : 0), u16(id, 0), Buffer.from(`${type}\0`));
-  const infos = [...frames.map((_, index) => infe(index + 1, 'hvc1')), ...(isGrid ? [infe(gridId, 'grid')] : [])];
+  const infos = [
+    ...frames.map((_, index) => infe(index + 1, 'hvc1')),
+    ...(isGrid ? [infe(gridId, 'grid')] : []),
+    ...(hasMap ? [infe(mapId, 'hvc1'), infe(hdrId, 'tmap')] : []),
+  ];
   const head = (dataAt: number) => {
     let at = dataAt;
     const locations = frames.map(({ data }, index) => {
@@ -125,7 +158,17 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
       return location;
     });
     if (isGrid) locations.push(Buffer.concat([u16(gridId, 1, 0, 1), u32(0, grid.length)]));
+    if (hasMap) {
+      const [first] = frames;
+      locations.push(Buffer.concat([u16(mapId, 0, 0, 1), u32(dataAt, first?.data.length ?? 0)]));
+      locations.push(Buffer.concat([u16(hdrId, 1, 0, 1), u32(isGrid ? grid.length : 0, gainMapNumbers.length)]));
+    }
     const tiles = frames.map((_, index) => u16(index + 1));
+    const references = [
+      ...(isGrid ? [box('dimg', u16(gridId, tiles.length), ...tiles)] : []),
+      ...(hasMap ? [box('dimg', u16(hdrId, 2, primary, mapId)), box('auxl', u16(mapId, 1, primary))] : []),
+    ];
+    const inlined = [...(isGrid ? [grid] : []), ...(hasMap ? [gainMapNumbers] : [])];
     const meta = fullBox(
       'meta',
       0,
@@ -133,11 +176,16 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
       fullBox('pitm', 0, u16(primary)),
       fullBox('iloc', 0x01_00_00_00, u8(0x44, 0), u16(locations.length), ...locations),
       fullBox('iinf', 0, u16(infos.length), ...infos),
-      ...(isGrid ? [fullBox('iref', 0, box('dimg', u16(gridId, tiles.length), ...tiles)), box('idat', grid)] : []),
-      box('iprp', box('ipco', ...common, ...own), fullBox('ipma', 0, u32(items.length), ...items)),
+      ...(references.length > 0 ? [fullBox('iref', 0, ...references), box('idat', ...inlined)] : []),
+      box('iprp', box('ipco', ...ofMap, ...common, ...own), fullBox('ipma', 0, u32(items.length), ...items)),
+      // The picture in HDR is preferred to the primary one by readers that know how.
+      ...(hasMap ? [box('grpl', fullBox('altr', 0, u32(100, 2, hdrId, primary)))] : []),
     );
     const brand = look.brand ?? 'heic';
-    return Buffer.concat([box('ftyp', Buffer.from(brand), u32(0), Buffer.from('mif1heic')), meta]);
+    return Buffer.concat([
+      box('ftyp', Buffer.from(brand), u32(0), Buffer.from('mif1heic'), ...(hasMap ? [gainMapBrand] : [])),
+      meta,
+    ]);
   };
   const mdat = box('mdat', ...frames.map(({ data }) => data));
   return Buffer.concat([head(head(0).length + 8), mdat]);

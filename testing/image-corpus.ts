@@ -222,6 +222,19 @@ export const corpus: readonly CorpusImage[] = [
     },
     { orientation: 6, tolerance: 5 },
   ),
+  image(
+    'HEIC, as iPhones write HDR: tiles, turned, Display P3, a gain map',
+    async () => {
+      const { numbers, icc } = await inP3();
+      return heic(sharp(numbers, { raw }), { tile: 96, irot: 3, icc, hasGainMap: true });
+    },
+    { orientation: 6, tolerance: 10 },
+  ),
+  image(
+    'HEIC with a gain map and Display P3 by number',
+    async () => heic(sharp((await inP3()).numbers, { raw }), { tile: 96, primaries: 12, hasGainMap: true }),
+    { tolerance: 10 },
+  ),
   image('TIFF', () => picture().tiff({ compression: 'none' }).toBuffer()),
   ...[6, 7].map((orientation) =>
     image(`TIFF, LZW, orientation ${orientation}`, () => turned(orientation).tiff({ compression: 'lzw' }).toBuffer(), {
