@@ -139,13 +139,13 @@ const pictures = [
     'PQ (HDR10)',
     'mkv',
     '-c:v libx265 -preset ultrafast -pix_fmt yuv420p10le -x265-params log-level=error:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc',
-    { corners: null },
+    { corners: null, warnings: ['above_profile'] },
   ),
   codec(
     'HLG',
     'mkv',
     '-c:v libx265 -preset ultrafast -pix_fmt yuv420p10le -x265-params log-level=error:colorprim=bt2020:transfer=arib-std-b67:colormatrix=bt2020nc',
-    { corners: null },
+    { corners: null, warnings: ['above_profile'] },
   ),
 ];
 
@@ -158,7 +158,13 @@ const rates = [
   codec('29.97 frames a second', 'mp4', x264, { fps: '30000/1001', seconds: 2, frames: 60 }),
   codec('50 frames a second', 'mp4', x264, { fps: '50', frames: 80 }),
   codec('59.94 frames a second', 'mp4', x264, { fps: '60000/1001', seconds: 1, frames: 60 }),
-  codec('120 frames a second', 'mp4', x264, { fps: '120', seconds: 1, rate: '60/1', frames: 60 }),
+  codec('120 frames a second', 'mp4', x264, {
+    fps: '120',
+    seconds: 1,
+    rate: '60/1',
+    frames: 60,
+    warnings: ['above_profile'],
+  }),
   codec('Variable rate', 'mkv', `-fps_mode passthrough ${x264}`, {
     fps: '30',
     seconds: 3,
@@ -182,6 +188,7 @@ const sizes = [
     width: 1920,
     height: 1080,
     frames: 15,
+    warnings: ['above_profile'],
   }),
 ];
 
@@ -211,9 +218,9 @@ const nineMaps = Array.from({ length: 10 }, (_, index) => `-map ${index}`).join(
 const sounds = [
   codec('No sound', 'mp4', x264),
   video('Mono of 22.05 kHz', 'mp4', `${x264} -c:a aac -ar 22050 -ac 1`),
-  video('5.1 channels, AC-3', 'mkv', `${x264} -c:a ac3 -ac 6`),
-  video('7.1 channels, FLAC', 'mkv', `${x264} -c:a flac -ac 8`),
-  video('Four channels, PCM', 'mov', `${x264} -c:a pcm_s16le -ac 4`),
+  video('5.1 channels, AC-3', 'mkv', `${x264} -c:a ac3 -ac 6`, { warnings: ['above_profile'] }),
+  video('7.1 channels, FLAC', 'mkv', `${x264} -c:a flac -ac 8`, { warnings: ['above_profile'] }),
+  video('Four channels, PCM', 'mov', `${x264} -c:a pcm_s16le -ac 4`, { warnings: ['above_profile'] }),
   video('E-AC-3', 'mp4', `${x264} -c:a eac3 -ac 2`),
   video('Nine sound tracks', 'mkv', `${nineTracks} ${nineMaps} ${x264} -c:a flac`, {
     tracks: 8,
@@ -239,6 +246,38 @@ const times = [
 const edited: CorpusVideo = {
   ...codec('MP4, trimmed on a phone (edit list between key frames)', 'mp4', x264, { frames: 30 }),
   make: async () => sample('corpus-trimmed.mp4', `-ss 0.4 -i ${await lying()} -c copy`),
+};
+
+const slides: CorpusVideo = {
+  ...codec('Slides, of which the last lasts 3 s', 'mp4', x264, {
+    frames: 96,
+    rate: '24000/1001',
+    warnings: ['variable_frame_rate'],
+  }),
+  make: async () => {
+    const two = await sample(
+      'corpus-two.mp4',
+      String.raw`${pictureOf('160x120', '1', 2)} -fps_mode passthrough ${x264}`,
+    );
+    return sample(
+      'corpus-slides.mp4',
+      String.raw`-i ${two} -c copy -bsf:v setts=duration=if(eq(N\,1)\,3/TB\,DURATION)`,
+    );
+  },
+};
+
+/** A display set of PGS without a picture, as a file of its own: a composition and an end. */
+const emptyPgs = Buffer.concat(
+  [[0x16, 0, 160, 0, 120, 0x10, 0, 0, 0x80, 0, 0, 0], [0x80]].map(([type = 0, ...body]) =>
+    Buffer.from([0x50, 0x47, 0, 0, 0, 0, 0, 0, 0, 0, type, 0, body.length, ...body]),
+  ),
+);
+const withPictureSubtitles: CorpusVideo = {
+  ...codec('Matroska, subtitles that are pictures (PGS)', 'mkv', x264, { warnings: ['subtitles_left_out'] }),
+  make: async () => {
+    const subtitles = await changedSample('corpus-pgs.sup', import.meta.filename, () => emptyPgs);
+    return sample('corpus-pgs.mkv', `-i ${await lying()} -i ${subtitles} -map 0 -map 1 -c copy`);
+  },
 };
 
 const refusedBy = (code: string, name: string, make: () => Promise<string>): CorpusVideo => ({
@@ -270,6 +309,9 @@ const refusals = [
   refusedBy('limit_exceeded', 'Thirteen hours', () =>
     sample('corpus-long.mp4', `-f lavfi -i color=s=64x64:r=1/600:d=46800 ${x264}`),
   ),
+  refusedBy('limit_exceeded', 'A frame of 67 megapixels', () =>
+    sample('corpus-bomb.mov', '-f lavfi -i color=s=8192x8192:r=1:d=1 -pix_fmt gray -c:v png'),
+  ),
   refusedBy('unsupported_media', 'Encrypted by Common Encryption', () =>
     sample(
       'corpus-protected.mp4',
@@ -295,6 +337,8 @@ export const videoCorpus: readonly CorpusVideo[] = [
   turned,
   ...[turns, sounds, times].flat(),
   edited,
+  slides,
+  withPictureSubtitles,
   ...refusals,
 ];
 

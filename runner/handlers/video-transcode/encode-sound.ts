@@ -5,6 +5,7 @@ import type { StepContext } from '../../context/step-context.ts';
 import type { SoundSource } from '../../source/examine-sound.ts';
 import { refuseTooLong, sourceFound } from '../../source/examine-video.ts';
 import { scanPackets } from '../../source/packet-scan.ts';
+import { ceilingWarnings } from './ceiling.ts';
 import { encodeAudio } from './encode-audio.ts';
 import { makeEncodedFolders } from './encode.ts';
 import { audioTrackOf, type Encoded } from './encoded.ts';
@@ -40,7 +41,13 @@ export async function encodeSound(source: SoundSource, context: StepContext): Pr
     hasStoryboard: false,
     chapters: planChapters(source.chapters, durationSec),
     source: sourceFound({ ...source, durationSec: source.isDurationStated ? source.durationSec : packets.soundEndSec }),
-    warnings: [...source.warnings, ...warnings, ...audio.warnings, ...textWarnings(source)],
+    warnings: [
+      ...source.warnings,
+      ...ceilingWarnings(source, [], profile),
+      ...warnings,
+      ...audio.warnings,
+      ...textWarnings(source),
+    ],
   };
 }
 

@@ -9,6 +9,7 @@ import { together } from '../../context/together.ts';
 import { sourceFound, type VideoSource } from '../../source/examine-video.ts';
 import { type Mastering, readMastering } from '../../source/mastering.ts';
 import { type PacketScan, scanPackets } from '../../source/packet-scan.ts';
+import { ceilingWarnings } from './ceiling.ts';
 import { encodeAudio } from './encode-audio.ts';
 import { encodeVideo } from './encode-video.ts';
 import { encodeTimeoutMs } from './encoder-limits.ts';
@@ -39,13 +40,15 @@ export interface PlannedStream {
  * @throws KnownProblem `corrupt_input`, `limit_exceeded`, …
  */
 export async function planStream(source: VideoSource, context: StepContext): Promise<PlannedStream> {
+  const { profile } = context;
   const packets = await scanPackets(source, context);
-  const grid = gridOf(source.video.rate, context.profile);
+  const grid = gridOf(source.video.rate, profile);
   const span = planFrames(source, packets);
-  const ladder = planLadder(source.video, context.profile, source.usableCodecs);
+  const ladder = planLadder(source.video, profile, source.usableCodecs);
   const { rungs, warnings } = await tuneRungs({ source, grid, frames: span.frames, rungs: ladder }, context);
+  const leftOut = [...codecWarnings(rungs, profile), ...ceilingWarnings(source, ladder, profile)];
   return {
-    source: { ...source, warnings: [...source.warnings, ...codecWarnings(rungs, context.profile), ...warnings] },
+    source: { ...source, warnings: [...source.warnings, ...leftOut, ...warnings] },
     grid,
     rungs,
     mastering: rungs.some(({ range }) => range !== 'sdr')
