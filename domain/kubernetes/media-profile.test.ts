@@ -23,13 +23,23 @@ describe('a MediaProfile', () => {
       { short_side: 720, bitrate: 2e6 },
       { short_side: 360, bitrate: 3e6 },
     ];
-    const spec = { ladder, crf: 99, audio: { tracks_max: 0 }, fps: 30, rules: [{ priority: 5000 }] };
+    const spec = {
+      ladder,
+      crf: 99,
+      audio: { tracks_max: 0 },
+      fps: 30,
+      hdr: 'keep',
+      watermark: {},
+      rules: [{ priority: 5000, source_bytes_min: 9, source_bytes_max: 8 }],
+    };
     expect(readMediaProfile('Lectures', spec)).toEqual({
       faults: expect.arrayContaining([
         'spec.ladder: must go from small to large in each codec, by `short_side` and by `bitrate`',
         'spec.crf: must be at most 40',
         'spec.audio.tracks_max: must be at least 1',
+        'spec.watermark: cannot be laid over HDR: leave out `hdr: keep`',
         'spec.rules.0.priority: must be at most 1000',
+        'spec.rules.0.source_bytes_max: must be at least `source_bytes_min`',
         expect.stringMatching(/^spec\.fps: is not a known field/),
         expect.stringMatching(/^metadata\.name: /),
       ]) as unknown,

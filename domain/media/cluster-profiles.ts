@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { type MediaProfiles, type NamedProfile, sourceMatchSchema } from './profiles.ts';
+import { type MediaProfiles, type NamedProfile, sizesInOrder, sourceMatchSchema } from './profiles.ts';
 
 /** A rule of a MediaProfile. */
-export const clusterRuleSchema = sourceMatchSchema.extend({
-  /** Of all rules that fit a source, one with the highest priority decides. */
-  priority: z.int().min(-1000).max(1000).default(0),
-});
+export const clusterRuleSchema = sourceMatchSchema
+  .extend({
+    /** Of all rules that fit a source, one with the highest priority decides. */
+    priority: z.int().min(-1000).max(1000).default(0),
+  })
+  .refine(...sizesInOrder);
 
 /** A profile that the cluster defines by a MediaProfile, and which sources get it. */
 export interface ClusterProfile {

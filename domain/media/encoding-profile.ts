@@ -19,6 +19,7 @@ export interface EncodingProfile {
   readonly quality: { readonly target: QualityTarget | null } | null;
   readonly frameRateMax: number;
   readonly storyboard: ProfileDocument['storyboard'];
+  readonly captions: ProfileDocument['storyboard'];
   readonly watermark: Watermark | null;
   /** Whether a source without a picture gets a stream of its sound. */
   readonly streamsAudioOnly: boolean;
@@ -53,6 +54,7 @@ export function encodingProfileOf(profile: ProfileDocument): EncodingProfile {
     quality: qualityOf(profile.quality),
     frameRateMax: profile.frame_rate_max,
     storyboard: profile.storyboard,
+    captions: profile.captions ?? 'always',
     watermark: profile.watermark ?? null,
     streamsAudioOnly: profile.audio_only === 'stream',
     gopSec: 2,

@@ -48,7 +48,13 @@ describe('profiles', () => {
           ],
           crf: 99,
         },
-        b: { codec: 'hevc', quality: { vmaf: 93, ssim: 0.97 }, av1: { crf: 70, preset: 'slow' } },
+        b: {
+          codec: 'hevc',
+          quality: { vmaf: 93, ssim: 1 },
+          av1: { crf: 70, preset: 'slow' },
+          hdr: 'keep',
+          watermark: {},
+        },
         c: {
           ladder: [
             { short_side: 720, bitrate: 2e6 },
@@ -57,7 +63,7 @@ describe('profiles', () => {
           ],
         },
       },
-      rules: [{ profile: 'B' }],
+      rules: [{ profile: 'B' }, { profile: 'd' }, { profile: 'a', source_bytes_min: 2, source_bytes_max: 1, size: 1 }],
     };
     const { error } = mediaProfilesSchema.safeParse(document, { error: explain });
     expect(error && faultsOf(error).map(({ pointer }) => pointer)).toEqual([
@@ -65,10 +71,16 @@ describe('profiles', () => {
       '/profiles/a/crf',
       '/profiles/b/av1/crf',
       '/profiles/b/av1/preset',
+      '/profiles/b/quality/ssim',
       '/profiles/b/quality',
+      '/profiles/b/watermark/png',
       '/profiles/b/codec',
+      '/profiles/b/watermark',
       '/profiles/c/ladder',
       '/rules/0/profile',
+      '/rules/2/size',
+      '/rules/2/source_bytes_max',
+      '/rules/1/profile',
     ]);
   });
 

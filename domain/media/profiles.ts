@@ -22,6 +22,9 @@ export const x264Presets = [
 export const videoCodecs = ['h264', 'hevc', 'av1'] as const;
 export type VideoCodec = (typeof videoCodecs)[number];
 
+/** Which streams get something that is never encrypted: none, those that are not encrypted either, or all. */
+const madeIn = ['never', 'clear', 'always'] as const;
+
 const rungSchema = z.strictObject({
   /** `h264` where it is left out. */
   codec: z.enum(videoCodecs).optional(),
@@ -80,7 +83,9 @@ export const documentSchema = z.strictObject({
     .optional(),
   frame_rate_max: z.int().min(1).max(120).default(60),
   /** Which streams get a storyboard. Its pictures are never encrypted: `clear` leaves it out of encrypted streams. */
-  storyboard: z.enum(['never', 'clear', 'always']).default('clear'),
+  storyboard: z.enum(madeIn).default('clear'),
+  /** Which streams get the captions and subtitles of their sources, `always` where it is left out. They too are clear. */
+  captions: z.enum(madeIn).optional(),
   /** A source without a picture is refused, the default, or gets a stream of its sound. */
   audio_only: z.enum(['refuse', 'stream']).optional(),
   /** Laid over every frame of every rung. */
@@ -165,30 +170,47 @@ export const sourceMatchSchema = z.strictObject({
   source_bytes_max: z.int().positive().optional(),
 });
 
-const ruleSchema = sourceMatchSchema.extend({ profile: nameSchema });
+// Rules about several fields are tried where others are at fault too, so that every fault is reported at once.
+const isObject = ({ value }: z.core.ParsePayload) => typeof value === 'object' && value !== null;
+
+/** For `refine`: a rule that no source fits is a mistake. */
+export const sizesInOrder: [(rule: z.output<typeof sourceMatchSchema>) => boolean, z.core.$ZodCustomParams] = [
+  ({ source_bytes_min: min = 0, source_bytes_max: max = Infinity }) => !(min > max),
+  { path: ['source_bytes_max'], error: 'must be at least `source_bytes_min`', when: isObject },
+];
+
+const ruleSchema = sourceMatchSchema.extend({ profile: nameSchema }).refine(...sizesInOrder);
 
 /** A profile as it is written, with the rules about several of its fields. */
 export const writtenSchema = documentSchema.refine(({ hdr, watermark }) => hdr !== 'keep' || watermark === undefined, {
   path: ['watermark'],
   error: 'cannot be laid over HDR: leave out `hdr: keep`',
+  when: isObject,
 });
+
+/** What has to be right of a document for its rules to be looked at. */
+const rulesShape = z.object({ profiles: z.record(z.string(), z.unknown()), rules: z.array(z.looseObject({})) });
 
 /** `MEDIA_PROFILES`: profiles by name, beside or instead of the built-in ones, and which source gets which. */
 export const mediaProfilesSchema = z
   .strictObject({ profiles: z.record(nameSchema, writtenSchema).default({}), rules: z.array(ruleSchema).default([]) })
+  .superRefine(
+    ({ profiles, rules }, context) => {
+      const known = [...new Set([...Object.keys(builtIn), ...Object.keys(profiles)])];
+      for (const [index, { profile }] of rules.entries())
+        if (nameSchema.safeParse(profile).success && !known.includes(profile))
+          context.addIssue({
+            code: 'custom',
+            path: ['rules', index, 'profile'],
+            message: `is no profile; known are ${known.join(', ')}`,
+          });
+    },
+    { when: ({ value }) => rulesShape.safeParse(value).success },
+  )
   .transform(({ profiles, rules }) => {
     const all = { ...builtInProfiles(), ...profiles };
     const named = Object.entries(all).map(([name, profile]) => [name, { ...profile, name }] as const);
     return { byName: new Map<string, NamedProfile>(named), rules };
-  })
-  .superRefine(({ byName, rules }, context) => {
-    for (const [index, { profile }] of rules.entries())
-      if (!byName.has(profile))
-        context.addIssue({
-          code: 'custom',
-          path: ['rules', index, 'profile'],
-          message: `is no profile; known are ${[...byName.keys()].join(', ')}`,
-        });
   });
 /** The profiles of a process, and the rules by which a source gets one: the first that fits, else `default`. */
 export type MediaProfiles = z.output<typeof mediaProfilesSchema>;

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { type Caption, captionedVideo, sccOf } from '../../testing/captions.ts';
 import { split } from '../../testing/film.ts';
 import { runTool } from '../../testing/media.ts';
-import { removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
+import { contentKey, keyEndpoint, removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
 // Subtitles of a source as WebVTT beside the stream: by ffmpeg and the packager, read back from the segments.
 
@@ -91,6 +92,15 @@ it.each([
     expect(await readFile(join(folder, 'manifest.mpd'), 'utf8')).toContain('mimeType="text/vtt"');
   },
 );
+
+it('C2.73: `captions: clear` in a profile leaves subtitles out of an encrypted stream', async () => {
+  const { byName } = mediaProfilesSchema.parse({ profiles: { quiet: { preset: 'ultrafast', captions: 'clear' } } });
+  const film = await source('film.mkv', '-c:s srt');
+  const rig = await runnerRig('video:transcode', film, { encrypt: true }, byName.get('quiet'));
+  const env = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
+  const { stderr } = await run(rig, ['all'], env);
+  expect((await rig.manifest())?.results, stderr).toMatchObject({ text_tracks: [], warnings: [] });
+});
 
 const captions: readonly Caption[] = [
   { atSec: 2, untilSec: 4, text: 'WHO IS THERE?' },

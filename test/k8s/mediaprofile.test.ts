@@ -31,6 +31,7 @@ describe('the definition of a MediaProfile', () => {
       quality: { vmaf: 93, report: true },
       frame_rate_max: 30,
       storyboard: 'always',
+      captions: 'clear',
       audio: { bitrate: 64_000, loudness: -16, surround: true },
       rules: [{ source_prefix: 'lectures/', source_bytes_min: 0, source_bytes_max: 5 }],
     };

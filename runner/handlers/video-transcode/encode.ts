@@ -11,13 +11,14 @@ import { type Mastering, readMastering } from '../../source/mastering.ts';
 import { type PacketScan, scanPackets } from '../../source/packet-scan.ts';
 import { ceilingWarnings } from './ceiling.ts';
 import { encodeAudio } from './encode-audio.ts';
+import { isMade } from './clear-parts.ts';
 import { encodeVideo } from './encode-video.ts';
 import { encodeTimeoutMs } from './encoder-limits.ts';
 import { audioTrackOf, type Encoded, encodedFile, encodedFolder, textTrackOf, videoTrackOf } from './encoded.ts';
 import { type FrameSpan, planFrames } from './frame-span.ts';
 import { tuneRungs } from './quality/tune.ts';
 import { extractSubtitles } from './subtitles.ts';
-import { makeStoryboard, wantsStoryboard } from './storyboard.ts';
+import { makeStoryboard } from './storyboard.ts';
 
 /** The share of the work that is video. */
 const videoShare = 0.9;
@@ -107,7 +108,7 @@ export async function encodeStream(
     text: text.tracks.map(textTrackOf),
     frames: video.frames,
     grid,
-    hasStoryboard: wantsStoryboard(context.profile, context.task) && kept.some(({ range }) => range === 'sdr'),
+    hasStoryboard: isMade(context.profile.storyboard, context.task) && kept.some(({ range }) => range === 'sdr'),
     chapters: planChapters(source.chapters, durationSec),
     source: sourceFound(source),
     warnings: [...source.warnings, ...video.warnings, ...audio.warnings, ...text.warnings],

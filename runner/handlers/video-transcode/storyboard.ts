@@ -1,7 +1,5 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { jobTypeRow } from '#domain/job-types/index.ts';
-import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
 import { storyboardPaths } from '#domain/media/revision-layout.ts';
 import {
   planStoryboard,
@@ -12,18 +10,12 @@ import {
   type StoryboardLine,
   storyboardPlaylist,
 } from '#domain/media/storyboard.ts';
-import type { Task } from '#domain/runner/task.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import { inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { type Encoded, encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, undecodable } from './encoder-limits.ts';
-
-/** Whether a job's stream gets a storyboard. Its pictures are never encrypted, so a profile decides for encrypted streams. */
-export function wantsStoryboard({ storyboard }: EncodingProfile, { type, options }: Task): boolean {
-  return storyboard === 'always' || (storyboard === 'clear' && !jobTypeRow(type).needsContentKey(options));
-}
 
 /** The pictures of an encoded stream: the key frames of its smallest rung of SDR. */
 function storyboardOf({ video, frames, grid }: Pick<Encoded, 'video' | 'frames' | 'grid'>) {

@@ -6,6 +6,7 @@ import type { StepContext } from '../../context/step-context.ts';
 import { findCaptions } from '../../source/captions.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { runTool } from '../../tools/run-tool.ts';
+import { isMade } from './clear-parts.ts';
 import { extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 import { encodedFile } from './encoded.ts';
 
@@ -16,12 +17,13 @@ const failure = { code: 'corrupt_input', message: 'The subtitles cannot be decod
 
 /**
  * Writes the text subtitles of a source, and the captions inside of its pictures, as WebVTT. One that cannot be read is left
- * out, with a warning.
+ * out, with a warning. None are written where the profile leaves them out of the stream.
  */
 export async function extractSubtitles(
   { source, durationSec, timeoutMs }: { source: VideoSource; durationSec: number; timeoutMs: number },
   context: StepContext,
 ): Promise<{ tracks: SubtitlePlan[]; warnings: Warning[] }> {
+  if (!isMade(context.profile.captions, context.task)) return { tracks: [], warnings: [] };
   const tracks: SubtitlePlan[] = [];
   const warnings: Warning[] = [];
   const found = [...source.subtitles, ...(await findCaptions(source, context))];

@@ -9,11 +9,11 @@ import { type StepContext, workspaceFiles } from '../../../context/step-context.
 import { together } from '../../../context/together.ts';
 import { sourceFound, type VideoSource } from '../../../source/examine-video.ts';
 import { probeTimeoutMs, runTool } from '../../../tools/run-tool.ts';
+import { isMade } from '../clear-parts.ts';
 import { encodeAudio } from '../encode-audio.ts';
 import { makeEncodedFolders, type PlannedStream } from '../encode.ts';
 import { audioTrackOf, textTrackOf, videoTrackOf } from '../encoded.ts';
 import { encodeTimeoutMs } from '../encoder-limits.ts';
-import { wantsStoryboard } from '../storyboard.ts';
 import { extractSubtitles } from '../subtitles.ts';
 import { cutCommand, filmSec, parseFirstTime } from './commands.ts';
 import { cutsOf, type FilmPlan } from './plan.ts';
@@ -62,7 +62,7 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
     grid,
     // A sheet of pictures is made by one chunk.
     hasStoryboard:
-      wantsStoryboard(context.profile, context.task) && sheetsFilledBy(cuts.chunks[0]?.frames ?? 0, grid) !== null,
+      isMade(context.profile.storyboard, context.task) && sheetsFilledBy(cuts.chunks[0]?.frames ?? 0, grid) !== null,
     chapters: planChapters(source.chapters, durationSec),
     source: sourceFound(source),
     warnings: [...source.warnings, ...span.warnings, ...audio.warnings, ...text.warnings],
