@@ -280,6 +280,16 @@ const withPictureSubtitles: CorpusVideo = {
   },
 };
 
+const scratched: CorpusVideo = {
+  ...codec('MP4 with a few damaged bytes', 'mp4', x264, { frames: 300, warnings: ['damaged_frames'] }),
+  make: async () => {
+    const long = await sample('corpus-long-gops.mp4', `${pictureOf('160x120', '25', 12)} ${x264} -g 25`);
+    return changedSample('corpus-scratched.mp4', long, (bytes) =>
+      Buffer.from(bytes).fill(0x55, bytes.length >> 1, (bytes.length >> 1) + 1500),
+    );
+  },
+};
+
 const refusedBy = (code: string, name: string, make: () => Promise<string>): CorpusVideo => ({
   name,
   make,
@@ -339,6 +349,7 @@ export const videoCorpus: readonly CorpusVideo[] = [
   edited,
   slides,
   withPictureSubtitles,
+  scratched,
   ...refusals,
 ];
 

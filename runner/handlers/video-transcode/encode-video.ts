@@ -65,13 +65,20 @@ export async function encodeVideo(
   return { frames, warnings };
 }
 
-/** Counts the frames that ffmpeg reports as concealed. */
+/** The messages by which ffmpeg reports a frame that is concealed, and one that is lost, which depend on its version. */
+const damageMessages = [
+  'corrupt decoded frame',
+  'Error while decoding stream',
+  'Error submitting packet to decoder',
+  'Decoding error:',
+];
+
+/** Counts the frames that ffmpeg reports as damaged. It gives up by itself when too many are lost. */
 export class DamageReader {
   frames = 0;
 
   readonly line = (line: string): void => {
-    // The only message by which ffmpeg reports one.
-    if (line.includes('corrupt decoded frame')) this.frames += 1;
+    if (damageMessages.some((message) => line.includes(message))) this.frames += 1;
   };
 }
 
