@@ -32,18 +32,25 @@ function greys(hdr: Hdr, name: string, signals: readonly number[]): Promise<stri
   return sample(`${name}.mkv`, `-f lavfi -i ${picture} ${hdrEncoder(hdr)}`);
 }
 
-/** Patches of SDR colours, stored as HDR with SDR white at reference white (203 cd/m²). */
-function chart(hdr: Hdr, colours: readonly Rgb[]): Promise<string> {
+/** The primaries that colours are given in, by zscale's names. */
+const primaries = { bt709: 'bt709', 'Display P3': 'smpte432' } as const;
+type Primaries = keyof typeof primaries;
+
+/** Patches of SDR colours, stored as HDR in BT.2020 with SDR white at reference white (203 cd/m²). */
+function chart(hdr: Hdr, gamut: Primaries, colours: readonly Rgb[]): Promise<string> {
   const hex = (colour: Rgb) => colour.map((value) => value.toString(16).padStart(2, '0')).join('');
   const patches = colours.map((colour, index) => `color=0x${hex(colour)}:s=${patchWidth}x180:r=25:d=2[p${index}]`);
   const stacked = `${colours.map((_, index) => `[p${index}]`).join('')}hstack=${colours.length},format=gbrp`;
   const toHdr = [
     'scale=out_color_matrix=bt709:out_range=limited,format=yuv444p',
-    'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited',
+    `setparams=color_primaries=${primaries[gamut]}:color_trc=bt709:colorspace=bt709:range=limited`,
     'zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=2020',
     `zscale=t=${hdrTransfers[hdr]}:m=2020_ncl:r=limited:npl=203,format=yuv420p10le`,
   ].join(',');
-  return sample(`chart-${hdr}.mkv`, `-f lavfi -i ${[...patches, stacked].join(';')} -vf ${toHdr} ${hdrEncoder(hdr)}`);
+  return sample(
+    `chart-${hdr}-${primaries[gamut]}.mkv`,
+    `-f lavfi -i ${[...patches, stacked].join(';')} -vf ${toHdr} ${hdrEncoder(hdr)}`,
+  );
 }
 
 /** The colours of patches `count` in a row, in everything that is made of a source. */
@@ -91,16 +98,30 @@ describe('HDR', () => {
     },
   );
 
-  it.each(['pq', 'hlg'] as const)('colours of a %s chart keep hue and brightness', async (hdr) => {
-    const colours: readonly Rgb[] = [
-      [192, 32, 32],
-      [32, 192, 32],
-      [32, 32, 192],
-      [200, 160, 128],
-      [96, 96, 96],
-    ];
-    for (const [made, patches] of Object.entries(await coloursOf(await chart(hdr, colours), colours.length))) {
-      for (const [index, wanted] of colours.entries()) {
+  const plain: readonly Rgb[] = [
+    [192, 32, 32],
+    [32, 192, 32],
+    [32, 32, 192],
+    [200, 160, 128],
+    [96, 96, 96],
+  ];
+  /** The same numbers in Display P3, which phones record in, as they are in BT.709 by a gamma of 2.4 (BT.1886), cut off at 0. */
+  const fromP3: readonly Rgb[] = [
+    [209, 0, 0],
+    [0, 195, 0],
+    [32, 32, 200],
+    [208, 158, 123],
+    [96, 96, 96],
+  ];
+  it.each([
+    ['pq', 'bt709', plain],
+    ['hlg', 'bt709', plain],
+    ['pq', 'Display P3', fromP3],
+    ['hlg', 'Display P3', fromP3],
+  ] as const)('colours of a %s chart from %s keep hue and brightness', async (hdr, gamut, expected) => {
+    const source = await chart(hdr, gamut, plain);
+    for (const [made, patches] of Object.entries(await coloursOf(source, plain.length))) {
+      for (const [index, wanted] of expected.entries()) {
         const shown = patches[index] ?? [0, 0, 0];
         const off = Math.max(...wanted.map((value, channel) => Math.abs(value - (shown[channel] ?? 0))));
         expect(off, `${made}: ${JSON.stringify({ wanted, shown })}`).toBeLessThan(12);
