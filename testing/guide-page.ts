@@ -35,6 +35,7 @@ export async function serveGuidePage({ player, baseUrl, hash, tokenSecret, chang
     .replaceAll(/https:\/\/cdn\.jsdelivr\.net\/npm\/[^"]*\//g, '/')
     .replace('https://MEDIA_HOST', baseUrl)
     .replace("'HASH'", `'${hash}'`)
+    .replace('/HASH/', `/${hash}/`)
     .replace("'TOKEN'", `'${token}'`);
   const html = change?.(written) ?? written;
   const server = createServer((request, response) => {
