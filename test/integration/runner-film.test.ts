@@ -108,6 +108,10 @@ const sources: [title: string, make: () => Promise<string>][] = [
     'nine audio tracks',
     () => sample('film-nine.mkv', `${picture('25')} ${sound} -map 0 ${'-map 1 '.repeat(9)}${x264} -c:a aac -b:a 32k`),
   ],
+  [
+    'a picture a second, shown long after it is decoded',
+    () => sample('film-slow.mp4', `${picture('1')} ${sound} ${x264} -force_key_frames 0,3,8,13 -bf 2 -c:a aac`),
+  ],
   ['HDR', () => sample('film-pq.mkv', `${picture('25')} ${pq}`)],
 ];
 
