@@ -115,6 +115,7 @@ const containers = [
   video('Ogg, Theora and Vorbis', 'ogv', '-pix_fmt yuv420p -c:v libtheora -q:v 10 -c:a libvorbis'),
   video('MXF, MPEG-2 and PCM', 'mxf', '-pix_fmt yuv420p -c:v mpeg2video -q:v 2 -c:a pcm_s16le'),
   codec('GIF', 'gif', ''),
+  codec('Animated WebP', 'webp', '-c:v libwebp_anim -lossless 1'),
 ];
 
 const pictures = [

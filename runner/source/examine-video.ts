@@ -45,7 +45,7 @@ export interface VideoSource {
 const durationSecMax = 12 * 3600;
 
 /** Containers whose header states a length; the length of the others is estimated from the file. */
-const containersWithLength = ['mov', 'matroska', 'avi', 'asf', 'flv', 'mxf', 'flac'];
+const containersWithLength = ['mov', 'matroska', 'avi', 'asf', 'flv', 'mxf', 'flac', 'webp'];
 
 /** Whether the header of a container states how long a stream is. */
 export function statesLength({ container }: Pick<ProbedStreams, 'container'>): boolean {

@@ -18,7 +18,7 @@ const sampleTimeoutMs = 60_000;
 const heightMax = 1088;
 /** A little over 30 frames a second. */
 const interlacedRateMax = 31;
-const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png'];
+const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png', 'webp'];
 
 const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
 

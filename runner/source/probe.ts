@@ -4,6 +4,7 @@ import { imageKindOf } from '#platform/images/image-kinds.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { describeCommand } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
+import { replaceAnimatedWebp } from './animated-webp.ts';
 import { containerOf } from './containers.ts';
 import { type FfprobeDocument, parseFfprobe } from './ffprobe-document.ts';
 import { type ProbedStreams, readStreams } from './streams.ts';
@@ -23,8 +24,12 @@ const headBytes = 4096;
  * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, …
  */
 export async function probeSource(context: StepContext): Promise<ProbedSource> {
-  const { size: sizeBytes } = await stat(context.workspace.at(workspaceFiles.source));
-  return { ...readStreams(await describe(context)), path: workspaceFiles.source, sizeBytes };
+  const webpBytes = await replaceAnimatedWebp(context);
+  const { size } = await stat(context.workspace.at(workspaceFiles.source));
+  const streams = readStreams(await describe(context));
+  const source = { ...streams, path: workspaceFiles.source, sizeBytes: size };
+  if (webpBytes === null || streams.video === null) return source;
+  return { ...source, container: 'webp', sizeBytes: webpBytes, video: { ...streams.video, codec_name: 'webp' } };
 }
 
 async function describe(context: StepContext): Promise<FfprobeDocument> {

@@ -39,6 +39,16 @@ describe('protected sources', () => {
   });
 });
 
+/** An animated WebP of two frames. */
+async function animation(width: number, height: number): Promise<Buffer> {
+  const frame = (value: number) =>
+    sharp({ create: { width, height, channels: 3, background: { r: value, g: 255 - value, b: 128 } } });
+  const frames = await Promise.all([frame(0), frame(255)].map((image) => image.png().toBuffer()));
+  return sharp(frames, { join: { animated: true } })
+    .webp({ effort: 0 })
+    .toBuffer();
+}
+
 describe('animations', () => {
   it('an animated GIF is a video source', async () => {
     const gif = await sample('moving.gif', '-f lavfi -i testsrc2=s=320x180:r=10:d=3');
@@ -48,20 +58,48 @@ describe('animations', () => {
     expect(made.results.source).toMatchObject({ container: 'gif', video: { codec: 'gif' } });
   });
 
-  it('an animated WebP is unsupported_media and named by its kind', async () => {
+  it('an animated WebP is a video source whose frames keep their times and colours', async () => {
+    const colours = ['#f00', '#0f0', '#00f'];
     const frames = await Promise.all(
-      ['#f00', '#00f'].map((background) =>
-        sharp({ create: { width: 64, height: 64, channels: 3, background } })
+      colours.map((background) =>
+        sharp({ create: { width: 64, height: 48, channels: 3, background } })
           .png()
           .toBuffer(),
       ),
     );
     const content = await sharp(frames, { join: { animated: true } })
-      .webp()
+      .webp({ lossless: true, delay: [200, 400, 600] })
       .toBuffer();
-    expect(await problemOf({ content })).toEqual([
-      'unsupported_media',
-      'The source is an image (webp) and not a supported video.',
+    const made = await transcode({ content });
+    expect(made.results.source).toMatchObject({
+      container: 'webp',
+      size: content.length,
+      duration_sec: 1.2,
+      video: { codec: 'webp', width: 64, height: 48 },
+    });
+    for (const [sec, colour] of [
+      [0.1, [255, 0, 0]],
+      [0.3, [0, 255, 0]],
+      [0.5, [0, 255, 0]],
+      [0.7, [0, 0, 255]],
+      [1.1, [0, 0, 255]],
+    ] as const) {
+      const found = await colourAt(made.path, '32:24:16:12', sec);
+      for (const [index, value] of colour.entries())
+        expect(Math.abs((found[index] ?? 0) - value), `${sec} s`).toBeLessThan(8);
+    }
+  });
+
+  it('an animated WebP that is cut off is corrupt_input, and one with too many pixels limit_exceeded', async () => {
+    const whole = await animation(64, 48);
+    expect(await problemOf({ content: whole.subarray(0, -40) })).toEqual([
+      'corrupt_input',
+      'The animated WebP is damaged and cannot be decoded.',
+    ]);
+    const limits = '36 megapixels, 10000 frames or 400 megapixels in all';
+    expect(await problemOf({ content: await animation(6200, 6000) })).toEqual([
+      'limit_exceeded',
+      `The animated WebP has more than ${limits}.`,
     ]);
   });
 });
