@@ -79,7 +79,10 @@ export const documentSchema = z.strictObject({
       ssim: z.number().min(0.9).max(0.999).optional(),
       report: z.boolean().optional(),
     })
-    .refine(({ vmaf, ssim }) => vmaf === undefined || ssim === undefined, 'has either `vmaf` or `ssim`')
+    .refine(
+      ({ vmaf, ssim, report }) => (vmaf === undefined ? ssim !== undefined || report === true : ssim === undefined),
+      'has one of `vmaf`, `ssim` and `report: true`',
+    )
     .optional(),
   frame_rate_max: z.int().min(1).max(120).default(60),
   /** Which streams get a storyboard. Its pictures are never encrypted: `clear` leaves it out of encrypted streams. */
