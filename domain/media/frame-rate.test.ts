@@ -22,6 +22,13 @@ describe('the frame rate of a stream', () => {
       '24000/1001',
       false,
     ],
+    [
+      'an average that counts longer sound is corrected by the gaps',
+      rate(29_827, 1000),
+      frames(100, 1 / 30),
+      '30',
+      false,
+    ],
     ['without an average the rate is that of the gaps', null, milliseconds(frames(200, 0.02)), '50', false],
     ['120 is halved', rate(120), frames(100, 1 / 120), '60', false],
     ['119.88 is halved to 59.94', rate(120_000, 1001), frames(100, 1001 / 120_000), '60000/1001', false],

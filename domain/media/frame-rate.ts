@@ -51,8 +51,11 @@ export function planFrameRate(evidence: RateEvidence, frameRateMax: number): Fra
   const agrees = average === null || Math.abs(average * median - 1) < 0.05 + roundingSec / median;
   if (isSteady && agrees) {
     const meanGap = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
-    const rate = evidence.average ?? rational(Math.max(1, Math.round(1000 / meanGap)), 1000);
-    return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
+    const measured = rational(Math.max(1, Math.round(1000 / meanGap)), 1000);
+    // Some containers state the length of the longest track, so that their average is of no use.
+    const stated = standardNear(evidence.average ?? measured);
+    const rate = stated ?? standardNear(measured) ?? tidy(evidence.average ?? measured);
+    return { rate: withinBounds(rate, frameRateMax), isVariable: false };
   }
   const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
   return { rate: nearestStandard(Math.max(average ?? 0, 1 / median)), isVariable };
@@ -77,10 +80,15 @@ function nearestStandard(framesPerSec: number): Rational {
 
 /** The standard rate that `rate` approximates, or its double or fourfold (fast cameras); else `rate` to a thousandth. */
 function tidy(rate: Rational): Rational {
+  return standardNear(rate) ?? rational(Math.max(1, Math.round(valueOf(rate) * 1000)), 1000);
+}
+
+/** The standard rate, or its double or fourfold, that `rate` approximates; null where there is none. */
+function standardNear(rate: Rational): Rational | null {
   const known = [1, 2, 4].flatMap((multiple) => standardRates.map(({ num, den }) => rational(num * multiple, den)));
   const off = (standard: Rational) => Math.abs(valueOf(rate) / valueOf(standard) - 1);
   const nearest = known.reduce((best, standard) => (off(standard) < off(best) ? standard : best));
-  return off(nearest) < nearnessMax ? nearest : rational(Math.max(1, Math.round(valueOf(rate) * 1000)), 1000);
+  return off(nearest) < nearnessMax ? nearest : null;
 }
 
 function withinBounds(rate: Rational, frameRateMax: number): Rational {
