@@ -3,7 +3,7 @@ import { fieldOrderOf, idetCommand, mayBeInterlaced, parseIdet } from './interla
 
 describe('interlacing', () => {
   it('interlacing is searched in a few frames of a guarded source', () => {
-    expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5, isNear: true })).toEqual({
+    expect(idetCommand('ffmpeg', 'source', { streamIndex: 2, fromSec: 1.5, isNear: true, frames: 15 })).toEqual({
       program: 'ffmpeg',
       args: [
         '-nostdin',
@@ -26,7 +26,7 @@ describe('interlacing', () => {
         '-map',
         '0:2',
         '-frames:v',
-        '30',
+        '15',
         '-vf',
         'idet,metadata=mode=print:file=-',
         '-f',
@@ -38,13 +38,13 @@ describe('interlacing', () => {
 
   const hd = {
     codec: 'h264',
-    rotation: 0,
+    isUpright: true,
     hdr: 'none' as const,
     averageRate: { num: 25, den: 1 },
     isFlaggedInterlaced: false,
-    width: 1920,
-    height: 1080,
+    stored: { width: 1920, height: 1080, sampleAspect: 1 },
   };
+  const lines = (height: number) => ({ stored: { ...hd.stored, height } });
   it.each([
     ['video of 25 frames a second without a flag', {}, true],
     ['video of unknown rate', { averageRate: null }, true],
@@ -55,8 +55,15 @@ describe('interlacing', () => {
       true,
     ],
     ['HDR', { hdr: 'hlg' as const }, false],
-    ['a rotated clip', { rotation: 90, width: 1080, height: 1920 }, false],
-    ['4K', { width: 3840, height: 2160 }, false],
+    ['video of 29.97 frames a second', { averageRate: { num: 2997, den: 100 } }, true],
+    ['video of 30 frames a second', { averageRate: { num: 30, den: 1 } }, false],
+    ['video of 24 frames a second', { averageRate: { num: 24, den: 1 } }, false],
+    ['a DVD of 480 lines', lines(480), true],
+    ['video of 720 lines', lines(720), false],
+    ['video of 360 lines with the flag', { ...lines(360), isFlaggedInterlaced: true }, true],
+    ['a rotated clip', { isUpright: false }, false],
+    ['4K', lines(2160), false],
+    ['4K with the flag', { ...lines(2160), isFlaggedInterlaced: true }, false],
     ['VP9', { codec: 'vp9' }, false],
   ])('whether %s is searched for fields: %o is %s', (_, more, expected) => {
     expect(mayBeInterlaced({ ...hd, ...more })).toBe(expected);

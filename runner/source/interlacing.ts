@@ -7,17 +7,26 @@ import { runTool } from '../tools/run-tool.ts';
 import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedVideo } from './video-stream.ts';
 
-/** Decoding them costs more than comparing their lines: 10 to 15 ms of processor time for a frame of 1080 lines. */
-const framesSampled = 30;
+/**
+ * By whether the file flags its video as interlaced: then frames without movement are expected. Decoding them costs more than
+ * comparing their lines: 10 to 15 ms of processor time for a frame of 1080 lines.
+ */
+const framesSampled = { flagged: 30, unflagged: 15 } as const;
 /** Where the samples begin, as shares of the video. */
 const sampleShares = [0.1, 0.6];
 /** Key frames are up to 10 s apart as a rule: in a shorter video both samples could begin at the same one. */
 const nearSecMin = 15;
 const sampleTimeoutMs = 60_000;
 /** Interlaced video has 1080 lines at most (1088 as coded). */
-const heightMax = 1088;
-/** A little over 30 frames a second. */
-const interlacedRateMax = 31;
+const linesMax = 1088;
+/**
+ * What broadcast interlaces, and camcorders and captures after it: lines, with and without those that no screen shows, and
+ * frames a second. A picture that was scaled has no fields any more.
+ */
+const broadcastLines = [480, 486, 512, 576, 608, 1080, 1088];
+const broadcastRates = [25, 30_000 / 1001];
+/** Containers round rates; 30 frames a second are not 29.97. */
+const sameRateWithin = 0.000_9;
 const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png', 'webp'];
 
 const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
@@ -34,9 +43,10 @@ interface SamplePlace {
   readonly fromSec: number;
   /** Whether it may begin at the key frame before: decoding up to a place costs more than the sample. */
   readonly isNear: boolean;
+  readonly frames: number;
 }
 
-/** Runs `idet` over `framesSampled` frames and prints its counts, which are metadata of the frames. */
+/** Runs `idet` over some frames and prints its counts, which are metadata of the frames. */
 export function idetCommand(program: string, source: string, at: SamplePlace): Command {
   return {
     program,
@@ -46,7 +56,7 @@ export function idetCommand(program: string, source: string, at: SamplePlace): C
       '-map',
       `0:${at.streamIndex}`,
       '-frames:v',
-      String(framesSampled),
+      String(at.frames),
       '-vf',
       'idet,metadata=mode=print:file=-',
       '-f',
@@ -91,23 +101,26 @@ export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean):
 }
 
 /**
- * Whether a video may be interlaced. Broadcast and camcorders interlace up to 1080 lines and 30 frames a second; HDR and
- * the rotated clips of phones never are, unless the file says so.
+ * Whether a video may be interlaced: where the file says so, and where it has the lines and the rate of broadcast. HDR and the
+ * rotated clips of phones never are. In drawings of other sizes, the edges of what moves look like fields.
  */
 export function mayBeInterlaced(
-  video: Pick<ProbedVideo, 'codec' | 'rotation' | 'hdr' | 'averageRate' | 'isFlaggedInterlaced' | 'width' | 'height'>,
+  video: Pick<ProbedVideo, 'codec' | 'isUpright' | 'hdr' | 'averageRate' | 'isFlaggedInterlaced' | 'stored'>,
 ): boolean {
-  const lines = video.rotation % 180 === 0 ? video.height : video.width;
-  if (neverInterlaced.includes(video.codec) || lines > heightMax) return false;
+  const lines = video.stored.height;
+  if (neverInterlaced.includes(video.codec) || lines > linesMax) return false;
   if (video.isFlaggedInterlaced) return true;
-  const isFast = video.averageRate !== null && valueOf(video.averageRate) > interlacedRateMax;
-  return !isFast && video.rotation === 0 && video.hdr === 'none';
+  const rate = video.averageRate === null ? null : valueOf(video.averageRate);
+  const isBroadcastRate =
+    rate === null || broadcastRates.some((broadcast) => Math.abs(rate / broadcast - 1) < sameRateWithin);
+  return isBroadcastRate && broadcastLines.includes(lines) && video.isUpright && video.hdr === 'none';
 }
 
 /** The field order of a video, from its frames and not from its flag alone (docs/media.md, "Odd sources"). */
 export async function detectInterlacing(video: ProbedVideo, endSec: number, context: StepContext): Promise<FieldOrder> {
   if (!mayBeInterlaced(video)) return 'progressive';
-  const place = { streamIndex: video.streamIndex, isNear: endSec >= nearSecMin };
+  const frames = framesSampled[video.isFlaggedInterlaced ? 'flagged' : 'unflagged'];
+  const place = { streamIndex: video.streamIndex, isNear: endSec >= nearSecMin, frames };
   const samples = sampleShares.map((share) => countFields({ ...place, fromSec: endSec * share }, context));
   const counts = await Promise.all(samples);
   return fieldOrderOf(
