@@ -68,3 +68,28 @@ export function withDolbyVision(bytes: Buffer, dolby: { profile: number; compati
   const end = entry + bytes.readUInt32BE(entry);
   return Buffer.concat([changed.subarray(0, end), box, changed.subarray(end)]);
 }
+
+/**
+ * Makes the last but one sound track one of Apple's spatial sound (`apac`), and the last a track of timed measurements
+ * (`mebx`), as iPhones write them. The samples stay as they are; no tool here decodes either.
+ */
+export function phoneTracksMov(bytes: Buffer): Buffer {
+  const changed = Buffer.from(bytes);
+  const [spatial, measured] = findBoxes(changed, 'moov/trak').slice(-2);
+  if (spatial === undefined || measured === undefined) throw new Error('the file has too few tracks');
+  const rename = (track: Box, from: string, to: string) => {
+    const at = changed.indexOf(from, track.at, 'latin1');
+    if (at < 0 || at > track.end) throw new Error(`the track has no ${from}`);
+    changed.write(to, at, 'latin1');
+  };
+  for (const [track, codec, settings] of [
+    [spatial, 'apac', 'dapa'],
+    [measured, 'mebx', 'keys'],
+  ] as const) {
+    // The entry of `stsd`, and the codec's settings in it.
+    rename(track, 'mp4a', codec);
+    rename(track, 'esds', settings);
+  }
+  rename(measured, 'soun', 'meta');
+  return changed;
+}

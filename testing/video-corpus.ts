@@ -1,5 +1,6 @@
 import { markdownTable } from './markdown.ts';
 import { changedSample, orientedMp4, rotatedMp4, sample } from './media.ts';
+import { phoneTracksMov } from './mp4-boxes.ts';
 
 // Videos of every kind that phones, cameras and editors write, all with one picture and one sound: half a second of black
 // and silence, then four quarters (red and green above, blue and white below) and a tone. Made by ffmpeg.
@@ -242,6 +243,19 @@ const times = [
   video('Times below 0', 'mkv', `${x264} -c:a flac -output_ts_offset -0.5 -avoid_negative_ts disabled`),
   codec('One frame', 'mp4', `${x264} -frames:v 1`, { frames: 1, corners: null }),
   codec('Live Matroska without a length', 'mkv', `${x264} -f matroska -live 1`),
+  video('MP4 in fragments, with an index and longer sound', 'mp4', `${x264} -c:a aac -movflags dash+global_sidx`),
+  video('MOV with a track of time codes', 'mov', `${x264} -c:a aac -timecode 01:00:00:00`),
+  video(
+    'WebM of a browser, without a length',
+    'webm',
+    '-pix_fmt yuv420p -c:v libvpx -deadline realtime -b:v 2M -c:a libopus -live 1',
+  ),
+  video(
+    'MP4 with cover art',
+    'mp4',
+    `-f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -map 2 ${x264} -c:v:1 mjpeg -disposition:v:1 attached_pic -c:a aac`,
+  ),
+  video('Two pictures', 'mp4', `-f lavfi -i testsrc=s=64x64:d=1.6 -map 0 -map 1 -map 2 ${x264} -c:a aac`),
 ];
 
 const edited: CorpusVideo = {
@@ -288,6 +302,30 @@ const scratched: CorpusVideo = {
     return changedSample('corpus-scratched.mp4', long, (bytes) =>
       Buffer.from(bytes).fill(0x55, bytes.length >> 1, (bytes.length >> 1) + 1500),
     );
+  },
+};
+
+/** What a recorder of broadcasts, or of calls, writes when the picture changes. */
+const resized: CorpusVideo = {
+  ...codec('MPEG-TS whose picture changes from 4:3 to 16:9', 'ts', x264, { frames: 80 }),
+  make: async () => {
+    const narrow = await sample('corpus-narrow.ts', `${pictureOf('160x120', '25', 1.6)} ${x264}`);
+    const wide = await sample('corpus-wide.ts', `${pictureOf('320x180', '25', 1.6)} ${x264} -output_ts_offset 1.6`);
+    return sample('corpus-resized.ts', `-i concat:${narrow}|${wide} -c copy`);
+  },
+};
+
+/** Beside its sound and picture: sound of a kind that nothing here decodes, and a track of measurements. */
+const phone: CorpusVideo = {
+  ...video('MOV of a phone: spatial sound and a track of measurements', 'mov', '', {
+    warnings: ['audio_track_skipped'],
+  }),
+  make: async () => {
+    const tracks = await sample(
+      'corpus-tracks.mov',
+      `${pictureOf('160x120', '25', 1.6)} ${soundOf(1.6)} -map 0 -map 1 -map 1 -map 1 ${x264} -c:a aac`,
+    );
+    return changedSample('corpus-phone.mov', tracks, phoneTracksMov);
   },
 };
 
@@ -351,6 +389,8 @@ export const videoCorpus: readonly CorpusVideo[] = [
   slides,
   withPictureSubtitles,
   scratched,
+  resized,
+  phone,
   ...refusals,
 ];
 

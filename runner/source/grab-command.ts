@@ -1,8 +1,8 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from './examine-video.ts';
-import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
-import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../tools/video-filters.ts';
+import { inputArgs, keepGraphArgs, quietArgs } from '../tools/ffmpeg.ts';
+import { deinterlaceFilters, oneSizeFilters, toneMapFilters, toStillFilters } from '../tools/video-filters.ts';
 
 interface Grab {
   readonly source: Pick<VideoSource, 'path' | 'video'>;
@@ -49,6 +49,7 @@ function grabCommand(
 ): Command {
   const { video } = source;
   const filters = [
+    ...oneSizeFilters(video),
     ...deinterlaceFilters(video),
     ...pickFilters,
     ...toneMapFilters(video, size),
@@ -61,7 +62,7 @@ function grabCommand(
     program,
     args: [
       ...quietArgs,
-      ...inputArgs(source.path, fromSec),
+      ...inputArgs(source.path, fromSec, keepGraphArgs(video)),
       '-map',
       `0:${video.streamIndex}`,
       '-vf',

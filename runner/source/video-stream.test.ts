@@ -31,6 +31,8 @@ describe('the video stream of a source', () => {
       averageRate: { num: 25, den: 1 },
       rotation: 0,
       isMirrored: false,
+      isUpright: true,
+      stored: { width: 1920, height: 1080, sampleAspect: 1 },
       hdr: 'none',
       pixelFormat: 'yuv420p',
       isFlaggedInterlaced: false,
@@ -45,7 +47,7 @@ describe('the video stream of a source', () => {
     [
       'a rotation in the display matrix, which is counterclockwise, is read clockwise',
       { side_data_list: [{ side_data_type: 'Display Matrix', rotation: -90 }] },
-      { rotation: 90, width: 1080, height: 1920 },
+      { rotation: 90, width: 1080, height: 1920, isUpright: false },
     ],
     [
       'a rotation of 180 degrees keeps the sides',
@@ -64,13 +66,13 @@ describe('the video stream of a source', () => {
           },
         ],
       },
-      { isMirrored: true },
+      { isMirrored: true, isUpright: false },
     ],
     ['a rotation in the tag of old files is read', { tags: { rotate: '270' } }, { rotation: 270, width: 1080 }],
     [
       'wide pixels widen the picture',
       { width: 720, height: 576, sample_aspect_ratio: '64:45' },
-      { width: 1024, height: 576, matrix: 'bt601' },
+      { width: 1024, height: 576, matrix: 'bt601', stored: { width: 720, height: 576, sampleAspect: 64 / 45 } },
     ],
     ['an unknown pixel aspect is square', { sample_aspect_ratio: '0:1' }, { width: 1920 }],
     [

@@ -3,7 +3,7 @@ import type { SourceFound } from '#domain/job-types/shared-results.ts';
 import { displaySizeOf, type FrameSize } from '#domain/media/frame-size.ts';
 import { type Rational, rational } from '#domain/media/rational.ts';
 import { pixelsMax } from '../tools/ffmpeg.ts';
-import type { ColorMatrix } from '../tools/video-filters.ts';
+import type { ColorMatrix, StoredFrame } from '../tools/video-filters.ts';
 import { type FfprobeStream, isProtected, protectedProblem, spanOf } from './ffprobe-document.ts';
 import type { ProbedStreams } from './streams.ts';
 
@@ -23,6 +23,9 @@ export interface ProbedVideo extends FrameSize {
   readonly isFlaggedInterlaced: boolean;
   readonly isFullRange: boolean;
   readonly matrix: ColorMatrix;
+  /** Neither turned nor mirrored when it is shown. */
+  readonly isUpright: boolean;
+  readonly stored: StoredFrame;
   /** From the start of the file, in seconds; the end is null when no header states it. */
   readonly startSec: number;
   readonly endSec: number | null;
@@ -51,7 +54,9 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     throw new KnownProblem('unsupported_media', 'Dolby Vision without a base layer (profile 5) is not supported.');
   }
   const rotation = rotationOf(stream);
-  const size = displaySizeOf({ width, height, sampleAspect: aspectOf(stream), rotation });
+  const sampleAspect = aspectOf(stream);
+  const size = displaySizeOf({ width, height, sampleAspect, rotation });
+  const pixelFormat = stream.pix_fmt ?? 'unknown';
   return {
     streamIndex: stream.index,
     codec,
@@ -60,10 +65,12 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     rotation,
     isMirrored: isMirrored(stream),
     hdr,
-    pixelFormat: stream.pix_fmt ?? 'unknown',
+    pixelFormat,
     isFlaggedInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
-    isFullRange: stream.color_range === 'pc' || (stream.pix_fmt ?? '').startsWith('yuvj'),
+    isFullRange: stream.color_range === 'pc' || pixelFormat.startsWith('yuvj'),
     matrix: matrixOf(stream, Math.min(size.width, size.height)),
+    isUpright: rotation === 0 && !isMirrored(stream),
+    stored: { width, height, sampleAspect },
     ...spanOf(stream, startSec),
   };
 }

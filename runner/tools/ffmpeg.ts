@@ -1,3 +1,5 @@
+import { isFitted, type Picture } from './video-filters.ts';
+
 /**
  * The demuxers that may read a source. Playlists (hls, concat, dash), image sequences and all others that open further
  * files or addresses are left out, so a source cannot make a tool read anything but itself. The audio-only ones are
@@ -67,6 +69,14 @@ export function inputArgs(source: string, seekSec?: number, limits: readonly str
   ];
 }
 
+/**
+ * Before an input: goes on with the same filters where a frame has another size or format. A graph that is made anew counts
+ * from time 0 again, so the stream would repeat itself.
+ */
+export function keepGraphArgs(picture: Pick<Picture, 'isUpright' | 'pixelFormat'>): string[] {
+  return isFitted(picture) ? ['-reinit_filter', '0'] : [];
+}
+
 /** Reads the lines of `-progress`: calls `onSec` with the seconds that are written, and keeps the frame count. */
 export class ProgressReader {
   frames = 0;
@@ -83,7 +93,7 @@ export class ProgressReader {
   };
 }
 
-/** Guarded arguments that open the source of a chunk with its own timestamps. */
-export function chunkInputArgs(source: string): string[] {
-  return ['-copyts', ...chunkGuardArgs, ...pixelArgs, '-i', source];
+/** Guarded arguments that open the source of a chunk with its own timestamps, within further `limits`. */
+export function chunkInputArgs(source: string, limits: readonly string[]): string[] {
+  return ['-copyts', ...chunkGuardArgs, ...pixelArgs, ...limits, '-i', source];
 }

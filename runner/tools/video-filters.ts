@@ -19,9 +19,46 @@ export interface Picture {
   readonly pixelFormat: string;
   /** Whether this ffmpeg has zscale. */
   readonly hasZscale: boolean;
+  readonly stored: StoredFrame;
+  /** Neither turned nor mirrored when it is shown. */
+  readonly isUpright: boolean;
+}
+
+/** A frame before it is turned and before its pixels are made square. */
+export interface StoredFrame extends FrameSize {
+  /** Width of a pixel over its height. */
+  readonly sampleAspect: number;
 }
 
 type Matrix = Pick<Picture, 'toneMap' | 'matrix' | 'isFullRange'>;
+
+/** Shapes that differ by less are one shape: containers round the aspect of pixels. */
+const sameAspectWithin = 0.02;
+
+/**
+ * Whether frames of another size are fitted into the first. Where ffmpeg turns them before our filters, and in rare formats,
+ * the filters begin anew instead.
+ */
+export function isFitted({ isUpright, pixelFormat }: Pick<Picture, 'isUpright' | 'pixelFormat'>): boolean {
+  return isUpright && planarYuv.test(pixelFormat);
+}
+
+/**
+ * Fits frames of another size into that of the first, with black around them; the others pass through untouched. Broadcasts
+ * and recordings of calls change their size on the way. `keepGraphArgs` goes with it.
+ */
+export function oneSizeFilters(picture: Pick<Picture, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {
+  if (!isFitted(picture)) return [];
+  const { width, height, sampleAspect } = picture.stored;
+  const aspect = (width / height) * sampleAspect;
+  const isSame = `lt(abs(dar/${aspect.toFixed(6)}-1),${sameAspectWithin})`;
+  const fit = (side: number, other: string) => `'if(${isSame},${side},trunc(min(${side},${other})/2)*2)'`;
+  const fitted = `w=${fit(width, `${height}*dar/${sampleAspect}`)}:h=${fit(height, `${width}*${sampleAspect}/dar`)}`;
+  return [
+    `scale=${fitted}:eval=frame:flags=bicubic+accurate_rnd+full_chroma_int`,
+    `pad=w=${width}:h=${height}:x=-1:y=-1:eval=frame`,
+  ];
+}
 
 /** Deinterlaces: one frame for each two fields. */
 export function deinterlaceFilters({ fieldOrder }: Pick<Picture, 'fieldOrder'>): string[] {

@@ -73,6 +73,13 @@ const hevc =
 const pq =
   '-vf format=yuv420p10le -c:v libx265 -preset ultrafast -x265-params log-level=error:keyint=75:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc';
 
+/** Ten seconds of a broadcast. */
+const broadcast = (size: string, fromSec: number) =>
+  sample(
+    `film-${size}.ts`,
+    `-f lavfi -i testsrc2=s=${size}:r=25:d=10 ${sound} -t 10 ${x264} -c:a mp2 -output_ts_offset ${fromSec}`,
+  );
+
 const sources: [title: string, make: () => Promise<string>][] = [
   [
     '23.976 frames a second in Matroska, which rounds times to a millisecond',
@@ -111,6 +118,13 @@ const sources: [title: string, make: () => Promise<string>][] = [
   [
     'a picture a second, shown long after it is decoded',
     () => sample('film-slow.mp4', `${picture('1')} ${sound} ${x264} -force_key_frames 0,3,8,13 -bf 2 -c:a aac`),
+  ],
+  [
+    'a broadcast whose picture changes its size',
+    async () => {
+      const [narrow, wide] = [await broadcast('240x180', 0), await broadcast('480x270', 10)];
+      return sample('film-resized.ts', `-i concat:${narrow}|${wide} -map 0 -c copy`);
+    },
   ],
   ['HDR', () => sample('film-pq.mkv', `${picture('25')} ${pq}`)],
 ];

@@ -205,13 +205,24 @@ describe('odd times', () => {
   });
 
   it('interlaced video is recognised by its frames, whatever its flag says', async () => {
-    const fields = `-f lavfi -i testsrc2=s=320x180:r=50:d=3 -vf tinterlace=interleave_top,setfield=prog ${x264} -crf 10`;
+    const fields = `-f lavfi -i testsrc2=s=720x576:r=50:d=3 -vf tinterlace=interleave_top,setfield=prog ${x264} -crf 10`;
     const made = await transcode(await sample('fields.mp4', fields));
     expect(made.results.source.video?.interlaced).toBe(true);
     expect(made.stream.field_order).toBe('progressive');
     const flagged = `-f lavfi -i testsrc2=s=320x180:r=25:d=3 ${x264} -flags +ildct -x264-params tff=1`;
     const frames = await transcode(await sample('flagged.mp4', flagged));
     expect(frames.results.source.video?.interlaced).toBe(false);
+  });
+
+  it('a picture that changes its shape on the way is fitted into the first, with black around it', async () => {
+    const narrow = await sample('narrow.ts', `-f lavfi -i color=red:s=320x240:r=25:d=2 ${x264}`);
+    const wide = await sample('wide.ts', `-f lavfi -i color=lime:s=640x360:r=25:d=2 ${x264} -output_ts_offset 2`);
+    const made = await transcode(await sample('resized.ts', `-i concat:${narrow}|${wide} -c copy`));
+    expect([made.stream.width, made.stream.height, made.stream.nb_read_packets]).toEqual([320, 240, '100']);
+    const [red, , blue] = await colourAt(made.path, '320:20:0:0', 1);
+    expect([red > 200, blue < 60]).toEqual([true, true]);
+    expect(Math.max(...(await colourAt(made.path, '320:20:0:0', 3)))).toBeLessThan(40);
+    expect((await colourAt(made.path, '320:100:0:70', 3))[1]).toBeGreaterThan(200);
   });
 
   it('the offset between sound and picture is kept, from time 0 on', async () => {

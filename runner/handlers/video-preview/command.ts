@@ -2,8 +2,8 @@ import type { JobOptions } from '#domain/job-types/index.ts';
 import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
-import { deinterlaceFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
+import { inputArgs, keepGraphArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import { deinterlaceFilters, oneSizeFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
 
 type PreviewFormat = JobOptions<'video:preview'>['format'];
 
@@ -33,6 +33,7 @@ const lastFilters = {
 export function previewCommand(program: string, preview: Preview): Command {
   const { source, startSec, durationSec, fps, size, format, output } = preview;
   const filters = [
+    ...oneSizeFilters(source.video),
     ...deinterlaceFilters(source.video),
     `fps=fps=${fps}:start_time=0`,
     ...toneMapFilters(source.video, size),
@@ -41,7 +42,7 @@ export function previewCommand(program: string, preview: Preview): Command {
   ];
   const framesMax = Math.max(1, Math.round(durationSec * fps));
   // Some FLV, AVI and TS files cannot seek to 0, so a preview from the start does not seek.
-  const input = inputArgs(source.path, startSec, ['-t', durationSec.toFixed(6)]);
+  const input = inputArgs(source.path, startSec, ['-t', durationSec.toFixed(6), ...keepGraphArgs(source.video)]);
   const limits = ['-frames:v', String(framesMax), '-fps_mode', 'passthrough'];
   const graph = `[0:${source.video.streamIndex}]${filters.join(',')}[out]`;
   return {

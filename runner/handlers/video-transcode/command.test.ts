@@ -20,6 +20,8 @@ const video: VideoSource['video'] = {
   averageRate: { num: 25, den: 1 },
   rotation: 0,
   isMirrored: false,
+  isUpright: true,
+  stored: { width: 960, height: 540, sampleAspect: 1 },
   hdr: 'none',
   toneMap: null,
   pixelFormat: 'yuv420p',
@@ -50,6 +52,8 @@ const guard = [
   ),
   ...words('-max_pixels 36000000 -i source'),
 ];
+/** With the same filters for frames of any size. */
+const goingOn = [...guard.slice(0, -2), ...words('-reinit_filter 0 -i source')];
 const quiet = [
   '-nostdin',
   '-hide_banner',
@@ -102,17 +106,22 @@ const toStream = (size: string) =>
   `scale=${size}:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt709:out_color_matrix=bt709:out_range=limited,` +
   'setsar=1,format=yuv420p,setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited';
 
+const fitted =
+  "scale=w='if(lt(abs(dar/1.777778-1),0.02),960,trunc(min(960,540*dar/1)/2)*2)'" +
+  ":h='if(lt(abs(dar/1.777778-1),0.02),540,trunc(min(540,960*1/dar)/2)*2)'" +
+  ':eval=frame:flags=bicubic+accurate_rnd+full_chroma_int,pad=w=960:h=540:x=-1:y=-1:eval=frame,';
+
 describe('the command that encodes video', () => {
   it('the video command decodes once and writes every rung on one grid', () => {
     expect(encode()).toEqual({
       program: 'ffmpeg',
       args: [
         ...quiet,
-        ...guard,
+        ...goingOn,
         '-max_error_rate',
         '0.05',
         '-filter_complex',
-        `[0:0]fps=fps=25:start_time=0,trim=end_frame=250,sidedata=mode=delete,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
+        `[0:0]${fitted}fps=fps=25:start_time=0,trim=end_frame=250,sidedata=mode=delete,split=2[in0][in1];[in0]${toStream('w=640:h=360')}[out0];[in1]${toStream('w=960:h=540')}[out1]`,
         ...words('-map [out0]'),
         ...x264(730_000),
         'made/r360_h264.mp4',
@@ -125,8 +134,8 @@ describe('the command that encodes video', () => {
   });
 
   it('interlaced video is deinterlaced before the rate is set', () => {
-    expect(graphOf(encode({ fieldOrder: 'bff' }))).toMatch(
-      /^\[0:0\]bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,trim=end_frame=250,sidedata=mode=delete,split=2/,
+    expect(graphOf(encode({ fieldOrder: 'bff' }))).toContain(
+      `[0:0]${fitted}bwdif=mode=send_frame:parity=bff:deint=all,fps=fps=25:start_time=0,trim=end_frame=250,sidedata=mode=delete,split=2`,
     );
   });
 
@@ -203,7 +212,7 @@ describe('the encoders of several codecs', () => {
       'setsar=1,format=yuv420p10le,setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc:range=limited';
     const graph = graphOf(command) ?? '';
     expect(graph).toMatch(
-      /^\[0:0\]fps=fps=25:start_time=0,trim=end_frame=250,split=2\[sdr\]\[hdr\];\[sdr\]zscale=w=960:/,
+      /eval=frame,fps=fps=25:start_time=0,trim=end_frame=250,split=2\[sdr\]\[hdr\];\[sdr\]zscale=w=960:/,
     );
     expect(graph).toContain(
       ',sidedata=mode=delete,split=1[in0];[hdr]sidedata=mode=delete,split=2[in1][in2];[in0]scale=',

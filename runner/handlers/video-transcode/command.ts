@@ -6,13 +6,14 @@ import type { SubtitlePlan } from '#domain/media/subtitle-plan.ts';
 import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
+import { fragmentedMp4Args, inputArgs, keepGraphArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { encoderArgs } from './encoders.ts';
 import type { FrameSpan } from './frame-span.ts';
 import { type Mark, markGraph, markInputArgs } from './watermark.ts';
 import {
   deinterlaceFilters,
+  oneSizeFilters,
   type Picture,
   plainFramesFilter,
   standardMatrixFilters,
@@ -59,7 +60,7 @@ export function encodeVideoCommand(program: string, encode: VideoEncode): Comman
     args: [
       ...quietArgs,
       ...progressArgs,
-      ...inputArgs(source.path),
+      ...inputArgs(source.path, 0, keepGraphArgs(source.video)),
       ...markInputArgs(rungs, encode.grid.rate),
       ...errorArgs,
       '-filter_complex',
@@ -78,6 +79,7 @@ export function encodeVideoCommand(program: string, encode: VideoEncode): Comman
 
 function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): string {
   const frames = [
+    ...oneSizeFilters(video),
     ...deinterlaceFilters(video),
     `fps=fps=${showRational(grid.rate)}:start_time=0`,
     ...(span.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${span.heldFrames}`] : []),

@@ -11,6 +11,8 @@ const picture = {
   isFullRange: false,
   pixelFormat: 'yuv420p',
   hasZscale: true,
+  stored: { width: 320, height: 180, sampleAspect: 1 },
+  isUpright: true,
 } as const;
 const rungs = [90, 180].map((height) => ({
   track: {

@@ -80,6 +80,8 @@ describe('the command that encodes a chunk', () => {
       isFullRange: false,
       pixelFormat: 'yuv420p',
       hasZscale: true,
+      stored: { width: 320, height: 180, sampleAspect: 1 },
+      isUpright: false,
     },
     encoding: { crf: 23, preset: 'medium' as const },
   };

@@ -2,8 +2,15 @@ import type { Chunk, ChunkSource } from '#domain/media/chunk-plan.ts';
 import type { Grid } from '#domain/media/grid.ts';
 import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
-import { chunkInputArgs, chunkMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../../tools/ffmpeg.ts';
-import { deinterlaceFilters } from '../../../tools/video-filters.ts';
+import {
+  chunkInputArgs,
+  chunkMp4Args,
+  inputArgs,
+  keepGraphArgs,
+  noMetadataArgs,
+  quietArgs,
+} from '../../../tools/ffmpeg.ts';
+import { deinterlaceFilters, oneSizeFilters } from '../../../tools/video-filters.ts';
 import { type MarkedRung, progressArgs, rungsGraph } from '../command.ts';
 import { x264Args } from '../encoders.ts';
 import { markInputArgs } from '../watermark.ts';
@@ -106,6 +113,7 @@ interface ChunkEncode {
 export function encodeChunkCommand(program: string, { path, plan, chunk, rungs }: ChunkEncode): Command {
   const { picture, grid, encoding } = plan;
   const frames = [
+    ...oneSizeFilters(picture),
     ...rotationFilters(picture.rotation),
     // ffmpeg moves the times of a whole source in the same way: by its start, rounded to the stream's time base.
     `setpts=PTS-round(${(plan.startSec + offsetSec).toFixed(6)}/TB)`,
@@ -121,7 +129,7 @@ export function encodeChunkCommand(program: string, { path, plan, chunk, rungs }
     args: [
       ...quietArgs,
       ...progressArgs,
-      ...chunkInputArgs(path),
+      ...chunkInputArgs(path, keepGraphArgs(picture)),
       ...markInputArgs(rungs, grid.rate),
       // Damage is judged over the whole film.
       '-max_error_rate',

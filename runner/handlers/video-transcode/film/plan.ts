@@ -33,6 +33,8 @@ export const filmPlanSchema = encodedSchema.extend({
     isFullRange: z.boolean(),
     pixelFormat: z.string(),
     hasZscale: z.boolean(),
+    stored: z.object({ width: count, height: count, sampleAspect: z.number() }),
+    isUpright: z.boolean(),
   }),
   encoding: z.object({ crf: z.number(), preset: z.enum(x264Presets) }),
   /** The versions of the tools that make it. */

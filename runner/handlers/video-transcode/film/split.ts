@@ -51,7 +51,6 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
   const audio = await encodeAudio({ source, durationSec, packets, onFraction }, context);
   const timeoutMs = encodeTimeoutMs(durationSec, packets.packets);
   const text = await extractSubtitles({ source, durationSec, timeoutMs }, context);
-  const { width, height, rotation, toneMap, fieldOrder, matrix, isFullRange, pixelFormat, hasZscale } = source.video;
   const { crf, preset } = context.profile;
   return {
     v: 1,
@@ -68,9 +67,28 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
     warnings: [...source.warnings, ...span.warnings, ...audio.warnings, ...text.warnings],
     chunks: [...cuts.chunks],
     startSec: source.startSec,
-    picture: { width, height, rotation, toneMap, fieldOrder, matrix, isFullRange, pixelFormat, hasZscale },
+    picture: pictureOf(source),
     encoding: { crf, preset },
     tools: await toolVersions(context),
+  };
+}
+
+/** What the filters of a chunk need to know. */
+function pictureOf({ video }: Pick<VideoSource, 'video'>): FilmPlan['picture'] {
+  const { width, height, rotation, isUpright, stored, toneMap, fieldOrder, matrix } = video;
+  const { isFullRange, pixelFormat, hasZscale } = video;
+  return {
+    width,
+    height,
+    rotation,
+    isUpright,
+    stored,
+    toneMap,
+    fieldOrder,
+    matrix,
+    isFullRange,
+    pixelFormat,
+    hasZscale,
   };
 }
 

@@ -8,8 +8,8 @@ import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { workspaceFiles } from '../../../context/step-context.ts';
 import type { VideoSource } from '../../../source/examine-video.ts';
-import { chunkGuardArgs, guardArgs, inputArgs, quietArgs } from '../../../tools/ffmpeg.ts';
-import { deinterlaceFilters } from '../../../tools/video-filters.ts';
+import { chunkGuardArgs, guardArgs, inputArgs, keepGraphArgs, quietArgs } from '../../../tools/ffmpeg.ts';
+import { deinterlaceFilters, oneSizeFilters } from '../../../tools/video-filters.ts';
 import { rungsGraph } from '../command.ts';
 import { encoderArgs } from '../encoders.ts';
 
@@ -37,6 +37,7 @@ export function sampleCommand(program: string, { source, grid, places, rungs }: 
   const { video } = source;
   const rate = showRational(grid.rate);
   const frames = [
+    ...oneSizeFilters(video),
     ...deinterlaceFilters(video),
     `fps=fps=${rate}:start_time=0`,
     `trim=end_frame=${grid.gopFrames}`,
@@ -46,7 +47,7 @@ export function sampleCommand(program: string, { source, grid, places, rungs }: 
   const labels = places.map((_, index) => `[sample${index}]`).join('');
   const joined = places.length === 1 ? 'null' : `concat=n=${places.length},fps=fps=${rate}`;
   const outputs = rungs.map((track) => ({ track, path: sampleFiles(track).reference }));
-  const limit = ['-t', (framesSec(grid.gopFrames, grid.rate) + marginSec).toFixed(6)];
+  const limit = ['-t', (framesSec(grid.gopFrames, grid.rate) + marginSec).toFixed(6), ...keepGraphArgs(video)];
   return {
     program,
     args: [
