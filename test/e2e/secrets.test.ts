@@ -106,14 +106,17 @@ function isOutside({ group, name }: HostProcess): boolean {
   return !group.includes(packager) && name !== 'versitygw';
 }
 
-/** Collects all processes by polling. */
+/** Collects all processes by polling. One that begins or ends has no environment, so the longest of each is kept. */
 function watchProcesses() {
   const found = new Map<string, HostProcess>();
   const stopping = new AbortController();
   const polling = (async () => {
     while (!stopping.signal.aborted) {
-      for (const each of await hostProcesses()) found.set(`${each.pid} ${each.arguments}`, each);
-      await sleep(150);
+      for (const each of await hostProcesses()) {
+        const name = `${each.pid} ${each.arguments}`;
+        if (each.environment.length >= (found.get(name)?.environment.length ?? 0)) found.set(name, each);
+      }
+      await sleep(30);
     }
   })();
   return {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeSources } from './sample.ts';
+import { makeSources } from '../../demo/sample.ts';
 
 test('an INPUT without video is refused before the service starts, with the containers that are supported', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelwright-input-'));
