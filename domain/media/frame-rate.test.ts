@@ -29,6 +29,13 @@ describe('the frame rate of a stream', () => {
       '30',
       false,
     ],
+    [
+      'an odd first gap does not change the rate',
+      rate(24_867, 1000),
+      frames(100, 0.04, (i) => (i === 0 ? -0.021 : 0)),
+      '25',
+      false,
+    ],
     ['without an average the rate is that of the gaps', null, milliseconds(frames(200, 0.02)), '50', false],
     ['120 is halved', rate(120), frames(100, 1 / 120), '60', false],
     ['119.88 is halved to 59.94', rate(120_000, 1001), frames(100, 1001 / 120_000), '60000/1001', false],

@@ -46,19 +46,23 @@ export function planFrameRate(evidence: RateEvidence, frameRateMax: number): Fra
     const rate = evidence.average ?? { num: 25, den: 1 };
     return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
   }
-  const odd = gaps.filter((gap) => Math.abs(gap - median) > roundingSec + median * 0.02).length;
-  const isSteady = gaps.length - odd >= gaps.length * steadyShare;
+  const even = gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02);
+  const odd = gaps.length - even.length;
+  const isSteady = even.length >= gaps.length * steadyShare;
   const agrees = average === null || Math.abs(average * median - 1) < 0.05 + roundingSec / median;
   if (isSteady && agrees) {
-    const meanGap = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
-    const measured = rational(Math.max(1, Math.round(1000 / meanGap)), 1000);
+    const mean = rateOfGap(even.reduce((sum, gap) => sum + gap, 0) / even.length);
     // Some containers state the length of the longest track, so that their average is of no use.
-    const stated = standardNear(evidence.average ?? measured);
-    const rate = stated ?? standardNear(measured) ?? tidy(evidence.average ?? measured);
+    const stated = evidence.average ?? mean;
+    const rate = standardNear(stated) ?? standardNear(mean) ?? standardNear(rateOfGap(median)) ?? tidy(stated);
     return { rate: withinBounds(rate, frameRateMax), isVariable: false };
   }
   const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
   return { rate: nearestStandard(Math.max(average ?? 0, 1 / median)), isVariable };
+}
+
+function rateOfGap(sec: number): Rational {
+  return rational(Math.max(1, Math.round(1000 / sec)), 1000);
 }
 
 function gapsOf(times: readonly number[]): number[] {

@@ -12,9 +12,10 @@ const packetsMax = 50_000_000;
 
 const unreadable = { code: 'corrupt_input', message: 'The source is damaged: its packets cannot be read.' } as const;
 
-/** Containers with broadcast timestamps, which may jump at any time; ffmpeg closes jumps of over 10 s. */
+/** Containers with broadcast timestamps, which may jump at any time; ffmpeg closes jumps of over 10 s, and back. */
 const containersWithJumps = ['mpegts', 'mpeg'];
 const jumpSecMin = 10;
+const jumpBackSecMin = 0.1;
 
 /** The packets of a source, and what cutting it needs to know. */
 export interface PacketScan extends PacketTotals {
@@ -75,10 +76,14 @@ export async function scanPackets(source: ScannedSource, context: StepContext): 
 /** Times without jumps, as ffmpeg gives them to decoders: after a jump a stream goes on where it was. */
 function jumpCloser(): (packet: PacketTime) => number {
   const streams = new Map<number, { lastSec: number; offsetSec: number }>();
-  return ({ streamIndex, timeSec, durationSec }) => {
-    const stream = streams.get(streamIndex) ?? { lastSec: timeSec, offsetSec: 0 };
-    if (Math.abs(timeSec - stream.lastSec) > jumpSecMin) stream.offsetSec += stream.lastSec + durationSec - timeSec;
-    stream.lastSec = timeSec;
+  return ({ streamIndex, timeSec, decodeSec, durationSec }) => {
+    // Pictures are stored in the order of decoding; the times at which they are shown go back all the time.
+    const atSec = decodeSec ?? timeSec;
+    const stream = streams.get(streamIndex) ?? { lastSec: atSec, offsetSec: 0 };
+    const forthSec = atSec - stream.lastSec;
+    const isBack = decodeSec !== null && forthSec < -jumpBackSecMin;
+    if (isBack || Math.abs(forthSec) > jumpSecMin) stream.offsetSec += durationSec - forthSec;
+    stream.lastSec = atSec;
     streams.set(streamIndex, stream);
     return timeSec + stream.offsetSec;
   };

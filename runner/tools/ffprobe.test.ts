@@ -59,15 +59,15 @@ describe('the commands that look at a source', () => {
   it.each([
     [
       'stream_index=0|pts_time=1.5|dts_time=1.4|duration_time=0.04|flags=K_',
-      { streamIndex: 0, timeSec: 1.5, durationSec: 0.04, isDiscarded: false, isKey: true },
+      { streamIndex: 0, timeSec: 1.5, decodeSec: 1.4, durationSec: 0.04, isDiscarded: false, isKey: true },
     ],
     [
       'stream_index=2|pts_time=N/A|dts_time=1.4|duration_time=N/A|flags=__',
-      { streamIndex: 2, timeSec: 1.4, durationSec: 0, isDiscarded: false, isKey: false },
+      { streamIndex: 2, timeSec: 1.4, decodeSec: 1.4, durationSec: 0, isDiscarded: false, isKey: false },
     ],
     [
       'stream_index=1|pts_time=-0.02|dts_time=N/A|duration_time=0.02|flags=_D|',
-      { streamIndex: 1, timeSec: -0.02, durationSec: 0.02, isDiscarded: true, isKey: false },
+      { streamIndex: 1, timeSec: -0.02, decodeSec: null, durationSec: 0.02, isDiscarded: true, isKey: false },
     ],
     ['stream_index=0|pts_time=N/A|dts_time=N/A|duration_time=0.04|flags=__', null],
     ['', null],

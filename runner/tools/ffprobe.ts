@@ -91,7 +91,10 @@ export function sideDataCommand(
 /** One packet of a stream. */
 export interface PacketTime {
   readonly streamIndex: number;
+  /** When it is shown; when it is decoded, where that alone is known. */
   readonly timeSec: number;
+  /** When it is decoded; null when that is not known. */
+  readonly decodeSec: number | null;
   /** 0 when the packet states none. */
   readonly durationSec: number;
   /** Whether an edit list excludes the packet: it is decoded and not shown. */
@@ -109,12 +112,14 @@ export function isEncryptedPacket(line: string): boolean {
 export function parsePacketTime(line: string): PacketTime | null {
   const number = (name: string) => Number.parseFloat(fieldOf(line, name));
   const pts = number('pts_time');
-  const timeSec = Number.isFinite(pts) ? pts : number('dts_time');
+  const dts = number('dts_time');
+  const timeSec = Number.isFinite(pts) ? pts : dts;
   if (!Number.isFinite(timeSec)) return null;
   const durationSec = number('duration_time');
   return {
     streamIndex: number('stream_index'),
     timeSec,
+    decodeSec: Number.isFinite(dts) ? dts : null,
     durationSec: Number.isFinite(durationSec) ? durationSec : 0,
     isDiscarded: fieldOf(line, 'flags').includes('D'),
     isKey: fieldOf(line, 'flags').includes('K'),

@@ -71,6 +71,16 @@ describe('gaps in timestamps', () => {
     expect(Math.abs(Number(made.stream.nb_read_packets) - (46 * num) / den)).toBeLessThanOrEqual(1);
   });
 
+  it('recordings that were put one behind the other are played one after another', async () => {
+    const one = await sample(
+      'recording.ts',
+      `-f lavfi -i testsrc2=s=320x180:r=25:d=3 -f lavfi -i sine=d=3 ${x264} -bf 2 -c:a aac -f mpegts`,
+    );
+    const made = await transcode(await changedSample('recordings.ts', one, (bytes) => Buffer.concat([bytes, bytes])));
+    expect(Math.abs(Number(made.stream.nb_read_packets) - 150)).toBeLessThanOrEqual(2);
+    expect(made.warnings).toEqual([]);
+  });
+
   it('a jump in broadcast timestamps is closed', async () => {
     const made = await transcode(await sample('jump.ts', `${jumping(200)} -f mpegts`));
     expect(Math.abs(Number(made.stream.nb_read_packets) - 100)).toBeLessThanOrEqual(1);
