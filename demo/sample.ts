@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
+import { videoContainers } from '#domain/media/video-containers.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
@@ -18,8 +19,6 @@ export interface VideoSample {
 /** The keys hold a version, since an existing sample is kept: change it with the recipe. */
 const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durationSec: 12 };
 const videoKey = 'sample/video-v3.mp4';
-/** Named when INPUT is in none of them; docs/media.md has the details. */
-const containers = 'MP4, MOV, Matroska, WebM, MPEG-TS, MPEG-PS, AVI, FLV, ASF/WMV, MXF, Ogg, GIF';
 const imageKey = 'sample/image-v1.jpg';
 
 /** A source graph of ffmpeg (`-f lavfi`) for the picture of a sample. */
@@ -202,6 +201,6 @@ async function takeInput(
 async function checkVideo(path: string, ffprobe: string, signal: AbortSignal): Promise<void> {
   const args = ['-v', 'error', '-select_streams', 'V', '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', path];
   const { exitCode, stdout } = await runCommand({ program: ffprobe, args }, { signal, timeoutMs: 30_000 });
-  if (exitCode !== 0) throw new Error(`INPUT: ${path} is not a media file. Supported containers: ${containers}`);
+  if (exitCode !== 0) throw new Error(`INPUT: ${path} is not a media file. Supported containers: ${videoContainers}`);
   if (stdout.trim() === '') throw new Error(`INPUT: ${path} has no video stream; give a video file`);
 }

@@ -49,6 +49,9 @@ const kinds: readonly ImageKind[] = [
   { name: 'radiance hdr', decoder: null, matches: textAt(0, '#?RADIANCE', '#?RGBE') },
 ];
 
+/** The names of the kinds that are decoded. */
+export const decodedKinds = [...new Set(kinds.filter(({ decoder }) => decoder !== null).map(({ name }) => name))];
+
 /** The name of the kind of image that the first bytes belong to and what decodes it; null for no known image. */
 export function imageKindOf(head: Buffer): Pick<ImageKind, 'name' | 'decoder'> | null {
   return kinds.find(({ matches }) => matches(head)) ?? null;

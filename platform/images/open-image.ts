@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
 import { displayP3, heifColourOf } from './heif-colour.ts';
-import { imageHeadBytes, imageKindOf } from './image-kinds.ts';
+import { decodedKinds, imageHeadBytes, imageKindOf } from './image-kinds.ts';
 import { type Sharp, sharp } from './sharp.ts';
 import { decodeInWasm, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
 
@@ -31,7 +31,11 @@ interface OpenOptions extends WasmLimits {
 export async function openImage(source: string | Buffer, options: OpenOptions): Promise<OpenedImage> {
   const head = await headOf(source);
   const kind = imageKindOf(head);
-  if (kind === null) throw new KnownProblem('unsupported_media', 'The source is not an image of a known kind.');
+  if (head.length === 0) throw new KnownProblem('unsupported_media', 'The source is empty.');
+  if (kind === null) {
+    const message = `The source is not an image of a known kind: ${decodedKinds.join(', ')}.`;
+    throw new KnownProblem('unsupported_media', message);
+  }
   if (kind.decoder === null)
     throw new KnownProblem('unsupported_media', `The image is of a kind that is not supported: ${kind.name}.`);
   const isForVips = kind.decoder === 'libvips' && !(kind.name === 'heif' && statesOtherColours(head));

@@ -1,5 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { videoContainers } from '#domain/media/video-containers.ts';
 import { imageKindOf } from '#platform/images/image-kinds.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { describeCommand } from '../tools/ffprobe.ts';
@@ -51,7 +52,10 @@ function probeFailure(head: Buffer): { readonly code: JobErrorCode; readonly mes
   if (image !== null && container !== image.name) {
     return { code: 'unsupported_media', message: `The source is an image (${image.name}) and not a supported video.` };
   }
-  if (container === null) return { code: 'unsupported_media', message: 'The source is in no supported container.' };
+  if (head.length === 0) return { code: 'unsupported_media', message: 'The source is empty.' };
+  if (container === null) {
+    return { code: 'unsupported_media', message: `The source is in no supported container: ${videoContainers}.` };
+  }
   return { code: 'corrupt_input', message: `The source is damaged: it cannot be read as ${container}.` };
 }
 
