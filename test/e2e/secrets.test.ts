@@ -106,13 +106,26 @@ function isOutside({ group, name }: HostProcess): boolean {
   return !group.includes(packager) && name !== 'versitygw';
 }
 
-/** Collects all processes by polling. One that begins or ends has no environment, so the longest of each is kept. */
+/** A process becomes another program soon after its start; what it is then stays as it is. */
+const youngMs = 2000;
+
+/**
+ * Collects all processes by polling. The packager lives for a quarter of a second, so only young ones are read. One that
+ * begins or ends has no environment, so the longest of each is kept.
+ */
 function watchProcesses() {
   const found = new Map<string, HostProcess>();
+  const seenAtMs = new Map<number, number>();
+  const isYoung = (pid: number) => {
+    const nowMs = performance.now();
+    const atMs = seenAtMs.get(pid) ?? nowMs;
+    seenAtMs.set(pid, atMs);
+    return nowMs - atMs < youngMs;
+  };
   const stopping = new AbortController();
   const polling = (async () => {
     while (!stopping.signal.aborted) {
-      for (const each of await hostProcesses()) {
+      for (const each of await hostProcesses(isYoung)) {
         const name = `${each.pid} ${each.arguments}`;
         if (each.environment.length >= (found.get(name)?.environment.length ?? 0)) found.set(name, each);
       }

@@ -13,9 +13,10 @@ export interface HostProcess {
   readonly group: string;
 }
 
-/** Every process of this machine. */
-export async function hostProcesses(): Promise<HostProcess[]> {
-  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+/** Every process of this machine, or those that are wanted. */
+export async function hostProcesses(isWanted: (pid: number) => boolean = () => true): Promise<HostProcess[]> {
+  const names = await readdir('/proc').catch(() => []);
+  const pids = names.filter((name) => /^\d+$/.test(name) && isWanted(Number(name)));
   return Promise.all(
     pids.map(async (pid) => ({
       pid: Number(pid),
