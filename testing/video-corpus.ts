@@ -307,7 +307,7 @@ const scratched: CorpusVideo = {
 
 /** What a recorder of broadcasts, or of calls, writes when the picture changes. */
 const resized: CorpusVideo = {
-  ...codec('MPEG-TS whose picture changes from 4:3 to 16:9', 'ts', x264, { frames: 80 }),
+  ...codec('MPEG-TS whose picture grows from 4:3 to 16:9', 'ts', x264, { size: '320x180', frames: 80 }),
   make: async () => {
     const narrow = await sample('corpus-narrow.ts', `${pictureOf('160x120', '25', 1.6)} ${x264}`);
     const wide = await sample('corpus-wide.ts', `${pictureOf('320x180', '25', 1.6)} ${x264} -output_ts_offset 1.6`);

@@ -12,6 +12,7 @@ import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedAudio } from './audio-streams.ts';
 import { type FrameTimes, readFrameTimes } from './frame-times.ts';
 import { detectInterlacing } from './interlacing.ts';
+import { atLargestSize } from './largest-frame.ts';
 import { probeSource } from './probe.ts';
 import type { ProbedStreams } from './streams.ts';
 import { type ProbedVideo, readVideoStream } from './video-stream.ts';
@@ -60,9 +61,10 @@ export function statesLength({ container }: Pick<ProbedStreams, 'container'>): b
 export async function examineVideo(context: StepContext): Promise<VideoSource> {
   const [probed, abilities] = await Promise.all([probeSource(context), readAbilities(context)]);
   refuseMissingAbilities(abilities);
-  const video = readVideoStream(probed);
+  const headers = readVideoStream(probed);
   refuseTooLong(probed.durationSec ?? 0);
-  const { times, endSec, fieldOrder } = await sampleVideo(video, probed.durationSec, context);
+  const { times, endSec, fieldOrder } = await sampleVideo(headers, probed.durationSec, context);
+  const video = await atLargestSize(headers, { container: probed.container, endSec }, context);
   const plan = planFrameRate({ average: video.averageRate, runs: times.runs }, context.profile.frameRateMax);
   const durationSec = Math.max(endSec, ...probed.audio.map((audio) => audio.endSec ?? 0));
   refuseTooLong(durationSec);

@@ -36,7 +36,7 @@ function guardArgsFor(formats: readonly string[]): readonly string[] {
 }
 
 /** Frames with more pixels are refused. */
-const pixelArgs = ['-max_pixels', String(pixelsMax)] as const;
+export const pixelArgs = ['-max_pixels', String(pixelsMax)] as const;
 
 /** ffmpeg without a console; progress goes to stdout, one `key=value` a line. */
 export const quietArgs = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'warning', '-y'] as const;

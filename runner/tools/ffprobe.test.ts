@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   describeCommand,
+  keyFramesCommand,
   packetTimesCommand,
   parsePacketTime,
   sideDataCommand,
@@ -49,6 +50,15 @@ describe('the commands that look at a source', () => {
       ...look,
       ...words('-select_streams 2 -read_intervals %+#16,+30.000%+#16 -show_entries frame_side_data=side_data_type'),
       ...words('-of compact=print_section=0 -i source'),
+    ]);
+  });
+
+  it('the sizes of key frames are read from several places', () => {
+    expect(keyFramesCommand('ffprobe', 'source', { streamIndex: 1, fromSec: [1.5, 9], sampleSec: 2 }).args).toEqual([
+      ...look.slice(0, -4),
+      ...words('-max_pixels 36000000 -probesize 20M -analyzeduration 20M'),
+      ...words('-select_streams 1 -skip_frame nokey -read_intervals +1.500%+2,+9.000%+2'),
+      ...words('-show_entries frame=width,height,sample_aspect_ratio -of compact=print_section=0 -i source'),
     ]);
   });
 

@@ -1,5 +1,5 @@
 import type { Command } from '#platform/commands/command.ts';
-import { guardArgs } from './ffmpeg.ts';
+import { guardArgs, pixelArgs } from './ffmpeg.ts';
 
 /** How much ffprobe reads in search of streams that begin late. */
 const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
@@ -86,6 +86,19 @@ export function sideDataCommand(
     program,
     args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...stream, ...intervals, ...entries, '-i', source],
   };
+}
+
+/** Decodes the key frames of a stream from several times on, and prints their sizes, a line each. */
+export function keyFramesCommand(
+  program: string,
+  source: string,
+  { streamIndex, fromSec, sampleSec }: { streamIndex: number; fromSec: readonly number[]; sampleSec: number },
+): Command {
+  const intervals = fromSec.map((sec) => `+${sec.toFixed(3)}%+${sampleSec}`).join(',');
+  const stream = ['-select_streams', String(streamIndex), '-skip_frame', 'nokey', '-read_intervals', intervals];
+  const entries = ['-show_entries', 'frame=width,height,sample_aspect_ratio', ...lineArgs];
+  const input = [...guardArgs, ...pixelArgs, ...analyseArgs];
+  return { program, args: ['-v', 'error', ...input, ...stream, ...entries, '-i', source] };
 }
 
 /** One packet of a stream. */

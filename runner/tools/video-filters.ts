@@ -36,7 +36,7 @@ type Matrix = Pick<Picture, 'toneMap' | 'matrix' | 'isFullRange'>;
 const sameAspectWithin = 0.02;
 
 /**
- * Whether frames of another size are fitted into the first. Where ffmpeg turns them before our filters, and in rare formats,
+ * Whether frames of another size are fitted into the stored one. Where ffmpeg turns them before our filters, and in rare formats,
  * the filters begin anew instead.
  */
 export function isFitted({ isUpright, pixelFormat }: Pick<Picture, 'isUpright' | 'pixelFormat'>): boolean {
@@ -44,7 +44,7 @@ export function isFitted({ isUpright, pixelFormat }: Pick<Picture, 'isUpright' |
 }
 
 /**
- * Fits frames of another size into that of the first, with black around them; the others pass through untouched. Broadcasts
+ * Fits frames of another size into the stored one, with black around them; the others pass through untouched. Broadcasts
  * and recordings of calls change their size on the way. `keepGraphArgs` goes with it.
  */
 export function oneSizeFilters(picture: Pick<Picture, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {

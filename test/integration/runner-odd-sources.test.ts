@@ -214,15 +214,15 @@ describe('odd times', () => {
     expect(frames.results.source.video?.interlaced).toBe(false);
   });
 
-  it('a picture that changes its shape on the way is fitted into the first, with black around it', async () => {
+  it('a picture that changes its size on the way is fitted into the largest, with black around it', async () => {
     const narrow = await sample('narrow.ts', `-f lavfi -i color=red:s=320x240:r=25:d=2 ${x264}`);
     const wide = await sample('wide.ts', `-f lavfi -i color=lime:s=640x360:r=25:d=2 ${x264} -output_ts_offset 2`);
     const made = await transcode(await sample('resized.ts', `-i concat:${narrow}|${wide} -c copy`));
-    expect([made.stream.width, made.stream.height, made.stream.nb_read_packets]).toEqual([320, 240, '100']);
-    const [red, , blue] = await colourAt(made.path, '320:20:0:0', 1);
+    expect([made.stream.width, made.stream.height, made.stream.nb_read_packets]).toEqual([640, 360, '100']);
+    const [red, , blue] = await colourAt(made.path, '400:300:120:30', 1);
     expect([red > 200, blue < 60]).toEqual([true, true]);
-    expect(Math.max(...(await colourAt(made.path, '320:20:0:0', 3)))).toBeLessThan(40);
-    expect((await colourAt(made.path, '320:100:0:70', 3))[1]).toBeGreaterThan(200);
+    expect(Math.max(...(await colourAt(made.path, '60:360:0:0', 1)))).toBeLessThan(40);
+    expect((await colourAt(made.path, '640:360:0:0', 3))[1]).toBeGreaterThan(200);
   });
 
   it('the offset between sound and picture is kept, from time 0 on', async () => {

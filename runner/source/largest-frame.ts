@@ -1,0 +1,53 @@
+import { isJobProblem } from '#domain/errors.ts';
+import { displaySizeOf } from '#domain/media/frame-size.ts';
+import { type StepContext, workspaceFiles } from '../context/step-context.ts';
+import { pixelsMax } from '../tools/ffmpeg.ts';
+import { keyFramesCommand } from '../tools/ffprobe.ts';
+import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
+import { isFitted, type StoredFrame } from '../tools/video-filters.ts';
+import type { ProbedVideo } from './video-stream.ts';
+
+/** Containers of recordings that change the size of their picture on the way, as calls do with their bandwidth. */
+const containers = ['matroska', 'mpegts', 'flv'];
+/** Where key frames are decoded, as shares of the video, and how long each time. */
+const sampleShares = [0.1, 0.3, 0.5, 0.7, 0.9];
+const sampleSec = 2;
+
+const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
+
+/**
+ * A video with the size of the largest of a few key frames. Headers state the first size alone, and calls begin small. Smaller
+ * pictures are fitted into it (`oneSizeFilters`).
+ */
+export async function atLargestSize(
+  video: ProbedVideo,
+  { container, endSec }: { readonly container: string; readonly endSec: number },
+  context: StepContext,
+): Promise<ProbedVideo> {
+  if (!containers.includes(container) || !isFitted(video)) return video;
+  let { stored } = video;
+  const onStdoutLine = (line: string) => {
+    const frame = parseFrameSize(line);
+    if (frame !== null && pixelsOf(frame) > pixelsOf(stored)) stored = frame;
+  };
+  const fromSec = sampleShares.map((share) => share * endSec);
+  const at = { streamIndex: video.streamIndex, fromSec, sampleSec };
+  try {
+    const run = { timeoutMs: probeTimeoutMs, failure: undecodable, onStdoutLine, stdoutBytesMax: 0 };
+    await runTool(keyFramesCommand(context.program('ffprobe'), workspaceFiles.source, at), run, context);
+  } catch (error) {
+    // Some files cannot be read from the middle; what was seen before counts.
+    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
+  }
+  return { ...video, ...displaySizeOf({ ...stored, rotation: video.rotation }), stored };
+}
+
+/** Reads a line of `keyFramesCommand`; null for what is no frame, and for one that is too large to be decoded. */
+export function parseFrameSize(line: string): StoredFrame | null {
+  const [, width, height] = /(?:^|\|)width=(\d+)\|height=(\d+)/.exec(line)?.map(Number) ?? [];
+  const [, num, den] = /\|sample_aspect_ratio=(\d+):(\d+)/.exec(line)?.map(Number) ?? [];
+  if (width === undefined || height === undefined || width * height > pixelsMax) return null;
+  return { width, height, sampleAspect: num === undefined || den === undefined || num * den === 0 ? 1 : num / den };
+}
+
+const pixelsOf = ({ width, height }: StoredFrame) => width * height;
