@@ -1,16 +1,13 @@
-import { isJobProblem } from '#domain/errors.ts';
 import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import type { StepContext } from '../context/step-context.ts';
 import { sideDataCommand } from '../tools/ffprobe.ts';
-import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
+import { tryTool } from '../tools/try-tool.ts';
 import type { VideoSource } from './examine-video.ts';
 
 /** Codecs whose pictures carry captions (ATSC A/53 Part 4), as ffmpeg reads them. */
 const codecs = ['h264', 'hevc', 'mpeg2video'];
 /** A video with captions has them, or empty ones, in every picture. */
 const framesSampled = 16;
-
-const undecodable = { code: 'corrupt_input', message: 'The first frames of the source cannot be decoded.' } as const;
 
 /**
  * The captions inside of a video's pictures, where a few of them, at the start and in the middle, have any. A file that has
@@ -27,13 +24,7 @@ export async function findCaptions(
   const onStdoutLine = (line: string) => {
     isFound ||= line.includes('Closed Captions');
   };
-  try {
-    const run = { timeoutMs: probeTimeoutMs, failure: undecodable, onStdoutLine, stdoutBytesMax: 0 };
-    await runTool(sideDataCommand(context.program('ffprobe'), path, at), run, context);
-  } catch (error) {
-    // A sample may lie where nothing can be read; what was seen before counts.
-    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
-  }
+  await tryTool(sideDataCommand(context.program('ffprobe'), path, at), { onStdoutLine, stdoutBytesMax: 0 }, context);
   if (!isFound) return [];
   const unknown = { language: undefined, title: undefined };
   return [{ streamIndex, isCea608: true, ...unknown, isForced: false, isHearingImpaired: true }];

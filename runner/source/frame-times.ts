@@ -1,7 +1,8 @@
-import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { KnownProblem } from '#domain/errors.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { isEncryptedPacket, packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
+import { tryTool } from '../tools/try-tool.ts';
 import { protectedProblem } from './ffprobe-document.ts';
 
 /** When the frames of a video stream are shown, read from its packets. */
@@ -30,20 +31,11 @@ export async function readFrameTimes(
 ): Promise<FrameTimes> {
   if (endSec === null) return countFrames(streamIndex, context);
   const runs = [await sampleTimes(streamIndex, 0, context)];
-  if (endSec > 2 * middleFromSec) runs.push(await sampleMiddle(streamIndex, endSec / 2, context));
+  if (endSec > 2 * middleFromSec) runs.push(await sampleTimes(streamIndex, endSec / 2, context));
   return { runs, countedEndSec: null };
 }
 
-/** Empty where the source cannot be read from there: it may have no packets that late, or no index. */
-async function sampleMiddle(streamIndex: number, fromSec: number, context: StepContext): Promise<number[]> {
-  try {
-    return await sampleTimes(streamIndex, fromSec, context);
-  } catch (error) {
-    if (!isJobProblem(error) || error.code !== unreadable.code) throw error;
-    return [];
-  }
-}
-
+/** Empty where the source cannot be read from a later place: it may have no packets that late, or no index. */
 async function sampleTimes(streamIndex: number, fromSec: number, context: StepContext): Promise<number[]> {
   const times: number[] = [];
   const interval = { streamIndex, fromSec, packetsMax: packetsSampled };
@@ -53,7 +45,8 @@ async function sampleTimes(streamIndex: number, fromSec: number, context: StepCo
     const packet = parsePacketTime(line);
     if (packet !== null) times.push(packet.timeSec);
   };
-  await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable, onStdoutLine }, context);
+  if (fromSec === 0) await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable, onStdoutLine }, context);
+  else if ((await tryTool(command, { onStdoutLine }, context)) === null) return [];
   const reordered = times.length === packetsSampled ? reorderedFramesMax : 0;
   return times.toSorted((a, b) => a - b).slice(0, times.length - reordered);
 }

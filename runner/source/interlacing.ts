@@ -1,9 +1,8 @@
-import { isJobProblem } from '#domain/errors.ts';
 import { valueOf } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { inputArgs, quietArgs } from '../tools/ffmpeg.ts';
-import { runTool } from '../tools/run-tool.ts';
+import { tryTool } from '../tools/try-tool.ts';
 import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedVideo } from './video-stream.ts';
 
@@ -16,7 +15,6 @@ const framesSampled = { flagged: 30, unflagged: 15 } as const;
 const sampleShares = [0.1, 0.6];
 /** Key frames are up to 10 s apart as a rule: in a shorter video both samples could begin at the same one. */
 const nearSecMin = 15;
-const sampleTimeoutMs = 60_000;
 /** Interlaced video has 1080 lines at most (1088 as coded). */
 const linesMax = 1088;
 /**
@@ -28,8 +26,6 @@ const broadcastRates = [25, 30_000 / 1001];
 /** Containers round rates; 30 frames a second are not 29.97. */
 const sameRateWithin = 0.000_9;
 const neverInterlaced = ['vp8', 'vp9', 'av1', 'mjpeg', 'gif', 'png', 'webp'];
-
-const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
 
 interface FieldCount {
   readonly tff: number;
@@ -132,12 +128,6 @@ export async function detectInterlacing(video: ProbedVideo, endSec: number, cont
 /** The counts of one sample; null where it cannot be decoded. */
 async function countFields(at: SamplePlace, context: StepContext): Promise<FieldCount | null> {
   const command = idetCommand(context.program('ffmpeg'), workspaceFiles.source, at);
-  try {
-    const { stdout } = await runTool(command, { timeoutMs: sampleTimeoutMs, failure: undecodable }, context);
-    return parseIdet(stdout);
-  } catch (error) {
-    // One damaged sample decides nothing; the encode finds out how much of the source is damaged.
-    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
-    return null;
-  }
+  const outcome = await tryTool(command, {}, context);
+  return outcome === null ? null : parseIdet(outcome.stdout);
 }

@@ -1,9 +1,8 @@
-import { isJobProblem } from '#domain/errors.ts';
 import { displaySizeOf } from '#domain/media/frame-size.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { pixelsMax } from '../tools/ffmpeg.ts';
 import { keyFramesCommand } from '../tools/ffprobe.ts';
-import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
+import { tryTool } from '../tools/try-tool.ts';
 import { isFitted, type StoredFrame } from '../tools/video-filters.ts';
 import type { ProbedVideo } from './video-stream.ts';
 
@@ -12,8 +11,6 @@ const containers = ['matroska', 'mpegts', 'flv'];
 /** Where key frames are decoded, as shares of the video, and how long each time. */
 const sampleShares = [0.1, 0.3, 0.5, 0.7, 0.9];
 const sampleSec = 2;
-
-const undecodable = { code: 'corrupt_input', message: 'A sample of the source cannot be decoded.' } as const;
 
 /**
  * A video with the size of the largest of a few key frames. Headers state the first size alone, and calls begin small. Smaller
@@ -32,13 +29,8 @@ export async function atLargestSize(
   };
   const fromSec = sampleShares.map((share) => share * endSec);
   const at = { streamIndex: video.streamIndex, fromSec, sampleSec };
-  try {
-    const run = { timeoutMs: probeTimeoutMs, failure: undecodable, onStdoutLine, stdoutBytesMax: 0 };
-    await runTool(keyFramesCommand(context.program('ffprobe'), workspaceFiles.source, at), run, context);
-  } catch (error) {
-    // Some files cannot be read from the middle; what was seen before counts.
-    if (!isJobProblem(error) || error.code !== undecodable.code) throw error;
-  }
+  const command = keyFramesCommand(context.program('ffprobe'), workspaceFiles.source, at);
+  await tryTool(command, { onStdoutLine, stdoutBytesMax: 0 }, context);
   return { ...video, ...displaySizeOf({ ...stored, rotation: video.rotation }), stored };
 }
 

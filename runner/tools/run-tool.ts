@@ -9,7 +9,7 @@ interface Failure {
   readonly message: string;
 }
 
-interface ToolRun {
+export interface ToolRun {
   readonly timeoutMs: number;
   /** The problem to report when the tool fails by itself, and not for want of resources. */
   readonly failure: Failure;
