@@ -1,10 +1,10 @@
 import { displaySizeOf } from '#domain/media/frame-size.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { pixelsMax } from '../tools/ffmpeg.ts';
-import { keyFramesCommand } from '../tools/ffprobe.ts';
+import { fieldOf, keyFramesCommand } from '../tools/ffprobe.ts';
 import { tryTool } from '../tools/try-tool.ts';
 import { isFitted, type StoredFrame } from '../tools/video-filters.ts';
-import type { ProbedVideo } from './video-stream.ts';
+import { aspectOf, type ProbedVideo } from './video-stream.ts';
 
 /** Containers of recordings that change the size of their picture on the way, as calls do with their bandwidth. */
 const containers = ['matroska', 'mpegts', 'flv'];
@@ -36,10 +36,9 @@ export async function atLargestSize(
 
 /** Reads a line of `keyFramesCommand`; null for what is no frame, and for one that is too large to be decoded. */
 export function parseFrameSize(line: string): StoredFrame | null {
-  const [, width, height] = /(?:^|\|)width=(\d+)\|height=(\d+)/.exec(line)?.map(Number) ?? [];
-  const [, num, den] = /\|sample_aspect_ratio=(\d+):(\d+)/.exec(line)?.map(Number) ?? [];
-  if (width === undefined || height === undefined || width * height > pixelsMax) return null;
-  return { width, height, sampleAspect: num === undefined || den === undefined || num * den === 0 ? 1 : num / den };
+  const [width, height] = [Number(fieldOf(line, 'width')), Number(fieldOf(line, 'height'))];
+  if (width < 1 || height < 1 || width * height > pixelsMax) return null;
+  return { width, height, sampleAspect: aspectOf(fieldOf(line, 'sample_aspect_ratio')) };
 }
 
 const pixelsOf = ({ width, height }: StoredFrame) => width * height;

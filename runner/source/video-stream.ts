@@ -54,7 +54,8 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     throw new KnownProblem('unsupported_media', 'Dolby Vision without a base layer (profile 5) is not supported.');
   }
   const rotation = rotationOf(stream);
-  const sampleAspect = aspectOf(stream);
+  const isMirrored = mirrors(stream);
+  const sampleAspect = aspectOf(stream.sample_aspect_ratio);
   const size = displaySizeOf({ width, height, sampleAspect, rotation });
   const pixelFormat = stream.pix_fmt ?? 'unknown';
   return {
@@ -63,13 +64,13 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     ...size,
     averageRate: rateOf(stream.avg_frame_rate) ?? rateOf(stream.r_frame_rate),
     rotation,
-    isMirrored: isMirrored(stream),
+    isMirrored,
     hdr,
     pixelFormat,
     isFlaggedInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
     isFullRange: stream.color_range === 'pc' || pixelFormat.startsWith('yuvj'),
     matrix: matrixOf(stream, Math.min(size.width, size.height)),
-    isUpright: rotation === 0 && !isMirrored(stream),
+    isUpright: rotation === 0 && !isMirrored,
     stored: { width, height, sampleAspect },
     ...spanOf(stream, startSec),
   };
@@ -85,7 +86,7 @@ function rotationOf({ side_data_list: sideData, tags }: FfprobeStream): number {
 }
 
 /** Whether the determinant of the display matrix is negative. ffprobe prints a line for each row, with its address. */
-function isMirrored({ side_data_list: sideData }: FfprobeStream): boolean {
+function mirrors({ side_data_list: sideData }: FfprobeStream): boolean {
   const matrix = sideData.find(({ side_data_type: type }) => type === 'Display Matrix');
   const printed = matrix?.['displaymatrix'];
   const rows = typeof printed === 'string' ? printed.split('\n') : [];
@@ -124,7 +125,8 @@ function matrixOf({ color_space: tagged }: FfprobeStream, shortSide: number): Co
   return matrixNames[tagged ?? ''] ?? (shortSide <= 576 ? 'bt601' : 'bt709');
 }
 
-function aspectOf({ sample_aspect_ratio: ratio }: FfprobeStream): number {
+/** Width of a pixel over its height, as ffprobe writes it (`64:45`); 1 where it is unknown. */
+export function aspectOf(ratio: string | undefined): number {
   const [num = 0, den = 0] = (ratio ?? '').split(':').map(Number);
   return num > 0 && den > 0 ? num / den : 1;
 }

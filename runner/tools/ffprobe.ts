@@ -139,7 +139,8 @@ export function parsePacketTime(line: string): PacketTime | null {
   };
 }
 
-function fieldOf(line: string, name: string): string {
+/** A field of a line that a command of this module prints; empty where it has none. */
+export function fieldOf(line: string, name: string): string {
   const at = `|${line}`.indexOf(`|${name}=`);
   if (at === -1) return '';
   const from = at + name.length + 1;

@@ -36,8 +36,8 @@ type Matrix = Pick<Picture, 'toneMap' | 'matrix' | 'isFullRange'>;
 const sameAspectWithin = 0.02;
 
 /**
- * Whether frames of another size are fitted into the stored one. Where ffmpeg turns them before our filters, and in rare formats,
- * the filters begin anew instead.
+ * Whether frames of another size are fitted into the stored one. Where ffmpeg turns them before our filters, and in rare
+ * formats, the filters begin anew instead.
  */
 export function isFitted({ isUpright, pixelFormat }: Pick<Picture, 'isUpright' | 'pixelFormat'>): boolean {
   return isUpright && planarYuv.test(pixelFormat);

@@ -16,7 +16,7 @@ import { audioTrackOf, textTrackOf, videoTrackOf } from '../encoded.ts';
 import { encodeTimeoutMs } from '../encoder-limits.ts';
 import { extractSubtitles } from '../subtitles.ts';
 import { cutCommand, filmSec, parseFirstTime } from './commands.ts';
-import { cutsOf, type FilmPlan } from './plan.ts';
+import { cutsOf, type FilmPlan, filmPlanSchema } from './plan.ts';
 
 const sourcesFolder = join(workspaceFiles.made, 'sources');
 
@@ -67,28 +67,10 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
     warnings: [...source.warnings, ...span.warnings, ...audio.warnings, ...text.warnings],
     chunks: [...cuts.chunks],
     startSec: source.startSec,
-    picture: pictureOf(source),
+    // The schema leaves out what the filters of a chunk need not know.
+    picture: filmPlanSchema.shape.picture.parse(source.video),
     encoding: { crf, preset },
     tools: await toolVersions(context),
-  };
-}
-
-/** What the filters of a chunk need to know. */
-function pictureOf({ video }: Pick<VideoSource, 'video'>): FilmPlan['picture'] {
-  const { width, height, rotation, isUpright, stored, toneMap, fieldOrder, matrix } = video;
-  const { isFullRange, pixelFormat, hasZscale } = video;
-  return {
-    width,
-    height,
-    rotation,
-    isUpright,
-    stored,
-    toneMap,
-    fieldOrder,
-    matrix,
-    isFullRange,
-    pixelFormat,
-    hasZscale,
   };
 }
 
