@@ -12,7 +12,7 @@ interface JobErrorRow {
   readonly publicMessage: string;
 }
 
-/** The closed list of `code` in a job's `error` (C2.24). */
+/** The closed list of `code` in a job's `error` (C13.6). */
 export const jobErrors = {
   source_not_found: { retryable: false, publicMessage: 'The source object does not exist in the source bucket.' },
   source_unreadable: { retryable: true, publicMessage: 'The source object could not be read.' },
@@ -75,7 +75,7 @@ interface ProblemDetails {
   readonly stage?: string;
 }
 
-/** A problem of one of the two tables. `message` is for people and holds no tool output, key or URL. */
+/** A problem of one of the two tables. `message` is for people and has no tool output, key or URL. */
 export class KnownProblem<
   Code extends JobErrorCode | RequestErrorCode = JobErrorCode | RequestErrorCode,
 > extends Error {

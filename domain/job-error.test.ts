@@ -3,7 +3,7 @@ import { KnownProblem } from './errors.ts';
 import { jobErrorSchema, toJobError } from './job-error.ts';
 
 describe('what a thrown value becomes in a job', () => {
-  it('C2.25: a known problem keeps its code, its message, its stage and the end of its log', () => {
+  it('C13.7: a known problem keeps its code, its message, its stage and the end of its log', () => {
     const problem = new KnownProblem('packager_error', 'The packager gave up.', {
       stage: 'transcode',
       logTail: `${'x'.repeat(5000)}end`,

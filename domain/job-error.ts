@@ -1,14 +1,18 @@
 import { z } from 'zod';
+import { boundedLog, boundedText, fitLog, fitText } from './text.ts';
 import { isJobProblem, type JobErrorCode, jobErrorCodes, jobErrors } from './errors.ts';
 
-/** A job's `error` as stored and as answered (C2.23). `attempt` counts from 1. */
+const messageMax = 1000;
+const logTailMax = 4096;
+
+/** A job's `error` as stored and as answered (C13.5). `attempt` counts from 1. */
 export const jobErrorSchema = z.object({
   code: z.enum(jobErrorCodes),
-  message: z.string(),
-  stage: z.string().optional(),
+  message: boundedText(messageMax),
+  stage: boundedText(64).optional(),
   retryable: z.boolean(),
   attempt: z.int().positive(),
-  details: z.object({ log_tail: z.string().max(4096).optional() }).optional(),
+  details: z.object({ log_tail: boundedLog(logTailMax).optional() }).optional(),
 });
 export type JobError = z.infer<typeof jobErrorSchema>;
 
@@ -24,8 +28,10 @@ export function jobErrorOf(code: JobErrorCode, attempt: number, message?: string
 export function toJobError(thrown: unknown, attempt: number): JobError {
   if (!isJobProblem(thrown)) return jobErrorOf('internal', attempt);
   return {
-    ...jobErrorOf(thrown.code, attempt, thrown.message),
+    ...jobErrorOf(thrown.code, attempt, fitText(thrown.message, messageMax)),
     ...(thrown.details.stage === undefined ? {} : { stage: thrown.details.stage }),
-    ...(thrown.details.logTail === undefined ? {} : { details: { log_tail: thrown.details.logTail.slice(-4096) } }),
+    ...(thrown.details.logTail === undefined
+      ? {}
+      : { details: { log_tail: fitLog(thrown.details.logTail, logTailMax) } }),
   };
 }

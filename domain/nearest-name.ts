@@ -8,7 +8,7 @@ const editsMax = 2;
 export function nearestName(given: string, names: readonly string[]): string | null {
   const bare = bareOf(given);
   const ranked = names
-    .map((name) => ({ name, edits: bareOf(name) === bare ? 0 : edits(given, name) }))
+    .map((name) => ({ name, edits: bareOf(name) === bare ? 0 : editDistance(given, name) }))
     .filter((one) => one.edits <= Math.min(editsMax, one.name.length / 3))
     .toSorted((a, b) => a.edits - b.edits);
   return ranked[0]?.name ?? null;
@@ -18,8 +18,11 @@ function bareOf(name: string): string {
   return name.slice(0, 256).toLowerCase().replaceAll(/[_-]/g, '');
 }
 
-/** The Levenshtein distance; `Infinity` where the lengths alone differ by more than `editsMax`. */
-function edits(from: string, to: string): number {
+/**
+ * How many characters are to be inserted, removed or replaced to get from one word to the other (Levenshtein);
+ * `Infinity` where the lengths alone differ by more than two.
+ */
+export function editDistance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > editsMax) return Infinity;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {

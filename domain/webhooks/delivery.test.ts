@@ -19,7 +19,7 @@ describe('what follows an attempt to deliver a webhook', () => {
 
   it('410 ends it at the first attempt', () => expect(verdict({ statusCode: 410 })).toBe('failed'));
 
-  it('the waits are those of the configuration, and the fifth failure is the last', () => {
+  it('the waits are configured, and the fifth failure is the last', () => {
     expect([1, 2, 3, 4, 5].map((attempt) => verdict({ attempt }))).toEqual([
       5_000,
       30_000,

@@ -1,6 +1,6 @@
 /**
- * What follows an attempt to deliver a webhook (C6.5 to C6.9): any 2xx is success, 410 ends it,
- * everything else, a redirect too, is tried again while attempts are left.
+ * What follows an attempt to deliver a webhook (C21.9 to C21.13): any 2xx is success, 410 ends it, everything else, a
+ * redirect too, is tried again while attempts are left.
  */
 export type DeliveryVerdict = 'sent' | 'failed' | { readonly inMs: number };
 

@@ -10,9 +10,9 @@ interface Sent {
 }
 
 /**
- * The signature headers of one attempt (C5.13, C5.14): `X-Signature` over the body alone, and those of Standard
- * Webhooks. The key of `X-Signature` is the text of `WEBHOOK_SECRET`. The key of `webhook-signature` is the same, unless
- * the secret has the form of Standard Webhooks, `whsec_<base64>`: then it is what the base64 encodes.
+ * The signature headers of one attempt (C21.5, C21.6): `X-Signature` over the body alone, and the headers of Standard
+ * Webhooks. The key of both is the text of `WEBHOOK_SECRET`; but a secret `whsec_<base64>` (Standard Webhooks) is
+ * decoded for `webhook-signature`.
  */
 export function webhookSignatureHeaders({ body, eventId, timestampSec }: Sent, secret: string): Record<string, string> {
   const standard = createHmac('sha256', standardKeyOf(secret))

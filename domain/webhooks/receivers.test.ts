@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { Receivers, requestsMax } from './receivers.ts';
+
+const names = (count: number, of: string) => Array.from({ length: count }, (_, n) => `${of}-${n}.example`);
+
+/** Begins what the hosts are allotted; returns how many requests each got. */
+function beginAll(receivers: Receivers, hosts: readonly string[], nowMs = 0): Map<string, number> {
+  const allotted = receivers.allot(hosts, nowMs);
+  for (const [host, count] of allotted) for (let n = 0; n < count; n++) receivers.begin(host);
+  return allotted;
+}
+
+const answer = (receivers: Receivers, host: string, durationMs = 20) => {
+  receivers.begin(host);
+  receivers.end({ host, isAnswered: true, durationMs, nowMs: 0 });
+};
+const fail = (receivers: Receivers, host: string, nowMs = 0) => {
+  receivers.begin(host);
+  receivers.end({ host, isAnswered: false, durationMs: 10_000, nowMs });
+};
+const sum = (allotted: ReadonlyMap<string, number>) => [...allotted.values()].reduce((all, count) => all + count, 0);
+
+describe('the requests of the webhook sender', () => {
+  it('a host gets two requests at once until it has answered, then four', () => {
+    const receivers = new Receivers();
+    expect(receivers.allot(['a'], 0)).toEqual(new Map([['a', 2]]));
+    answer(receivers, 'a');
+    expect(receivers.allot(['a'], 0)).toEqual(new Map([['a', 4]]));
+    expect(beginAll(receivers, ['a'])).toEqual(new Map([['a', 4]]));
+    expect(receivers.allot(['a'], 0)).toEqual(new Map());
+  });
+
+  it('C21.17: however many hosts hang, a quarter of the requests is left to hosts that answer', () => {
+    const receivers = new Receivers();
+    answer(receivers, 'good');
+    expect(sum(beginAll(receivers, names(500, 'new')))).toBe((requestsMax * 3) / 4);
+    expect(receivers.allot(['good'], 0)).toEqual(new Map([['good', 4]]));
+  });
+
+  it('C21.17: hosts that failed get a quarter of the requests, so hosts of which nothing is known get theirs', () => {
+    const receivers = new Receivers();
+    const hanging = names(500, 'hanging');
+    for (const host of hanging) fail(receivers, host);
+    expect(sum(beginAll(receivers, hanging, 5_000))).toBe(requestsMax / 4);
+    expect(receivers.allot(['new'], 5_000)).toEqual(new Map([['new', 2]]));
+  });
+
+  it('a host that does not answer backs off as a whole, longer with each attempt, until it answers', () => {
+    const receivers = new Receivers();
+    fail(receivers, 'a', 0);
+    expect(receivers.allot(['a'], 999).size).toBe(0);
+    expect(receivers.allot(['a'], 1_000)).toEqual(new Map([['a', 1]]));
+    fail(receivers, 'a', 1_000);
+    expect(receivers.allot(['a'], 2_999).size).toBe(0);
+    for (let n = 0; n < 60; n++) fail(receivers, 'a', 3_000);
+    expect(receivers.allot(['a'], 62_999).size).toBe(0);
+    expect(receivers.allot(['a'], 63_000)).toEqual(new Map([['a', 1]]));
+    answer(receivers, 'a');
+    expect(receivers.allot(['a'], 63_000)).toEqual(new Map([['a', 4]]));
+  });
+
+  it('says for how long a host has not answered any attempt', () => {
+    const receivers = new Receivers();
+    const end = (isAnswered: boolean, nowMs: number) => {
+      receivers.begin('a');
+      return receivers.end({ host: 'a', isAnswered, durationMs: 10, nowMs });
+    };
+    expect([end(false, 100), end(false, 350), end(true, 400), end(false, 900)]).toEqual([0, 250, null, 0]);
+  });
+
+  it('a host that takes seconds to answer gets one request at once, without a pause', () => {
+    const receivers = new Receivers();
+    answer(receivers, 'slow', 6_000);
+    expect(beginAll(receivers, ['slow'])).toEqual(new Map([['slow', 1]]));
+    expect(receivers.allot(['slow'], 0).size).toBe(0);
+  });
+
+  it('the host that is named first gets what is left', () => {
+    const receivers = new Receivers();
+    const hosts = names(17, 'answers');
+    for (const host of hosts) answer(receivers, host);
+    expect([...beginAll(receivers, hosts).keys()]).toEqual(hosts.slice(0, 16));
+  });
+});
