@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { jobErrorSchema } from '../job-error.ts';
-import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
-import { previewFormats } from './video-preview.ts';
+import { objectKeySchema, placeholderSchema, previewFormats, warningsSchema } from './shared-results.ts';
 
 const coverArtifactSchema = z.object({
   key: objectKeySchema,

@@ -5,6 +5,7 @@ import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-res
 export const imageFormats = ['webp', 'jpg', 'png', 'avif'] as const;
 export type ImageFormat = (typeof imageFormats)[number];
 
+const outputsMax = 20;
 const outputSchema = z.strictObject({
   variant: z
     .string()
@@ -14,12 +15,12 @@ const outputSchema = z.strictObject({
 });
 export type ThumbnailOutput = z.infer<typeof outputSchema>;
 
-/** `image:thumbnail` (C2.9 to C2.12). `width` in pixels; never enlarged. */
+/** `image:thumbnail` (C11.10 to C11.13). `width` in pixels; never enlarged. */
 export const imageThumbnailOptions = z.strictObject({
   outputs: z
     .array(outputSchema)
     .min(1)
-    .max(20)
+    .max(outputsMax)
     .superRefine((outputs, context) => {
       const seen = new Set<string>();
       for (const [index, { variant }] of outputs.entries()) {
@@ -37,7 +38,7 @@ const imageThumbnailResults = z.object({
   outputs: z
     .array(
       z.object({
-        variant: z.string(),
+        variant: z.string().max(32),
         key: objectKeySchema,
         width: z.int().positive(),
         height: z.int().positive(),
@@ -45,7 +46,8 @@ const imageThumbnailResults = z.object({
         size: z.int().positive(),
       }),
     )
-    .min(1),
+    .min(1)
+    .max(outputsMax),
   ...placeholderSchema.partial().shape,
   warnings: warningsSchema.optional(),
 });
@@ -55,5 +57,6 @@ export const imageThumbnail = jobType({
   options: imageThumbnailOptions,
   results: imageThumbnailResults,
   sourceBytesMax: 512 * 1024 * 1024,
-  runsInOneStep: true,
+  preflight: 'image',
+  firstUnit: 'image',
 });

@@ -2,27 +2,37 @@ import type { z } from 'zod';
 import type { JobError } from '../job-error.ts';
 import type { ImageStages } from './image-stages.ts';
 
-/** A new job that a retry makes; hash, source and callback are those of the failed job. */
+/** A new job that a retry makes. It has the hash, source and callback of the failed job. */
 export interface RetryOf<Type extends string = string> {
   readonly type: Type;
   readonly options: unknown;
 }
 
+/**
+ * The unit of work that an attempt begins with (`domain/work/unit.ts`). `image`: sharp decodes it under an allow-list,
+ * so one process may run all steps. `split`: a long source is encoded in chunks.
+ */
+export type FirstUnit = 'whole' | 'image' | 'split';
+
 /** A row of the table of job types: everything outside `runner/handlers` that depends on the type. */
-export interface JobTypeRow<Options extends z.ZodObject = z.ZodObject, Results extends z.ZodType = z.ZodType> {
+export interface JobTypeRow<
+  Options extends z.ZodObject = z.ZodObject,
+  Results extends z.ZodType = z.ZodType,
+  First extends FirstUnit = FirstUnit,
+> {
   /** Strict: an unknown field anywhere is refused. Parsing fills in the defaults. */
   readonly options: Options;
   readonly results: Results;
   /** The largest source that is fetched, in bytes; null: `MAX_FILE_SIZE` alone bounds it. */
   readonly sourceBytesMax: number | null;
-  /** Whether the source must exist and is measured before the job is accepted. */
-  readonly hasPreflight: boolean;
+  /**
+   * The look at the source before the job is accepted. `video`: it must exist, and is measured; `image`: one that is
+   * there must not be a video.
+   */
+  readonly preflight: 'video' | 'image' | 'none';
   /** Whether it encodes a stream, by a profile. */
   readonly makesStream: boolean;
-  /** Whether decoding is sharp's under an allow-list, so that all steps may run in one process. */
-  readonly runsInOneStep: boolean;
-  /** Whether a long source is a film, whose chunks are encoded one by one (`domain/runner/film.ts`). */
-  readonly hasChunks: boolean;
+  readonly firstUnit: First;
   /** `progress` of a completed job, in percent. */
   readonly completedProgress: number;
   /** Whether the attempt packages an encrypted stream, and so needs the content key of its media. */
@@ -30,11 +40,11 @@ export interface JobTypeRow<Options extends z.ZodObject = z.ZodObject, Results e
   /**
    * The results of a job that failed without a result manifest; null for none.
    *
-   * @param images that were made before its film failed; null where there is no film
+   * @param images that its `split` made; null where there are none
    */
   readonly resultsWithoutManifest: (error: JobError, images: ImageStages | null) => z.output<Results> | null;
   /**
-   * The jobs that retry the parts of a failed job that are worth it; null: one job like it.
+   * The jobs that a retry of a failed job makes; null for one job like it.
    *
    * @param results of the failed job; null when it left none
    * @throws KnownProblem `not_retryable`, with the reason
@@ -44,10 +54,8 @@ export interface JobTypeRow<Options extends z.ZodObject = z.ZodObject, Results e
 
 const usual = {
   sourceBytesMax: null,
-  hasPreflight: false,
+  preflight: 'none',
   makesStream: false,
-  runsInOneStep: false,
-  hasChunks: false,
   completedProgress: 100,
   needsContentKey: () => false,
   resultsWithoutManifest: () => null,
@@ -55,8 +63,9 @@ const usual = {
 } as const;
 
 /** A row with its own columns; the others have the usual values: all that most types need. */
-export function jobType<Options extends z.ZodObject, Results extends z.ZodType>(
-  row: Pick<JobTypeRow<Options, Results>, 'options' | 'results'> & Partial<JobTypeRow<Options, Results>>,
-): JobTypeRow<Options, Results> {
+export function jobType<Options extends z.ZodObject, Results extends z.ZodType, First extends FirstUnit>(
+  row: Pick<JobTypeRow<Options, Results, First>, 'options' | 'results' | 'firstUnit'> &
+    Partial<JobTypeRow<Options, Results, First>>,
+): JobTypeRow<Options, Results, First> {
   return { ...usual, ...row };
 }

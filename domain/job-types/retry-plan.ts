@@ -1,15 +1,16 @@
 import { z } from 'zod';
+import { boundedText } from '../text.ts';
 
 /**
- * What a retry of a `video:full` job would do (C2.46): one new job for each failed
+ * What a retry of a `video:full` job would do (C15.12): one new job for each failed
  * retryable stage, so that what is `ready` is not made again.
  */
 export const retryPlanSchema = z.object({
   allowed: z.boolean(),
   strategy: z.literal('retry_tasks'),
-  job_types: z.array(z.enum(['video:cover', 'video:preview', 'video:transcode'])),
-  stages: z.array(z.enum(['cover', 'preview', 'transcode'])),
-  reason: z.string(),
+  job_types: z.array(z.enum(['video:cover', 'video:preview', 'video:transcode'])).max(3),
+  stages: z.array(z.enum(['cover', 'preview', 'transcode'])).max(3),
+  reason: boundedText(1000),
 });
 export type RetryPlan = z.infer<typeof retryPlanSchema>;
 

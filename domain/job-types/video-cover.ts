@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { jobType } from './job-type.ts';
 import { objectKeySchema, placeholderSchema, warningsSchema } from './shared-results.ts';
 
-/** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (C2.13). */
+/** `video:cover`. `timestamp_sec` omitted: a representative frame near 10 % of the video (C11.14). */
 export const videoCoverOptions = z.strictObject({
   timestamp_sec: z.number().min(0).max(86_400).optional(),
 });
@@ -20,4 +20,9 @@ const videoCoverResults = z.object({
 });
 
 /** Derives a cover image from a video. */
-export const videoCover = jobType({ options: videoCoverOptions, results: videoCoverResults, hasPreflight: true });
+export const videoCover = jobType({
+  options: videoCoverOptions,
+  results: videoCoverResults,
+  preflight: 'video',
+  firstUnit: 'whole',
+});

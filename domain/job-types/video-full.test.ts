@@ -24,7 +24,7 @@ describe('the outcome of a video:full job', () => {
     expect(firstStageError(errors)).toMatchObject({ code: 'corrupt_input', stage: 'preview', attempt: 2 });
   });
 
-  it('C2.48: fails all stages and allows no retry when the source itself is at fault', () => {
+  it('C15.14: fails all stages and allows no retry when the source itself is at fault', () => {
     const results = fullResultsOfSourceFailure(jobErrorOf('no_video_stream', 1));
     expect(videoFullResults.parse(results)).toEqual(results);
     for (const stage of Object.values(results.stages)) {
@@ -38,7 +38,7 @@ describe('the outcome of a video:full job', () => {
     expect(plan).toMatchObject({ allowed: true, stages: ['cover', 'preview', 'transcode'] });
   });
 
-  it('the outcome of a video:full job whose film failed has the images that were made before', () => {
+  it('the outcome of a video:full job whose video failed has the images that were made before', () => {
     const cover = { key: 'videos/ab/clip/0123456789abcdef/cover.jpg', format: 'jpg' as const, size: 10 };
     const preview = jobErrorOf('corrupt_input', 1);
     const images = { artifacts: { cover }, errors: { cover: null, preview }, warnings: [] };

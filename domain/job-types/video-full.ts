@@ -9,7 +9,7 @@ import { videoCoverOptions } from './video-cover.ts';
 import { videoPreviewOptions } from './video-preview.ts';
 import { videoTranscodeOptions, videoTranscodeResults } from './video-transcode.ts';
 
-/** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (C2.18). */
+/** `video:full`: the nested schema alone; the legacy flat options are unknown fields here (C11.19). */
 const videoFullOptions = z.strictObject({
   cover: videoCoverOptions.prefault({}),
   preview: videoPreviewOptions.prefault({}),
@@ -22,15 +22,14 @@ export type FullStage = (typeof fullStages)[number];
 
 export const stageResultSchema = z.object({
   status: z.enum(['ready', 'failed']),
-  error: z.string().optional(),
+  error: z.string().max(64).optional(),
   retryable: z.boolean().optional(),
 });
 export type StageResult = z.infer<typeof stageResultSchema>;
 
 /**
- * C2.43 to C2.46. A failed stage has no artifact; beside these fields stand those of the
- * transcode results, when that stage is ready, so that a caller finds `streaming` and `encryption` where the other
- * job type has them.
+ * C15.9 to C15.12. A failed stage has no artifact. The fields of transcode results are added once that stage is ready,
+ * so a caller finds `streaming` and `encryption` in the same place as with `video:transcode`.
  */
 export const videoFullResults = videoTranscodeResults.partial().extend({
   stages: z.object({
@@ -64,7 +63,7 @@ export function fullOutcome(errors: StageErrors): Pick<VideoFullResults, 'stages
   return { stages, retry_plan: planRetry(stages) };
 }
 
-/** The error of the whole job: that of the first stage that failed, which it names. */
+/** The error of the whole job: the error of the first failed stage, with its name. */
 export function firstStageError(errors: StageErrors): JobError | null {
   const stage = fullStages.find((each) => errors[each] !== null);
   const error = stage === undefined ? null : errors[stage];
@@ -72,8 +71,8 @@ export function firstStageError(errors: StageErrors): JobError | null {
 }
 
 /**
- * The results of a `video:full` job that ended before any stage could begin: a fault of the source itself fails all
- * stages. Also for an attempt that was lost as a whole, where a retryable error allows every stage.
+ * The results of a `video:full` job that ended before any stage began: every stage failed by the same error. Also for a
+ * lost attempt; a retryable error allows the retry of every stage.
  */
 export function fullResultsOfSourceFailure(error: JobError): VideoFullResults {
   const failed = stageResult(error);
@@ -81,7 +80,9 @@ export function fullResultsOfSourceFailure(error: JobError): VideoFullResults {
   return { stages, artifacts: {}, retry_plan: planRetry(stages), warnings: [] };
 }
 
-/** The results of a job whose images were made before its stream failed, or those of a failure of the source. */
+/**
+ * The results of a job whose stream failed, with the images that were made before; null: of a failure of the source.
+ */
 function fullResultsWithoutManifest(error: JobError, images: ImageStages | null): VideoFullResults {
   if (images === null) return fullResultsOfSourceFailure(error);
   const { artifacts, errors, warnings } = images;
@@ -92,9 +93,9 @@ function fullResultsWithoutManifest(error: JobError, images: ImageStages | null)
 export const videoFull = jobType({
   options: videoFullOptions,
   results: videoFullResults,
-  hasPreflight: true,
+  preflight: 'video',
   makesStream: true,
-  hasChunks: true,
+  firstUnit: 'split',
   needsContentKey: ({ transcode }) => transcode.encrypt,
   resultsWithoutManifest: fullResultsWithoutManifest,
   retries: (options, results) => {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { jobType } from './job-type.ts';
-import { objectKeySchema, warningsSchema } from './shared-results.ts';
+import { objectKeySchema, previewFormats, warningsSchema } from './shared-results.ts';
 
-export const previewFormats = ['webp', 'gif'] as const;
 const framesMax = 300;
 
 /** `video:preview`; times in seconds, `width` in pixels (made even when it is written). */
@@ -30,4 +29,9 @@ const videoPreviewResults = z.object({
 });
 
 /** Derives a short animated preview from a video. */
-export const videoPreview = jobType({ options: videoPreviewOptions, results: videoPreviewResults, hasPreflight: true });
+export const videoPreview = jobType({
+  options: videoPreviewOptions,
+  results: videoPreviewResults,
+  preflight: 'video',
+  firstUnit: 'whole',
+});

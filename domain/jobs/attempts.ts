@@ -1,3 +1,4 @@
+import { delayAfter } from '../backoff.ts';
 import type { JobErrorCode } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type JobError, jobErrorOf } from '../job-error.ts';
@@ -6,10 +7,9 @@ import type { Job } from './job.ts';
 /**
  * How an attempt ended, and what follows.
  *
- * A fault of the input ends the job: another attempt would meet it again. Anything else that an attempt fails by is
- * counted, and tried again while attempts are left. A disruption (a drained node, a worker that stops) says nothing
- * about the job: it costs no attempt, but a job that is interrupted without end fails too, with
- * `preempted_too_often`, so that nothing runs for ever.
+ * A fault of the input ends the job, since another attempt would meet it again. Any other failure counts as an attempt,
+ * and the job is tried again while attempts are left. A disruption (a drained node, a worker that stops) costs no
+ * attempt, but a job that is interrupted too often fails with `preempted_too_often`.
  */
 export type AttemptEnd =
   /** Every step ended with 0: the result manifest has the rest. */
@@ -76,8 +76,7 @@ function codeOfSilence(exitCode: number | null): JobErrorCode {
   return 'internal';
 }
 
-const firstDelayMs = 2_000;
-const delayMsMax = 5 * 60_000;
+const retryBackoff = { baseMs: 2_000, maxMs: 5 * 60_000, factor: 4 };
 
 /**
  * The wait before the attempt that follows the n-th failure: 2 s, 8 s, 32 s, … up to 5 minutes, ± 20 %.
@@ -86,6 +85,5 @@ const delayMsMax = 5 * 60_000;
  * @param random 0 ≤ random < 1
  */
 function retryDelayMs(failures: number, random: number): number {
-  const delay = Math.min(delayMsMax, firstDelayMs * 4 ** (failures - 1));
-  return Math.round(delay * (0.8 + 0.4 * random));
+  return Math.round(delayAfter(failures, retryBackoff) * (0.8 + 0.4 * random));
 }

@@ -73,7 +73,12 @@ export function faultsOf(error: z.ZodError, { under = [], schema }: FaultOptions
 
 type Shape = Readonly<Record<string, z.ZodType>>;
 
+/** What callers of other services give, and only a MediaJob may name here. */
+const chosenByOperator = ['profile', 'priority', 'pool'];
+
 function explainUnknown(name: string, known: Shape, path: readonly PropertyKey[]): string {
+  if (chosenByOperator.includes(name))
+    return `is not a field of this request; rules of the operator choose it (docs/guides/api.md, "Profile and priority")`;
   const names = Object.keys(known);
   const nearest = nearestName(name, names);
   const meant = nearest === null ? pathTo(name, known) : [nearest];
@@ -82,14 +87,15 @@ function explainUnknown(name: string, known: Shape, path: readonly PropertyKey[]
   return `is not a known field; ${list}${suggestion}`;
 }
 
-/** The path of a field called `name` in a nested object; null when there is none. */
+/** The path of a field called `name` in a nested object or in the first of a list; null when there is none. */
 function pathTo(name: string, shape: Shape): string[] | null {
   for (const [key, schema] of Object.entries(shape)) {
-    const nested = shapeAt(schema, []);
+    const own = shapeAt(schema, []);
+    const nested = own ?? shapeAt(schema, ['0']);
     if (nested === null) continue;
-    if (Object.hasOwn(nested, name)) return [key, name];
-    const deeper = pathTo(name, nested);
-    if (deeper !== null) return [key, ...deeper];
+    const within = own === null ? [key, '0'] : [key];
+    const deeper = Object.hasOwn(nested, name) ? [name] : pathTo(name, nested);
+    if (deeper !== null) return [...within, ...deeper];
   }
   return null;
 }

@@ -5,7 +5,7 @@ import type { QueueName } from './routing.ts';
 import type { CallbackStatus, JobPhase, JobStatus } from './status.ts';
 import type { WaitingReason } from './waiting.ts';
 
-/** W3C Trace Context of the request that made a job (C4.68). */
+/** W3C Trace Context of the request that made a job (C25.16). */
 export interface TraceContext {
   readonly traceparent: string;
   readonly tracestate?: string;
@@ -38,7 +38,7 @@ export interface Job {
   readonly queue: QueueName;
   /** The RunnerPool that runs it; null: the one of its queue. */
   readonly pool: string | null;
-  /** -1000 to 1000; of the jobs of one queue, those of a higher priority begin first. */
+  /** -1000 to 1000; within a queue, jobs of higher priority begin first. */
   readonly priority: number;
   /** Measured at preflight; null for job types without one. */
   readonly sourceSizeBytes: number | null;
@@ -51,6 +51,8 @@ export interface Job {
   readonly retryOfJobId: string | null;
   readonly error: JobError | null;
   readonly results: JobResults | null;
+  /** Whether retention removed objects that the results name. */
+  readonly resultsExpired: boolean;
   readonly trace: TraceContext | null;
   readonly createdAt: Date;
   /** When its first attempt was claimed. */
@@ -58,3 +60,6 @@ export interface Job {
   readonly finishedAt: Date | null;
   readonly updatedAt: Date;
 }
+
+/** A job as callers see it: of its profile, which may hold an image, the name alone. */
+export type ShownJob = Omit<Job, 'profile'> & { readonly profile: Pick<NamedProfile, 'name'> | null };

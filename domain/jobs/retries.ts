@@ -1,7 +1,7 @@
 import { type JobOptions, type JobType, jobTypeRow } from '../job-types/index.ts';
 import type { Job } from './job.ts';
 
-/** A job that a retry makes; hash, source and callback are those of the failed job. */
+/** A job that a retry makes. It has the hash, source and callback of the failed job. */
 export interface Retry {
   readonly type: JobType;
   readonly options: JobOptions;

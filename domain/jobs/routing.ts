@@ -1,4 +1,4 @@
-/** The two queues, and the names of the pools that serve them (C1.17). */
+/** The two queues, and the names of the pools that serve them (C10.14). */
 export const queueNames = ['default', 'video:large'] as const;
 export type QueueName = (typeof queueNames)[number];
 
@@ -9,7 +9,7 @@ export const poolOfQueue = { default: 'default', 'video:large': 'video-large' } 
 >;
 
 /**
- * The queue of a source of `sizeBytes`: measured size decides, never a caller's hint (C4.4).
+ * The queue of a source of `sizeBytes`: measured size decides, never a caller's hint (C11.22).
  *
  * @param largeThresholdBytes the size at which a video is large; the threshold itself is large
  */

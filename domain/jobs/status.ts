@@ -7,8 +7,8 @@ import { z } from 'zod';
  * - `processing`: admission claimed the row for an attempt; its executor (a lease holder or a MediaJob) moves it on.
  *   A crash leaves a lapsed lease or an orphaned MediaJob, which the sweeper takes up; an attempt that failed
  *   transiently stays `processing` and is given a new ticket.
- * - `completed`, `failed`, `cancelled`: final. Written together with results, error and (but for `cancelled`) webhook
- *   event, in one transaction; never left again. A retry makes new jobs.
+ * - `completed`, `failed`, `cancelled`: final. Written with results, error and webhook event (`cancelled` has none) in
+ *   one transaction. A retry makes new jobs.
  */
 export const nextStatuses = {
   queued: ['processing', 'failed', 'cancelled'],
@@ -36,10 +36,10 @@ export function statusesBefore(to: JobStatus): JobStatus[] {
   return jobStatuses.filter((from) => (nextStatuses[from] as readonly JobStatus[]).includes(to));
 }
 
-/** Statuses of rows that answer an equal submission instead of a new job (C3.5, C3.6). */
+/** Statuses of rows that answer an equal submission instead of a new job (C11.28, C11.29). */
 export const liveStatuses = jobStatuses.filter((status) => status !== 'failed' && status !== 'cancelled');
 
-/** What an active job is doing, finer than its status (C3.3). */
+/** What an active job is doing, finer than its status (C12.4). */
 export const jobPhases = [
   'admitted',
   'suspended',

@@ -28,7 +28,7 @@ describe('parseSubmission', () => {
     ]);
   });
 
-  it('C7.20: every fault of a body is named at once, inside the options too, each unknown field by itself', () => {
+  it('C22.22: every fault of a body is named at once, inside the options too, each unknown field by itself', () => {
     const body = {
       type: 'video:full',
       hash: '',

@@ -5,7 +5,7 @@ import { explain, faultsOf } from './faults.ts';
 
 const encoder = new TextEncoder();
 
-/** The caller's stable media identifier (C2.4). */
+/** The caller's stable media identifier (C11.5). */
 export const mediaHashSchema = z
   .string()
   .regex(
@@ -50,10 +50,12 @@ const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_
 
 const typeSchema = z.enum(jobTypeNames);
 
-/** The body of `POST /api/jobs`, but for what the type decides about `options`. */
+/** The body of `POST /api/jobs`; the type decides what `options` may have. */
 const bodySchema = z.strictObject({ type: typeSchema, options: z.unknown().optional(), ...sharedFields });
 
-/** The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` reports faults in more detail. */
+/**
+ * The body of `POST /api/jobs` as documents show it: one shape a type. `parseSubmission` reports faults in more detail.
+ */
 export const submissionBodySchema = z.discriminatedUnion(
   'type',
   jobTypeNames.map(bodySchemaOf) as unknown as [z.ZodObject<{ type: z.ZodLiteral<JobType> }>],
@@ -84,6 +86,8 @@ type Parsed =
  * @param isCallbackAllowed whether a webhook may go to this URL, as far as that can be known before it is called
  */
 export function parseSubmission(body: unknown, isCallbackAllowed: (url: URL) => boolean = () => true): Parsed {
+  if (body === undefined)
+    return { faults: [{ pointer: '', code: 'invalid_type', detail: 'the body is empty; send a JSON object' }] };
   const outer = bodySchema.safeParse(body, { error: explain });
   const given = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
   const type = typeSchema.safeParse(given['type']);

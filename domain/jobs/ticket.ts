@@ -1,6 +1,8 @@
 import type { QueueName } from './routing.ts';
 
-/** A line in a queue that says "this attempt of this job wants to run". Losing one loses nothing: the row is the truth. */
+/**
+ * A line in a queue that says "this attempt of this job wants to run". Losing one loses nothing: the row is the truth.
+ */
 export interface Ticket {
   readonly jobId: string;
   /** Counts from 1; part of the ticket's id, since a queue ignores an id that it still holds. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
  * Why a job waits.
  *
  * - `next_in_queue`: nothing is ahead of it, and nothing of its queue runs: a worker is about to take it
- * - `behind_others`, `pool_full`: other jobs come first, or it is the next and others occupy the places of its queue
+ * - `behind_others`, `pool_full`: other jobs come first, or it is the next and its queue has no free slot
  * - `next_attempt_later`: a failed attempt is followed by a pause
  * - `storage_outage`: the object storage does not answer, so nothing starts
  * - `suspended`: its MediaJob is suspended, or Kueue has not admitted it

@@ -5,8 +5,8 @@ export const apiGroup = 'reelwright.dev';
 export const apiVersion = `${apiGroup}/v1alpha1`;
 
 /**
- * A rule that the API server enforces (CEL, https://kubernetes.io/docs/reference/using-api/cel/). `self` is the value at
- * the schema that has the rule; a rule with `oldSelf` applies to changes alone.
+ * A rule that the API server enforces (CEL, https://kubernetes.io/docs/reference/using-api/cel/). `self` is the value
+ * at the schema that has the rule; a rule with `oldSelf` applies to changes alone.
  */
 export interface CelRule {
   readonly rule: string;
@@ -83,11 +83,17 @@ export function bare(schema: z.core.$ZodType): z.ZodType {
   return schema as z.ZodType;
 }
 
-/** The same fields with the same bounds, each of which may be left out, and none of which is filled in. */
-export function withoutDefaults(fields: z.ZodObject): z.ZodObject {
-  const optional = Object.entries(fields.shape).map(([name, field]) => {
+/**
+ * The same fields and bounds, all optional and without defaults.
+ *
+ * @param descriptions what `kubectl explain` says of the fields, by name
+ */
+export function withoutDefaults(fields: z.ZodObject, descriptions: Readonly<Record<string, string>> = {}): z.ZodObject {
+  const shape = Object.entries(fields.shape).map(([name, field]) => {
     const inner = bare(field);
-    return [name, (inner instanceof z.ZodObject ? withoutDefaults(inner) : inner).optional()];
+    const optional = (inner instanceof z.ZodObject ? withoutDefaults(inner, descriptions) : inner).optional();
+    const description = descriptions[name];
+    return [name, description === undefined ? optional : optional.describe(description)];
   });
-  return z.strictObject(Object.fromEntries(optional));
+  return z.strictObject(Object.fromEntries(shape));
 }

@@ -16,11 +16,11 @@ import {
 } from './custom-resource.ts';
 
 // A MediaJob is one job as a Kubernetes object. The controller creates one for each job that runs there; one that is
-// applied with kubectl is a submission like any other. What POST /api/jobs refuses with 400, the API server refuses here
-// with the field's name: bounds by the schema, other rules by CEL.
+// applied with kubectl is a submission like any other. What POST /api/jobs refuses with 400, the API server refuses
+// here with the field's name: bounds by the schema, other rules by CEL.
 //
 // A structural schema has no unions, so `options` has the fields of every type, and a rule says which type each field
-// belongs to. Defaults are not filled in here: they would be the defaults of every type at once.
+// belongs to. It has no defaults, since all types would get them.
 
 /** The state of a MediaJob in one word: the phase of its job, a problem that keeps it from running, or its end. */
 export const mediaJobPhases = [
@@ -41,7 +41,7 @@ export const mediaJobConditionTypes = ['Complete', 'Failed', 'Suspended', 'Progr
 /** One of them. */
 export type MediaJobConditionType = (typeof mediaJobConditionTypes)[number];
 
-/** `options` as they may be given: those of one type, all optional. */
+/** The options of one type, all optional. */
 export type MediaJobOptions = Readonly<Record<string, unknown>>;
 
 /** `spec`: a submission, and how it is to be run. */
@@ -60,11 +60,11 @@ export interface MediaJobSpec {
   readonly pool?: string;
   /** The encoding profile; when there is none, the rules of the service decide. */
   readonly profile?: string;
-  /** How many chunks of its film are encoded at once, at most. */
+  /** How many chunks of its video are encoded at once, at most. */
   readonly chunks?: number;
 }
 
-/** `status`. Names within `results` and `error` are those of `GET /api/jobs/{id}`. */
+/** `status`. `results` and `error` have the field names of `GET /api/jobs/{id}`. */
 export type MediaJobStatus = z.infer<typeof statusSchema>;
 
 // The defaults of `duration` and `fps` stand in for what is left out.
@@ -76,10 +76,33 @@ const framesRule: CelRule = {
   fieldPath: '.duration',
 };
 
+const optionDescriptions = {
+  outputs: 'The images to make, each with a variant, a width and a format.',
+  timestamp_sec: 'The time of the frame, in seconds from the beginning.',
+  start_sec: 'Where the preview begins, in seconds.',
+  duration: 'How long the preview is, in seconds.',
+  width: 'The width in pixels.',
+  fps: 'Frames a second.',
+  format: 'The format of the file.',
+  encrypt: 'Whether the stream is encrypted.',
+  cover: 'The options of the cover.',
+  preview: 'The options of the preview.',
+  transcode: 'The options of the stream.',
+};
+
 const optionFields: Readonly<Record<string, z.ZodType>> = {
-  ...Object.assign({}, ...jobTypeNames.map((type) => withoutDefaults(jobTypes[type].options).shape)),
-  outputs: bare(imageThumbnailOptions.shape.outputs).meta(listMap('variant')).optional(),
-  preview: withoutDefaults(videoPreviewOptions).meta(celRules(framesRule)).optional(),
+  ...Object.assign(
+    {},
+    ...jobTypeNames.map((type) => withoutDefaults(jobTypes[type].options, optionDescriptions).shape),
+  ),
+  outputs: bare(imageThumbnailOptions.shape.outputs)
+    .meta(listMap('variant'))
+    .optional()
+    .describe(optionDescriptions.outputs),
+  preview: withoutDefaults(videoPreviewOptions, optionDescriptions)
+    .meta(celRules(framesRule))
+    .optional()
+    .describe(optionDescriptions.preview),
 };
 
 const optionsOfType = Object.fromEntries(jobTypeNames.map((type) => [type, Object.keys(jobTypes[type].options.shape)]));
@@ -118,7 +141,7 @@ const specSchema = z
       .string()
       .min(1)
       .max(1024)
-      // oxlint-disable-next-line no-control-regex -- they are what is refused, and the CRD's pattern has no other way to say so
+      // oxlint-disable-next-line no-control-regex -- refused characters; a CRD's pattern has no other way to say so
       .regex(/^[^\x00-\x1f\x7f-\x9f]+$/)
       .meta(
         celRules(
@@ -136,7 +159,7 @@ const specSchema = z
     callbackUrl: z
       .string()
       .max(2048)
-      // oxlint-disable-next-line no-control-regex -- they are what is refused, and the CRD's pattern has no other way to say so
+      // oxlint-disable-next-line no-control-regex -- refused characters; a CRD's pattern has no other way to say so
       .regex(/^[^\x00-\x20\x7f-\x9f]+$/)
       .meta(
         celRules(
@@ -175,7 +198,7 @@ const specSchema = z
       .min(1)
       .max(10_000)
       .optional()
-      .describe('How many chunks of its film are encoded at once, at most. Without it, the RunnerPool decides.'),
+      .describe('How many chunks of its video are encoded at once, at most. Without it, the RunnerPool decides.'),
   })
   .meta(celRules(...belongingRules, ...immutableRules));
 
@@ -188,28 +211,20 @@ const statusSchema = z.strictObject({
     .regex(/^[0-9]+\/[0-9]+$/)
     .max(16)
     .optional()
-    .describe('How many chunks of its film are finished, and of how many.'),
+    .describe('How many chunks of its video are finished, and of how many.'),
   jobId: z.string().max(36).optional().describe('The id under which GET /api/jobs/{id} shows it.'),
   pool: z.string().max(63).optional().describe('The RunnerPool that was chosen.'),
   attempt: z.int().min(1).optional().describe('The attempt that runs, or the last one.'),
   startTime: timeSchema.optional().describe('When its work first began.'),
   completionTime: timeSchema.optional().describe('When it ended, either way.'),
-  // Typed by job type, checked by the schemas in domain/job-types, and written by the controller alone: a field that an
-  // older definition does not know would be dropped in silence here.
+  // Not typed here: the API server would silently drop fields that an older definition does not know. The controller
+  // alone writes them, by the schemas in domain/job-types.
   results: z
     .looseObject({})
     .meta({ 'x-kubernetes-preserve-unknown-fields': true })
     .optional()
     .describe('The results, as GET /api/jobs/{id} has them.'),
   error: jobErrorSchema.optional().describe('Why it failed.'),
-  batch: z
-    .strictObject({
-      ended: z.int().min(0).describe('How many of its jobs have ended.'),
-      failed: z.int().min(0).describe('How many of them did not succeed in it; those that may are repeated elsewhere.'),
-      jobs: z.array(z.string().max(36)).max(100).describe('The ids of its newest jobs, the last one at work.'),
-    })
-    .optional()
-    .describe('Of a MediaJob that stands for a batch of image jobs: what it has done.'),
   conditions: conditionsSchema.optional().describe('Complete, Failed, Suspended, Progressing, Published.'),
 });
 
@@ -257,7 +272,6 @@ export const mediaJobResource: CustomResource = {
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Progress', type: 'integer', jsonPath: '.status.progress' },
     { name: 'Chunks', type: 'string', jsonPath: '.status.chunks' },
-    { name: 'Jobs', type: 'integer', jsonPath: '.status.batch.ended' },
     { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Progressing")].reason' },
     { name: 'Pool', type: 'string', jsonPath: '.status.pool' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

@@ -18,7 +18,7 @@ describe('a MediaProfile', () => {
     });
   });
 
-  it('C2.71: has every fault reported at once, with the fields of the object', () => {
+  it('C26.10: has every fault reported at once, with the fields of the object', () => {
     const ladder = [
       { short_side: 720, bitrate: 2e6 },
       { short_side: 360, bitrate: 3e6 },

@@ -11,20 +11,20 @@ import {
 } from '../media/profiles.ts';
 import { conditionsSchema, type CustomResource, withoutDefaults } from './custom-resource.ts';
 
-// A MediaProfile is an encoding profile as a Kubernetes object: the document of `MEDIA_PROFILES` under the same names,
-// as the options of a MediaJob have those of the API, and the rules by which sources get it. Bounds are in the schema,
-// which the API server checks; the controller checks everything once more and shows in `Valid` what a schema cannot say.
+// A MediaProfile is an encoding profile as a Kubernetes object: the fields of a profile in `MEDIA_PROFILES`, and the
+// rules by which sources get it. The API server checks the bounds in the schema; the controller checks everything again
+// and reports in `Valid` what a schema cannot express.
 
 const rulesSchema = z.array(clusterRuleSchema).max(32);
 
-/** `spec` of a MediaProfile: what is left out of the profile is that of `default`. */
+/** `spec` of a MediaProfile; fields that are left out have the values of `default`. */
 export type MediaProfileSpec = Readonly<Record<string, unknown>>;
 
 const specSchema = withoutDefaults(documentSchema).extend({
   rules: rulesSchema
     .optional()
     .describe(
-      'Which sources get the profile; of all rules that fit, one with the highest priority decides. None: those of the MediaJobs that name it.',
+      'Which sources get the profile; of all rules that fit, one with the highest priority decides. None: only MediaJobs that name it.',
     ),
 });
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { celRules, type CustomResource } from './custom-resource.ts';
 
-// A RunnerPool is where runner pods go and how many jobs are at work there at once. Every field may be changed while
-// the system runs; pods that run keep what they began with.
+// A RunnerPool says where runner pods are scheduled and how many jobs run there at once. Every field may be changed at
+// any time; running pods keep the values that they started with.
 
 // As Kubernetes writes quantities (`500m`, `4Gi`), without the sign, and of a number of bytes or cores too.
 const quantitySchema = z.union([z.int(), z.string()]).meta({
@@ -37,37 +37,47 @@ const tolerationSchema = z
 const resourceListSchema = z.record(z.string(), quantitySchema).meta({ maxProperties: 16 });
 
 /** The schema of `spec` of a RunnerPool. */
-export const runnerPoolSpecSchema = z.strictObject({
-  concurrency: z.int().min(0).max(10_000).describe('How many pods of this pool are at work at once; 0 begins none.'),
-  chunkParallelism: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe('How many chunks of one film are encoded at once, at most; without it, as many as slots are free.'),
-  nodeSelector: z
-    .record(z.string(), z.string().max(63))
-    .meta({ maxProperties: 32 })
-    .optional()
-    .describe('Labels that a node must have for pods of this pool.'),
-  tolerations: z.array(tolerationSchema).max(32).optional().describe('Taints that pods of this pool tolerate.'),
-  resources: z
-    .strictObject({ requests: resourceListSchema.optional(), limits: resourceListSchema.optional() })
-    .optional()
-    .describe('What each step of a job asks for, and may use.'),
-  scratch: z
-    .strictObject({ sizeLimit: quantitySchema.optional().describe('At most so much, else the pod is evicted.') })
-    .optional()
-    .describe('The folder that the steps of a job share.'),
-  priorityClassName: z.string().max(253).optional().describe('The PriorityClass of the pods; empty: none.'),
-  runtimeClassName: z.string().max(253).optional().describe('The RuntimeClass of the pods; empty: none.'),
-  activeDeadlineSeconds: z.int().min(1).max(604_800).optional().describe('How long one attempt may take.'),
-  kueueQueue: z.string().max(253).optional().describe('The LocalQueue of Kueue that admits the Jobs; empty: none.'),
-});
+export const runnerPoolSpecSchema = z
+  .strictObject({
+    concurrency: z.int().min(0).max(10_000).describe('How many pods of this pool are at work at once; 0 begins none.'),
+    chunkParallelism: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .optional()
+      .describe('How many chunks of one video are encoded at once, at most; without it, as many as slots are free.'),
+    imageSlots: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .optional()
+      .describe(
+        'How many slots are reserved for image jobs, so that none waits behind videos; never the last one. Without it 1 of four or more in the pool default, else none.',
+      ),
+    nodeSelector: z
+      .record(z.string(), z.string().max(63))
+      .meta({ maxProperties: 32 })
+      .optional()
+      .describe('Labels that a node must have for pods of this pool.'),
+    tolerations: z.array(tolerationSchema).max(32).optional().describe('Taints that pods of this pool tolerate.'),
+    resources: z
+      .strictObject({ requests: resourceListSchema.optional(), limits: resourceListSchema.optional() })
+      .optional()
+      .describe('What each step of a job asks for, and may use.'),
+    scratch: z
+      .strictObject({ sizeLimit: quantitySchema.optional().describe('At most so much, else the pod is evicted.') })
+      .optional()
+      .describe('The folder that the steps of a job share.'),
+    priorityClassName: z.string().max(253).optional().describe('The PriorityClass of the pods; empty: none.'),
+    runtimeClassName: z.string().max(253).optional().describe('The RuntimeClass of the pods; empty: none.'),
+    activeDeadlineSeconds: z.int().min(1).max(604_800).optional().describe('How long one attempt may take.'),
+    kueueQueue: z.string().max(253).optional().describe('The LocalQueue of Kueue that admits the Jobs; empty: none.'),
+  })
+  .describe('How many pods run at once, on which nodes, and with what resources.');
 
 const statusSchema = z.strictObject({
   observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
-  active: z.int().min(0).optional().describe('How many jobs of this pool are at work.'),
+  active: z.int().min(0).optional().describe('How many pods of this pool run or are about to.'),
   queued: z.int().min(0).optional().describe('How many wait for this pool.'),
   lastError: z
     .string()
@@ -88,7 +98,7 @@ export const runnerPoolResource: CustomResource = {
   plural: 'runnerpools',
   shortName: 'rp',
   category: 'media',
-  description: 'Where runner pods go, what they may use, and how many jobs are at work at once.',
+  description: 'Where runner pods go, what they may use, and how many run at once.',
   columns: [
     { name: 'Concurrency', type: 'integer', jsonPath: '.spec.concurrency' },
     { name: 'Active', type: 'integer', jsonPath: '.status.active' },
