@@ -10,7 +10,7 @@ import type { JobStore } from '#platform/postgres/job-store.ts';
 import { currentProfiles, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
 
 export interface AdoptDependencies extends PreflightDependencies {
-  readonly jobs: Pick<JobStore, 'insertOrFind'>;
+  readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive'>;
   /** Where webhooks may go beside public addresses. */
   readonly webhookCidrs: readonly string[];
 }
@@ -27,9 +27,9 @@ interface MissingProfile {
 }
 
 /**
- * Makes the row of a MediaJob that was applied with kubectl: a submission like any other, validated and measured again,
- * whose job has the object's UID. An equal live job is followed instead. The row has no ticket yet; should it never get
- * one, the sweeper adds it.
+ * Makes the row of a MediaJob that was applied with kubectl. It is validated and measured like any submission, and the
+ * job's id is the object's UID. An equal live job is followed instead, even where no job could be made now. The row has
+ * no ticket yet; the sweeper adds a missing one.
  *
  * @returns the job, why there can be none, or that none can be made until a profile exists
  */
@@ -44,17 +44,20 @@ export async function adopt(
   );
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
+  const key = idempotencyKey(submission);
   const named = spec.profile === undefined ? null : await findProfile(spec.profile, dependencies);
-  if (named !== null && 'knownProfiles' in named) return named;
+  if (named !== null && 'knownProfiles' in named) {
+    const job = await dependencies.jobs.findLive(key);
+    return job === null ? named : { job };
+  }
   try {
     const measured = await preflight(dependencies, submission);
-    const profile = named === null ? measured.profile : profileFor(submission.type, named);
     const { job } = await dependencies.jobs.insertOrFind({
       ...submission,
       id: metadata?.uid ?? '',
-      idempotencyKey: idempotencyKey({ ...submission, profile }),
+      idempotencyKey: key,
       ...measured,
-      profile,
+      profile: named === null ? measured.profile : profileFor(submission.type, named),
       queue: queueOfPool(spec.pool) ?? measured.queue,
       pool: spec.pool ?? null,
       priority: spec.priority ?? 0,
@@ -63,6 +66,8 @@ export async function adopt(
     });
     return { job };
   } catch (error) {
+    const job = await dependencies.jobs.findLive(key);
+    if (job !== null) return { job };
     if (error instanceof KnownProblem && error.details.faults !== undefined) return refusalOf(error.details.faults);
     throw error;
   }
@@ -75,6 +80,8 @@ async function findProfile(name: string, dependencies: PreflightDependencies): P
 
 const codeOfFault: Readonly<Record<string, JobErrorCode>> = {
   source_missing: 'source_not_found',
+  source_empty: 'corrupt_input',
+  source_unsupported: 'unsupported_media',
   source_too_large: 'limit_exceeded',
 };
 

@@ -1,22 +1,23 @@
 import { KnownProblem } from '#domain/errors.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { dequeue } from './enqueue.ts';
 
-type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'>;
+/** What the cancellation of a job needs. */
+export type CancelDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'>;
 
 /** More often than a job can change its attempt while one request is answered. */
 const triesMax = 10;
 
 /**
- * Cancels a job that is not final, queued or running. The row is the order: whoever runs the attempt learns of it when
- * it renews its lease, or from its MediaJob, and stops. Cancelling a cancelled job changes nothing.
+ * Cancels a queued or running job in its row. The attempt's executor notices when it renews its lease, or by its
+ * MediaJob, and stops. Cancelling a cancelled job changes nothing.
  *
  * @throws KnownProblem `not_found`; `conflict` for a job that completed or failed
  */
-export async function cancelJob(dependencies: CancelDependencies, jobId: string): Promise<Job> {
+export async function cancelJob(dependencies: CancelDependencies, jobId: string): Promise<ShownJob> {
   const { jobs, randomUuid } = dependencies;
   for (let tries = 0; tries < triesMax; tries++) {
     const job = await jobs.find(jobId);

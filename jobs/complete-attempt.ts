@@ -1,40 +1,41 @@
-import { text } from 'node:stream/consumers';
-import { KnownProblem } from '#domain/errors.ts';
+import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
-import { type JobError, jobErrorOf } from '#domain/job-error.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import { type JobError, jobErrorOf, toJobError } from '#domain/job-error.ts';
+import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { topMasterOf } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
-import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
+import { parseManifest, type ResultManifest } from '#domain/work/manifest.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
-import { readFilm } from './film.ts';
-import { revisionRoots } from './revision-roots.ts';
+import { listWithin, readText } from '#platform/storage/bounded-reads.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { readSplit } from './next-units.ts';
+import { revisionRootOf, revisionRoots } from './revision-roots.ts';
 
 /**
  * Completion: the output of an attempt becomes the end of its job.
  *
  * Read the result manifest and verify by listing that every object it names is there and whole, below the revision of
- * an attempt or of the job's film. Then, in one
- * transaction that holds the job's row and knows this attempt to be the current one, write the top master playlist and
- * record status, results and webhook event. An attempt that is no longer the current one publishes and records nothing.
- * Everything before the transaction can be repeated; a crash between the playlist and the commit leaves a running job
- * whose attempt is completed again, and the same playlist is written again.
+ * the attempt or of its chunked encode. Then, in one transaction that locks the job's row and finds this attempt
+ * current, write the top master playlist and record status, results and webhook event. An attempt that is not current
+ * publishes and records nothing. A crash before the commit leaves a running job whose attempt is completed again, with
+ * the same playlist.
  */
 export interface CompletionDependencies {
   readonly jobs: Pick<JobStore, 'finish'>;
   readonly media: ObjectStore;
+  readonly metrics: Pick<Metrics, 'jobFailures'>;
   readonly randomUuid: () => string;
 }
 
 export type Completion =
-  | { readonly outcome: 'recorded'; readonly job: Job }
+  | { readonly outcome: 'recorded'; readonly job: ShownJob }
   /** The job is final already, or at another attempt. */
   | { readonly outcome: 'not_current' }
-  /** The attempt reported success, but its output is incomplete. */
-  | { readonly outcome: 'not_whole'; readonly reason: string };
+  /** The attempt reported success, but its output cannot be used; a permanent `error` would meet every attempt. */
+  | { readonly outcome: 'not_whole'; readonly reason: string; readonly error: JobError };
 
 interface AttemptToComplete {
   readonly job: Job;
@@ -51,14 +52,16 @@ export async function completeAttempt(
   dependencies: CompletionDependencies,
 ): Promise<Completion> {
   const { media } = dependencies;
-  const read = await readManifest({ job, attempt: manifestOf }, media, signal);
-  if ('reason' in read) return { outcome: 'not_whole', reason: read.reason };
-  const { manifest } = read;
-  const missing = await firstIncomplete(manifest, media, signal);
-  if (missing !== null) return { outcome: 'not_whole', reason: missing };
-  const stream = await topMasterOfManifest(manifest, media, signal);
-  if ('reason' in stream) return { outcome: 'not_whole', reason: stream.reason };
-  const { topMaster } = stream;
+  let output: Output | { readonly reason: string };
+  try {
+    output = await readOutput({ job, attempt: manifestOf }, media, signal);
+  } catch (thrown) {
+    // Larger than any output may be: another attempt would make the same.
+    if (!isJobProblem(thrown) || thrown.code !== 'limit_exceeded') throw thrown;
+    return { outcome: 'not_whole', reason: thrown.message, error: toJobError(thrown, manifestOf) };
+  }
+  if ('reason' in output) return { outcome: 'not_whole', ...output, error: jobErrorOf('storage_error', manifestOf) };
+  const { manifest, topMaster } = output;
   const error = manifest.error ?? jobErrorOf('internal', manifestOf);
   return recordEnd(
     {
@@ -72,12 +75,32 @@ export async function completeAttempt(
   );
 }
 
+/** What an attempt made, whole. */
+interface Output {
+  readonly manifest: ResultManifest;
+  /** The top master playlist that publishes it; null without a stream. */
+  readonly topMaster: string | null;
+}
+
+async function readOutput(
+  attempt: { readonly job: Job; readonly attempt: number },
+  media: ObjectStore,
+  signal?: AbortSignal,
+): Promise<Output | { readonly reason: string }> {
+  const read = await readManifest(attempt, media, signal);
+  if ('reason' in read) return read;
+  const { manifest } = read;
+  const reason = await firstIncomplete(manifest, media, signal);
+  if (reason !== null) return { reason };
+  const stream = await topMasterOfManifest(manifest, media, signal);
+  return 'reason' in stream ? stream : { manifest, topMaster: stream.topMaster };
+}
+
 /** How many attempts back are looked at; more workers than this do not end between a manifest and its recording. */
 const attemptsBackMax = 3;
 
 /**
- * Completes a job by the manifest of an earlier attempt that finished and was not recorded, because its worker ended in
- * between. Null: there is no such attempt, so the work must be done.
+ * Completes a job by the manifest of an earlier attempt whose worker ended before recording it. Null: there is none.
  */
 export async function completeByEarlierAttempt(job: Job, d: CompletionDependencies): Promise<Completion | null> {
   const oldest = Math.max(1, job.attempt - attemptsBackMax);
@@ -101,7 +124,7 @@ interface End {
 /** The transaction that ends a job: status, results or error, and the webhook event. */
 export async function recordEnd(
   { job, attempt, results, error, publish }: End,
-  { jobs, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'randomUuid'>,
+  { jobs, metrics, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'metrics' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const recorded = await jobs.finish({
     jobId: job.id,
@@ -119,10 +142,12 @@ export async function recordEnd(
           },
         }),
   });
-  return recorded === null ? { outcome: 'not_current' } : { outcome: 'recorded', job: recorded };
+  if (recorded === null) return { outcome: 'not_current' };
+  if (recorded.status === 'failed' && error !== null) metrics.jobFailures.inc({ type: job.type, code: error.code });
+  return { outcome: 'recorded', job: recorded };
 }
 
-/** 12 hours of segments in twelve tracks, 200 bytes a segment, are 17 MB. */
+/** 500,000 objects at 8 bytes each, and the results. */
 const manifestBytesMax = 64 * 1024 * 1024;
 
 async function readManifest(
@@ -143,7 +168,7 @@ async function readManifest(
     manifest.attempt === attempt &&
     manifest.type === job.type &&
     manifest.hash === job.hash &&
-    (manifest.rev === revisionOf(job.id, attempt) || manifest.rev === (await readFilm(job.id, media, signal))?.rev);
+    (manifest.rev === revisionOf(job.id, attempt) || manifest.rev === (await readSplit(job.id, media, signal))?.rev);
   return isOurs ? { manifest } : { reason: 'the result manifest is of another attempt' };
 }
 
@@ -154,16 +179,13 @@ async function firstIncomplete(
   signal?: AbortSignal,
 ): Promise<string | null> {
   const expected = new Map(objects.map(({ key, size }) => [key, size]));
-  // Images beside a film are below the revision of the attempt that split the source.
+  // Images of `split` are below the revision of its attempt.
   const attempts = Array.from({ length: attempt }, (_, index) => revisionOf(jobId, index + 1));
-  const roots = [rev, ...attempts]
-    .flatMap((each) => revisionRoots(hash, each))
-    .filter((root) => objects.some(({ key }) => key.startsWith(root)));
-  if (objects.some(({ key }) => !roots.some((root) => key.startsWith(root))))
-    return 'the result manifest names an object outside its revision';
+  const allowed = new Set([rev, ...attempts].flatMap((each) => revisionRoots(hash, each)));
+  const roots = new Set(objects.map(({ key }) => revisionRootOf(key)));
+  if ([...roots].some((root) => !allowed.has(root))) return 'the result manifest names an object outside its revision';
   for (const root of roots) {
-    for await (const { key, sizeBytes } of media.list(root)) {
-      signal?.throwIfAborted();
+    for await (const { key, sizeBytes } of listWithin(media, root, { signal })) {
       const size = expected.get(key);
       if (size !== undefined && size !== sizeBytes) return `${key} has ${sizeBytes} bytes, not ${size}`;
       expected.delete(key);
@@ -204,18 +226,4 @@ async function putTopMaster(hash: string, topMaster: string, media: ObjectStore)
   } catch (cause) {
     throw new KnownProblem('storage_error', undefined, { cause });
   }
-}
-
-/** A whole object as text; null when it does not exist. @throws Error when it is larger than `bytesMax` */
-async function readText(
-  store: ObjectStore,
-  { key, bytesMax, signal }: { key: string; bytesMax: number; signal?: AbortSignal | undefined },
-): Promise<string | null> {
-  const object = await store.get(key, signal ? { signal } : {});
-  if (object === null) return null;
-  if (object.info.sizeBytes > bytesMax) {
-    object.body.destroy();
-    throw new Error(`${key} has ${object.info.sizeBytes} bytes, more than ${bytesMax}`);
-  }
-  return text(object.body);
 }

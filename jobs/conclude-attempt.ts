@@ -1,22 +1,25 @@
-import { exitCodes } from '#domain/exit-codes.ts';
-import { type JobError, jobErrorOf } from '#domain/job-error.ts';
+import type { JobErrorCode } from '#domain/errors.ts';
+import { exitCodeOf } from '#domain/exit-codes.ts';
+import type { JobError } from '#domain/job-error.ts';
 import type { ImageStages } from '#domain/job-types/image-stages.ts';
 import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
 import { type AttemptEnd, mayBeStorageOutage, verdictOf } from '#domain/jobs/attempts.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import { unitKindRow } from '#domain/work/unit.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { completeAttempt, type Completion, type CompletionDependencies, recordEnd } from './complete-attempt.ts';
-import { readFilmImages } from './film.ts';
+import { readSplitImages } from './next-units.ts';
 
 export interface ConclusionDependencies extends CompletionDependencies {
   readonly jobs: Pick<JobStore, 'finish' | 'nextAttempt'>;
   readonly queue: Pick<TicketQueue, 'add'>;
   readonly metrics: Metrics;
   readonly log: Logger;
+  readonly clock: () => Date;
   /** Whether the object storage does not answer, so that an attempt that it failed costs nothing. */
   readonly storageWatch: { isOutage(): Promise<boolean> };
   /** 0 ≤ random < 1. */
@@ -28,11 +31,19 @@ export interface ConclusionDependencies extends CompletionDependencies {
 /** What the end of an attempt means for its job. */
 export type Conclusion =
   /** The job is final. */
-  | { readonly kind: 'ended'; readonly job: Job }
+  | { readonly kind: 'ended'; readonly job: ShownJob }
   /** The job is final already, or at another attempt: nothing was written. */
   | { readonly kind: 'not_current' }
-  /** The next attempt is not claimed yet; `ticket` asks for it. */
-  | { readonly kind: 'again'; readonly ticket: Ticket; readonly countsAsFailure: boolean; readonly delayMs: number };
+  /** The executor recorded nothing: it stopped, the job was cancelled, or another worker has it. */
+  | { readonly kind: 'unrecorded'; readonly result: 'cancelled' | 'disrupted' | 'lost' }
+  /** The next attempt is not claimed yet; `ticket` asks for it. `code`: of the error, if the attempt failed. */
+  | {
+      readonly kind: 'again';
+      readonly ticket: Ticket;
+      readonly countsAsFailure: boolean;
+      readonly delayMs: number;
+      readonly code: JobErrorCode | undefined;
+    };
 
 interface EndedAttempt {
   readonly job: Job;
@@ -43,7 +54,7 @@ interface EndedAttempt {
 
 /**
  * Does what follows from the end of an attempt: completes or fails the job, or makes the next attempt the current one.
- * Every part of it can be repeated: completion is, and the transitions are guarded by the attempt.
+ * It can be repeated.
  *
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
@@ -61,9 +72,9 @@ export async function concludeAttempt(
       return conclusionOf(completion);
     }
     if (end.kind === 'done') {
-      log.error({ ...ids, reason: completion.reason }, 'attempt output incomplete');
-      const failed = { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('storage_error', job.attempt) };
-      return concludeAttempt({ job, end: failed as AttemptEnd }, dependencies);
+      const { reason, error } = completion;
+      log.error({ ...ids, reason }, 'attempt output incomplete');
+      return concludeAttempt({ job, end: { kind: 'failed', exitCode: exitCodeOf(error.code), error } }, dependencies);
     }
   }
   const isOutage = mayBeStorageOutage(end, job.attempt) && (await storageWatch.isOutage());
@@ -71,7 +82,8 @@ export async function concludeAttempt(
   const verdict = verdictOf({ job, end: cause, attemptsMax, random: random() });
   if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
   if (verdict.next === 'fail') {
-    const images = jobTypeRow(job.type).hasChunks ? await readFilmImages(job.id, dependencies.media) : null;
+    const mayBeSplit = unitKindRow(jobTypeRow(job.type).firstUnit).follows.length > 0;
+    const images = mayBeSplit ? await readSplitImages(job.id, dependencies.media) : null;
     return conclusionOf(await failJob({ job, error: verdict.error, images }, dependencies));
   }
   const { countsAsFailure, delayMs } = verdict;
@@ -81,11 +93,15 @@ export async function concludeAttempt(
   if (ticket === null) return { kind: 'not_current' };
   metrics.workerRetries.inc({ code: codeOf(cause) });
   log.info({ ...ids, counts_as_failure: countsAsFailure, delay_ms: delayMs }, 'attempt ended, another follows');
-  return { kind: 'again', ticket, countsAsFailure, delayMs };
+  const code = cause.kind === 'failed' ? cause.error?.code : undefined;
+  return { kind: 'again', ticket, countsAsFailure, delayMs, code };
 }
 
 /** The speed of a transcode: only a first attempt has the times of one attempt in its row. */
-function observeSpeed(metrics: Pick<Metrics, 'encodeSpeed'>, { attempt, results, startedAt, finishedAt }: Job): void {
+function observeSpeed(
+  metrics: Pick<Metrics, 'encodeSpeed'>,
+  { attempt, results, startedAt, finishedAt }: ShownJob,
+): void {
   if (attempt !== 1 || results === null || !('streaming' in results) || startedAt === null || finishedAt === null)
     return;
   const { source } = results as { readonly source?: { readonly duration_sec?: number } };
@@ -102,44 +118,10 @@ function codeOf(end: AttemptEnd): string {
 /** Ends a job that left no result manifest; its type says what its results are then. */
 export function failJob(
   { job, error, images = null }: { readonly job: Job; readonly error: JobError; readonly images?: ImageStages | null },
-  dependencies: Pick<CompletionDependencies, 'jobs' | 'randomUuid'>,
+  dependencies: Pick<CompletionDependencies, 'jobs' | 'metrics' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const results = jobTypeRow(job.type).resultsWithoutManifest(error, images) as JobResults | null;
   return recordEnd({ job, attempt: job.attempt, results, error }, dependencies);
-}
-
-/** Adds the ticket of a next attempt. One that the queue does not take now is added by the sweeper. */
-export async function enqueueNextAttempt(
-  { ticket, delayMs }: { readonly ticket: Ticket; readonly delayMs: number },
-  { queue, log }: Pick<ConclusionDependencies, 'queue' | 'log'>,
-): Promise<void> {
-  await queue
-    .add(ticket, { delayMs })
-    .catch((error: unknown) => log.warn({ err: error, job_id: ticket.jobId }, 'ticket not added, the sweeper adds it'));
-}
-
-/** What an attempt came to, as the label `result` of `svc_worker_tasks_total` names it. */
-export type AttemptResult = 'completed' | 'failed' | 'retried' | 'disrupted' | 'lost' | 'cancelled' | 'bug';
-
-/** The result of an attempt that was concluded. */
-export function resultOf(conclusion: Conclusion): AttemptResult {
-  if (conclusion.kind === 'not_current') return 'lost';
-  if (conclusion.kind === 'again') return conclusion.countsAsFailure ? 'retried' : 'disrupted';
-  return conclusion.job.status === 'completed' ? 'completed' : 'failed';
-}
-
-/** Counts an attempt and the time it took, in seconds; null: it never began. */
-export function countAttempt(
-  metrics: Metrics,
-  {
-    type,
-    result,
-    seconds,
-  }: { readonly type: Job['type']; readonly result: AttemptResult; readonly seconds: number | null },
-): void {
-  metrics.workerTasks.inc({ type, result });
-  // The two times may be of two clocks, so the difference may be negative.
-  if (seconds !== null) metrics.workerTaskDuration.observe({ type, result }, Math.max(0, seconds));
 }
 
 /** What a completion means for its job. */

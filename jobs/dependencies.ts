@@ -9,7 +9,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 export interface JobDependencies {
   readonly config: Pick<Config, 'maxFileSizeBytes' | 'largeVideoThresholdBytes' | 'mediaProfiles'>;
   readonly jobs: JobStore;
-  /** The profiles of the cluster, beside those of the configuration. */
+  /** The profiles of the cluster. */
   readonly profiles: ProfileStore;
   readonly queue: TicketQueue;
   readonly source: ObjectStore;

@@ -3,12 +3,14 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { JobDependencies } from './dependencies.ts';
 
 /** The ticket of the attempt that a job is at. */
-function ticketOf({ id, attempt, queue, priority, trace }: Job): Ticket {
+export function ticketOf({ id, attempt, queue, priority, trace }: Job): Ticket {
   const order = priority === 0 ? {} : { priority };
   return { jobId: id, attempt, queue, ...order, ...(trace === null ? {} : { trace }) };
 }
 
-/** Puts a job's ticket into its queue; a ticket that is there already stays one, by its id. @throws the queue's error */
+/**
+ * Puts a job's ticket into its queue; a ticket that is there already stays one, by its id. @throws the queue's error
+ */
 export async function enqueue({ queue }: Pick<JobDependencies, 'queue'>, job: Job): Promise<void> {
   await queue.add(ticketOf(job));
 }

@@ -1,8 +1,12 @@
+import { buffer } from 'node:stream/consumers';
 import { KnownProblem } from '#domain/errors.ts';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import { type QueueName, queueOfSize } from '#domain/jobs/routing.ts';
+import { containerOf } from '#domain/media/containers.ts';
 import { withClusterProfiles } from '#domain/media/cluster-profiles.ts';
 import { chooseProfile, type MediaProfiles, type NamedProfile, profileDigest } from '#domain/media/profiles.ts';
+import { imageKindOf } from '#platform/images/image-kinds.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { JobDependencies } from './dependencies.ts';
 
 /** What is known of a job's source before it is accepted; sizes in bytes, null for types without a preflight. */
@@ -18,23 +22,28 @@ export interface Preflight {
 export type PreflightDependencies = Pick<JobDependencies, 'source' | 'config' | 'profiles'>;
 
 /**
- * Looks at a video's source before its job is accepted (docs/contract.md, section 4): it must be there, its
- * measured size must not exceed `MAX_FILE_SIZE`, and that size chooses the queue and, with the key, the profile.
+ * Looks at a source before its job is accepted (docs/reference/contract.md, "The source"). A video must be there, its
+ * measured size must not exceed `MAX_FILE_SIZE`; size chooses the queue and, with the key, the profile. An image may
+ * still be missing; an empty one and a video are refused.
  *
- * @throws KnownProblem `source_missing`, `source_too_large`
+ * @throws KnownProblem `source_missing`, `source_too_large`, `invalid_request`
  */
 export async function preflight(
   dependencies: PreflightDependencies,
   job: { type: JobType; source: string },
 ): Promise<Preflight> {
-  if (!jobTypes[job.type].hasPreflight)
-    return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null };
   const { source, config } = dependencies;
+  const { preflight: look, makesStream } = jobTypes[job.type];
+  if (look !== 'video') {
+    if (look === 'image') await refuseNoImage(source, job.source);
+    return { queue: 'default', sourceSizeBytes: null, sourceEtag: null, profile: null };
+  }
   const [info, profiles] = await Promise.all([
     source.head(job.source),
-    jobTypes[job.type].makesStream ? currentProfiles(dependencies) : null,
+    makesStream ? currentProfiles(dependencies) : null,
   ]);
   if (info === null) throw refusal('source_missing', missingSource(job.source));
+  if (info.sizeBytes === 0) throw emptySource;
   if (info.sizeBytes > config.maxFileSizeBytes)
     throw refusal('source_too_large', `is ${info.sizeBytes} bytes; at most ${config.maxFileSizeBytes} are accepted`);
   return {
@@ -61,13 +70,55 @@ export function profileFor(type: JobType, profile: NamedProfile | null): NamedPr
   return profile !== null && jobTypes[type].makesStream && profileDigest(profile) !== null ? profile : null;
 }
 
+/** As many first bytes as `containerOf` looks at. */
+const headBytes = 1024;
+/** An image is accepted without a look at it when the storage does not answer in time. */
+const lookTimeoutMs = 1000;
+
+/** @throws KnownProblem `invalid_request` for a source that is empty, or that its first bytes show to be a video */
+async function refuseNoImage(source: ObjectStore, key: string): Promise<void> {
+  const signal = AbortSignal.timeout(lookTimeoutMs);
+  const head = await firstBytes(source, key, signal).catch(() => null);
+  if (head === null) {
+    // A range of an empty object is an error; so is a storage that is away, whose outage delays the job alone.
+    const info = await source.head(key, signal, { attemptsMax: 1 }).catch(() => null);
+    if (info?.sizeBytes === 0) throw emptySource;
+    return;
+  }
+  const container = imageKindOf(head) === null ? containerOf(head) : null;
+  if (container === null) return;
+  const detail = `is not an image: its first bytes are those of ${container}; a video:cover makes an image of a video`;
+  throw refusal('source_unsupported', detail);
+}
+
+/** Null when there is no such object. */
+async function firstBytes(source: ObjectStore, key: string, signal: AbortSignal): Promise<Buffer | null> {
+  const found = await source.get(key, {
+    range: { start: 0, end: headBytes - 1 },
+    signal,
+    isSmall: true,
+    attemptsMax: 1,
+  });
+  return found === null ? null : await buffer(found.body);
+}
+
 /** Callers that are used to other services give a URL. */
 function missingSource(source: string): string {
   const isUrl = /^[a-z][a-z\d+.-]*:\/\//i.test(source);
   const advice = ': it is a URL, so give the object key alone, without scheme and bucket';
-  return `does not exist in the source bucket${isUrl ? advice : ''}`;
+  return `${JSON.stringify(source)} does not exist in the source bucket${isUrl ? advice : ''}`;
 }
 
-function refusal(code: 'source_missing' | 'source_too_large', detail: string): KnownProblem {
-  return new KnownProblem(code, undefined, { faults: [{ pointer: '/source', code, detail }] });
+/** The code of each fault of a source, and of the problem that it makes. */
+const problemOfFault = {
+  source_missing: 'source_missing',
+  source_too_large: 'source_too_large',
+  source_empty: 'invalid_request',
+  source_unsupported: 'invalid_request',
+} as const;
+
+function refusal(code: keyof typeof problemOfFault, detail: string): KnownProblem {
+  return new KnownProblem(problemOfFault[code], undefined, { faults: [{ pointer: '/source', code, detail }] });
 }
+
+const emptySource = refusal('source_empty', 'is an empty object (0 bytes); upload it again');

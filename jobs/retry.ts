@@ -15,10 +15,9 @@ const reasons = {
 type RetryDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'> & PreflightDependencies;
 
 /**
- * Makes the jobs that retry a failed one, but for those that are there already: an equal job that is live or completed
- * is part of the answer instead. The store holds the failed row's lock while it looks and inserts, so of two equal
- * requests one makes the jobs and the other is refused. A ticket that cannot be added is the sweeper's: the same request
- * again would be refused, so it must not be asked for.
+ * Makes the jobs that retry a failed one. An equal job that is live or completed is returned in place of a new one. The
+ * store locks the failed row while it looks and inserts, so of two equal requests one makes the jobs and the other is
+ * refused. A ticket that cannot be added is left to the sweeper, since the same request again would be refused.
  *
  * @throws KnownProblem `not_found`, `not_retryable`, `conflict`
  */
@@ -36,16 +35,15 @@ export async function retryJob(
     jobId,
     newJobs: (job) =>
       retriesOf(job).map(({ type, options }) => {
-        const profile = profileFor(type, source.profile);
         return {
           id: dependencies.randomUuid(),
           type,
           hash: job.hash,
           source: job.source,
           options,
-          idempotencyKey: idempotencyKey({ type, hash: job.hash, source: job.source, options, profile }),
+          idempotencyKey: idempotencyKey({ type, hash: job.hash, source: job.source, options }),
           ...source,
-          profile,
+          profile: profileFor(type, source.profile),
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,
           trace,
@@ -63,14 +61,15 @@ export async function retryJob(
 }
 
 /**
- * The source may have been put there anew since the job failed (`source_changed` is retryable for that), so it is
- * measured again. A source that no longer passes makes a retry impossible: 409.
+ * The source may have been uploaded again since the job failed, so it is measured again. One that no longer passes
+ * makes a retry impossible: 409.
  */
 async function preflightAgain(dependencies: RetryDependencies, failed: Job): Promise<Preflight> {
   try {
     return await preflight(dependencies, failed);
   } catch (error) {
-    if (!(error instanceof KnownProblem) || !['source_missing', 'source_too_large'].includes(error.code)) throw error;
-    throw new KnownProblem('not_retryable', error.message, { cause: error });
+    if (!(error instanceof KnownProblem) || error.details.faults === undefined) throw error;
+    const details = error.details.faults.map(({ detail }) => detail);
+    throw new KnownProblem('not_retryable', `The source ${details.join('; ')}.`, { cause: error });
   }
 }

@@ -2,24 +2,18 @@ import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
-import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueue } from './enqueue.ts';
-import { currentProfiles, type Preflight, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
+import { type Preflight, preflight, type PreflightDependencies } from './preflight.ts';
 
-type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid'> &
-  PreflightDependencies & {
-    readonly queries: JobQueries;
-  };
+type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid'> & PreflightDependencies;
 
 /**
  * Accepts a job: first its row, then its ticket.
  *
- * The row is the acceptance. A crash, or a queue that refuses, between the two leaves a `queued` row without a ticket;
- * the caller is answered 500 and nothing is half done, because both ways on end in the same one job: the sweeper adds
- * the missing ticket, and an equal submission finds the row and adds its ticket again before it answers. (A ticket
- * that is there already stays one ticket, by its id.) Taking the row back instead would race with the equal
- * submissions that have already been answered with it.
+ * The row is the acceptance. A crash, or a queue that refuses, between the two leaves a `queued` row without a ticket,
+ * and the caller gets 500. The sweeper adds the missing ticket, and so does an equal submission before it answers;
+ * equal tickets have one id. Deleting the row instead would race with equal submissions that were answered with it.
  */
 export async function submitJob(
   dependencies: SubmitDependencies,
@@ -32,7 +26,7 @@ export async function submitJob(
   return outcome;
 }
 
-/** An equal job answers also when its source no longer exists: the request alone decides (docs/contract.md, section 3). */
+/** An equal job answers even when its source was deleted, is too large now, or cannot be read (C11.30). */
 async function preflightOrEqual(
   dependencies: SubmitDependencies,
   submission: Submission,
@@ -40,13 +34,8 @@ async function preflightOrEqual(
   try {
     return await preflight(dependencies, submission);
   } catch (error) {
-    // Without its size the source's profile is unknown: any of those that a rule names may be that of the equal job.
-    const { byName, rules } = await currentProfiles(dependencies);
-    for (const name of new Set(['default', ...rules.map(({ profile }) => profile)])) {
-      const profile = profileFor(submission.type, byName.get(name) ?? null);
-      const job = await dependencies.queries.findLive(idempotencyKey({ ...submission, profile }));
-      if (job !== null) return { job, isNew: false };
-    }
+    const job = await dependencies.jobs.findLive(idempotencyKey(submission));
+    if (job !== null) return { job, isNew: false };
     throw error;
   }
 }
@@ -62,7 +51,7 @@ function insert(
     hash,
     source,
     options,
-    idempotencyKey: idempotencyKey({ type, hash, source, options, profile: found.profile }),
+    idempotencyKey: idempotencyKey({ type, hash, source, options }),
     ...found,
     callbackUrl,
     retryOfJobId: null,

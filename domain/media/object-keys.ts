@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { revisionOfMaster } from './master-playlist.ts';
 import { masterPath } from './revision-layout.ts';
 
 /**
- * Object keys of the media bucket (docs/media.md, "Objects").
+ * Object keys of the media bucket (docs/reference/media.md, "Objects"); `WORK_BUCKET` may hold those below `work/`.
  *
  * Every attempt writes under a revision of its own, so two attempts, or two jobs, never mix their bytes. Objects below
  * a revision never change; the only object of a media that changes is its top master playlist.
@@ -31,9 +32,19 @@ export function videoKey(hash: string, rev: string, path: string): string {
   return `${videoRoot(hash)}/${rev}/${path}`;
 }
 
+/** The folder of a revision's stream, cover and preview, with a slash at its end. */
+export function videoFolder(hash: string, rev: string): string {
+  return videoKey(hash, rev, '');
+}
+
+/** The folder of a revision's image variants, with a slash at its end. */
+export function imageFolder(hash: string, rev: string): string {
+  return `images/${mediaPrefix(hash)}/${hash}/${rev}/`;
+}
+
 /** `images/<prefix>/<hash>/<rev>/<variant>.<format>`. */
 export function imageKey(hash: string, rev: string, file: { variant: string; format: string }): string {
-  return `images/${mediaPrefix(hash)}/${hash}/${rev}/${file.variant}.${file.format}`;
+  return `${imageFolder(hash, rev)}${file.variant}.${file.format}`;
 }
 
 /** The top master playlist: public playback starts here, and writing it publishes a revision. */
@@ -41,9 +52,31 @@ export function masterKey(hash: string): string {
   return `${videoRoot(hash)}/${masterPath}`;
 }
 
+/** Whether the key of a stream's object lies below a revision: such an object never changes. */
+export function isBelowRevision(key: string): boolean {
+  return /^videos\/[0-9a-f]{2}\/[^/]+\/[0-9a-f]{16}\//.test(key);
+}
+
+/** The revision that a media's master names now; null without a master. `read` gives the text of an object. */
+export async function currentRevision(
+  hash: string,
+  read: (key: string) => Promise<string | null>,
+): Promise<string | null> {
+  const master = await read(masterKey(hash));
+  return master === null ? null : revisionOfMaster(master);
+}
+
+/** Working objects: what units hand to each other, and result manifests. No player reads one. */
+const workFolder = 'work/';
+
+/** Whether the object of a key, or every object below a prefix, is a working object. */
+export function isWorkKey(key: string): boolean {
+  return key.startsWith(workFolder);
+}
+
 /** The folder of a job's working objects, removed once the job is final. */
 export function workRoot(jobId: string): string {
-  return `work/${jobId}`;
+  return `${workFolder}${jobId}`;
 }
 
 /** The result manifest of one attempt: the result of record (docs/architecture.md, "Formats"). */
@@ -51,45 +84,40 @@ export function resultManifestKey(jobId: string, attempt: number): string {
   return `${workRoot(jobId)}/${attempt}/result.json`;
 }
 
-/** Says that a job's source was split, and into what (`domain/runner/film.ts`). */
-export function filmKey(jobId: string): string {
-  return `${workRoot(jobId)}/film.json`;
+/** Says that a job's source was split, and into what (`domain/work/split.ts`). */
+export function splitKey(jobId: string): string {
+  return `${workRoot(jobId)}/split.json`;
 }
 
-/** The images of a `video:full` whose stream is a film, which other jobs have too. */
-export function filmImagesKey(jobId: string): string {
+/** The images of a `video:full` whose source was split; other jobs may share its chunks and have other images. */
+export function splitImagesKey(jobId: string): string {
   return `${workRoot(jobId)}/images.json`;
 }
 
 /**
- * The working objects of a film below its revision, which names all that decides the output: jobs and attempts that
- * would make the same film share them, so that none encodes a chunk that another has finished.
+ * The working objects of a chunked encode below its revision, which names all that decides the output: jobs and
+ * attempts that would make the same stream share them, so that no chunk is encoded twice.
  */
-export function filmRoot(rev: string): string {
-  return `work/${rev}`;
+export function chunkedRoot(rev: string): string {
+  return `${workFolder}${rev}`;
 }
 
-/** The plan of a film. */
-export function filmPlanKey(rev: string): string {
-  return `${filmRoot(rev)}/plan.json`;
+/** The plan that every unit of a chunked encode reads. */
+export function encodePlanKey(rev: string): string {
+  return `${chunkedRoot(rev)}/plan.json`;
 }
 
-/** The part of the source that a chunk is decoded from. */
+/** The cut of the source that a chunk is decoded from. */
 export function chunkSourceKey(rev: string, chunk: number): string {
-  return `${chunkSourcesRoot(rev)}${chunk}.nut`;
+  return `${chunkedRoot(rev)}/sources/${chunk}.nut`;
 }
 
-/** The folder of the sources of a film's chunks, with a slash at its end. */
-export function chunkSourcesRoot(rev: string): string {
-  return `${filmRoot(rev)}/sources/`;
+/** The result of a chunk, or of the audio. It is written last and only once: a chunk with a result is finished. */
+export function chunkResultKey(rev: string, chunk: number | 'audio'): string {
+  return `${chunkResultsRoot(rev)}${chunk}.json`;
 }
 
-/** What a chunk, or the sound, came to: it is written last and only once, so a chunk with a record is finished. */
-export function filmRecordKey(rev: string, part: number | 'audio'): string {
-  return `${filmRecordsRoot(rev)}${part}.json`;
-}
-
-/** The folder of a film's records, with a slash at its end. */
-export function filmRecordsRoot(rev: string): string {
-  return `${filmRoot(rev)}/records/`;
+/** The folder of chunk results, with a slash at its end. */
+export function chunkResultsRoot(rev: string): string {
+  return `${chunkedRoot(rev)}/results/`;
 }

@@ -4,8 +4,8 @@ import { jobErrorSchema } from '../job-error.ts';
 import { jobPhaseSchema } from '../jobs/status.ts';
 
 /**
- * Reports: one JSON object a line on a step's stdout. Progress is advice; losing all of it loses nothing. A step that
- * fails says why in its last line, `result`, and by its exit code.
+ * Reports: one JSON object a line on a step's stdout. Progress may be lost. A step that fails says why in its last
+ * line, `result`, and by its exit code.
  */
 export const reportSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('phase'), phase: jobPhaseSchema }),

@@ -1,15 +1,14 @@
-/**
- * The steps of an attempt, in order. `process` decodes untrusted bytes, so it gets no credential and no content key;
- * the content key goes to `publish` alone, which packages what `process` made.
- */
+/** The steps of an attempt, in order. `publish` packages what `process` made; `access.ts` says what each may know. */
 export const steps = ['fetch', 'process', 'publish'] as const;
 export type Step = (typeof steps)[number];
+/** A step as a program runs it; `all`: every step in one process. */
+export type StepName = Step | 'all';
 
 /** What a step's process gets by environment variable. Everything else of the parent's environment is left out. */
 export const runnerVariables = {
   /** The task document, JSON. */
   task: 'RUNNER_TASK',
-  /** The index of the pod in its Indexed Job, from the Job controller; only for the chunks of a film. */
+  /** The index of the pod in its Indexed Job, from the Job controller; only for chunks. */
   completionIndex: 'JOB_COMPLETION_INDEX',
   /** The folder that the steps share. */
   workspace: 'RUNNER_WORKSPACE',
@@ -22,7 +21,7 @@ export const runnerVariables = {
   /** Where reports are POSTed as well; optional. */
   reportUrl: 'REPORT_URL',
   reportToken: 'REPORT_TOKEN',
-  /** Where the runner of a batch asks for its tasks (domain/runner/batch.ts). */
+  /** Where the runner of a batch asks for its tasks (domain/work/batch-tasks.ts). */
   tasksUrl: 'TASKS_URL',
   tasksToken: 'TASKS_TOKEN',
   /** Where spans are sent, an OTLP/HTTP collector; optional. */

@@ -1,52 +1,28 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '#domain/jobs/job.ts';
-import { type FilmPart, parseTask } from '#domain/runner/task.ts';
-import { runnerTaskOf } from './runner-task.ts';
-import {
-  accessOf,
-  keptRunnerVariables,
-  needsContentKey,
-  type StepName,
-  stepsOf,
-  stepVariables,
-} from './step-access.ts';
+import { exampleJob } from '../../testing/example-job.ts';
+import type { Job } from '../jobs/job.ts';
+import { accessOf, needsContentKey, stepVariables, warmRunnerVariables } from './access.ts';
+import type { StepName } from './steps.ts';
+import { parseTask, taskOf } from './task.ts';
+import { type UnitKind, unitKinds, unitOf } from './unit.ts';
 
-const job: Job = {
-  id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
+const job = exampleJob({
   type: 'video:transcode',
   hash: 'clip-1',
   source: 'in/clip.mp4',
   options: { encrypt: true },
-  status: 'processing',
-  phase: 'scheduling',
-  progress: 0,
-  eta: null,
   attempt: 2,
   failures: 1,
-  queue: 'default',
   sourceSizeBytes: 1234,
   sourceEtag: '"abc"',
-  profile: null,
   callbackUrl: 'https://hooks.example/secret-path',
-  callbackStatus: null,
-  retryOfJobId: null,
-  error: null,
-  results: null,
   trace: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
-  createdAt: new Date(0),
-  updatedAt: new Date(0),
-  startedAt: null,
-  finishedAt: null,
-  disruptions: 0,
-  waitingReason: null,
-  pool: null,
-  priority: 0,
-};
+});
 
-function variablesOf(step: StepName, part: FilmPart | null = null) {
+function variablesOf(step: StepName, kind: UnitKind = step === 'all' ? 'image' : 'whole') {
   return stepVariables({
-    access: accessOf(step, job, part),
-    task: runnerTaskOf({ job, maxFileSizeBytes: 5_000 }),
+    access: accessOf(step, kind, job),
+    task: taskOf({ job, unit: unitOf(kind, { chunkSec: 60 }), split: null, maxFileSizeBytes: 5_000 }),
     workspace: '/scratch/w',
     base: { PATH: '/usr/bin', FFMPEG_PATH: '/opt/ffmpeg', LOG_LEVEL: 'info' },
     storage: { source: { SOURCE_BUCKET: 'in' }, media: { MEDIA_BUCKET: 'out', MEDIA_S3_SECRET_ACCESS_KEY: 'm' } },
@@ -67,23 +43,23 @@ describe("a step's environment", () => {
     expect(Object.keys(variablesOf(step)).toSorted()).toEqual([...everyStep.split(' '), ...own].toSorted());
   });
 
-  it('the environment of a kept runner is that of the step all, without a task', () => {
-    const kept = keptRunnerVariables({
+  it('a warm runner has the environment of the step all, without a task', () => {
+    const warm = warmRunnerVariables({
       workspace: '/scratch/k',
       base: { PATH: '/usr/bin' },
       storage: { source: { SOURCE_BUCKET: 'in' }, media: { MEDIA_BUCKET: 'out' } },
     });
     const own = 'AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE HOME LANG MEDIA_BUCKET PATH SOURCE_BUCKET TMPDIR';
-    expect(Object.keys(kept).toSorted()).toEqual(own.split(' '));
+    expect(Object.keys(warm).toSorted()).toEqual(own.split(' '));
   });
 
   it.each([
-    ['split', { kind: 'split', chunk_sec: 60 }, [['SOURCE_BUCKET'], [], ['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
-    ['encode', { kind: 'encode', chunk: 3 }, [['MEDIA_BUCKET'], [], ['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
-    ['finish', { kind: 'finish' }, [['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
-  ] as const)('of the part %s of a film, no step that decodes has a bucket or a key', (_, part, expected) => {
-    const buckets = stepsOf('video:transcode', part).map((step) =>
-      Object.keys(variablesOf(step, part))
+    ['split', [['SOURCE_BUCKET'], [], ['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
+    ['chunk', [['MEDIA_BUCKET'], [], ['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
+    ['finish', [['KEY_ENDPOINT', 'MEDIA_BUCKET']]],
+  ] as const)('no step of the unit %s that decodes has a bucket or a key', (kind, expected) => {
+    const buckets = unitKinds[kind].steps.map((step) =>
+      Object.keys(variablesOf(step, kind))
         .filter((name) => /_BUCKET$|^KEY_/.test(name))
         .toSorted(),
     );
@@ -96,7 +72,8 @@ describe("a step's environment", () => {
   });
 
   it('the content key is in the environment of the publish step alone', () => {
-    const withKey = [...stepsOf('video:transcode'), 'all' as const].filter((step) => accessOf(step, job).hasContentKey);
+    const steps = [...unitKinds.whole.steps, ...unitKinds.image.steps];
+    const withKey = steps.filter((step) => accessOf(step, 'whole', job).hasContentKey);
     expect(withKey).toEqual(['publish']);
   });
 

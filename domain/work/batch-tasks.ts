@@ -3,9 +3,9 @@ import { jobErrorSchema } from '../job-error.ts';
 import { readTask, type Task } from './task.ts';
 
 /**
- * The protocol of a batch: a runner (`runner/main.ts batch`) does one image job after another, and asks the controller
- * for each, `POST <TASKS_URL>` with a token for this batch alone. The request says how the last task ended; it may be
- * repeated, and a task whose answer was lost is answered again.
+ * The protocol of a batch: a runner (`runner/main.ts batch`) does one image job after another and asks the controller
+ * for each, `POST <TASKS_URL>` with a token of its own. The request says how the last task ended. It may be repeated: a
+ * task whose answer was lost is sent again.
  *
  * Answers: 200 with a task; 204: nothing waits now; 410: the runner must end; 503: this worker does not lead.
  */

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { readTask, type Task } from './task.ts';
 
 /**
- * The protocol of a kept runner (`runner/main.ts serve`), which does one task after another: a line of JSON on its
- * standard input for each, the task and the folder of its workspace. The task's end is a line on both outputs, so that
- * each is read up to it. The runner ends when its standard input does.
+ * The protocol of a warm runner (`runner/main.ts serve`), which does one task after another: each is a line of JSON on
+ * its standard input, with the folder of its workspace. A line on both outputs ends the task. The runner ends when its
+ * standard input does.
  */
 export interface ServedTask {
   readonly task: Task;
@@ -13,7 +13,7 @@ export interface ServedTask {
 
 const servedTaskSchema = z.strictObject({ task: z.unknown(), workspace: z.string().min(1) });
 
-/** Reads one line of a kept runner's standard input. @throws ZodError, SyntaxError */
+/** Reads one line of a warm runner's standard input. @throws ZodError, SyntaxError */
 export function parseServedTask(line: string): ServedTask {
   const { task, workspace } = servedTaskSchema.parse(JSON.parse(line));
   return { task: readTask(task), workspace };
@@ -28,7 +28,7 @@ const taskEndSchema = z.strictObject({
 });
 export type TaskEnd = z.infer<typeof taskEndSchema>;
 
-/** Reads a line of a kept runner's outputs; null for any other line. */
+/** Reads a line of a warm runner's outputs; null for any other line. */
 export function parseTaskEnd(line: string): TaskEnd | null {
   if (!line.startsWith('{"type":"end"')) return null;
   try {
