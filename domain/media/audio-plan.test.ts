@@ -64,7 +64,7 @@ describe('the audio tracks of a stream', () => {
     expect(planAudio([stream], stereo)[0]).toMatchObject({ id: 'audio_und_aac_2ch', language: null, name: 'Audio' });
   });
 
-  it('audio tracks with the same id or name get a number', () => {
+  it('C14.5: audio tracks with the same id or name get a number', () => {
     const plans = planAudio([stream, stream, { ...stream, title: 'Audio 2' }], stereo);
     expect(plans.map(({ id }) => id)).toEqual(['audio_und_aac_2ch', 'audio_und_aac_2ch_2', 'audio_und_aac_2ch_3']);
     expect(new Set(plans.map(({ name }) => name)).size).toBe(3);
@@ -99,7 +99,7 @@ describe('5.1 beside stereo', () => {
     ['5.1(side)', 6],
     ['5.1', 6],
     ['7.1', 8],
-  ])('sound of the layout %s has a track of 5.1 beside the stereo one', (channelLayout, channels) => {
+  ])('audio of the layout %s has a track of 5.1 beside the stereo one', (channelLayout, channels) => {
     const plans = planAudio([{ ...stream, language: 'eng', channelLayout, channels }, stream], surround);
     expect(plans.map(({ id, name, isDefault, outputChannels }) => [id, name, isDefault, outputChannels])).toEqual([
       ['audio_en_aac_2ch', 'English', true, 2],
@@ -112,7 +112,7 @@ describe('5.1 beside stereo', () => {
     ['no layout', null, 6],
     ['quad', 'quad', 4],
     ['six channels without a deep one', 'hexagonal', 6],
-  ])('sound of %s is stereo alone', (_, channelLayout, channels) => {
+  ])('audio of %s is stereo alone', (_, channelLayout, channels) => {
     expect(planAudio([{ ...stream, channelLayout, channels }], surround)).toHaveLength(1);
   });
 });

@@ -43,9 +43,9 @@ export interface AudioPlan {
 const surroundLayout = /^[5-9]\.1/;
 
 /**
- * The audio tracks of a source in its order, from at most `tracksMax` of its streams (docs/media.md, "Audio"): each as
- * stereo, and with `hasSurround` also as 5.1 where it has the channels. The default is the one that the source marks,
- * else the first.
+ * The audio tracks of a source in its order, from at most `tracksMax` of its streams (docs/reference/media.md,
+ * "Audio"): each as stereo, and with `hasSurround` also as 5.1 where it has the channels. The default is the one that
+ * the source marks, else the first.
  */
 export function planAudio(
   sources: readonly AudioSource[],

@@ -62,7 +62,7 @@ describe('the target duration', () => {
     expect(sharedTargetDuration([playlist(0.04)])).toBe(1);
   });
 
-  it('the playlists of twelve hours have a common target duration, and those of chunks are joined', () => {
+  it('the playlists of twelve hours have a common target duration, and playlists of chunks are joined', () => {
     const hours = playlist(...Array.from({ length: 7_200 }, () => 6.006));
     expect(sharedTargetDuration(Array.from({ length: 24 }, () => hours))).toBe(6);
     const head = '#EXTM3U\n#EXT-X-TARGETDURATION:7\n#EXT-X-MAP:URI="init.mp4"\n';

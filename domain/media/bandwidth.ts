@@ -11,8 +11,8 @@ export interface Bandwidth {
 }
 
 /**
- * The measured bandwidth of a rendition. The peak is RFC 8216's "peak segment bit rate" (section 4.3.4.2): the largest bit rate
- * of any run of neighbouring segments that lasts between 0.5 and 1.5 times the target duration.
+ * The measured bandwidth of a rendition. The peak is RFC 8216's "peak segment bit rate" (section 4.3.4.2): the largest
+ * bit rate of any run of neighbouring segments that lasts between 0.5 and 1.5 times the target duration.
  */
 export function bandwidthOf(segments: readonly MeasuredSegment[], targetDurationSec: number): Bandwidth {
   const average = bitrateOf(segments);

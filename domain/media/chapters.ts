@@ -1,3 +1,4 @@
+import { fitText } from '../text.ts';
 import { cueTime } from './cue-time.ts';
 
 /** A chapter of a video, in seconds from its start. */
@@ -9,13 +10,11 @@ export interface Chapter {
 
 /** More are not of use to a viewer. */
 export const chaptersMax = 500;
-const titleCharactersMax = 200;
-/** Control characters, and those that end a line. */
-const unprintable = /[\p{Cc}\u2028\u2029]+/gu;
+export const chapterTitleMax = 200;
 
 /** Whether `title` may be the title of a chapter. */
 export function isChapterTitle(title: string): boolean {
-  return title.length > 0 && title.length <= titleCharactersMax && title.replace(unprintable, '') === title;
+  return title !== '' && fitText(title, chapterTitleMax) === title;
 }
 
 /** The chapters that lie within a video, at most `chaptersMax`; those without a title are numbered. */
@@ -27,7 +26,7 @@ export function planChapters(
   return within.slice(0, chaptersMax).map(({ startSec, endSec, title }, index) => ({
     startSec: Math.max(0, startSec),
     endSec: Math.min(durationSec, endSec),
-    title: (title ?? '').replace(unprintable, ' ').trim().slice(0, titleCharactersMax).trim() || `Chapter ${index + 1}`,
+    title: fitText(title ?? '', chapterTitleMax) || `Chapter ${index + 1}`,
   }));
 }
 

@@ -9,20 +9,20 @@ const rates = [
   { num: 30_000, den: 1001 },
   { num: 60, den: 1 },
 ];
-const film = (rate: (typeof rates)[number], frames: number, chunkSec: number) => ({
+const video = (rate: (typeof rates)[number], frames: number, chunkSec: number) => ({
   frames,
   chunkSec,
   grid: gridOf(rate, { gopSec: 2, gopsPerSegment: 3 }),
 });
 
-describe('the chunks of a film', () => {
-  it('the chunks of a film are whole segments that cover each of its frames once, whatever its length', () => {
-    const films = property(
+describe('the chunks of a video', () => {
+  it('the chunks of a video are whole segments that cover each of its frames once, whatever its length', () => {
+    const videos = property(
       constantFrom(...rates),
       integer({ min: 1, max: 2_600_000 }),
       integer({ min: 6, max: 120 }),
       (...of) => {
-        const input = film(...of);
+        const input = video(...of);
         const { segmentFrames } = input.grid;
         const chunks = planChunks(input);
         const [first] = chunks;
@@ -39,7 +39,7 @@ describe('the chunks of a film', () => {
         return frame === input.frames && chunks.length >= 3 && isLastWhole && areNext.every(Boolean);
       },
     );
-    assert(films);
+    assert(videos);
   });
 
   it.each([
@@ -47,13 +47,13 @@ describe('the chunks of a film', () => {
     [2 * 60 + 31, 3],
     [2 * 3600, 120],
     [12 * 3600, 720],
-  ])('a film of %i s at 25 frames a second has %i chunks of about a minute', (sec, count) => {
-    expect(planChunks(film({ num: 25, den: 1 }, sec * 25, 60))).toHaveLength(count);
+  ])('a video of %i s at 25 frames a second has %i chunks of about a minute', (sec, count) => {
+    expect(planChunks(video({ num: 25, den: 1 }, sec * 25, 60))).toHaveLength(count);
   });
 });
 
 describe('the sources of chunks', () => {
-  const chunks = planChunks(film({ num: 25, den: 1 }, 3 * 60 * 25, 60));
+  const chunks = planChunks(video({ num: 25, den: 1 }, 3 * 60 * 25, 60));
   const grid = { rate: { num: 25, den: 1 } };
 
   it('the source of a chunk begins at the last key frame that is three seconds before its first frame', () => {
@@ -64,7 +64,7 @@ describe('the sources of chunks', () => {
     ]);
   });
 
-  it('a film whose key frames are farther apart than a chunk has no sources of chunks', () => {
+  it('a video whose key frames are farther apart than a chunk has no sources of chunks', () => {
     expect(chunkSources(chunks, grid, [0, 50, 58])).toBeNull();
     expect(chunkSources(chunks, grid, [0])).toBeNull();
   });

@@ -1,14 +1,14 @@
 import { framesIn, type Grid } from './grid.ts';
 
-/** A run of whole segments of a film that is encoded by itself. Frames count from 0, segments from 1. */
+/** A run of whole segments of a video that is encoded by itself. Frames count from 0, segments from 1. */
 export interface Chunk {
   readonly firstFrame: number;
   readonly frames: number;
   readonly firstSegment: number;
 }
 
-interface Film {
-  /** All frames of the film, each rung's number. */
+interface Video {
+  /** All frames of the video, each rung's number. */
   readonly frames: number;
   readonly grid: Grid;
   /** The length of a chunk, to the nearest segment. */
@@ -19,10 +19,10 @@ interface Film {
 const chunksMin = 3;
 
 /**
- * The chunks of a film on its grid; none for a film that stays one piece. They follow each other without a gap, each
+ * The chunks of a video on its grid; none for a video that stays one piece. They follow each other without a gap, each
  * begins where a segment begins, and the last is at least half as long as the others.
  */
-export function planChunks({ frames, grid, chunkSec }: Film): Chunk[] {
+export function planChunks({ frames, grid, chunkSec }: Video): Chunk[] {
   const segments = Math.max(1, Math.round(framesIn(chunkSec, grid.rate) / grid.segmentFrames));
   const chunkFrames = segments * grid.segmentFrames;
   const rest = frames % chunkFrames;
@@ -35,7 +35,7 @@ export function planChunks({ frames, grid, chunkSec }: Film): Chunk[] {
   });
 }
 
-/** Filters that look at neighbouring frames, and pictures that refer to earlier ones, need this much before a chunk. */
+/** Filters that look at neighbouring frames, and frames that refer to earlier ones, need this much before a chunk. */
 const prerollSec = 3;
 /** A source whose key frames are farther apart than this, and than a chunk, would be decoded many times over. */
 const keyDistanceSecMax = 30;
@@ -43,12 +43,12 @@ const keyDistanceSecMax = 30;
 /** Where the source of each chunk begins, in seconds of the source; null: at its beginning. */
 export type ChunkSource = { readonly fromSec: number | null; readonly toSec: number };
 
-/** Pictures are stored up to this long after those that are shown before them. */
+/** Frames are stored up to this long after those that are shown before them. */
 const postrollSec = 2;
 
 /**
- * The part of the source that each chunk is decoded from: from a key frame well before its first frame to a little after
- * its last. Null where key frames are too far apart, so that the film stays one piece.
+ * The part of the source that each chunk is decoded from: from a key frame well before its first frame to a little
+ * after its last. Null where key frames are too far apart, so that the video stays one piece.
  *
  * @param keyTimesSec of the key frames, in order
  */

@@ -15,13 +15,13 @@ const ofCluster = (name: string, crf: number, rules: ClusterProfile['rules'] = [
 });
 
 describe('the profiles of a cluster', () => {
-  it('replace those of the configuration by name, for its rules too', () => {
+  it('replace configured profiles by name, for its rules too', () => {
     const joined = withClusterProfiles(configured, [ofCluster('lectures', 20)]);
     expect([...joined.byName.keys()]).toEqual([...configured.byName.keys()]);
     expect(chooseProfile(joined, { key: 'l/v.mp4', sizeBytes: 1 }).crf).toBe(20);
   });
 
-  it('have rules that come before those of the configuration, by priority and then in their order', () => {
+  it('have rules that come before configured ones, by priority and then in their order', () => {
     const joined = withClusterProfiles(configured, [
       ofCluster('first', 21, [{ source_prefix: 'a/', priority: 0 }]),
       ofCluster('large', 22, [{ source_prefix: 'a/', source_bytes_min: 100, priority: 1 }]),

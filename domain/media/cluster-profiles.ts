@@ -16,8 +16,8 @@ export interface ClusterProfile {
 }
 
 /**
- * The profiles and rules of the cluster before those of the configuration: its profiles replace those of their names, and
- * its rules come first, by priority, then in the order of `cluster`.
+ * Merges the profiles and rules of the cluster into the configuration: its profiles replace profiles of the same name,
+ * and its rules come first, by priority, then in the order of `cluster`.
  */
 export function withClusterProfiles(configured: MediaProfiles, cluster: readonly ClusterProfile[]): MediaProfiles {
   const rules = cluster

@@ -1,4 +1,4 @@
-/** The objects that `/stream` serves, by extension (docs/contract.md). */
+/** The objects that `/stream` serves, by extension (docs/reference/contract.md). */
 const streamed: Readonly<Record<string, string>> = {
   m3u8: 'application/vnd.apple.mpegurl',
   mpd: 'application/dash+xml',

@@ -12,7 +12,8 @@ ${segments}          </SegmentTimeline>
         </SegmentTemplate>
       </Representation>
 `;
-const manifest = (kind: string, tracks: string) => `<MPD type="static" mediaPresentationDuration="PT6.006S">
+const manifest = (kind: string, tracks: string) => `<?xml version="1.0" encoding="UTF-8"?>
+<MPD type="static" mediaPresentationDuration="PT6.006S">
   <Period id="0">
     <AdaptationSet id="0" contentType="${kind}">
 ${tracks}    </AdaptationSet>
@@ -27,8 +28,8 @@ const chunk = (start: number, bandwidth: number) =>
       track(1, 'video/r360_h264', { bandwidth, segments: segment(start) }),
   );
 
-describe('the manifest of a film', () => {
-  it('the manifest of a film lists the segments of every chunk, the sound, and no dropped rung', () => {
+describe('the manifest of a stream that was encoded in chunks', () => {
+  it('the manifest of a stream lists the segments of every chunk, its audio, and no dropped rung', () => {
     const audio = manifest('audio', track(0, 'audio/en', { segments: segment(0, ' r="1"') }));
     const folders = ['video/r360_h264', 'audio/en'];
     const joined = joinManifests({
@@ -38,9 +39,9 @@ describe('the manifest of a film', () => {
       durationSec: 12.012,
     });
     const video = track(0, 'video/r360_h264', { bandwidth: 7000, segments: segment(0) + segment(180_180) });
-    const sound = track(1, 'audio/en', { segments: segment(0, ' r="1"') });
+    const english = track(1, 'audio/en', { segments: segment(0, ' r="1"') });
     const sets = `    </AdaptationSet>\n    <AdaptationSet id="1" contentType="audio">\n`;
-    expect(joined).toBe(manifest('video', video + sets + sound).replace('PT6.006S', 'PT12.012S'));
+    expect(joined).toBe(manifest('video', video + sets + english).replace('PT6.006S', 'PT12.012S'));
     expect(segmentTimes(joined, 'video/r360_h264')).toEqual({ timescale: 30_000, start: 0, duration: 360_360 });
     expect(segmentTimes(joined, 'audio/en')).toEqual({ timescale: 30_000, start: 0, duration: 360_360 });
     expect(segmentTimes(joined, 'video/r180_h264')).toBeNull();

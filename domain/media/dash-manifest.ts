@@ -1,9 +1,10 @@
 import { type Rational } from './rational.ts';
+import { elementsOf, parseXml, replaceElements, writeXml, type XmlElement } from './xml.ts';
 
 /*
- * DASH manifests as Shaka Packager writes them: one Period, an AdaptationSet for the rungs and one for each audio track, a
- * SegmentTimeline in each Representation. Those of a film's chunks are joined as text, so that what the packager states
- * of codecs and protection stays as it is.
+ * DASH manifests (ISO/IEC 23009-1) as Shaka Packager writes them: one Period, an AdaptationSet for the rungs and one
+ * for each audio track, a SegmentTimeline in each Representation. `test/fixtures/packager.mpd` is one of them, and a
+ * test compares it with what the packager of this version writes.
  */
 
 /** When the segments of a track begin and how long they last, in units of `timescale` a second. */
@@ -13,18 +14,25 @@ export interface SegmentTimes {
   readonly duration: number;
 }
 
-const representations = /[ \t]*<Representation [\s\S]*?<\/Representation>\n/g;
-const timelines = /(<SegmentTimeline>\n)([\s\S]*?)([ \t]*<\/SegmentTimeline>)/;
+/** The folder of a Representation's segments, as `video/r540_h264`; null without segments. */
+export function folderOf(representation: XmlElement): string | null {
+  const media = elementsOf(representation, 'SegmentTemplate')[0]?.attributes['media'];
+  return media === undefined ? null : media.slice(0, media.lastIndexOf('/'));
+}
+
+function trackIn(manifest: XmlElement, folder: string): XmlElement | undefined {
+  return elementsOf(manifest, 'Representation').find((each) => folderOf(each) === folder);
+}
 
 /** The times of the track whose segments are below `folder`; null without such a track. */
 export function segmentTimes(manifest: string, folder: string): SegmentTimes | null {
-  const track = manifest.match(representations)?.find((each) => isBelow(each, folder));
+  const track = trackIn(parseXml(manifest), folder);
   if (track === undefined) return null;
-  const entries = [...track.matchAll(/<S (?:t="(\d+)" )?d="(\d+)"(?: r="(\d+)")?/g)];
+  const entries = elementsOf(track, 'S').map(({ attributes }) => attributes);
   return {
-    timescale: Number(/ timescale="(\d+)"/.exec(track)?.[1]),
-    start: Number(entries[0]?.[1]),
-    duration: entries.reduce((sum, [, , d, r]) => sum + Number(d) * (1 + Number(r ?? 0)), 0),
+    timescale: Number(elementsOf(track, 'SegmentTemplate')[0]?.attributes['timescale']),
+    start: Number(entries[0]?.['t']),
+    duration: entries.reduce((sum, { d, r = '0' }) => sum + Number(d) * (1 + Number(r)), 0),
   };
 }
 
@@ -38,50 +46,54 @@ export function isAt(
   return start === firstFrame * ticksPerFrame && duration === frames * ticksPerFrame;
 }
 
-interface Parts {
+interface ChunkedStream {
   /** The manifests of the chunks, in order. */
   readonly chunks: readonly string[];
-  /** The manifest of the sound; null without one. */
+  /** The manifest of audio and text; null without any. */
   readonly audio: string | null;
   /** The folders of the tracks that are listed. */
   readonly folders: readonly string[];
   readonly durationSec: number;
 }
 
-/** The manifest of a whole film. */
-export function joinManifests({ chunks, audio, folders, durationSec }: Parts): string {
-  const [first = ''] = chunks;
-  const joined = first.replaceAll(representations, (track) => {
-    const folder = folders.find((each) => isBelow(track, each));
-    return folder === undefined ? '' : joinTracks(track, chunks, folder);
+/** Joins the manifests of chunks into the manifest of the stream. */
+export function joinManifests({ chunks, audio, folders, durationSec }: ChunkedStream): string {
+  const [first, ...others] = chunks.map(parseXml);
+  if (first === undefined) throw new TypeError('a stream without chunks');
+  const joined = replaceElements(first, 'Representation', (track) => {
+    const folder = folderOf(track) ?? '';
+    return folders.includes(folder)
+      ? [
+          joinTracks(
+            track,
+            others.flatMap((chunk) => trackIn(chunk, folder) ?? []),
+          ),
+        ]
+      : [];
   });
-  const sets = audio === null ? '' : (/[ \t]*<AdaptationSet [\s\S]*<\/AdaptationSet>\n/.exec(audio)?.[0] ?? '');
-  return renumbered(
-    joined
-      .replace(/[ \t]*<\/Period>/, (end) => sets + end)
-      .replace(/mediaPresentationDuration="[^"]*"/, `mediaPresentationDuration="PT${Number(durationSec.toFixed(6))}S"`),
-  );
-}
-
-function isBelow(track: string, folder: string): boolean {
-  return track.includes(` media="${folder}/`);
+  const sets = audio === null ? [] : elementsOf(parseXml(audio), 'AdaptationSet');
+  const whole = replaceElements(joined, 'Period', (period) => [{ ...period, children: [...period.children, ...sets] }]);
+  const duration = `PT${Number(durationSec.toFixed(6))}S`;
+  const attributes = { ...whole.attributes, mediaPresentationDuration: duration };
+  return writeXml(renumbered({ ...whole, attributes }));
 }
 
 /** The first chunk's track with the segments of all, and the largest of their bandwidths. */
-function joinTracks(track: string, chunks: readonly string[], folder: string): string {
-  const all = chunks.map((chunk) => chunk.match(representations)?.find((each) => isBelow(each, folder)) ?? '');
-  const bandwidth = Math.max(...all.map((each) => Number(/ bandwidth="(\d+)"/.exec(each)?.[1] ?? 0)));
-  const segments = all.map((each) => timelines.exec(each)?.[2] ?? '').join('');
-  return track
-    .replace(/ bandwidth="\d+"/, ` bandwidth="${bandwidth}"`)
-    .replace(timelines, (_all, start: string, _segments: string, end: string) => start + segments + end);
+function joinTracks(track: XmlElement, others: readonly XmlElement[]): XmlElement {
+  const bandwidths = [track, ...others].map(({ attributes }) => Number(attributes['bandwidth']));
+  const segments = [track, ...others].flatMap((each) => elementsOf(each, 'S'));
+  const joined = replaceElements(track, 'SegmentTimeline', (timeline) => [{ ...timeline, children: segments }]);
+  return { ...joined, attributes: { ...joined.attributes, bandwidth: String(Math.max(...bandwidths)) } };
 }
 
-/** Ids are unique in a manifest; each part numbers its own from 0. */
-function renumbered(manifest: string): string {
-  const next = { AdaptationSet: 0, Representation: 0 };
-  return manifest.replaceAll(
-    /<(AdaptationSet|Representation) id="\d+"/g,
-    (_all, element: keyof typeof next) => `<${element} id="${next[element]++}"`,
-  );
+/** The manifest with ids that are unique in it. */
+export function renumbered(manifest: XmlElement): XmlElement {
+  const next: Record<string, number> = { AdaptationSet: 0, Representation: 0 };
+  const numbered = (element: XmlElement): XmlElement => {
+    const id = next[element.name];
+    if (id !== undefined) next[element.name] = id + 1;
+    const attributes = id === undefined ? element.attributes : { ...element.attributes, id: String(id) };
+    return { ...element, attributes, children: element.children.map(numbered) };
+  };
+  return numbered(manifest);
 }

@@ -2,7 +2,7 @@ import type { Watermark } from './watermark.ts';
 import type { QualityTarget } from './quality.ts';
 import { defaultDocument, type ProfileDocument, type VideoCodec, type x264Presets } from './profiles.ts';
 
-/** How streams are encoded (docs/media.md, "Ladder", "Grid" and "Audio"). */
+/** How streams are encoded (docs/reference/media.md, "Ladder", "Grid" and "Audio"). */
 export interface EncodingProfile {
   /** From small to large in each codec; `shortSide` in pixels, `bitrateMax` in bits a second. */
   readonly rungs: readonly { readonly codec: VideoCodec; readonly shortSide: number; readonly bitrateMax: number }[];
@@ -19,9 +19,9 @@ export interface EncodingProfile {
   readonly quality: { readonly target: QualityTarget | null } | null;
   readonly frameRateMax: number;
   readonly storyboard: ProfileDocument['storyboard'];
-  readonly captions: ProfileDocument['storyboard'];
+  readonly captions: NonNullable<ProfileDocument['captions']>;
   readonly watermark: Watermark | null;
-  /** Whether a source without a picture gets a stream of its sound. */
+  /** Whether a source without video gets a stream of its audio. */
   readonly streamsAudioOnly: boolean;
   readonly gopSec: number;
   readonly gopsPerSegment: number;

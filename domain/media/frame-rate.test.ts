@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planFrameRate } from './frame-rate.ts';
+import { placeShiftSec, planFrameRate } from './frame-rate.ts';
 import { rational, showRational } from './rational.ts';
 
 /** Times of `count` frames `gapSec` apart, each moved by `wobble`. */
@@ -9,6 +9,9 @@ function frames(count: number, gapSec: number, wobble: (index: number) => number
 
 const milliseconds = (times: number[]) => times.map((time) => Math.round(time * 1000) / 1000);
 const rate = (num: number, den = 1) => rational(num, den);
+
+/** 24 frames a second, some of them late, and a few missing. */
+const unsteady = frames(100, 1 / 24, (i) => (i % 5 === 0 ? 0.006 : 0)).filter((_, i) => i % 10 !== 3);
 
 describe('the frame rate of a stream', () => {
   it.each([
@@ -23,7 +26,7 @@ describe('the frame rate of a stream', () => {
       false,
     ],
     [
-      'an average that counts longer sound is corrected by the gaps',
+      'an average that counts longer audio is corrected by the gaps',
       rate(29_827, 1000),
       frames(100, 1 / 30),
       '30',
@@ -36,7 +39,7 @@ describe('the frame rate of a stream', () => {
       '25',
       false,
     ],
-    ['without an average the rate is that of the gaps', null, milliseconds(frames(200, 0.02)), '50', false],
+    ['without an average the gaps decide the rate', null, milliseconds(frames(200, 0.02)), '50', false],
     ['120 is halved', rate(120), frames(100, 1 / 120), '60', false],
     ['119.88 is halved to 59.94', rate(120_000, 1001), frames(100, 1001 / 120_000), '60000/1001', false],
     ['90 is halved to 45', rate(90), frames(100, 1 / 90), '45', false],
@@ -59,6 +62,16 @@ describe('the frame rate of a stream', () => {
       '50',
       true,
     ],
+    [
+      'a stated 1000 does not change the rate of a second of frames in milliseconds',
+      rate(1000),
+      milliseconds(frames(30, 1 / 30)),
+      '30',
+      false,
+    ],
+    ['a few frames 33 ms apart are 30 frames a second', rate(1000), frames(30, 0.033), '30', false],
+    ['a stated 29.97 is kept where a few times fit it too', rate(30_000, 1001), [0, 0.033, 0.067], '30000/1001', false],
+    ['a stated 1000 does not make a variable rate of about 24 one of 60', rate(1000), unsteady, '30000/1001', true],
     ['without any evidence the rate is 25', null, [], '25', false],
     ['one frame has the rate of the header', rate(30), [0], '30', false],
   ])('%s', (_, average, times, expected, isVariable) => {
@@ -68,6 +81,19 @@ describe('the frame rate of a stream', () => {
 
   it('the time between two samples is not a gap between frames', () => {
     const runs = [frames(100, 0.04), frames(100, 0.04).map((time) => time + 600)];
-    expect(planFrameRate({ average: rate(25), runs }, 60)).toEqual({ rate: { num: 25, den: 1 }, isVariable: false });
+    expect(planFrameRate({ average: rate(25), runs }, 60)).toMatchObject({ rate: rate(25), isVariable: false });
+  });
+});
+
+describe('the places of frames in the output', () => {
+  it.each([
+    ['frames at their places stay there', frames(60, 1 / 30), 0],
+    ['frames a tenth beside their places stay there', frames(60, 1 / 30, () => 0.1 / 30), 0],
+    ['frames between two places are moved to one', milliseconds(frames(60, 1 / 30, () => 0.49 / 30)), -0.49 / 30],
+    ['frames right before the next place are moved to it', frames(60, 1 / 30, () => 0.7 / 30), 0.3 / 30],
+    ['frames that lie anywhere stay where they are', frames(60, 1 / 29), 0],
+    ['no frames', [], 0],
+  ])('%s', (_, times, shiftSec) => {
+    expect(placeShiftSec(times, rate(30))).toBeCloseTo(shiftSec, 3);
   });
 });

@@ -1,6 +1,6 @@
 import { type Rational, rational, valueOf } from './rational.ts';
 
-/** Common rates (docs/media.md, "Odd sources"). */
+/** Common rates (docs/reference/media.md, "Odd sources"). */
 const standardRates: readonly Rational[] = [
   { num: 24_000, den: 1001 },
   { num: 24, den: 1 },
@@ -12,18 +12,23 @@ const standardRates: readonly Rational[] = [
   { num: 60, den: 1 },
 ];
 
+/** With their doubles and fourfolds, of fast cameras. */
+const knownRates = [1, 2, 4].flatMap((multiple) => standardRates.map(({ num, den }) => rational(num * multiple, den)));
+
 /** A rate within this share of a standard rate is the standard rate, written with fewer digits. */
 const nearnessMax = 0.000_4;
 /** Below this rate a GOP of two seconds has hardly any frames, so frames are repeated. */
 const frameRateMin = 10;
-/** Containers round timestamps, Matroska to a millisecond: two roundings and a small margin. */
+/** Containers round timestamps, Matroska and FLV to a millisecond: two roundings and a small margin. */
 const roundingSec = 0.002_1;
+/** A source has a rate when all its times are within this share of a frame of the rate's own times. */
+const driftFramesMax = 1 / 3;
 const steadyShare = 0.98;
-/** From so many gaps on, a single odd one is no variable rate: some containers have one at the first frame. */
+/** With at least this many gaps, one odd gap makes no variable rate: some containers have one at the first frame. */
 const gapsOfOneOddMin = 10;
 
 interface RateEvidence {
-  /** Frames over duration as the container states it; null when unknown. */
+  /** Frames over duration as the container states it, which may be far from true; null when unknown. */
   readonly average: Rational | null;
   /** Presentation times in seconds of runs of neighbouring frames, in any order within a run. */
   readonly runs: readonly (readonly number[])[];
@@ -31,6 +36,8 @@ interface RateEvidence {
 
 export interface FrameRatePlan {
   readonly rate: Rational;
+  /** Before it was halved or multiplied. */
+  readonly sourceRate: Rational;
   readonly isVariable: boolean;
 }
 
@@ -41,28 +48,60 @@ export interface FrameRatePlan {
 export function planFrameRate(evidence: RateEvidence, frameRateMax: number): FrameRatePlan {
   const gaps = evidence.runs.flatMap(gapsOf);
   const median = medianOf(gaps);
-  const average = evidence.average === null ? null : valueOf(evidence.average);
-  if (median === null) {
-    const rate = evidence.average ?? { num: 25, den: 1 };
-    return { rate: withinBounds(tidy(rate), frameRateMax), isVariable: false };
-  }
+  const steady = (rate: Rational) => ({
+    rate: withinBounds(rate, frameRateMax),
+    sourceRate: rate,
+    isVariable: false,
+  });
+  if (median === null) return steady(tidy(evidence.average ?? { num: 25, den: 1 }));
   const even = gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02);
   const odd = gaps.length - even.length;
-  const isSteady = even.length >= gaps.length * steadyShare;
-  const agrees = average === null || Math.abs(average * median - 1) < 0.05 + roundingSec / median;
-  if (isSteady && agrees) {
-    const mean = rateOfGap(even.reduce((sum, gap) => sum + gap, 0) / even.length);
-    // Some containers state the length of the longest track, so that their average is of no use.
-    const stated = evidence.average ?? mean;
-    const rate = standardNear(stated) ?? standardNear(mean) ?? standardNear(rateOfGap(median)) ?? tidy(stated);
-    return { rate: withinBounds(rate, frameRateMax), isVariable: false };
-  }
+  if (even.length >= gaps.length * steadyShare) return steady(rateOfGaps(even, evidence.average));
   const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
-  return { rate: nearestStandard(Math.max(average ?? 0, 1 / median)), isVariable };
+  const sourceRate = nearestStandard(Math.max(believable(evidence.average, gaps), 1 / median));
+  return { rate: sourceRate, sourceRate, isVariable };
 }
 
-function rateOfGap(sec: number): Rational {
-  return rational(Math.max(1, Math.round(1000 / sec)), 1000);
+/** The rate of steady gaps: the stated or a standard one with as many frames in as much time, else their mean. */
+function rateOfGaps(gaps: readonly number[], stated: Rational | null): Rational {
+  const sum = gaps.reduce((total, gap) => total + gap, 0);
+  const driftSec = (rate: Rational) => Math.abs(sum - gaps.length / valueOf(rate));
+  const nearest = knownRates.reduce((best, rate) => (driftSec(rate) < driftSec(best) ? rate : best));
+  const statedKnown = stated === null ? null : standardNear(stated);
+  for (const rate of [statedKnown, nearest, stated]) {
+    if (rate !== null && driftSec(rate) <= roundingSec) return tidy(rate);
+  }
+  if (driftSec(nearest) <= driftFramesMax / valueOf(nearest)) return nearest;
+  return tidy(rational(Math.max(1, Math.round((1000 * gaps.length) / sum)), 1000));
+}
+
+/** A stated average in frames a second, but at most the rate of the closest tenth of the frames; 0 when unknown. */
+function believable(average: Rational | null, gaps: readonly number[]): number {
+  if (average === null) return 0;
+  const close = gaps.toSorted((a, b) => a - b)[Math.floor(gaps.length / 10)] ?? 0;
+  return close === 0 ? 0 : Math.min(valueOf(average), 1 / close);
+}
+
+/** Frames that lie this near to the middle between two places of the output, in frames, are moved. */
+const offPlaceMin = 0.25;
+/** How much the frames must agree about where they lie: 1 where all have the same distance to their places. */
+const agreementMin = 0.9;
+
+/**
+ * Seconds to add to the times of frames so that none lies halfway between two output frames, where rounding would drop
+ * some and repeat others. At most half a frame; 0 for most sources.
+ *
+ * @param times from the start of the file
+ */
+export function placeShiftSec(times: readonly number[], rate: Rational): number {
+  const framesPerSec = valueOf(rate);
+  const angles = times.map((time) => 2 * Math.PI * time * framesPerSec);
+  const mean = (part: (angle: number) => number) =>
+    angles.reduce((sum, angle) => sum + part(angle), 0) / Math.max(1, angles.length);
+  const [x, y] = [mean(Math.cos), mean(Math.sin)];
+  const offFrames = Math.atan2(y, x) / (2 * Math.PI);
+  const isRisky = Math.hypot(x, y) >= agreementMin && Math.abs(offFrames) >= offPlaceMin;
+  return isRisky ? -offFrames / framesPerSec : 0;
 }
 
 function gapsOf(times: readonly number[]): number[] {
@@ -82,16 +121,17 @@ function nearestStandard(framesPerSec: number): Rational {
   return standardRates.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best));
 }
 
-/** The standard rate that `rate` approximates, or its double or fourfold (fast cameras); else `rate` to a thousandth. */
+/**
+ * The standard rate that `rate` approximates, or its double or fourfold (fast cameras); else `rate` to a thousandth.
+ */
 function tidy(rate: Rational): Rational {
   return standardNear(rate) ?? rational(Math.max(1, Math.round(valueOf(rate) * 1000)), 1000);
 }
 
 /** The standard rate, or its double or fourfold, that `rate` approximates; null where there is none. */
 function standardNear(rate: Rational): Rational | null {
-  const known = [1, 2, 4].flatMap((multiple) => standardRates.map(({ num, den }) => rational(num * multiple, den)));
   const off = (standard: Rational) => Math.abs(valueOf(rate) / valueOf(standard) - 1);
-  const nearest = known.reduce((best, standard) => (off(standard) < off(best) ? standard : best));
+  const nearest = knownRates.reduce((best, standard) => (off(standard) < off(best) ? standard : best));
   return off(nearest) < nearnessMax ? nearest : null;
 }
 

@@ -17,15 +17,15 @@ export function evenNear(value: number): number {
   return Math.max(2, Math.round(value / 2) * 2);
 }
 
-interface CodedPicture extends FrameSize {
+interface CodedFrame extends FrameSize {
   /** Width of a pixel over its height; 1 when it is square or unknown. */
   readonly sampleAspect: number;
-  /** Degrees clockwise that a player turns the picture: 0, 90, 180 or 270. */
+  /** Degrees clockwise that a player turns the frame: 0, 90, 180 or 270. */
   readonly rotation: number;
 }
 
-/** The size at which a coded picture is shown. The shorter pixel side grows, so that no detail is lost. */
-export function displaySizeOf({ width, height, sampleAspect, rotation }: CodedPicture): FrameSize {
+/** The size at which a coded frame is shown. The shorter pixel side grows, so that no detail is lost. */
+export function displaySizeOf({ width, height, sampleAspect, rotation }: CodedFrame): FrameSize {
   const isSane = sampleAspect > 1 / aspectMax && sampleAspect < aspectMax;
   const aspect = isSane ? sampleAspect : 1;
   const square =

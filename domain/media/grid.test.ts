@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { audioSamplesFor, framesIn, framesSec, gridOf, soundFramesFor, soundGridOf } from './grid.ts';
+import { audioSamplesFor, framesIn, framesSec, gridOf, audioFramesFor, audioGridOf } from './grid.ts';
 import { defaultEncoding } from './encoding-profile.ts';
 
 const profile = defaultEncoding;
@@ -35,15 +35,15 @@ describe('the grid', () => {
     expect(samples % 1024).toBe(0);
   });
 
-  it('the grid of sound has segments of six seconds in whole frames of AAC', () => {
-    const grid = soundGridOf(profile);
+  it('the grid of audio has segments of six seconds in whole frames of AAC', () => {
+    const grid = audioGridOf(profile);
     expect(grid).toEqual({ rate: { num: 375, den: 8 }, gopFrames: 94, segmentFrames: 282 });
     expect(framesSec(grid.segmentFrames, grid.rate)).toBeCloseTo(6.016, 9);
   });
 
-  it.each([0, 0.001, 1, 1024 / 48_000, 3, 3.02, 43_200])('a grid of sound holds the whole of %d s', (sec) => {
-    const { rate } = soundGridOf(profile);
-    const frames = soundFramesFor(sec, { rate });
+  it.each([0, 0.001, 1, 1024 / 48_000, 3, 3.02, 43_200])('a grid of audio holds the whole of %d s', (sec) => {
+    const { rate } = audioGridOf(profile);
+    const frames = audioFramesFor(sec, { rate });
     const samples = audioSamplesFor(framesSec(frames, rate), 48_000);
     expect(samples).toBe((frames - 1) * 1024);
     expect(samples / 48_000).toBeGreaterThan(sec - 1e-6);

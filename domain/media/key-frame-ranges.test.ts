@@ -14,14 +14,14 @@ const words = (...values: number[]) => {
   return bytes;
 };
 
-const fragment = (trun: Buffer, pictures: number) =>
+const fragment = (trun: Buffer, frames: number) =>
   Buffer.concat([
     box('moof', box('mfhd', words(0, 1)), box('traf', box('tfhd', words(0)), box('trun', trun))),
-    box('mdat', Buffer.alloc(pictures)),
+    box('mdat', Buffer.alloc(frames)),
   ]);
 
 describe('the key frames of a segment', () => {
-  it('the key frames of a segment reach from each moof to the end of its first picture', () => {
+  it('the key frames of a segment reach from each moof to the end of its first frame', () => {
     const styp = box('styp', words(1, 2));
     // Sizes and flags of two samples; then durations and sizes, after the flags of the first sample.
     const first = fragment(words(0x6_01, 2, 88, 50, 0, 30, 0), 80);
@@ -36,6 +36,6 @@ describe('the key frames of a segment', () => {
     ['a fragment without sizes', fragment(words(0x1, 1, 88), 10)],
     ['a box that is cut off', fragment(words(0x6_01, 1, 88, 10, 0), 10).subarray(0, 70)],
     ['a box of no size', Buffer.alloc(16)],
-    ['a fragment without pictures', box('moof', box('traf'))],
+    ['a fragment without frames', box('moof', box('traf'))],
   ])('%s is refused', (_, segment) => expect(() => keyFrameRanges(segment)).toThrow(TypeError));
 });

@@ -10,14 +10,14 @@ const trunFlags = { dataOffset: 0x1, firstSampleFlags: 0x4, sampleDuration: 0x1_
 
 /**
  * The key frames of a segment as an I-frame playlist names them: each fragment from its `moof` to the end of its first
- * picture. A fragment is a GOP (`runner/tools/packager.ts`).
+ * frame. A fragment is a GOP (`runner/tools/packager.ts`).
  *
  * @throws TypeError when it is not a segment of the packager's
  */
 export function keyFrameRanges(segment: Buffer): ByteRange[] {
   const ranges: ByteRange[] = [];
   for (const { type, offset, end } of boxesIn(segment, 0, segment.length)) {
-    if (type === 'moof') ranges.push({ offset, bytes: firstPictureEnd(segment, { offset, end }) });
+    if (type === 'moof') ranges.push({ offset, bytes: firstFrameEnd(segment, { offset, end }) });
   }
   return ranges;
 }
@@ -41,12 +41,12 @@ function childOf(bytes: Buffer, { offset, end }: Box, type: string): Box {
   throw new TypeError(`a fragment has no ${type}`);
 }
 
-/** Where the first picture of a fragment ends, from the start of its `moof`. */
-function firstPictureEnd(bytes: Buffer, moof: Box): number {
+/** Where the first frame of a fragment ends, from the start of its `moof`. */
+function firstFrameEnd(bytes: Buffer, moof: Box): number {
   const { offset } = childOf(bytes, childOf(bytes, moof, 'traf'), 'trun');
   const flags = bytes.readUInt32BE(offset + boxHeadBytes) & 0xff_ff_ff;
   const has = (flag: keyof typeof trunFlags) => (flags & trunFlags[flag]) !== 0;
-  if (!has('dataOffset') || !has('sampleSize')) throw new TypeError('a fragment does not state the sizes of pictures');
+  if (!has('dataOffset') || !has('sampleSize')) throw new TypeError('a fragment does not state the sizes of frames');
   // Version and flags, then the number of samples.
   const dataOffsetAt = offset + boxHeadBytes + 8;
   const firstSampleAt = dataOffsetAt + 4 + (has('firstSampleFlags') ? 4 : 0);

@@ -102,7 +102,7 @@ describe('a ladder of several codecs', () => {
   const hdr = encodingProfileOf(builtInMediaProfiles.byName.get('hdr') as NamedProfile);
   const source = { width: 1920, height: 1080, hdr: 'pq' as const };
 
-  it('each codec has rungs of its own, and those of HEVC keep HDR where the profile says so', () => {
+  it('each codec has rungs of its own, and HEVC rungs keep HDR where the profile says so', () => {
     expect(shown(planLadder(source, hdr, videoCodecs))).toEqual([
       'r360_h264 sdr',
       'r540_h264 sdr',
@@ -141,17 +141,17 @@ describe('a ladder of several codecs', () => {
   });
 });
 
-describe('the size at which a picture is shown', () => {
+describe('the size at which a frame is shown', () => {
   const coded = { width: 720, height: 576, sampleAspect: 1, rotation: 0 };
   it.each([
-    ['a picture with square pixels keeps its size', coded, 720, 576],
-    ['wide pixels widen the picture', { ...coded, sampleAspect: 64 / 45 }, 1024, 576],
+    ['a frame with square pixels keeps its size', coded, 720, 576],
+    ['wide pixels widen the frame', { ...coded, sampleAspect: 64 / 45 }, 1024, 576],
     ['narrow pixels make it higher', { ...coded, sampleAspect: 1 / 2 }, 720, 1152],
     ['a quarter turn swaps the sides', { ...coded, rotation: 90 }, 576, 720],
     ['half a turn keeps the sides', { ...coded, rotation: 180 }, 720, 576],
     ['rotation is applied after the pixel aspect', { ...coded, sampleAspect: 64 / 45, rotation: 270 }, 576, 1024],
     ['an absurd pixel aspect is ignored', { ...coded, sampleAspect: 1000 }, 720, 576],
-  ])('%s', (_, picture, width, height) => {
-    expect(displaySizeOf(picture)).toEqual({ width, height });
+  ])('%s', (_, frame, width, height) => {
+    expect(displaySizeOf(frame)).toEqual({ width, height });
   });
 });

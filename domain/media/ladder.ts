@@ -20,7 +20,7 @@ export interface Rung extends FrameSize {
 
 /** A short side below this gets one rung, unscaled. */
 const tinyShortSide = 64;
-/** Many decoders refuse a larger picture. */
+/** Many decoders refuse a larger frame. */
 const longSideMax = 4096;
 /** How much larger than the rung below the source must be to get a rung of its own. */
 const ownRungRatio = 1.2;
@@ -29,19 +29,19 @@ const bitrateMin = 200_000;
 /** A rung that costs more than this share of the one above it is of no use to a player. */
 const closeRungRatio = 0.7;
 
-interface Picture extends FrameSize {
+interface SourceFrame extends FrameSize {
   readonly hdr: VideoRange | 'none' | 'dolby_vision';
 }
 
 /**
- * The rungs for a source (docs/media.md, "Ladder"), from small to large in each codec, H.264 first: those of the profile
- * that do not enlarge it, by the short side; and one at its own size when that is over 20 % larger than the rung below.
- * There is always one: where `usable` has no codec of the profile, its rungs are H.264.
+ * The rungs for a source (docs/reference/media.md, "Ladder"), from small to large in each codec, H.264 first: rungs of
+ * the profile that do not enlarge it, by the short side, and one at its own size when it exceeds the rung below by 20
+ * %. There is always a rung: where `usable` has no codec of the profile, rungs are H.264.
  *
  * @param source as shown: after rotation and with square pixels
  * @param usable the codecs that can be encoded here
  */
-export function planLadder(source: Picture, profile: EncodingProfile, usable: readonly VideoCodec[]): Rung[] {
+export function planLadder(source: SourceFrame, profile: EncodingProfile, usable: readonly VideoCodec[]): Rung[] {
   const isTiny = Math.min(source.width, source.height) < tinyShortSide;
   const codecs = videoCodecs.filter(
     (codec) =>

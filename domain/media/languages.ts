@@ -1,3 +1,6 @@
+/** RFC 5646 asks for at least 35 (section 4.4.1). */
+export const languageLengthMax = 35;
+
 /** ISO 639-2 codes for an unknown language, several languages or none. */
 const unknown = ['und', 'unk', 'mis', 'zxx', 'mul', 'root'];
 
@@ -5,10 +8,12 @@ const unknown = ['und', 'unk', 'mis', 'zxx', 'mul', 'root'];
  * The shortest RFC 5646 tag for a language in a source's metadata (`eng`, `ger`, `pt-BR`); null when it states none.
  */
 export function languageTag(named: string | undefined): string | null {
-  if (named === undefined || !/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(named)) return null;
+  if (named === undefined || named.length > languageLengthMax) return null;
+  if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(named)) return null;
   try {
     const [tag] = Intl.getCanonicalLocales(named.replaceAll('_', '-'));
-    return tag === undefined || unknown.includes(tag.split('-')[0] ?? '') ? null : tag;
+    const isTag = tag !== undefined && tag.length <= languageLengthMax;
+    return !isTag || unknown.includes(tag.split('-')[0] ?? '') ? null : tag;
   } catch {
     // Metadata may contain anything; an invalid tag states no language.
     return null;

@@ -30,8 +30,8 @@ export function parseMediaPlaylist(text: string): MediaPlaylist {
 }
 
 /**
- * The playlist with another target duration. The packager rounds each track's longest segment up, so audio would have a
- * longer target than video; RFC 8216 (section 4.3.3.1) requires the nearest whole second of the longest segment.
+ * The playlist with another target duration. The packager rounds the longest segment up, so audio would have a longer
+ * target than video; RFC 8216 (section 4.3.3.1) asks for the nearest whole second.
  */
 export function withTargetDuration(text: string, targetDurationSec: number): string {
   return text.replace(/^#EXT-X-TARGETDURATION:\d+/m, `#EXT-X-TARGETDURATION:${targetDurationSec}`);
@@ -45,7 +45,7 @@ export function sharedTargetDuration(playlists: readonly MediaPlaylist[]): numbe
   return Math.max(1, Math.round(longestSec));
 }
 
-/** The playlist of a whole film from those of its chunks, in order: the first one's head, and every segment. */
+/** Joins the playlists of chunks, in order: the head of the first, and every segment. */
 export function joinPlaylists(chunks: readonly string[]): string {
   const [first = ''] = chunks;
   const segments = chunks.flatMap((text) => text.slice(segmentsAt(text)).split('\n'));
@@ -56,7 +56,7 @@ export function joinPlaylists(chunks: readonly string[]): string {
 /**
  * An I-frame playlist with the byte ranges of the segments that are stored.
  *
- * @param rangesOf the key frames of a segment; null: those that the playlist has
+ * @param rangesOf the key frames of a segment; null keeps the ranges of the playlist
  */
 export function withByteRanges(
   text: string,

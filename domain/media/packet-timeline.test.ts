@@ -15,7 +15,7 @@ describe('the packets of a source', () => {
       lastFrameSec: 6,
       framesEndSec: 7,
       longestFrameSec: 4,
-      soundEndSec: 0,
+      audioEndSec: 0,
       longestGapSec: 2,
     });
   });
@@ -24,20 +24,30 @@ describe('the packets of a source', () => {
     expect(framesAt(0, 4, 2, 1, 3, 8, 6, 5, 7).totals()).toMatchObject({ lastFrameSec: 8, longestFrameSec: 1 });
   });
 
-  it('a gap is a time without a picture and without sound', () => {
+  it('a gap is a time without video and without audio', () => {
     const silent = framesAt(0, 100);
     expect(silent.totals().longestGapSec).toBe(98);
-    const withSound = framesAt(0, 100);
-    for (let timeSec = 0; timeSec < 100; timeSec += 0.5) withSound.addSound(timeSec, 0.5);
-    expect(withSound.totals()).toMatchObject({ longestGapSec: 0, soundEndSec: 100, longestFrameSec: 100 });
+    const withAudio = framesAt(0, 100);
+    for (let timeSec = 0; timeSec < 100; timeSec += 0.5) withAudio.addAudio(timeSec, 0.5);
+    expect(withAudio.totals()).toMatchObject({ longestGapSec: 0, audioEndSec: 100, longestFrameSec: 100 });
   });
 
   it('a packet with a long duration does not hide a gap of more than 30 s', () => {
     const timeline = new PacketTimeline();
     timeline.addFrame(0, 5000);
     timeline.addFrame(5000, 0.04);
-    timeline.addSound(5000, 9000);
-    expect(timeline.totals()).toMatchObject({ longestGapSec: 4969, soundEndSec: 5030 });
+    timeline.addAudio(5000, 9000);
+    expect(timeline.totals()).toMatchObject({ longestGapSec: 4969, audioEndSec: 5030 });
+  });
+
+  it('no frame is held for a duration that every frame states and none has', () => {
+    const every40Ms = new PacketTimeline();
+    for (let frame = 0; frame < 25; frame += 1) every40Ms.addFrame(frame / 25, 4);
+    expect(every40Ms.totals().framesEndSec).toBeCloseTo(1);
+    // Where the last frame alone is long, it is held for that time.
+    const held = new PacketTimeline();
+    for (let frame = 0; frame < 25; frame += 1) held.addFrame(frame / 25, frame === 24 ? 4 : 0.04);
+    expect(held.totals().framesEndSec).toBeCloseTo(4.96);
   });
 
   it('times before the start and far past the end are counted without an error', () => {

@@ -3,21 +3,25 @@ export interface PacketTotals {
   /** Video packets, and all packets. */
   readonly frames: number;
   readonly packets: number;
-  /** When the last frame begins, and when it ends by its own duration. */
+  /** When the last frame begins, and when it ends by its own duration, or by the time between frames. */
   readonly lastFrameSec: number;
   readonly framesEndSec: number;
   /** The longest time between the beginnings of neighbouring frames. */
   readonly longestFrameSec: number;
   /** The end of the last audio packet; 0 without audio. */
-  readonly soundEndSec: number;
+  readonly audioEndSec: number;
   /** The longest time without any packet, to the second. */
   readonly longestGapSec: number;
 }
 
 /** A packet is not taken to last longer, whatever duration it states. */
 export const packetSecMax = 30;
-/** Packets are stored in decoding order: a frame may be stored up to this many frames before one that is shown earlier. */
+/**
+ * Packets are stored in decoding order: a frame may be stored up to this many frames before one that is shown earlier.
+ */
 const reorderedFramesMax = 32;
+/** Durations of which even the shortest is so many times as long as the longest frame are wrong. */
+const wrongDurationRatio = 1.5;
 /** Later times are counted in the last second. */
 const secondsMax = 48 * 3600;
 
@@ -28,7 +32,8 @@ export class PacketTimeline {
   #lastFrameSec = 0;
   #framesEndSec = 0;
   #longestFrameSec = 0;
-  #soundEndSec = 0;
+  #shortestStatedSec = Number.POSITIVE_INFINITY;
+  #audioEndSec = 0;
   /** Times of the latest frames, sorted; the earliest leave once no earlier frame can follow. */
   readonly #window: number[] = [];
   #previousFrameSec: number | null = null;
@@ -37,6 +42,7 @@ export class PacketTimeline {
 
   addFrame(timeSec: number, durationSec: number): void {
     this.#frames += 1;
+    this.#shortestStatedSec = Math.min(this.#shortestStatedSec, durationSec);
     this.#mark(timeSec, durationSec);
     if (timeSec >= this.#lastFrameSec) {
       this.#lastFrameSec = timeSec;
@@ -47,20 +53,22 @@ export class PacketTimeline {
     if (this.#window.length > reorderedFramesMax) this.#shiftFrame();
   }
 
-  addSound(timeSec: number, durationSec: number): void {
+  addAudio(timeSec: number, durationSec: number): void {
     this.#mark(timeSec, durationSec);
-    this.#soundEndSec = Math.max(this.#soundEndSec, timeSec + Math.min(durationSec, packetSecMax));
+    this.#audioEndSec = Math.max(this.#audioEndSec, timeSec + Math.min(durationSec, packetSecMax));
   }
 
   totals(): PacketTotals {
     while (this.#window.length > 0) this.#shiftFrame();
+    // A header may state one duration for all frames.
+    const isOwn = this.#frames === 1 || this.#shortestStatedSec <= this.#longestFrameSec * wrongDurationRatio;
     return {
       frames: this.#frames,
       packets: this.#packets,
       lastFrameSec: this.#lastFrameSec,
-      framesEndSec: this.#framesEndSec,
+      framesEndSec: isOwn ? this.#framesEndSec : this.#lastFrameSec + this.#longestFrameSec,
       longestFrameSec: this.#longestFrameSec,
-      soundEndSec: this.#soundEndSec,
+      audioEndSec: this.#audioEndSec,
       longestGapSec: this.#longestGap(),
     };
   }

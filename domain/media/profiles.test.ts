@@ -31,7 +31,7 @@ describe('profiles', () => {
     });
   });
 
-  it('only the profile audio streams sound without a picture', () => {
+  it('only the profile audio streams audio without video', () => {
     const streaming = [...builtInMediaProfiles.byName.values()].filter(
       (profile) => encodingProfileOf(profile).streamsAudioOnly,
     );

@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { watermarkSchema } from './watermark.ts';
 
-// Encoding profiles: how streams are made (docs/media.md, "Profiles").
+// Encoding profiles: how streams are made (docs/reference/media.md, "Profiles").
 
 /** x264's presets, the fastest first. */
 export const x264Presets = [
@@ -42,8 +42,8 @@ function areRising(ladder: readonly z.infer<typeof rungSchema>[]): boolean {
 }
 
 /**
- * A profile as `MEDIA_PROFILES` has it; what is left out is that of `default`. A new field is optional and has no
- * default, so that the digests of profiles from before it stay the same.
+ * A profile in `MEDIA_PROFILES`; fields that are left out have the values of `default`. A new field is optional and has
+ * no default, so that the digests of existing profiles stay the same.
  */
 export const documentSchema = z.strictObject({
   ladder: z
@@ -70,7 +70,7 @@ export const documentSchema = z.strictObject({
   av1: z
     .strictObject({ crf: z.int().min(10).max(60).default(32), preset: z.int().min(0).max(13).default(8) })
     .optional(),
-  /** What rungs of HEVC and AV1 do with HDR; `map`, the default, makes SDR, which those of H.264 always are. */
+  /** What HEVC and AV1 rungs do with HDR: `map`, the default, makes SDR. H.264 is always SDR. */
   hdr: z.enum(['map', 'keep']).optional(),
   /** What each SDR rung must come to, by one measure; `report` states it in the results and aims at nothing. */
   quality: z
@@ -85,11 +85,13 @@ export const documentSchema = z.strictObject({
     )
     .optional(),
   frame_rate_max: z.int().min(1).max(120).default(60),
-  /** Which streams get a storyboard. Its pictures are never encrypted: `clear` leaves it out of encrypted streams. */
+  /** Which streams get a storyboard. Its images are never encrypted: `clear` leaves it out of encrypted streams. */
   storyboard: z.enum(madeIn).default('clear'),
-  /** Which streams get the captions and subtitles of their sources, `always` where it is left out. They too are clear. */
+  /**
+   * Which streams get the captions and subtitles of their sources, `always` where it is left out. They too are clear.
+   */
   captions: z.enum(madeIn).optional(),
-  /** A source without a picture is refused, the default, or gets a stream of its sound. */
+  /** A source without video is refused, the default, or gets a stream of its audio. */
   audio_only: z.enum(['refuse', 'stream']).optional(),
   /** Laid over every frame of every rung. */
   watermark: watermarkSchema.optional(),
@@ -98,9 +100,9 @@ export const documentSchema = z.strictObject({
       /** Bits a second of a stereo track; one of 5.1 has three times as many. */
       bitrate: z.int().min(32_000).max(320_000).default(128_000),
       tracks_max: z.int().min(1).max(8).default(8),
-      /** Integrated loudness in LUFS that every track gets, by one gain; left out: that of the source. */
+      /** Integrated loudness in LUFS of every track, reached by one gain; left out: the source's. */
       loudness: z.number().min(-31).max(-5).optional(),
-      /** Whether sound with 5.1 channels or more is also there as 5.1. */
+      /** Whether audio with 5.1 channels or more is also there as 5.1. */
       surround: z.boolean().optional(),
     })
     .prefault({}),
@@ -112,7 +114,7 @@ export const defaultDocument: ProfileDocument = documentSchema.parse({});
 
 const nameSchema = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
 
-/** A profile with its name, as rows and task documents hold it. */
+/** A profile with its name, as in rows and task documents. */
 export const namedProfileSchema = documentSchema.extend({ name: nameSchema });
 export type NamedProfile = z.output<typeof namedProfileSchema>;
 
@@ -131,7 +133,7 @@ const builtIn: Readonly<Record<string, z.input<typeof documentSchema>>> = {
     frame_rate_max: 30,
     audio: { bitrate: 96_000 },
   },
-  /** Up to 2160, for sources that are to be kept in this form. */
+  /** Up to 2160, for archives. */
   'archive-4k': {
     ladder: [
       { short_side: 360, bitrate: 730_000 },
@@ -160,7 +162,7 @@ const builtIn: Readonly<Record<string, z.input<typeof documentSchema>>> = {
     hdr: 'keep',
     audio: { surround: true },
   },
-  /** Sound alone is streamed too. Apple's HLS Authoring Specification has stereo AAC at 160 kb/s at most. */
+  /** Audio alone is streamed too. Apple's HLS Authoring Specification has stereo AAC at 160 kb/s at most. */
   audio: { audio_only: 'stream', audio: { bitrate: 160_000 } },
 };
 

@@ -1,6 +1,6 @@
 /**
- * The containers that a video source may come in, by their first bytes. `demuxers` in runner/tools/ffmpeg.ts is the same
- * list for ffmpeg.
+ * The containers that a video source may come in, by their first bytes. `demuxers` in runner/tools/ffmpeg.ts is the
+ * same list for ffmpeg.
  */
 
 interface Signature {
@@ -45,8 +45,8 @@ const signatures: readonly Signature[] = [
 ];
 
 /**
- * The container that the first bytes of a file belong to, or null. A file that cannot be read is damaged when its
- * container is known, else it is of a kind that is not supported.
+ * The container by the first bytes of a file, or null. An unreadable file is damaged when its container is known, else
+ * unsupported.
  *
  * @param head at least the first kilobyte
  */
