@@ -129,7 +129,7 @@ describe('the samples of a source', () => {
     expect(samplePlaces({ frames, grid, pixels })).toEqual(places);
   });
 
-  it('three trials encode at most a thirtieth of a long source, and their pictures fit on the disk', () => {
+  it('three trials encode at most a thirtieth of a long source, and their frames fit on the disk', () => {
     for (const frames of [9000, 45_000, 450_000]) {
       const samples = samplePlaces({ frames, grid, pixels });
       expect(3 * samples.length * grid.gopFrames).toBeLessThanOrEqual(frames / 30);

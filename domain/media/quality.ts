@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Grid } from './grid.ts';
 import type { VideoCodec } from './profiles.ts';
 
-// Quality on target (docs/media.md, "Quality on target"): which parts of a source are encoded as samples, and which
-// constant rate factor (CRF) brings a rung to its target.
+// Quality on target (docs/reference/media.md, "Quality on target"): which parts of a source are encoded as samples, and
+// which constant rate factor (CRF) brings a rung to its target.
 
 const qualityMeasures = ['vmaf', 'ssim'] as const;
 /** VMAF is from 0 to 100, SSIM from 0 to 1. */
@@ -39,15 +39,14 @@ const crfRanges = {
   av1: { min: 18, max: 60, step: 1 },
 } as const satisfies Record<VideoCodec, { min: number; max: number; step: number }>;
 
-/** The best score, and how near to it scores are not told apart. */
+/** The best score, and the smallest loss that counts. */
 const scales = {
   vmaf: { best: 100, lossMin: 0.5, decimals: 1 },
   ssim: { best: 1, lossMin: 0.0005, decimals: 4 },
 } as const satisfies Record<QualityMeasure, object>;
 
 /**
- * What a picture lacks to the best score, as a logarithm. It grows nearly in a straight line with the CRF, by either
- * measure, while the score itself bends towards its best.
+ * The distance to the best score, as a logarithm: nearly linear in the CRF by either measure, where the score is not.
  */
 function lossOf(measure: QualityMeasure, score: number): number {
   const { best, lossMin } = scales[measure];
@@ -65,7 +64,7 @@ export function qualityOfTrial(measure: QualityMeasure, { crf, score }: Trial): 
 
 /** A target is met at 0.35 of VMAF at 93, at 1 at 80. */
 const lossTolerance = 0.05;
-/** How fast the loss grows with the CRF: before two trials show it, and at least and at most beside them. */
+/** The slope of the loss over the CRF until two trials exist; then theirs, within `slopeMin` and `slopeMax`. */
 const slopeGuess = 0.12;
 const slopeMin = 0.04;
 const slopeMax = 0.3;
@@ -76,7 +75,7 @@ const trialsMax = 3;
 /**
  * The CRF of the next sample encode of a rung; null once the target is met, or after three.
  *
- * @param startCrf of the first, that of the profile
+ * @param startCrf CRF of the first sample: the profile's
  */
 export function nextCrf({ codec, target, trials }: Search, startCrf: number): number | null {
   const last = trials.at(-1);
@@ -89,8 +88,8 @@ export function nextCrf({ codec, target, trials }: Search, startCrf: number): nu
 }
 
 /**
- * The CRF of a rung by its trials, interpolated, and the score that it comes to. Where the bit rate's cap keeps every
- * trial below the target, it is the highest CRF that is not worse than the others.
+ * The CRF of a rung, interpolated from its trials, and its score. Where the bit rate cap keeps every trial below the
+ * target: the highest CRF that scores no worse than the others.
  */
 export function settledQuality({ codec, target: { measure, score }, trials }: Search): RungQuality {
   const wanted = lossOf(measure, score);
@@ -131,8 +130,8 @@ function lossAt(crf: number, points: readonly Point[]): number {
 }
 
 /**
- * The line through the two points around a place. Beside all points it has the slope from the first to the last, as far as
- * that is likely: two points that are close together show a slope by chance.
+ * The line through the two points around a place. Outside of all points: the slope from the first to the last, clamped,
+ * since two close points show a slope by chance.
  */
 function lineFor(points: readonly Point[], isBelow: (point: Point) => boolean): { base: Point; slope: number } {
   const [first, last] = [points[0], points.at(-1)];
@@ -154,7 +153,7 @@ function inRange(crf: number, codec: VideoCodec): number {
 const unseenLoss = 0.1;
 
 /**
- * Whether a rung adds nothing: the rung below, enlarged to its size, is as like the source.
+ * Whether a rung adds nothing: the rung below, enlarged to its size, scores as well.
  *
  * @param enlarged the score of the rung below at the size of this one
  */
@@ -163,7 +162,7 @@ export function addsNothing({ measure, score }: RungQuality, target: QualityTarg
   return lossOf(measure, enlarged) <= needed + unseenLoss;
 }
 
-/** SSIM that pictures of a VMAF have about: for tools that cannot measure VMAF. */
+/** SSIM that frames of a VMAF have about: for tools that cannot measure VMAF. */
 export function ssimTargetOf(vmaf: number): QualityTarget {
   return { measure: 'ssim', score: Number((1 - (100 - vmaf) * ssimLossOfVmaf).toFixed(4)) };
 }
@@ -174,18 +173,18 @@ const trialShareMax = 1 / 90;
 /** Fewer samples would say too little, whatever they cost. */
 const samplesMin = 2;
 const samplesMax = 20;
-/** The pictures of all samples before they are encoded, 1.5 bytes a pixel; on disk they take about half of it. */
+/** The frames of all samples before they are encoded, 1.5 bytes a pixel; on disk they take about half of it. */
 const rawBytesMax = 2 * 1024 ** 3;
 
 /** The frames that each sample begins with. A sample is a GOP, so that key frames are as frequent as in the stream. */
-export function samplePlaces(film: {
+export function samplePlaces(video: {
   readonly frames: number;
   readonly grid: Pick<Grid, 'gopFrames'>;
   /** Of all rungs together. */
   readonly pixels: number;
 }): number[] {
-  const { frames, pixels } = film;
-  const { gopFrames } = film.grid;
+  const { frames, pixels } = video;
+  const { gopFrames } = video.grid;
   const byCost = Math.floor((frames * trialShareMax) / gopFrames);
   const bySize = Math.floor(rawBytesMax / (1.5 * pixels * gopFrames));
   const wanted = Math.max(samplesMin, Math.min(byCost, bySize, samplesMax));

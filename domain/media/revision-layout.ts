@@ -5,7 +5,7 @@ export const dashManifestPath = 'manifest.mpd';
 /** The chapters of a video, as WebVTT. */
 export const chaptersPath = 'chapters.vtt';
 export const coverPath = 'cover.jpg';
-/** The picture of the sound of an audio-only source. */
+/** The waveform of an audio-only source. */
 export const waveformPath = 'waveform.webp';
 
 /** The animation of a `video:preview`. */
@@ -31,6 +31,8 @@ export interface TrackPaths {
   readonly playlist: string;
   /** The I-frame playlist, of video alone. */
   readonly iframePlaylist: string | null;
+  /** The track as one file, of text alone. */
+  readonly whole: string | null;
 }
 
 /** Where a track's objects are. */
@@ -41,6 +43,7 @@ export function trackPaths(kind: TrackKind, id: string): TrackPaths {
     segmentTemplate: `${folder}/seg_$Number$.${kind === 'text' ? 'vtt' : 'm4s'}`,
     playlist: `${folder}/playlist.m3u8`,
     iframePlaylist: kind === 'video' ? iframePlaylistPath(id) : null,
+    whole: kind === 'text' ? `${folder}/captions.vtt` : null,
   };
 }
 

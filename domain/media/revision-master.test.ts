@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { codecsOfMaster, revisionMaster } from './revision-master.ts';
+import { codecsOfMaster, type MasterContents, revisionMaster } from './revision-master.ts';
 
 const video = {
   id: 'r540_h264',
@@ -21,6 +21,10 @@ const english = {
   bandwidth: { average: 128_000, peak: 130_000 },
 };
 
+const rate = { num: 30_000, den: 1001 };
+const nothing = { video: [], audio: [], text: [], storyboard: null, keyEndpoint: null, hasChapters: false };
+const masterOf = (contents: Partial<MasterContents>) => revisionMaster({ ...nothing, rate, ...contents });
+
 it('a master lists the variants in the given order, with the bandwidth of video plus the largest audio', () => {
   const unnamed = {
     ...english,
@@ -38,9 +42,7 @@ it('a master lists the variants in the given order, with the bandwidth of video 
     codec: 'avc1.64001e',
     bandwidth: { average: 500_000, peak: 700_000 },
   };
-  const rate = { num: 30_000, den: 1001 };
-  expect(revisionMaster({ video: [video, small], audio: [english, unnamed], text: [], rate, storyboard: null }))
-    .toBe(`#EXTM3U
+  expect(masterOf({ video: [video, small], audio: [english, unnamed] })).toBe(`#EXTM3U
 #EXT-X-VERSION:6
 #EXT-X-INDEPENDENT-SEGMENTS
 
@@ -51,6 +53,8 @@ it('a master lists the variants in the given order, with the bandwidth of video 
 video/r540_h264/playlist.m3u8
 #EXT-X-STREAM-INF:BANDWIDTH=831000,AVERAGE-BANDWIDTH=629000,CODECS="avc1.64001e,mp4a.40.2",RESOLUTION=640x360,FRAME-RATE=29.970,VIDEO-RANGE=SDR,AUDIO="audio",CLOSED-CAPTIONS=NONE
 video/r360_h264/playlist.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=131000,AVERAGE-BANDWIDTH=129000,CODECS="mp4a.40.2",AUDIO="audio",CLOSED-CAPTIONS=NONE
+audio/audio_en_aac_2ch/playlist.m3u8
 
 #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=100000,AVERAGE-BANDWIDTH=90000,CODECS="avc1.64001f",RESOLUTION=960x540,VIDEO-RANGE=SDR,URI="video/r540_h264/iframes.m3u8"
 #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=100000,AVERAGE-BANDWIDTH=90000,CODECS="avc1.64001e",RESOLUTION=640x360,VIDEO-RANGE=SDR,URI="video/r360_h264/iframes.m3u8"
@@ -65,7 +69,7 @@ it('a master lists the default audio first and the others in their order', () =>
     language,
     isDefault: language === 'de',
   }));
-  const master = revisionMaster({ video: [video], audio, text: [], rate: { num: 25, den: 1 }, storyboard: null });
+  const master = masterOf({ video: [video], audio });
   expect([...master.matchAll(/LANGUAGE="(\w+)",DEFAULT=(\w+)/g)].map(([, ...found]) => found)).toEqual([
     ['de', 'YES'],
     ['en', 'NO'],
@@ -81,26 +85,23 @@ it('a master with 5.1 lists each variant for two groups with the same renditions
     bandwidth: { average: 384_000, peak: 390_000 },
   };
   const german = { ...english, id: 'audio_de_aac_2ch', name: 'German', language: 'de', isDefault: false };
-  const rate = { num: 25, den: 1 };
-  const master = revisionMaster({
+  const master = masterOf({
     video: [video],
     audio: [english, surround, german],
-    text: [],
-    rate,
-    storyboard: null,
   });
   expect(master.match(/#EXT-X-MEDIA.*|#EXT-X-STREAM-INF.*/g)).toEqual([
     '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_en_aac_2ch/playlist.m3u8"',
     '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_de_aac_2ch/playlist.m3u8"',
     '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="surround",NAME="English",LANGUAGE="en",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="6",URI="audio/audio_en_aac_6ch/playlist.m3u8"',
     '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="surround",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,CHANNELS="2",URI="audio/audio_de_aac_2ch/playlist.m3u8"',
-    '#EXT-X-STREAM-INF:BANDWIDTH=2130000,AVERAGE-BANDWIDTH=1628000,CODECS="avc1.64001f,mp4a.40.2",RESOLUTION=960x540,FRAME-RATE=25.000,VIDEO-RANGE=SDR,AUDIO="audio",CLOSED-CAPTIONS=NONE',
-    '#EXT-X-STREAM-INF:BANDWIDTH=2390000,AVERAGE-BANDWIDTH=1884000,CODECS="avc1.64001f,mp4a.40.2",RESOLUTION=960x540,FRAME-RATE=25.000,VIDEO-RANGE=SDR,AUDIO="surround",CLOSED-CAPTIONS=NONE',
+    '#EXT-X-STREAM-INF:BANDWIDTH=2130000,AVERAGE-BANDWIDTH=1628000,CODECS="avc1.64001f,mp4a.40.2",RESOLUTION=960x540,FRAME-RATE=29.970,VIDEO-RANGE=SDR,AUDIO="audio",CLOSED-CAPTIONS=NONE',
+    '#EXT-X-STREAM-INF:BANDWIDTH=2390000,AVERAGE-BANDWIDTH=1884000,CODECS="avc1.64001f,mp4a.40.2",RESOLUTION=960x540,FRAME-RATE=29.970,VIDEO-RANGE=SDR,AUDIO="surround",CLOSED-CAPTIONS=NONE',
+    '#EXT-X-STREAM-INF:BANDWIDTH=130000,AVERAGE-BANDWIDTH=128000,CODECS="mp4a.40.2",AUDIO="audio",CLOSED-CAPTIONS=NONE',
   ]);
 });
 
 it('a master without audio has no audio group', () => {
-  const master = revisionMaster({ video: [video], audio: [], text: [], rate: { num: 25, den: 1 }, storyboard: null });
+  const master = masterOf({ video: [video] });
   expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a/);
   expect(master).toContain('BANDWIDTH=2000000,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f",');
 });
@@ -120,8 +121,7 @@ video/r720_h264/playlist.m3u8
 it('a master lists subtitles in one group, with the forced ones and those for people who do not hear marked', () => {
   const german = { id: 'text_de', name: 'German', language: 'de', isForced: true, isHearingImpaired: false };
   const other = { id: 'text_und', name: 'Sounds', language: null, isForced: false, isHearingImpaired: true };
-  const rate = { num: 25, den: 1 };
-  const master = revisionMaster({ video: [video], audio: [], text: [german, other], rate, storyboard: null });
+  const master = masterOf({ video: [video], text: [german, other] });
   expect(master.split('\n').filter((line) => line.includes('SUBTITLES'))).toEqual([
     '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="text",NAME="German",LANGUAGE="de",DEFAULT=NO,AUTOSELECT=YES,FORCED=YES,URI="text/text_de/playlist.m3u8"',
     '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="text",NAME="Sounds",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,CHARACTERISTICS="public.accessibility.transcribes-spoken-dialog,public.accessibility.describes-music-and-sound",URI="text/text_und/playlist.m3u8"',
@@ -141,7 +141,7 @@ it('a master of several codecs has the range and the rank of each variant', () =
     named('hevc', 'pq', 1080),
     named('av1', 'sdr', 540),
   ];
-  const master = revisionMaster({ video: rungs, audio: [], text: [], rate: { num: 25, den: 1 }, storyboard: null });
+  const master = masterOf({ video: rungs, audio: [english] });
   const found = [...master.matchAll(/^#EXT-X-STREAM-INF:.*VIDEO-RANGE=(\w+),SCORE=(\d+),.*\nvideo\/(\w+)/gm)];
   expect(found.map(([, range, score, id]) => [id, range, score])).toEqual([
     ['r540_h264', 'SDR', '1'],
@@ -149,14 +149,14 @@ it('a master of several codecs has the range and the rank of each variant', () =
     ['r1080_hevc', 'PQ', '4'],
     ['r540_av1', 'SDR', '2'],
   ]);
-  expect(master).toMatch(/#EXT-X-I-FRAME-STREAM-INF:.*VIDEO-RANGE=PQ,URI="video\/r1080_hevc/);
+  expect(master).toMatch(/CODECS="mp4a.40.2",SCORE=0.5,AUDIO="audio"/);
+  expect(master).toMatch(/#EXT-X-I-FRAME-STREAM-INF:.*VIDEO-RANGE=PQ,SCORE=4,URI="video\/r1080_hevc/);
 });
 
-it('C2.69: a master without video has a variant for each group, whose playlist is that of its default track', () => {
+it('C14.10: a master without video has a variant for each group, whose playlist is the playlist of its default track', () => {
   const german = { ...english, id: 'audio_de_aac_2ch', name: 'German', language: 'de', isDefault: false };
   const wide = { ...english, id: 'audio_en_aac_6ch', channels: 6, bandwidth: { average: 384_000, peak: 390_000 } };
-  const rate = { num: 375, den: 8 };
-  expect(revisionMaster({ video: [], audio: [german, english, wide], text: [], rate, storyboard: null })).toBe(`#EXTM3U
+  expect(masterOf({ audio: [german, english, wide] })).toBe(`#EXTM3U
 #EXT-X-VERSION:6
 #EXT-X-INDEPENDENT-SEGMENTS
 
@@ -171,4 +171,14 @@ audio/audio_en_aac_2ch/playlist.m3u8
 audio/audio_en_aac_6ch/playlist.m3u8
 
 `);
+});
+
+it('the master of an encrypted stream names its key, and any master its chapters, before the variants', () => {
+  const keyEndpoint = 'https://media.example/api/key/h';
+  const lines = masterOf({ video: [video], audio: [english], keyEndpoint, hasChapters: true }).split('\n');
+  expect(lines.slice(3, 6)).toEqual([
+    `#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="${keyEndpoint}",KEYFORMAT="identity"`,
+    '#EXT-X-SESSION-DATA:DATA-ID="io.reelwright.chapters",URI="chapters.vtt",FORMAT=RAW',
+    '',
+  ]);
 });

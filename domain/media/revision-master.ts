@@ -4,7 +4,7 @@ import type { VideoRange } from './ladder.ts';
 import { type VideoCodec, videoCodecs } from './profiles.ts';
 import type { Rational } from './rational.ts';
 import { storyboardLine, type StoryboardLine } from './storyboard.ts';
-import { iframePlaylistPath, trackPaths } from './revision-layout.ts';
+import { chaptersPath, iframePlaylistPath, trackPaths } from './revision-layout.ts';
 
 interface AudioRendition {
   readonly id: string;
@@ -44,6 +44,9 @@ export interface MasterContents {
   readonly text: readonly TextRendition[];
   readonly rate: Rational;
   readonly storyboard: StoryboardLine | null;
+  /** `{BASE_URL}/api/key/{hash}`; null for a clear stream. */
+  readonly keyEndpoint: string | null;
+  readonly hasChapters: boolean;
 }
 
 const stereoGroup = 'audio';
@@ -54,75 +57,98 @@ const hearingImpaired = 'public.accessibility.transcribes-spoken-dialog,public.a
 
 /**
  * The master playlist of a revision (RFC 8216, section 4.3.4). It replaces the packager's, which has another order and
- * estimated bandwidths. A variant's bandwidth is that of its video plus the largest of its audio group. With 5.1 there
- * are two groups and each variant is listed for both, stereo first: a player that knows no 5.1 keeps to the first. Without
- * video there is a variant for each group, whose playlist is that of the group's default track.
+ * estimated bandwidths. A variant's bandwidth is its video's plus the largest of its audio group. With 5.1 there are
+ * two audio groups and each variant is listed for both, stereo first, for players without 5.1.
+ *
+ * The last variant is stereo audio alone, since Apple asks for one of at most 192 kb/s. Without video each group has
+ * such a variant.
  */
-export function revisionMaster({ video, audio, text, rate, storyboard }: MasterContents): string {
+export function revisionMaster(contents: MasterContents): string {
+  const { video, audio, text, storyboard } = contents;
   const groups = audioGroupsOf(audio);
-  const frameRate = (rate.num / rate.den).toFixed(3);
-  const variant = (track: VideoRendition, group: AudioGroup) => [
-    `#EXT-X-STREAM-INF:${[
-      `BANDWIDTH=${track.bandwidth.peak + group.bandwidth.peak}`,
-      `AVERAGE-BANDWIDTH=${track.bandwidth.average + group.bandwidth.average}`,
-      `CODECS="${[track.codec, ...group.codecs].join(',')}"`,
-      `RESOLUTION=${track.width}x${track.height}`,
-      `FRAME-RATE=${frameRate}`,
-      `VIDEO-RANGE=${track.range.toUpperCase()}`,
-      ...scores(track, video),
-      ...(group.tracks.length > 0 ? [`AUDIO="${group.id}"`] : []),
-      ...(text.length > 0 ? [`SUBTITLES="${textGroup}"`] : []),
-      'CLOSED-CAPTIONS=NONE',
-    ].join(',')}`,
-    trackPaths('video', track.id).playlist,
-  ];
-  const variants =
-    video.length > 0
-      ? groups.flatMap((group) => video.flatMap((track) => variant(track, group)))
-      : groups.flatMap(soundVariant);
+  const audioVariants = video.length > 0 ? groups.slice(0, 1).filter(({ tracks }) => tracks.length > 0) : groups;
   return [
     '#EXTM3U',
     '#EXT-X-VERSION:6',
     '#EXT-X-INDEPENDENT-SEGMENTS',
+    ...sessionLines(contents),
     '',
     ...groups.flatMap(({ id, tracks }) => tracks.map((track) => audioLine(track, id))),
     ...text.map((track) => textLine(track)),
     ...(audio.length + text.length > 0 ? [''] : []),
-    ...variants,
+    ...groups.flatMap((group) => video.flatMap((track) => videoVariant(track, group, contents))),
+    ...audioVariants.flatMap((group) => audioVariant(group, contents)),
     '',
-    ...video.map(
-      (track) =>
-        `#EXT-X-I-FRAME-STREAM-INF:${[
-          `BANDWIDTH=${track.iframeBandwidth.peak}`,
-          `AVERAGE-BANDWIDTH=${track.iframeBandwidth.average}`,
-          `CODECS="${track.codec}"`,
-          `RESOLUTION=${track.width}x${track.height}`,
-          `VIDEO-RANGE=${track.range.toUpperCase()}`,
-          `URI="${iframePlaylistPath(track.id)}"`,
-        ].join(',')}`,
-    ),
+    ...video.map((track) => iframeLine(track, video)),
     ...(storyboard === null ? [] : [storyboardLine(storyboard)]),
     '',
   ].join('\n');
 }
 
-function soundVariant({ id, tracks: [listed], bandwidth, codecs }: AudioGroup): string[] {
+/** By whose name this service's own data stands in a master playlist (RFC 8216, section 4.3.4.4). */
+const chaptersDataId = 'io.reelwright.chapters';
+
+/** What a player may load before it chooses a variant: the key, and the chapters. */
+function sessionLines({ keyEndpoint, hasChapters }: MasterContents): string[] {
+  const key = `#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI="${keyEndpoint}",KEYFORMAT="identity"`;
+  const chapters = `#EXT-X-SESSION-DATA:DATA-ID="${chaptersDataId}",URI="${chaptersPath}",FORMAT=RAW`;
+  return [...(keyEndpoint === null ? [] : [key]), ...(hasChapters ? [chapters] : [])];
+}
+
+function videoVariant(track: VideoRendition, group: AudioGroup, { video, text, rate }: MasterContents): string[] {
+  const attributes = [
+    `BANDWIDTH=${track.bandwidth.peak + group.bandwidth.peak}`,
+    `AVERAGE-BANDWIDTH=${track.bandwidth.average + group.bandwidth.average}`,
+    `CODECS="${[track.codec, ...group.codecs].join(',')}"`,
+    `RESOLUTION=${track.width}x${track.height}`,
+    `FRAME-RATE=${(rate.num / rate.den).toFixed(3)}`,
+    `VIDEO-RANGE=${track.range.toUpperCase()}`,
+    ...scores(track, video),
+    ...(group.tracks.length > 0 ? [`AUDIO="${group.id}"`] : []),
+    ...(text.length > 0 ? [`SUBTITLES="${textGroup}"`] : []),
+    'CLOSED-CAPTIONS=NONE',
+  ];
+  return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, trackPaths('video', track.id).playlist];
+}
+
+/** A variant without video: its playlist is the one of the group's default track. */
+function audioVariant({ id, tracks: [listed], bandwidth, codecs }: AudioGroup, contents: MasterContents): string[] {
   if (listed === undefined) throw new Error('a master without video and audio');
+  const { video, text } = contents;
   const attributes = [
     `BANDWIDTH=${bandwidth.peak}`,
     `AVERAGE-BANDWIDTH=${bandwidth.average}`,
     `CODECS="${codecs.join(',')}"`,
+    // Every variant has a score, or none; this one is below the smallest rung's.
+    ...(hasScores(video) ? ['SCORE=0.5'] : []),
     `AUDIO="${id}"`,
+    ...(text.length > 0 ? [`SUBTITLES="${textGroup}"`] : []),
+    // On all variants or on none.
+    ...(video.length > 0 ? ['CLOSED-CAPTIONS=NONE'] : []),
   ];
   return [`#EXT-X-STREAM-INF:${attributes.join(',')}`, trackPaths('audio', listed.id).playlist];
 }
 
+function iframeLine(track: VideoRendition, all: readonly VideoRendition[]): string {
+  const { id, iframeBandwidth, codec, width, height, range } = track;
+  const attributes = [
+    `BANDWIDTH=${iframeBandwidth.peak}`,
+    `AVERAGE-BANDWIDTH=${iframeBandwidth.average}`,
+    `CODECS="${codec}"`,
+    `RESOLUTION=${width}x${height}`,
+    `VIDEO-RANGE=${range.toUpperCase()}`,
+    ...scores(track, all),
+    `URI="${iframePlaylistPath(id)}"`,
+  ];
+  return `#EXT-X-I-FRAME-STREAM-INF:${attributes.join(',')}`;
+}
+
 /**
- * Where there are several codecs, players cannot compare variants by their bandwidth: `SCORE` (RFC 8216bis) ranks them, by
- * size, then HDR before SDR, then the codec that needs fewer bits.
+ * Where there are several codecs, players cannot compare variants by their bandwidth: `SCORE` (RFC 8216bis) ranks them,
+ * by size, then HDR before SDR, then the codec that needs fewer bits.
  */
 function scores(track: VideoRendition, all: readonly VideoRendition[]): string[] {
-  if (new Set(all.map(({ family }) => family)).size < 2) return [];
+  if (!hasScores(all)) return [];
   const ranked = all.toSorted(
     (a, b) =>
       a.width * a.height - b.width * b.height ||
@@ -130,6 +156,10 @@ function scores(track: VideoRendition, all: readonly VideoRendition[]): string[]
       videoCodecs.indexOf(a.family) - videoCodecs.indexOf(b.family),
   );
   return [`SCORE=${ranked.indexOf(track) + 1}`];
+}
+
+function hasScores(all: readonly VideoRendition[]): boolean {
+  return new Set(all.map(({ family }) => family)).size > 1;
 }
 
 interface AudioGroup {
@@ -140,7 +170,7 @@ interface AudioGroup {
   readonly codecs: readonly string[];
 }
 
-/** One group, or two with the same renditions: that of 5.1 has the stereo track of a rendition without 5.1. */
+/** One group, or two with the same renditions: in the 5.1 group a rendition without 5.1 has its stereo track. */
 function audioGroupsOf(audio: readonly AudioRendition[]): AudioGroup[] {
   // Players that ignore DEFAULT take the first of a group; the others keep their order.
   const listed = audio.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
@@ -174,7 +204,9 @@ function audioLine({ id, name, language, isDefault, channels }: AudioRendition, 
   return `#EXT-X-MEDIA:${attributes.join(',')}`;
 }
 
-/** None is on unless the viewer or the system asks for it; players show the forced one of the language that is heard. */
+/**
+ * None is on unless the viewer or the system asks for it; players show the forced one of the language that is heard.
+ */
 function textLine({ id, name, language, isForced, isHearingImpaired }: TextRendition): string {
   const attributes = [
     'TYPE=SUBTITLES',

@@ -3,19 +3,20 @@ import { evenNear, type FrameSize } from './frame-size.ts';
 import { framesSec, type Grid } from './grid.ts';
 import { storyboardPaths } from './revision-layout.ts';
 
-// A storyboard: small pictures of a video at equal intervals, many on a sheet, for players to show while a viewer seeks.
+// A storyboard: small frames of a video at equal intervals (tiles), many on a sheet, for players to show while a viewer
+// seeks.
 
-/** The pictures of a video: one for each GOP, by rows from left to right, the sheets one after another. */
+/** The tiles of a video: one for each GOP, by rows from left to right, the sheets one after another. */
 export interface Storyboard {
-  /** The size of one picture, in pixels. */
+  /** The size of one tile, in pixels. */
   readonly tile: FrameSize;
   readonly tiles: number;
   readonly intervalSec: number;
-  /** The length of the video; the last picture stands for what is left of it. */
+  /** The length of the video; the last tile stands for what is left of it. */
   readonly durationSec: number;
 }
 
-/** Ten pictures by three: a minute of video at one picture every two seconds. */
+/** Ten tiles by three: a minute of video at one tile every two seconds. */
 export const sheetLayout = { columns: 10, rows: 3 } as const;
 const tilesPerSheet = sheetLayout.columns * sheetLayout.rows;
 const tileSideMax = 160;
@@ -32,12 +33,12 @@ export function planStoryboard(video: FrameSize, { frames, grid }: { frames: num
   };
 }
 
-/** The sheets that the pictures fill, from 1; the last one need not be full. */
+/** The sheets that the tiles fill, from 1; the last one need not be full. */
 export function sheetNumbers({ tiles }: Pick<Storyboard, 'tiles'>): number[] {
   return Array.from({ length: Math.ceil(tiles / tilesPerSheet) }, (_, index) => index + 1);
 }
 
-/** How many sheets a part of a video fills; null where it does not end with a sheet, so that another part shares one. */
+/** How many sheets a run of frames fills; null where it does not end with a sheet, which the next run then shares. */
 export function sheetsFilledBy(frames: number, { gopFrames }: Pick<Grid, 'gopFrames'>): number | null {
   const sheets = frames / (gopFrames * tilesPerSheet);
   return Number.isInteger(sheets) ? sheets : null;
@@ -65,7 +66,7 @@ export function storyboardPlaylist(storyboard: Storyboard): string {
   ].join('\n');
 }
 
-/** The same as WebVTT cues, each with the place of its picture as a media fragment (`sheet_1.jpg#xywh=0,0,160,90`). */
+/** The same as WebVTT cues, each with the place of its tile as a media fragment (`sheet_1.jpg#xywh=0,0,160,90`). */
 export function storyboardCues({ tile, tiles, intervalSec, durationSec }: Storyboard): string {
   const cues = Array.from({ length: tiles }, (_, index) => {
     const onSheet = index % tilesPerSheet;
@@ -83,26 +84,9 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-const lastAdaptationSet = /\n( *)<\/Period>/;
-
-/** Adds a storyboard to a DASH manifest, as its thumbnail tiles (DASH-IF guidelines, "Tiles of thumbnail images"). */
-export function withStoryboard(manifest: string, { storyboard, bandwidth }: StoryboardLine): string {
-  const { tile, intervalSec } = storyboard;
-  const { columns, rows } = sheetLayout;
-  const sheets = storyboardPaths.sheet('$Number$');
-  const duration = Math.round(intervalSec * tilesPerSheet * 1000);
-  const size = `width="${tile.width * columns}" height="${tile.height * rows}"`;
-  return manifest.replace(lastAdaptationSet, (end, indent: string) =>
-    [
-      '',
-      `${indent}  <AdaptationSet contentType="image" mimeType="image/jpeg">`,
-      `${indent}    <SegmentTemplate media="${sheets}" duration="${duration}" timescale="1000" startNumber="1"/>`,
-      `${indent}    <Representation id="storyboard" bandwidth="${bandwidth}" ${size}>`,
-      `${indent}      <EssentialProperty schemeIdUri="http://dashif.org/guidelines/thumbnail_tile" value="${columns}x${rows}"/>`,
-      `${indent}    </Representation>`,
-      `${indent}  </AdaptationSet>${end}`,
-    ].join('\n'),
-  );
+/** The sheets by their numbers in DASH, and how long one lasts. */
+export function sheetsTemplate({ intervalSec }: Storyboard): { readonly media: string; readonly durationMs: number } {
+  return { media: storyboardPaths.sheet('$Number$'), durationMs: Math.round(intervalSec * tilesPerSheet * 1000) };
 }
 
 /** A storyboard as a master playlist or a manifest lists it; `bandwidth` in bits a second, on average. */
@@ -113,6 +97,11 @@ export interface StoryboardLine {
 
 /** The line of a storyboard in a master playlist. Players that do not know its tag pass over it. */
 export function storyboardLine({ storyboard: { tile }, bandwidth }: StoryboardLine): string {
-  const size = `${tile.width}x${tile.height}`;
-  return `#EXT-X-IMAGE-STREAM-INF:BANDWIDTH=${bandwidth},RESOLUTION=${size},CODECS="jpeg",URI="${storyboardPaths.playlist}"`;
+  const attributes = [
+    `BANDWIDTH=${bandwidth}`,
+    `RESOLUTION=${tile.width}x${tile.height}`,
+    'CODECS="jpeg"',
+    `URI="${storyboardPaths.playlist}"`,
+  ];
+  return `#EXT-X-IMAGE-STREAM-INF:${attributes.join(',')}`;
 }

@@ -3,7 +3,7 @@ import { trackName, uniqueNames } from './track-names.ts';
 
 /** Text subtitles of a source. */
 export interface SubtitleSource {
-  /** The index of their stream in the source; of captions inside of the pictures that of the video. */
+  /** The index of their stream in the source; for captions inside of frames, of the video. */
   readonly streamIndex: number;
   /** Whether they are CEA-608 captions (ANSI/CTA-608-E), of which the first channel is read. */
   readonly isCea608: boolean;
@@ -33,7 +33,7 @@ const captionsName = 'CC1';
 /** More are left out, with a warning. */
 export const subtitleTracksMax = 32;
 
-/** The subtitle tracks of a source in its order (docs/media.md, "Subtitles"). */
+/** The subtitle tracks of a source in its order (docs/reference/media.md, "Subtitles"). */
 export function planSubtitles(sources: readonly SubtitleSource[]): SubtitlePlan[] {
   const taken = sources.slice(0, subtitleTracksMax);
   const languages = taken.map(({ language }) => languageTag(language));

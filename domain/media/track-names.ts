@@ -1,20 +1,26 @@
+import { fitText } from '../text.ts';
 import { languageName } from './languages.ts';
 
 /** Quoted strings of a playlist cannot contain these, and have no escapes (RFC 8216, section 4.2). */
-const unquotable = /[\p{Cc}"\u2028\u2029]+/gu;
+const unquotable = /"+/g;
 /** As much of a name as fits into a player's menu. */
 const nameCharactersMax = 60;
+/** With a number that makes it unique. */
+export const trackNameMax = nameCharactersMax + 5;
+
+/** As much of a title as is looked at: quotes may fill a part of it. */
+const titleReadMax = 4 * nameCharactersMax;
 
 /** Whether `name` may be the name of a track: a clean title, and perhaps a number that makes it unique. */
 export function isTrackName(name: string): boolean {
-  return name !== '' && name.length <= nameCharactersMax + 5 && name.replace(unquotable, '') === name;
+  return name !== '' && fitText(name, trackNameMax) === name && !name.includes('"');
 }
 
 /** The name of a track in a menu: its title, else its language, else `fallback`. */
 export function trackName(title: string | undefined, language: string | null, fallback: string): string {
-  const clean = (title ?? '').replace(unquotable, ' ').trim().slice(0, nameCharactersMax);
+  const clean = fitText(fitText(title ?? '', titleReadMax).replace(unquotable, ' '), nameCharactersMax);
   if (clean !== '') return clean;
-  return language === null ? fallback : languageName(language);
+  return language === null ? fallback : fitText(languageName(language), nameCharactersMax);
 }
 
 /** The names, with a number behind each that is taken. */

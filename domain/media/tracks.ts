@@ -1,4 +1,4 @@
-/** Track ids (docs/media.md, "Ladder" and "Audio"). */
+/** Track ids (docs/reference/media.md, "Ladder" and "Audio"). */
 
 /** `r<height>_<codec>`; the height as written, in pixels. */
 export function videoTrackId(height: number, codec: string): string {

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:cry
 import { z } from 'zod';
 
 /**
- * Stored content keys (C1.23, C1.25): an AES-256-GCM envelope whose associated data bind version, hash and KID, so that
+ * Stored content keys (C18.3, C18.5): an AES-256-GCM envelope whose associated data bind version, hash and KID, so that
  * an envelope moved to another row does not open.
  */
 

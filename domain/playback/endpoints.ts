@@ -1,4 +1,4 @@
-/** The public address of a media's content key: `{base_url}/api/key/<hash>` (C2.33). */
+/** The public address of a media's content key: `{base_url}/api/key/<hash>` (C14.4). */
 export function keyEndpoint(baseUrl: string, hash: string): string {
   return `${baseUrl}/api/key/${encodeURIComponent(hash)}`;
 }

@@ -20,7 +20,7 @@ describe('readStreamPath', () => {
     ['a%7eb/1%25.jpg', 'a~b/1%25.jpg'],
     ['h/%c3%bc%20%3f%23.jpg', 'h/%C3%BC%20%3F%23.jpg'],
     ["h/a%2b(b)'%24&.jpg", "h/a+(b)'$&.jpg"],
-  ])('C4.80: the one spelling of %s is %s, and of itself', (encoded, spelling) => {
+  ])('C17.8: the one spelling of %s is %s, and of itself', (encoded, spelling) => {
     expect(readStreamPath(encoded)).toMatchObject({ spelling });
     expect(readStreamPath(spelling)).toMatchObject({ spelling });
   });

@@ -3,12 +3,12 @@ import { objectKeyBytesMax, videoRoot } from '../media/object-keys.ts';
 import { dashManifestPath, waveformPath } from '../media/revision-layout.ts';
 
 /**
- * Which object a `/stream` address means (C4.21, C4.25, C4.28).
+ * Which object a `/stream` address means (C17.1, C17.7, C17.9).
  *
  * - `malformed`: answered with 400. Checked after decoding twice, since a proxy before us may decode once more;
  * - `unknown`: no object can be there; answered with 404, without asking the bucket;
- * - `object`: `path` lies below the media's root, decoded once and never normalised. `spelling` is the one way to write
- *   both in an address, where only characters that a URL cannot hold are percent-encoded.
+ * - `object`: `path` lies below the media's root, decoded once and never normalised. `spelling` is its canonical
+ *   address, which percent-encodes only what a URL cannot contain.
  */
 export type StreamPath =
   | { readonly kind: 'malformed' }
@@ -32,8 +32,8 @@ export function readStreamPath(encoded: string): StreamPath {
 }
 
 /**
- * What playlists and the DASH manifest name by paths from their own place. Some players take them from the address that
- * they asked for, and not from the one that it led to.
+ * What playlists and the DASH manifest name by relative paths. Some players resolve these against the address that they
+ * requested and not against the one that they were redirected to.
  */
 const aliasFolders = ['video', 'audio', 'text', 'storyboard'];
 

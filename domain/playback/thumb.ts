@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { objectKeyBytesMax } from '../media/object-keys.ts';
 
 /**
- * Signed image addresses, `/thumb/{sig}/{encoded_key}` (C4.42 to C4.50):
+ * Signed image addresses, `/thumb/{sig}/{encoded_key}` (C20.1 to C20.10):
  *
  * - `encoded_key` = base64url(object key), without padding;
  * - `sig` = base64url(HMAC-SHA256(secret, `"/" + encoded_key` and, when there is a query, `"?"` + the sorted query)).
  *
  * The sorted query is its `name=value` pairs ordered by name and joined by `&`, as `application/x-www-form-urlencoded`
- * writes them. Everything an answer depends on is under the signature.
+ * writes them. The signature covers everything that an answer depends on.
  */
 
 const integer = (min: number, max: number) =>
@@ -57,8 +57,12 @@ export type ThumbVerdict =
   | { readonly kind: 'valid'; readonly key: string; readonly query: ThumbQuery }
   /** The same pairs in another order: `path` is the one spelling that is answered. */
   | { readonly kind: 'moved'; readonly path: string }
-  /** The signature does not hold, or `exp` has passed. */
+  /** The signature does not hold. */
   | { readonly kind: 'forbidden' }
+  /** The signature is valid for the query as sent, but must be made over the sorted one. */
+  | { readonly kind: 'unsorted' }
+  /** The signature holds, and `exp`, in Unix seconds, has passed. */
+  | { readonly kind: 'expired'; readonly exp: number }
   /** Signed, and yet no image of this service. */
   | { readonly kind: 'not_an_image' }
   /** Signed, and yet not a query of this service. */
@@ -66,7 +70,7 @@ export type ThumbVerdict =
 
 /**
  * Checks an address, path and query as they were sent: the signature in constant time before anything else is read,
- * then its spelling, expiry, key and options. An image has one spelling, so that caches hold it once.
+ * then its spelling, expiry, key and options. An image has one spelling, so that caches store it once.
  */
 export function readThumb(address: string, secrets: readonly string[], nowSec: number): ThumbVerdict {
   const [path = '', ...searches] = address.split('?');
@@ -77,7 +81,9 @@ export function readThumb(address: string, secrets: readonly string[], nowSec: n
   // Every secret is tried, so that the time it takes does not reveal which one holds.
   const holds = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, sorted, secret)));
   const isTwice = new Set(pairs.map(([name]) => name)).size !== pairs.length;
-  if (!holds.includes(true) || isTwice) return { kind: 'forbidden' };
+  const holdsUnsorted = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, search, secret)));
+  if (isTwice) return { kind: 'forbidden' };
+  if (!holds.includes(true)) return { kind: holdsUnsorted.includes(true) ? 'unsorted' : 'forbidden' };
   const spelling = `/${route}/${signature}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
   if (address !== spelling) {
     const isInOtherOrder = `${path}?${search.split('&').toSorted().join('&')}` === spelling;
@@ -85,7 +91,8 @@ export function readThumb(address: string, secrets: readonly string[], nowSec: n
   }
   const query = thumbQuery.safeParse(Object.fromEntries(pairs));
   if (!query.success) return { kind: 'invalid', error: query.error };
-  if (query.data.exp !== undefined && query.data.exp < nowSec) return { kind: 'forbidden' };
+  const { exp } = query.data;
+  if (exp !== undefined && exp < nowSec) return { kind: 'expired', exp };
   const key = Buffer.from(encodedKey, 'base64url').toString('utf8');
   return isImageKey(key) ? { kind: 'valid', key, query: query.data } : { kind: 'not_an_image' };
 }
@@ -120,7 +127,7 @@ export interface ThumbVariant {
   readonly quality: number;
 }
 
-/** As stored outputs have it, but for PNG, whose number is a compression effort. */
+/** The qualities of stored outputs; PNG's number is a compression effort. */
 const qualityOf = { webp: 80, jpg: 82, avif: 50, png: 80 } as const satisfies Record<ThumbFormat, number>;
 
 /**
@@ -152,7 +159,7 @@ function formatOfKey(key: string): ThumbFormat {
   return extension === 'jpg' || extension === 'png' || extension === 'avif' ? extension : 'webp';
 }
 
-/** Where a variant is kept in the media bucket. */
+/** The key of a variant in the media bucket. */
 export function thumbCacheKey(variant: ThumbVariant): string {
   const { key, width, height, fit, format, quality } = variant;
   const digest = createHash('sha256').update(JSON.stringify(['thumb/v1', key, width, height, fit, format, quality]));

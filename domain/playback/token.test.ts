@@ -14,12 +14,12 @@ function signed(text: string, key = secret): string {
 }
 
 describe('verifyPlaybackToken', () => {
-  it('C5.5: a token that another program made by the documented rules is accepted', () => {
+  it('C19.5: a token that another program made by the documented rules is accepted', () => {
     expect(verifyPlaybackToken(signed('{"exp":1700000000,"hash":"video-1"}'), secret, at)).toBe('valid');
     expect(verifyPlaybackToken(token, secret, at)).toBe('valid');
   });
 
-  it('C5.5: makes the bytes that the test vector names', () => {
+  it('C19.5: makes the bytes that the test vector names', () => {
     expect(signPlaybackToken({ hash: 'abc', exp: 1 }, 'key')).toBe(signed('{"hash":"abc","exp":1}', 'key'));
     expect(payload).toBe('eyJoYXNoIjoidmlkZW8tMSIsImV4cCI6MTcwMDAwMDA2MH0');
   });
@@ -43,7 +43,7 @@ describe('verifyPlaybackToken', () => {
     expect(verifyPlaybackToken(forged, secret, at)).toBe('invalid_signature');
   });
 
-  it('C5.8: verifyPlaybackToken reads no payload before the signature holds', () => {
+  it('C19.8: verifyPlaybackToken reads no payload before the signature holds', () => {
     expect(verifyPlaybackToken(signed('not json'), secret, at)).toBe('malformed');
     expect(verifyPlaybackToken(signed('not json', 'another'), secret, at)).toBe('invalid_signature');
   });

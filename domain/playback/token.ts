@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 
 /**
- * Playback Bearer tokens (C5.5): `<payload_b64>.<signature_b64>`, both base64url without padding; the signature is
+ * Playback Bearer tokens (C19.5): `<payload_b64>.<signature_b64>`, both base64url without padding; the signature is
  * HMAC-SHA256 with `KEY_TOKEN_SECRET` over the text of `payload_b64`.
  */
 
@@ -32,7 +32,7 @@ function holds(payloadB64: string, signatureB64: string, secret: string): boolea
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Checks a token in the order of C5.7 and C5.8; the payload is parsed only after the signature held. */
+/** Checks a token in the order of C19.7 and C19.8; the payload is parsed only after the signature is verified. */
 export function verifyPlaybackToken(
   token: string,
   secret: string,
