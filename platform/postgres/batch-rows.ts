@@ -1,27 +1,25 @@
 import type { Job } from '#domain/jobs/job.ts';
-import type { JobType } from '#domain/job-types/index.ts';
-import type { QueueName } from '#domain/jobs/routing.ts';
+import { batchable, batchTypes } from '#domain/work/batchable.ts';
 import { activeStatuses } from '#domain/jobs/status.ts';
 import type { Database } from './database.ts';
 
-/** Jobs of some types that wait in a queue. */
-interface WaitingTypes {
-  readonly queue: QueueName;
-  readonly types: readonly JobType[];
-  readonly limit: number;
-}
-
-// Only first attempts: what follows a failed or interrupted one runs by itself.
-const firstAttempts = `
-  select id from jobs
-  where status = 'queued' and lease_owner is null and queue = $1 and type = any($2)
-    and attempt = 1 and pool is null and priority = 0 and coalesce(not_before, now()) <= now()
-  order by created_at limit $3`;
-const countHeld = `
+const columns = Object.entries(batchable).map(([column, value]) =>
+  value === null ? `${column} is null` : `${column} = ${typeof value === 'string' ? `'${value}'` : value}`,
+);
+// The index jobs_first_attempts.
+const waitsForBatch = `
+  status = 'queued' and lease_owner is null and ${columns.join(' and ')} and coalesce(not_before, now()) <= now()`;
+// A short scan of the index for each type.
+const batchableIds = `
+  select id from unnest($1::text[]) as wanted (wanted_type) cross join lateral (
+    select id, created_at from jobs where type = wanted_type and ${waitsForBatch} order by created_at limit $2
+  ) as jobs order by created_at limit $2`;
+const isWaiting = `select from jobs where id = $2 and type = any($1) and ${waitsForBatch}`;
+const countClaimed = `
   select count(*)::int as jobs from (
     select from jobs where lease_owner = $1 and type = any($2) and status = any($3) limit $4
   ) as held`;
-const heldUnder = `
+const claimedUnder = `
   select id, attempt, lease_owner as owner from jobs
   where lease_owner is not null and starts_with(lease_owner, $1) and status = any($2)`;
 
@@ -36,22 +34,27 @@ export class BatchRows {
     this.database = database;
   }
 
-  /** The ids of jobs that wait for their first attempt, in no chosen pool and with no priority, the oldest first. */
-  async firstAttempts({ queue, types, limit }: WaitingTypes): Promise<string[]> {
-    const { rows } = await this.database.pool.query<{ id: string }>(firstAttempts, [queue, types, limit]);
+  /** The ids of the waiting jobs that a batch may take, the oldest first. */
+  async batchableIds(limit: number): Promise<string[]> {
+    const { rows } = await this.database.pool.query<{ id: string }>(batchableIds, [batchTypes, limit]);
     return rows.map(({ id }) => id);
   }
 
-  /** How many jobs of these types `owner` holds, counted up to `limit`. */
-  async countHeld(owner: string, { types, limit }: Omit<WaitingTypes, 'queue'>): Promise<number> {
-    const parameters = [owner, types, activeStatuses, limit];
-    const { rows } = await this.database.pool.query<{ jobs: number }>(countHeld, parameters);
+  /** Whether the job is one of these. */
+  async waitsForBatch(jobId: string): Promise<boolean> {
+    return (await this.database.pool.query(isWaiting, [batchTypes, jobId])).rowCount === 1;
+  }
+
+  /** How many active jobs of types that share a runner `owner` has claimed, counted up to `limit`. */
+  async countClaimed(owner: string, limit: number): Promise<number> {
+    const parameters = [owner, batchTypes, activeStatuses, limit];
+    const { rows } = await this.database.pool.query<{ jobs: number }>(countClaimed, parameters);
     return rows[0]?.jobs ?? 0;
   }
 
   /** Every active job whose owner begins with `prefix`. */
-  async heldUnder(prefix: string): Promise<BatchedJob[]> {
-    const { rows } = await this.database.pool.query<BatchedJob>(heldUnder, [prefix, activeStatuses]);
+  async claimedUnder(prefix: string): Promise<BatchedJob[]> {
+    const { rows } = await this.database.pool.query<BatchedJob>(claimedUnder, [prefix, activeStatuses]);
     return rows;
   }
 }

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 
 /** One attempt to deliver a webhook. */
 export interface CallbackAttempt {
-  /** From 1, anew for each delivery. */
+  /** From 1, for each delivery. */
   readonly attempt: number;
   readonly startedAt: Date;
   readonly durationMs: number;
@@ -19,7 +19,7 @@ export interface Callback {
   readonly eventId: string;
   readonly url: string;
   readonly status: CallbackStatus | null;
-  /** When the next attempt is due; null once the delivery is over. */
+  /** When the next attempt is due; null once the delivery has ended. */
   readonly nextAttemptAt: Date | null;
   readonly createdAt: Date;
   /** Of all deliveries, the oldest first; at most the latest 100. */

@@ -1,41 +1,38 @@
-import { jobTypeNames, type JobResults, jobTypeRow } from '#domain/job-types/index.ts';
+import type { JobResults, JobType } from '#domain/job-types/index.ts';
+import type { OverdueTask } from '#domain/jobs/overdue.ts';
 import type { Database } from './database.ts';
+import { type DueTimes, overdueSeconds } from './overdue.ts';
 
 /** A final job whose objects are to be cleaned up. */
 export interface JobToCleanUp {
   readonly jobId: string;
+  readonly type: JobType;
   readonly hash: string;
   /** Its last attempt, from 1; every attempt before may have left a revision. */
   readonly attempt: number;
-  readonly results: JobResults | null;
 }
 
-interface Row {
-  readonly id: string;
-  readonly hash: string;
-  readonly attempt: number;
-  readonly results: JobResults | null;
-}
-
-const isDue = (job: string) => `${job}.finished_at < now() - $1 * interval '1 millisecond'`;
-// The film of a job is also that of an equal one, such as its retry, which must not lose finished chunks.
-const hasRecent = `exists (
-  select from jobs other where other.hash = jobs.hash and other.id <> jobs.id and (${isDue('other')}) is not true)`;
-const isUnswept = `swept_at is null and ${isDue('jobs')} and not (type = any($2::text[]) and ${hasRecent})`;
-const typesWithChunks = jobTypeNames.filter((type) => jobTypeRow(type).hasChunks);
-// A claimed job is not claimed again for 10, 20, 40, … minutes, a day at most: one that cannot be cleaned up, and one
-// whose worker vanished, come back after the others.
+// The index jobs_to_clean_up.
+const isDue = `
+  swept_at is null and finished_at is not null
+  and coalesce(cleanup_after, finished_at) < now() - $1 * interval '1 millisecond'`;
+// A claimed job is not claimed again for 10, 20, 40, … minutes, a day at most, so that failed cleanups follow others.
 const claim = `
   with due as (
-    select id from jobs where ${isUnswept} and (cleanup_after is null or cleanup_after <= now())
-    order by finished_at limit $3 for update skip locked
+    select id from jobs where ${isDue}
+    order by coalesce(cleanup_after, finished_at) limit $2 for update skip locked
   )
   update jobs set cleanup_attempts = cleanup_attempts + 1,
-    cleanup_after = now() + least(interval '1 day', interval '10 minutes' * 2 ^ least(cleanup_attempts, 10))
+    cleanup_after = now() - $1 * interval '1 millisecond'
+      + least(interval '1 day', interval '10 minutes' * 2 ^ least(cleanup_attempts, 10))
   from due where jobs.id = due.id
-  returning jobs.id, hash, attempt, results`;
+  returning jobs.id as "jobId", type, hash, attempt`;
+// The text is searched, not the json: it need not be parsed, and none of it leaves the server.
+const named = `
+  select rev from unnest($1::uuid[], $2::text[]) as made (job_id, rev) join jobs on id = job_id
+  where strpos(results::text, '/' || rev || '/') > 0`;
 const backlogMax = 10_000;
-const backlog = `select count(*)::int as jobs from (select from jobs where ${isUnswept} limit ${backlogMax}) unswept`;
+const backlog = `select count(*)::int as jobs from (select from jobs where ${isDue} limit ${backlogMax}) due`;
 
 /** Which final jobs may have left objects behind: each is cleaned up once. Times are the database's. */
 export class CleanupStore {
@@ -46,23 +43,43 @@ export class CleanupStore {
   }
 
   /**
-   * Takes jobs that ended more than `graceMs` ago and were not cleaned up, at most `limit`, the longest ended first; not
-   * yet one whose film another job of its hash may use.
-   * No other call returns them until they are marked or their delay is over.
+   * Takes jobs that ended more than `graceMs` ago and were not cleaned up, at most `limit`, the longest ended first. No
+   * other call returns them until they are marked or their delay has passed.
    */
   async claim({ graceMs, limit }: { readonly graceMs: number; readonly limit: number }): Promise<JobToCleanUp[]> {
-    const { rows } = await this.#database.pool.query<Row>(claim, [graceMs, typesWithChunks, limit]);
-    return rows.map(({ id, hash, attempt, results }) => ({ jobId: id, hash, attempt, results }));
+    const { rows } = await this.#database.pool.query<JobToCleanUp>(claim, [graceMs, limit]);
+    return rows;
   }
 
-  /** Notes that the job was cleaned up. */
-  async markSwept(jobId: string): Promise<void> {
-    await this.#database.pool.query('update jobs set swept_at = now() where id = $1', [jobId]);
+  /** The results of a job; one at a time, as they may be large. */
+  async resultsOf(jobId: string): Promise<JobResults | null> {
+    const text = 'select results from jobs where id = $1';
+    const { rows } = await this.#database.pool.query<{ results: JobResults | null }>(text, [jobId]);
+    return rows[0]?.results ?? null;
   }
 
-  /** The number of jobs that ended more than `graceMs` ago and are not cleaned up; 10,000 stands for more as well. */
+  /** Which of these revisions the results of their jobs name. */
+  async namedRevisions(
+    made: readonly { readonly jobId: string; readonly rev: string }[],
+  ): Promise<ReadonlySet<string>> {
+    const parameters = [made.map(({ jobId }) => jobId), made.map(({ rev }) => rev)];
+    const { rows } = await this.#database.pool.query<{ rev: string }>(named, parameters);
+    return new Set(rows.map(({ rev }) => rev));
+  }
+
+  /** Notes that the jobs were cleaned up. */
+  async markSwept(jobIds: readonly string[]): Promise<void> {
+    await this.#database.pool.query('update jobs set swept_at = now() where id = any($1)', [jobIds]);
+  }
+
+  /** For how long the first row of each task has been due, also those that other stores claim. */
+  overdueSeconds(times: DueTimes): Promise<Readonly<Record<OverdueTask, number>>> {
+    return overdueSeconds(this.#database, times);
+  }
+
+  /** The number of jobs that wait for cleanup, claimed ones aside; 10,000 stands for more as well. */
   async backlog(graceMs: number): Promise<number> {
-    const { rows } = await this.#database.pool.query<{ jobs: number }>(backlog, [graceMs, typesWithChunks]);
+    const { rows } = await this.#database.pool.query<{ jobs: number }>(backlog, [graceMs]);
     return rows[0]?.jobs ?? 0;
   }
 }

@@ -7,7 +7,7 @@ interface ContentKeyRow {
   readonly envelope: unknown;
 }
 
-/** Content keys, one for each media hash, wrapped at rest (C1.23, C1.24). */
+/** Content keys, one for each media hash, wrapped at rest (C18.3, C18.4). */
 export class ContentKeyStore {
   readonly #database: Database;
   readonly #encryptionKeys: readonly string[];
@@ -24,8 +24,8 @@ export class ContentKeyStore {
   }
 
   /**
-   * The hash's key, made when there is none. Of any number of calls at once one key stands; it is committed before this
-   * returns, so nothing is ever packaged with a key that could be forgotten.
+   * The hash's key, made when there is none; concurrent calls get the same key. It is committed before this returns, so
+   * nothing is packaged with a key that could be lost.
    *
    * @throws Error when the stored envelope does not unwrap
    */
@@ -38,7 +38,7 @@ export class ContentKeyStore {
       'insert into content_keys (hash, kid, envelope) values ($1, $2, $3) on conflict (hash) do nothing',
       [hash, kid, JSON.stringify(envelope)],
     );
-    // Whose row stands is read back: this one's, or that of another call.
+    // Read back the row that won a concurrent insert.
     const stored = await this.find(hash);
     if (stored === null) throw new Error('a content key vanished right after it was stored');
     return stored;

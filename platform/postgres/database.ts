@@ -1,4 +1,5 @@
 import { Pool, type PoolClient } from 'pg';
+import { externalWrite } from '../external-writes/external-write.ts';
 
 /** A pool of connections to PostgreSQL, and what the stores need of it. */
 export interface Database {
@@ -37,7 +38,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     max: maxConnections,
     connectionTimeoutMillis: connectionTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // A process that freezes inside a transaction must not keep its locks. Publishing a stream takes seconds within one.
+    // A process that freezes inside a transaction must not keep its locks. Publishing a stream takes seconds.
     idle_in_transaction_session_timeout: 60_000,
     // A server that hangs, or a network that swallows packets, must not hold a caller longer than a statement may take.
     query_timeout: statementTimeoutMs + 2_000,
@@ -45,6 +46,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     application_name: 'reelwright',
   });
   // Both are needed: the pool's for idle clients, the client's own for one that breaks while a transaction thinks.
+  pool.query = interceptable(pool);
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   let closing: Promise<void> | undefined;
@@ -54,6 +56,21 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     ping: (signal) => ping(pool, signal),
     transaction: (work) => inTransaction(pool, work),
   };
+}
+
+/** Statements that change rows; a transaction is written as a whole, by its commit. */
+const changes = /\b(insert into|delete from|update \w+( as \w+| \w+)?\s+set)\b/i;
+const commit = () => ({ kind: 'sql', name: 'commit' }) as const;
+
+/** The pool's `query`, of which statements that change rows pass through the one place of writes. */
+function interceptable(pool: Pool): Pool['query'] {
+  const query = pool.query.bind(pool) as (...parameters: unknown[]) => Promise<unknown>;
+  const wrapped = (text: unknown, ...parameters: unknown[]) => {
+    const name = typeof text === 'string' ? text : (text as { readonly text: string }).text;
+    const send = () => query(text, ...parameters);
+    return changes.test(name) ? externalWrite(() => ({ kind: 'sql', name }), send) : send();
+  };
+  return wrapped as unknown as Pool['query'];
 }
 
 async function ping(pool: Pool, signal: AbortSignal | undefined): Promise<void> {
@@ -86,7 +103,7 @@ export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) =>
   try {
     await client.query('begin');
     const result = await work(client);
-    await client.query('commit');
+    await externalWrite(commit, () => client.query('commit'));
     client.release();
     return result;
   } catch (error) {

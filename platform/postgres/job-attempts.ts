@@ -35,7 +35,9 @@ export interface AttemptReport extends CurrentAttempt {
 export interface NextAttempt extends CurrentAttempt {
   /** Whether the attempt failed by itself. */
   readonly countsAsFailure: boolean;
-  /** By default what does not count as a failure. False for what a job cannot help, such as an outage of the storage. */
+  /**
+   * By default what does not count as a failure. False for what a job cannot help, such as an outage of the storage.
+   */
   readonly countsAsDisruption?: boolean;
   readonly delayMs: number;
 }
@@ -68,7 +70,7 @@ const writeReport = `
     and (phase is distinct from $3 or progress < $4)`;
 const writeWaiting = `
   update jobs set waiting_reason = $3::json
-  where id = $1 and attempt = $2 and status = any($4) and waiting_reason::text is distinct from $3::text`;
+  where id = any($1) and attempt = $2 and status = any($4) and waiting_reason::text is distinct from $3::text`;
 const next = `
   update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + $6, progress = 0,
     phase = case when status = 'processing' then 'admitted' end,
@@ -101,8 +103,8 @@ const writeOutage = `
 /** Attempts of jobs: who runs which, what they report, and what follows them. See `JobStore` for the rules. */
 export class AttemptStore extends BatchRows {
   /**
-   * Takes the attempt for `owner`: status `processing`, phase `scheduling`. Null when any worker holds it already (also
-   * `owner` itself), when it is no longer the current attempt, or when the job is final.
+   * Claims the attempt for `owner`: status `processing`, phase `scheduling`. Null when it is claimed already (also by
+   * `owner`), when it is no longer the current attempt, or when the job is final.
    */
   async claim({ jobId, attempt, owner, leaseMs }: Lease): Promise<Job | null> {
     const parameters = [jobId, attempt, owner, leaseMs, activeStatuses];
@@ -127,7 +129,10 @@ export class AttemptStore extends BatchRows {
     return leaseStateOf(rows[0]);
   }
 
-  /** Records phase and progress, and when the encoding will have ended. Progress never falls within an attempt; a report that would lower it is dropped. */
+  /**
+   * Records phase and progress, and when the encoding will have ended. Progress never falls within an attempt; a report
+   * that would lower it is dropped.
+   */
   async report({ jobId, attempt, phase, progress }: AttemptReport): Promise<void> {
     const percent = Math.min(100, Math.max(0, Math.floor(progress)));
     const parameters = [jobId, attempt, phase, percent, waitingPhases, progressOf('encoding', 1)];
@@ -135,11 +140,19 @@ export class AttemptStore extends BatchRows {
   }
 
   /**
-   * Records why the attempt waits, for callers; null: it does not, or no longer. A claim, the next attempt, the end of
-   * the job and a report of work remove the reason too.
+   * Records why the attempt waits, for callers; null: it does not. A claim, the next attempt, the end of the job and a
+   * report of work remove the reason too.
    */
   async recordWaiting({ jobId, attempt }: CurrentAttempt, reason: WaitingReason | null): Promise<void> {
-    await this.database.pool.query(writeWaiting, [jobId, attempt, toJson(reason), activeStatuses]);
+    await this.recordWaitingOf({ jobIds: [jobId], attempt }, reason);
+  }
+
+  /** Records why jobs that are all at the same attempt wait, as for a pod that they share. */
+  async recordWaitingOf(
+    { jobIds, attempt }: { readonly jobIds: readonly string[]; readonly attempt: number },
+    reason: WaitingReason | null,
+  ): Promise<void> {
+    await this.database.pool.query(writeWaiting, [jobIds, attempt, toJson(reason), activeStatuses]);
   }
 
   /** Records that the object storage does not answer; repeated every few seconds while that is so. */
@@ -148,8 +161,8 @@ export class AttemptStore extends BatchRows {
   }
 
   /**
-   * Gives the attempt up and makes the next one the current, unclaimed, to begin in `delayMs` at the earliest. The
-   * caller adds the ticket; when it crashes before, the sweeper does. Null when the attempt is not the current one.
+   * Ends the attempt and makes the next one current, unclaimed, to begin in `delayMs` at the earliest. The caller adds
+   * the ticket; when it crashes before, the sweeper does. Null when the attempt is not the current one.
    */
   async nextAttempt(given: NextAttempt): Promise<Ticket | null> {
     const { jobId, attempt, countsAsFailure, countsAsDisruption = !countsAsFailure, delayMs } = given;
@@ -159,9 +172,9 @@ export class AttemptStore extends BatchRows {
   }
 
   /**
-   * Gives a claim back whose work could not be started: the same attempt is unclaimed again, to begin in `delayMs` at
-   * the earliest. It costs neither a failure nor a disruption. The caller adds the ticket again once the queue has
-   * dropped the old one, which has the same id. Null when the attempt is not the current one or not claimed.
+   * Releases a claim whose work could not be started: the attempt is unclaimed again, to begin in `delayMs` at the
+   * earliest, and no failure or disruption counts. The caller adds the ticket again once the queue has dropped the old
+   * one, which has the same id. Null when the attempt is not the current one or not claimed.
    */
   async giveBack({ jobId, attempt, delayMs }: CurrentAttempt & { readonly delayMs: number }): Promise<Ticket | null> {
     const { rows } = await this.database.pool.query<TicketRow>(back, [jobId, attempt, delayMs, activeStatuses]);

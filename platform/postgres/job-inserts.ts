@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import type { Job } from '#domain/jobs/job.ts';
 import { liveStatuses } from '#domain/jobs/status.ts';
-import { Batches } from '../batches/batches.ts';
+import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
 import type { Database } from './database.ts';
 import {
   insertedColumns,
@@ -14,12 +14,13 @@ import {
 } from './job-row.ts';
 
 // One statement for any number of jobs: the partial unique index decides between new and existing. Rows are inserted in
-// the order of their keys, so that two such statements cannot deadlock. Of a new row only its time comes back: reading
-// all of it costs both sides more than the statement itself.
+// the order of their keys, so that two such statements cannot deadlock. Only a new row's time is returned: the whole
+// row would cost more than the statement.
 const insert = `
   insert into jobs (${insertedColumns})
   select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::json[], $6::text[], $7::text[],
-    $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[], $15::json[]) as given (${insertedColumns})
+    $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::json[], $13::text[], $14::int[], $15::json[])
+    as given (${insertedColumns})
   order by idempotency_key
   on conflict (idempotency_key) where status not in ('failed', 'cancelled') do nothing
   returning id, created_at`;
@@ -29,11 +30,11 @@ type LiveJobs = (Job | null | Promise<Job | null>)[];
 
 /** Inserts of jobs. Calls that arrive together share a statement. */
 export class JobInserts {
-  readonly #inserts: Batches<NewJob, Job | null>;
+  readonly #inserts: CoalescedCalls<NewJob, Job | null>;
 
   constructor(database: Database) {
-    // Two batches: one is being written while the other is answered. The pool has connections for everything else.
-    this.#inserts = new Batches({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 100, atOnceMax: 2 });
+    // Two at once: one is being written while the other is answered. The pool has connections for everything else.
+    this.#inserts = new CoalescedCalls({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 100, atOnceMax: 2 });
   }
 
   /** See `JobStore.insertOrFind`. */

@@ -1,9 +1,9 @@
 import { KnownProblem } from '#domain/errors.ts';
-import type { JobType } from '#domain/job-types/index.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import { type JobResults, type JobType, jobTypeNames } from '#domain/job-types/index.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
 import { type Database, openDatabase } from './database.ts';
-import { jobColumns, type JobRow, jobOfRow } from './job-row.ts';
+import { type JobRow, jobOfRow, shownColumns } from './job-row.ts';
 
 /** Where a page of the list begins: after this job, which is the last of the page before. */
 export interface JobCursor {
@@ -19,22 +19,39 @@ export interface JobFilter {
   readonly hash?: string | undefined;
 }
 
+/** A job as lists show it: with its results only where they are asked for. */
+export interface ListedJob extends Omit<ShownJob, 'results'> {
+  readonly results?: JobResults | null;
+}
+
+interface Page {
+  readonly after: JobCursor | null;
+  readonly limit: number;
+  /** Whether each job has its results, which may be large. */
+  readonly hasResults?: boolean;
+}
+
+const withoutResults = shownColumns.replace(' results,', '');
+
 const isAfter = '($1::timestamptz is null or (created_at, id) < ($1, $2::uuid))';
 const newest = 'order by created_at desc, id desc limit $3';
 
-// One form for each index, newest first; the planner takes no index for a condition such as "$1 is null or type = $1".
+/** Newest first, by the index of all jobs. */
+const newestOfAll = `order by created_at at time zone 'UTC' desc, id desc limit $3`;
+const isAfterOfAll = `
+  ($1::timestamptz is null or (created_at at time zone 'UTC', id) < ($1::timestamptz at time zone 'UTC', $2::uuid))`;
+/** One short scan of an index for each type and status that is wanted. */
+const ofEach = (condition: string) => `
+  select jobs.* from unnest($4::text[]) as wanted (wanted_type) cross join unnest($5::text[]) as also (wanted_status)
+  cross join lateral (
+    select * from jobs where ${condition} and type = wanted_type and status = wanted_status and ${isAfter} ${newest}
+  ) as jobs ${newest}`;
+
 const sql = {
-  all: `select ${jobColumns} from jobs where ${isAfter} ${newest}`,
-  ofHash: `
-    select ${jobColumns} from jobs
-    where hash = $4 and ($5::text is null or type = $5) and ($6::text is null or status = $6) and ${isAfter} ${newest}`,
-  ofStatus: `select ${jobColumns} from jobs where status = $4 and ${isAfter} ${newest}`,
-  // One short scan of the index for each status.
-  ofType: `
-    select ${jobColumns} from unnest($5::text[]) as wanted (wanted_status) cross join lateral (
-      select * from jobs where type = $4 and status = wanted_status and ${isAfter} ${newest}
-    ) as jobs ${newest}`,
-} as const;
+  all: `select * from jobs where ${isAfterOfAll} ${newestOfAll}`,
+  ofEach: ofEach('true'),
+  ofHash: ofEach('hash = $6'),
+};
 
 /** Few connections and short statements: lists may be as heavy as callers like, and nothing else waits for them. */
 const limits = { maxConnections: 2, statementTimeoutMs: 3_000, connectionTimeoutMs: 2_000 };
@@ -45,27 +62,27 @@ export function openListDatabase(url: string): Database {
 }
 
 /**
- * At most `limit` jobs, the newest first. Jobs that are made while a caller pages through are on no page.
+ * At most `limit` jobs, the newest first. Jobs that are made while a caller pages are on no page.
  *
  * @param database of `openListDatabase`
- * @throws KnownProblem `busy` when so many lists are read that this one had no turn, or its statement took too long
+ * @throws KnownProblem `busy` when too many lists are read, or the statement took too long
  */
 export async function listJobs(
   database: Pick<Database, 'pool'>,
   { type, status, hash }: JobFilter,
-  { after, limit }: { readonly after: JobCursor | null; readonly limit: number },
-): Promise<Job[]> {
+  { after, limit, hasResults = false }: Page,
+): Promise<ListedJob[]> {
   const page = [after?.createdAt ?? null, after?.id ?? null, limit];
+  const wanted = [type === undefined ? jobTypeNames : [type], status === undefined ? jobStatuses : [status]];
+  const isFiltered = type !== undefined || status !== undefined;
   const [text, filter] =
-    hash !== undefined
-      ? [sql.ofHash, [hash, type ?? null, status ?? null]]
-      : type !== undefined
-        ? [sql.ofType, [type, status === undefined ? jobStatuses : [status]]]
-        : status !== undefined
-          ? [sql.ofStatus, [status]]
-          : [sql.all, []];
+    hash !== undefined ? [sql.ofHash, [...wanted, hash]] : isFiltered ? [sql.ofEach, wanted] : [sql.all, []];
   try {
-    const { rows } = await database.pool.query<JobRow>(text, [...page, ...filter]);
+    const columns = hasResults ? shownColumns : withoutResults;
+    const { rows } = await database.pool.query<JobRow>(`select ${columns} from (${text}) as page ${newest}`, [
+      ...page,
+      ...filter,
+    ]);
     return rows.map(jobOfRow);
   } catch (error) {
     if (!isOverload(error)) throw error;

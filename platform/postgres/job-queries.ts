@@ -1,12 +1,10 @@
-import type { Job } from '#domain/jobs/job.ts';
-import { liveStatuses } from '#domain/jobs/status.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import type { Database } from './database.ts';
-import { jobColumns, type JobRow, jobOfRow } from './job-row.ts';
+import { type JobRow, jobOfRow, shownColumns } from './job-row.ts';
 
 const sql = {
-  findLive: `select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2)`,
   changed: `
-    select ${jobColumns} from jobs
+    select ${shownColumns} from jobs
     join unnest($1::uuid[], $2::timestamptz[]) as watched (watched_id, since) on id = watched_id
     where updated_at > since`,
 } as const;
@@ -19,17 +17,8 @@ export class JobQueries {
     this.#database = database;
   }
 
-  /**
-   * The live job of an equal submission, null when there is none. Only a look ahead, which spares a repeated submission
-   * the preflight: `JobStore.insertOrFind` decides.
-   */
-  async findLive(idempotencyKey: string): Promise<Job | null> {
-    const { rows } = await this.#database.pool.query<JobRow>(sql.findLive, [idempotencyKey, liveStatuses]);
-    return rows[0] === undefined ? null : jobOfRow(rows[0]);
-  }
-
-  /** Those of the watched jobs that have changed since `since`, the `updatedAt` that the caller knows. */
-  async changed(watched: readonly { readonly id: string; readonly since: Date }[]): Promise<Job[]> {
+  /** The watched jobs that have changed since `since`, the `updatedAt` that the caller knows. */
+  async changed(watched: readonly { readonly id: string; readonly since: Date }[]): Promise<ShownJob[]> {
     const parameters = [watched.map(({ id }) => id), watched.map(({ since }) => since)];
     const { rows } = await this.#database.pool.query<JobRow>(sql.changed, parameters);
     return rows.map(jobOfRow);

@@ -1,34 +1,14 @@
-import type { JobOptions, JobResults, JobType } from '#domain/job-types/index.ts';
-import type { Job, TraceContext } from '#domain/jobs/job.ts';
-import type { NamedProfile } from '#domain/media/profiles.ts';
-import type { JobError } from '#domain/job-error.ts';
-import type { QueueName } from '#domain/jobs/routing.ts';
-import type { CallbackStatus, JobPhase, JobStatus } from '#domain/jobs/status.ts';
+import type { Job } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { WaitingReason } from '#domain/jobs/waiting.ts';
+import { wellFormedJson } from '#domain/well-formed-json.ts';
 
-/** A job to insert. */
-export interface NewJob {
-  /** UUID. */
-  readonly id: string;
-  readonly type: JobType;
-  readonly hash: string;
-  readonly source: string;
-  /** With defaults filled in. */
-  readonly options: JobOptions;
+type GivenField = 'id' | 'type' | 'hash' | 'source' | 'options' | 'queue' | 'sourceSizeBytes' | 'sourceEtag';
+type CallerField = 'callbackUrl' | 'retryOfJobId' | 'trace';
+
+/** A job to insert. `options` has its defaults; `pool`, `priority` and `profile` are the queue's, 0 and `default`. */
+export interface NewJob
+  extends Pick<Job, GivenField | CallerField>, Partial<Pick<Job, 'pool' | 'priority' | 'profile'>> {
   readonly idempotencyKey: string;
-  readonly queue: QueueName;
-  /** Null or absent: the pool of its queue. */
-  readonly pool?: string | null;
-  /** -1000 to 1000, 0 when absent. */
-  readonly priority?: number;
-  readonly sourceSizeBytes: number | null;
-  readonly sourceEtag: string | null;
-  /** Null or absent: the built-in profile `default`. */
-  readonly profile?: NamedProfile | null;
-  readonly callbackUrl: string | null;
-  readonly retryOfJobId: string | null;
-  readonly trace: TraceContext | null;
 }
 
 /** The attempt of a job that a call is about. Once the row has a later attempt, the call changes nothing. */
@@ -37,46 +17,28 @@ export interface CurrentAttempt {
   readonly attempt: number;
 }
 
-/** A row of the table `jobs` as the driver gives it; `int8` comes as text. */
-export interface JobRow {
-  readonly id: string;
-  readonly type: JobType;
-  readonly hash: string;
-  readonly source: string;
-  readonly options: JobOptions;
-  readonly status: JobStatus;
-  readonly phase: JobPhase | null;
-  readonly waiting_reason: WaitingReason | null;
-  readonly progress: number;
-  readonly eta: Date | null;
-  readonly attempt: number;
-  readonly failures: number;
-  readonly disruptions: number;
-  readonly queue: QueueName;
-  readonly pool: string | null;
-  readonly priority: number;
-  readonly source_size_bytes: string | null;
-  readonly source_etag: string | null;
-  readonly profile: NamedProfile | null;
-  readonly callback_url: string | null;
-  readonly callback_status: CallbackStatus | null;
-  readonly retry_of_job_id: string | null;
-  readonly error: JobError | null;
-  readonly results: JobResults | null;
-  readonly trace: TraceContext | null;
-  readonly created_at: Date;
-  readonly started_at: Date | null;
-  readonly finished_at: Date | null;
-  readonly updated_at: Date;
-}
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Name;
+
+/** A row of the table `jobs` as the driver gives it: the fields of `Job` in snake_case; `int8` comes as text. */
+export type JobRow = {
+  readonly [Field in keyof Job as SnakeCase<Field>]: Field extends 'sourceSizeBytes' ? string | null : Job[Field];
+};
 
 /** The columns of a `JobRow`. */
 export const jobColumns = [
   'id, type, hash, source, options, status, phase, waiting_reason, progress, eta, attempt, failures, disruptions',
   'queue, pool, priority, source_size_bytes, source_etag, profile, callback_url, callback_status, retry_of_job_id',
-  'error, results, trace',
+  'error, results, results_expired, trace',
   'created_at, started_at, finished_at, updated_at',
 ].join(', ');
+
+/** The columns of a `ShownJob`. */
+export const shownColumns = jobColumns.replace(
+  ' profile,',
+  ` case when profile is not null then json_build_object('name', profile ->> 'name') end as profile,`,
+);
 
 /** The job of a row. */
 export function jobOfRow(row: JobRow): Job {
@@ -106,6 +68,7 @@ export function jobOfRow(row: JobRow): Job {
     retryOfJobId: row.retry_of_job_id,
     error: row.error,
     results: row.results,
+    resultsExpired: row.results_expired,
     trace: row.trace,
     createdAt: row.created_at,
     startedAt: row.started_at,
@@ -133,6 +96,7 @@ export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
     callbackStatus: null,
     error: null,
     results: null,
+    resultsExpired: false,
     createdAt,
     startedAt: null,
     finishedAt: null,
@@ -184,7 +148,7 @@ export function insertedValues(job: NewJob): readonly unknown[] {
   ];
 }
 
-/** The text of a json column; null stays SQL's null. */
+/** The text of a json column, which every query can read; null stays SQL's null. */
 export function toJson(value: unknown): string | null {
-  return value === null || value === undefined ? null : JSON.stringify(value);
+  return value === null || value === undefined ? null : wellFormedJson(value);
 }

@@ -1,6 +1,6 @@
-import type { Job } from '#domain/jobs/job.ts';
+import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
-import { activeStatuses } from '#domain/jobs/status.ts';
+import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Database } from './database.ts';
 import { AttemptStore } from './job-attempts.ts';
@@ -11,6 +11,7 @@ import {
   type JobRow,
   jobOfRow,
   type NewJob,
+  shownColumns,
   ticketColumns,
   ticketOfRow,
   type TicketRow,
@@ -21,16 +22,22 @@ export type { FinalState } from './job-end.ts';
 export type { NewJob } from './job-row.ts';
 
 /** A job that an owner holds. */
-type HeldJob = Pick<Job, 'id' | 'queue' | 'pool' | 'priority' | 'attempt' | 'progress'>;
+type ClaimedRow = Pick<Job, 'id' | 'type' | 'queue' | 'pool' | 'priority' | 'attempt' | 'progress'>;
 
 const find = `select ${jobColumns} from jobs where id = $1`;
-const heldBy = `
-  select id, queue, pool, priority, attempt, progress from jobs
+const findShown = `select ${shownColumns} from jobs where id = $1`;
+const findLive = `select ${jobColumns} from jobs where idempotency_key = $1 and status = any($2)`;
+const claimedBy = `
+  select id, type, queue, pool, priority, attempt, progress from jobs
   where lease_owner = $1 and status = any($2)`;
+// A short scan of the index jobs_backlog for each queue.
 const waiting = `
-  select ${jobColumns} from jobs
-  where status = 'queued' and created_at < now() - $1 * interval '1 millisecond'
-  order by created_at limit $2`;
+  select ${jobColumns} from unnest($3::text[]) as wanted (queue_name) cross join lateral (
+    select * from jobs
+    where status in ('queued', 'processing') and lease_owner is null and queue = queue_name
+      and status = 'queued' and created_at < now() - $1 * interval '1 millisecond'
+    order by created_at limit $2
+  ) as jobs order by created_at limit $2`;
 const statesOf = `select id, status, attempt, progress from jobs where id = any($1::uuid[])`;
 const countAtWork = `
   select queue, count(*)::int as jobs from jobs
@@ -56,9 +63,8 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 /**
  * Jobs and their attempts, the source of truth.
  *
- * Every transition is guarded in SQL by the status table (`statusesBefore`) and by the attempt, so a call that arrives
- * late, twice, or from a worker that lost the job changes nothing and returns so. Times are the database's, so
- * processes with different clocks agree.
+ * Every transition is guarded in SQL by the status table (`statusesBefore`) and by the attempt, so a late or repeated
+ * call, or one of a worker that lost the job, changes nothing and says so. Times are the database's.
  */
 export class JobStore extends AttemptStore {
   readonly #inserts: JobInserts;
@@ -69,8 +75,8 @@ export class JobStore extends AttemptStore {
   }
 
   /**
-   * The new job, or the live one that an equal submission made (docs/contract.md, "Idempotency"). Of any number of
-   * equal calls at once, one makes the row. Committed before it returns.
+   * The new job, or the live one that an equal submission made (docs/reference/contract.md, "Idempotency"). One of
+   * several concurrent equal calls makes the row. Committed before it returns.
    */
   insertOrFind(newJob: NewJob): Promise<{ job: Job; isNew: boolean }> {
     return this.#inserts.insertOrFind(newJob);
@@ -83,24 +89,37 @@ export class JobStore extends AttemptStore {
     return rows[0] === undefined ? null : jobOfRow(rows[0]);
   }
 
+  /** What callers see of the job; null when there is none, also for an id that is no UUID. */
+  async findShown(id: string): Promise<ShownJob | null> {
+    if (!uuidPattern.test(id)) return null;
+    const { rows } = await this.database.pool.query<JobRow>(findShown, [id]);
+    return rows[0] === undefined ? null : jobOfRow(rows[0]);
+  }
+
+  /** The live job of an idempotency key; null when there is none. Only a look ahead: `insertOrFind` decides. */
+  async findLive(idempotencyKey: string): Promise<Job | null> {
+    const { rows } = await this.database.pool.query<JobRow>(findLive, [idempotencyKey, liveStatuses]);
+    return rows[0] === undefined ? null : jobOfRow(rows[0]);
+  }
+
   /**
    * Ends the job, and writes its webhook event in the same transaction when it has a `callback_url`; a cancelled job
    * has no event. Null when the attempt is no longer the current one or the job is final: then nothing was written and
    * `beforeCommit` did not run.
    */
-  finish(final: FinalState): Promise<Job | null> {
+  finish(final: FinalState): Promise<ShownJob | null> {
     return finishJob(this.database, final);
   }
 
   /** Every active job that `owner` holds; progress in percent. */
-  async heldBy(owner: string): Promise<HeldJob[]> {
-    const { rows } = await this.database.pool.query<HeldJob>(heldBy, [owner, activeStatuses]);
+  async claimedBy(owner: string): Promise<ClaimedRow[]> {
+    const { rows } = await this.database.pool.query<ClaimedRow>(claimedBy, [owner, activeStatuses]);
     return rows;
   }
 
   /** At most `limit` jobs that have waited for their first attempt for `forMs`, the oldest first. */
   async waiting({ forMs, limit }: { readonly forMs: number; readonly limit: number }): Promise<Job[]> {
-    const { rows } = await this.database.pool.query<JobRow>(waiting, [forMs, limit]);
+    const { rows } = await this.database.pool.query<JobRow>(waiting, [forMs, limit, queueNames]);
     return rows.map(jobOfRow);
   }
 
@@ -128,8 +147,8 @@ export class JobStore extends AttemptStore {
 
   /**
    * Tickets of unclaimed active jobs whose ticket was added (or last returned here) more than `olderThanMs` ago, the
-   * oldest first. The queue ignores those that it still has, so all may be added. Each call moves the rows that it
-   * returns to the end, so repeated calls visit all of them. Jobs that must not begin yet are left out.
+   * oldest first, without jobs that must not begin yet. All may be added: the queue ignores tickets that it still has.
+   * Each call moves the rows that it returns to the end, so repeated calls visit all of them.
    */
   async withoutTicket(options: { readonly olderThanMs: number; readonly limit: number }): Promise<Ticket[]> {
     const parameters = [activeStatuses, options.olderThanMs, options.limit];
@@ -138,10 +157,9 @@ export class JobStore extends AttemptStore {
   }
 
   /**
-   * Makes the jobs that retry a failed one, in one transaction that locks its row. A live job that is equal to one of
-   * them is returned instead of it, as for a submission, and keeps its own `retryOfJobId`. `retry_exists`: a live retry
-   * of the failed job exists. `newJobs` may refuse by throwing `KnownProblem('not_retryable')`, whose message becomes
-   * `reason`.
+   * Makes the jobs that retry a failed one, in one transaction that locks its row. An equal live job is returned in
+   * place of a new one, with its own `retryOfJobId`. `retry_exists`: a live retry of the failed job exists. `newJobs`
+   * may throw `KnownProblem('not_retryable')`, whose message becomes `reason`.
    */
   createRetries(retry: {
     readonly jobId: string;

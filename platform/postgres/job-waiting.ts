@@ -1,4 +1,4 @@
-import type { Job } from '#domain/jobs/job.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import { activeStatuses, isFinal } from '#domain/jobs/status.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { Database } from './database.ts';
@@ -14,7 +14,7 @@ interface WaitingRow {
 
 const countMax = 1_000;
 
-// A worker that finds the storage away says so every few seconds; of what it said longer ago, the outage is over.
+// Workers refresh this row every few seconds during an outage; an older row means that it has ended.
 const find = `
   select lease_owner is null as is_unclaimed, case when not_before > now() then not_before end as not_before,
     exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage,
@@ -28,10 +28,10 @@ const find = `
   from jobs as job where id = $1 and status = any($2)`;
 
 /**
- * Why a job waits: what its controller recorded, else what the rows of its queue say; null when it works or has ended.
- * The number of jobs ahead is that of older ones, which a priority or a retry may change.
+ * Why a job waits: what its controller recorded, else what the rows of its queue say; null when it runs or has ended.
+ * Jobs ahead are counted by age; a priority or a retry may change that order.
  */
-export async function waitingReasonOf(database: Database, job: Job): Promise<WaitingReason | null> {
+export async function waitingReasonOf(database: Database, job: ShownJob): Promise<WaitingReason | null> {
   const mayWait = job.phase === null || job.phase === 'admitted';
   if (job.waitingReason !== null || isFinal(job.status) || !mayWait) return job.waitingReason;
   const { rows } = await database.pool.query<WaitingRow>(find, [job.id, activeStatuses]);

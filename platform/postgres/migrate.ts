@@ -21,15 +21,15 @@ const migrationLock = 7_342_001;
 const lockRetryMs = 500;
 
 /**
- * Applies the migrations that the database has not seen, in the order of their names. Each is a transaction. A file with
- * `.concurrent` in its name is one `create index concurrently if not exists NAME`, which runs outside of a transaction, so
- * that rows are written while the index is built. A crash leaves the migrations before it, and perhaps an invalid index,
- * which the next call builds anew. Migrations of a newer version that are there already are left alone.
+ * Applies the migrations that the database has not seen, in the order of their names, each in a transaction. A file
+ * with `.concurrent` in its name is one `create index concurrently if not exists NAME`, outside of a transaction, so
+ * that rows can be written while the index is built. One with `.batches` is one statement that commits by itself, locks
+ * few rows at a time, and may run again after a crash. A crash may leave an invalid index, which the next call builds
+ * again. Migrations of a newer version are left alone.
  *
- * Processes that start at once wait for the first, which holds an advisory lock. They ask for it again and again instead
- * of waiting inside a statement: `create index concurrently` waits for the end of every statement that began before it,
- * so it and a waiting statement would wait for each other. The lock belongs to an idle transaction, for which it does
- * not wait, rather than to a session, so that both pass through a pooler.
+ * Processes that start at once wait for the first, which has an advisory lock. They poll for it: `create index
+ * concurrently` waits for every earlier statement, so a statement that waits for the lock would deadlock with it. The
+ * lock belongs to an idle transaction and not to a session, so that both pass through a pooler.
  *
  * Both connections are without timeouts: an index over millions of rows takes minutes.
  *
@@ -82,10 +82,11 @@ async function applyAll(client: PoolClient, dir: string): Promise<void> {
   for (const name of files.filter((file) => !applied.has(file))) {
     const sql = await readFile(join(dir, name), 'utf8');
     const isConcurrent = name.endsWith('.concurrent.sql');
+    const isTransaction = !isConcurrent && !name.endsWith('.batches.sql');
     if (isConcurrent) await dropInvalidIndex(client, sql);
-    await client.query(isConcurrent ? sql : `begin; ${sql}`);
+    await client.query(isTransaction ? `begin; ${sql}` : sql);
     await client.query('insert into schema_migrations (name) values ($1)', [name]);
-    if (!isConcurrent) await client.query('commit');
+    if (isTransaction) await client.query('commit');
   }
 }
 

@@ -25,6 +25,8 @@ const retry = { baseMs: 500, maxMs: 10_000 };
 /** Waits at the start for a database that is away or that another process migrates, instead of ending the process. */
 export function prepareDatabase({ database, log, signal }: PrepareOptions): DatabasePreparation {
   let isMigrated = false;
+  /** Why the last try to migrate failed. */
+  let failure: unknown = Object.assign(new Error('the database is not migrated yet'), { code: 'NOT_MIGRATED' });
   const start = async () => {
     for (let failures = 1; !signal.aborted && !isMigrated; failures++) {
       try {
@@ -34,6 +36,7 @@ export function prepareDatabase({ database, log, signal }: PrepareOptions): Data
       } catch (error) {
         if (signal.aborted) return;
         if (!isAway(error)) throw explained(error);
+        failure = error;
         const delayMs = Math.round(backoffMs(failures, retry));
         log.warn({ err: error, retry_in_ms: delayMs }, 'database does not answer, waiting to start');
         await pause(delayMs, signal);
@@ -43,7 +46,7 @@ export function prepareDatabase({ database, log, signal }: PrepareOptions): Data
   return {
     component: { name: 'database', start, stop: () => Promise.resolve() },
     async check(aborted) {
-      if (!isMigrated) throw Object.assign(new Error('the database is not migrated yet'), { code: 'NOT_MIGRATED' });
+      if (!isMigrated) throw failure;
       await database.ping(aborted);
     },
   };

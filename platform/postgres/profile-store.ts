@@ -1,5 +1,6 @@
 import type { ClusterProfile } from '#domain/media/cluster-profiles.ts';
 import type { Database } from './database.ts';
+import { toJson } from './job-row.ts';
 
 /**
  * The profiles that the cluster's MediaProfiles define. The leader copies them here, so that servers choose profiles
@@ -25,7 +26,7 @@ export class ProfileStore {
     await this.#database.pool.query(
       `insert into cluster_profiles (profiles) values ($1)
        on conflict (is_only) do update set profiles = excluded.profiles`,
-      [JSON.stringify(profiles)],
+      [toJson(profiles)],
     );
   }
 }

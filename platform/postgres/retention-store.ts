@@ -1,44 +1,60 @@
+import type { JobType } from '#domain/job-types/index.ts';
 import type { Database } from './database.ts';
+import { unfinishedMax } from './deletion-fence.ts';
 
-/** A job whose stream replaced earlier ones of its hash. */
-export interface SupersedingJob {
+/** A job whose objects are older than a retention time. */
+export interface ExpiredJob {
   readonly jobId: string;
+  readonly type: JobType;
   readonly hash: string;
-}
-
-/** An earlier job of the same hash with a stream; every attempt may have left a revision. */
-export interface SupersededJob {
-  readonly jobId: string;
+  /** Its last attempt, from 1; every attempt may have left a revision. */
   readonly attempt: number;
-  /** The revision that its results name, which is that of no attempt where the stream is a film. */
-  readonly rev: string | null;
+  /** The revision of its stream, which chunked encodes share and no attempt has; null: none. */
+  readonly streamRev: string | null;
 }
 
-const hasStream = (job: string) => `json_typeof(${job}.results -> 'streaming') = 'object'`;
-// The webhook of a deleted job would be lost.
-const deleteJobs = `
-  with expired as (
-    select id from jobs
-    where swept_at is not null and finished_at < now() - $1 * interval '1 millisecond'
-      and callback_status is distinct from 'pending'
-    order by finished_at limit $2 for update skip locked
-  )
-  delete from jobs using expired where jobs.id = expired.id`;
+/** One of them that is to be deleted, if it can be. */
+export interface OldJob extends ExpiredJob {
+  /** False for a job that must stay for now; else its row says that its results have expired. */
+  readonly isExpired: boolean;
+}
+
+interface Page {
+  readonly retentionMs: number;
+  readonly limit: number;
+}
+
+const claim = (since: string, condition: string) => `
+  select id, hash, stream_rev, created_at, callback_status from jobs
+  where ${condition} and coalesce(retention_after, ${since}) < now() - $1 * interval '1 millisecond'
+  order by coalesce(retention_after, ${since}) limit $2 for update skip locked`;
 // A claimed job is not claimed again for an hour: one whose objects cannot be removed delays no other.
-const claim = `
-  with due as (
-    select id from jobs newer
-    where swept_at is not null and earlier_removed_at is null and ${hasStream('newer')}
-      and finished_at < now() - $1 * interval '1 millisecond' and (cleanup_after is null or cleanup_after <= now())
-    order by finished_at limit $2 for update skip locked
+const later = `retention_after = now() - $1 * interval '1 millisecond' + interval '1 hour'`;
+const returned = `jobs.id as "jobId", type, jobs.hash, attempt, jobs.stream_rev as "streamRev"`;
+// The indexes jobs_replaced and jobs_swept.
+const claimReplaced = `
+  with due as (${claim('replaced_at', 'replaced_at is not null and revision_deleted_at is null')})
+  update jobs set ${later} from due where jobs.id = due.id returning ${returned}`;
+// The webhook of a deleted job would be lost, and a job of the hash that was submitted earlier and has not ended must
+// learn of the stream. A job that expires gives its idempotency key up, so an equal request makes a new job.
+const claimOld = `
+  with due as materialized (${claim('finished_at', 'swept_at is not null')}),
+  unfinished as (
+    select hash, count(*) > ${unfinishedMax} as are_many, min(created_at) as oldest
+    from (select distinct hash as due_hash from due where stream_rev is not null) as hashes cross join lateral (
+      select hash, created_at from jobs
+      where hash = due_hash and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
+    ) as of_hash group by hash
+  ), decided as (
+    select due.id, callback_status is distinct from 'pending'
+      and (stream_rev is null or coalesce(not are_many and oldest > created_at, true)) as is_expired
+    from due left join unfinished using (hash)
   )
-  update jobs set cleanup_after = now() + interval '1 hour' from due where jobs.id = due.id
-  returning jobs.id, hash`;
-const firstInit = `(earlier.results -> 'video_tracks' -> 0 ->> 'init')`;
-const superseded = `
-  select earlier.id, earlier.attempt, substring(${firstInit} from '/([0-9a-f]{16})/video/') as rev
-  from jobs newer join jobs earlier on earlier.hash = newer.hash
-  where newer.id = $1 and (earlier.created_at, earlier.id) < (newer.created_at, newer.id) and ${hasStream('earlier')}`;
+  update jobs set ${later}, results_expired = results_expired or is_expired,
+    idempotency_key = case when is_expired then 'expired ' || jobs.id else idempotency_key end
+  from decided where jobs.id = decided.id returning ${returned}, is_expired as "isExpired"`;
+const deleteJobs = `
+  delete from jobs where id = any($1) and finished_at is not null and callback_status is distinct from 'pending'`;
 
 /** What is older than the retention times; the times are the database's. */
 export class RetentionStore {
@@ -48,29 +64,23 @@ export class RetentionStore {
     this.#database = database;
   }
 
-  /** Deletes cleaned-up jobs that ended more than `retentionMs` ago, with their webhook events; returns their number. */
-  async deleteJobs({ retentionMs, limit }: { readonly retentionMs: number; readonly limit: number }): Promise<number> {
-    const { rowCount } = await this.#database.pool.query(deleteJobs, [retentionMs, limit]);
-    return rowCount ?? 0;
+  /** Takes jobs whose stream a later one replaced more than `retentionMs` ago, the longest replaced first. */
+  async claimReplaced({ retentionMs, limit }: Page): Promise<ExpiredJob[]> {
+    return (await this.#database.pool.query<ExpiredJob>(claimReplaced, [retentionMs, limit])).rows;
   }
 
-  /** Takes jobs whose stream replaced earlier ones more than `retentionMs` ago, the longest ended first. */
-  async claimSuperseding(options: { readonly retentionMs: number; readonly limit: number }): Promise<SupersedingJob[]> {
-    const parameters = [options.retentionMs, options.limit];
-    const { rows } = await this.#database.pool.query<{ id: string; hash: string }>(claim, parameters);
-    return rows.map(({ id, hash }) => ({ jobId: id, hash }));
+  /** Takes cleaned-up jobs that ended more than `retentionMs` ago, the longest ended first. */
+  async claimOld({ retentionMs, limit }: Page): Promise<OldJob[]> {
+    return (await this.#database.pool.query<OldJob>(claimOld, [retentionMs, limit])).rows;
   }
 
-  /** The earlier jobs with a stream of the same hash. */
-  async supersededBy(jobId: string): Promise<SupersededJob[]> {
-    const { rows } = await this.#database.pool.query<{ id: string; attempt: number; rev: string | null }>(superseded, [
-      jobId,
-    ]);
-    return rows.map(({ id, attempt, rev }) => ({ jobId: id, attempt, rev }));
+  /** Notes that the objects of the jobs' replaced streams are deleted. */
+  async markRevisionsDeleted(jobIds: readonly string[]): Promise<void> {
+    await this.#database.pool.query('update jobs set revision_deleted_at = now() where id = any($1)', [jobIds]);
   }
 
-  /** Notes that the revisions of the earlier jobs were removed. */
-  async markEarlierRemoved(jobId: string): Promise<void> {
-    await this.#database.pool.query('update jobs set earlier_removed_at = now() where id = $1', [jobId]);
+  /** Deletes jobs with their webhook events, but those with an event that is to be delivered. */
+  async deleteJobs(jobIds: readonly string[]): Promise<void> {
+    await this.#database.pool.query(deleteJobs, [jobIds]);
   }
 }

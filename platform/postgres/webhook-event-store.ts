@@ -20,17 +20,28 @@ export interface DueWebhookEvent {
   readonly overdueMs: number;
 }
 
-interface DueOptions {
-  /** The most events to return. */
-  readonly limit: number;
-  /** How long the events are held for the caller: longer than an attempt takes. Default 60 s. */
-  readonly holdMs?: number;
-  /** The most requests to one host, those under way included. No limit by default. */
-  readonly requestsPerHostMax?: number;
-  /** The caller's requests under way by host. */
-  readonly requestsUnderWay?: ReadonlyMap<string, number>;
+/** A host with an event that is due. */
+interface DueHost {
+  readonly host: string;
+  /** For how long its first event has been due, by the database's clock. */
+  readonly overdueMs: number;
+}
+
+/** Part of the hosts in the order of their names. */
+interface DueHosts {
+  /** The longest due first. */
+  readonly hosts: readonly DueHost[];
+  /** After which host the next call goes on; empty after the last. */
+  readonly next: string;
+}
+
+interface TakeOptions {
+  /** The most events of each host. */
+  readonly requests: ReadonlyMap<string, number>;
+  /** How long the events are reserved for the caller: longer than an attempt takes. Default 60 s. */
+  readonly reservedMs?: number;
   /** For tests; by default the database's clock. */
-  readonly now?: Date;
+  readonly now?: Date | null;
 }
 
 /** What one attempt to deliver an event came to. */
@@ -62,27 +73,41 @@ interface EventRow {
   readonly overdue_ms: number;
 }
 
-// A host's due events are ranked before any is locked, since a window function cannot be combined with row locks. The
-// rows are checked again under their locks, as another sender may have taken them meanwhile.
 const isDue = `next_attempt_at <= coalesce($1, now()) and (held_until is null or held_until <= coalesce($1, now()))`;
-const hostOfUrl = `lower(substring(url from '://([^/?#]*)'))`;
-const due = `
-  with waiting as (
-    select id, ${hostOfUrl} as host, next_attempt_at from webhook_events
-    where ${isDue} and not ${hostOfUrl} = any($4::text[])
-    order by next_attempt_at limit 1000
-  ), ranked as (
-    select id, host, row_number() over (partition by host order by next_attempt_at) + coalesce(requests, 0) as place
-    from waiting left join unnest($5::text[], $6::int[]) as busy (host, requests) using (host)
-  ), taken as (
-    select webhook_events.id, host from webhook_events join ranked using (id)
-    where place <= $7 and ${isDue}
-    order by next_attempt_at limit $2 for update of webhook_events skip locked
+// From host to host by the index (host, next_attempt_at): the events of one host are not read to find the next.
+const dueHosts = `
+  with recursive pending (host) as (
+    (select host from webhook_events where next_attempt_at is not null and host > $2 order by host limit 1)
+    union all
+    select (
+      select host from webhook_events where next_attempt_at is not null and host > pending.host order by host limit 1
+    ) from pending where pending.host is not null
   )
-  update webhook_events set held_until = coalesce($1, now()) + $3 * interval '1 millisecond'
+  select examined.host, (extract(epoch from coalesce($1, now()) - first.next_attempt_at) * 1000)::float8 as overdue_ms
+  from (select host from pending where host is not null limit $3) as examined left join lateral (
+    select next_attempt_at from webhook_events where host = examined.host and ${isDue} order by next_attempt_at limit 1
+  ) as first on true`;
+const take = `
+  with taken as (
+    select event.id from unnest($3::text[], $4::int[]) as wanted (host, requests) cross join lateral (
+      select id from webhook_events where host = wanted.host and ${isDue}
+      order by next_attempt_at limit wanted.requests for update skip locked
+    ) as event
+  )
+  update webhook_events set held_until = coalesce($1, now()) + $2 * interval '1 millisecond'
   from taken where webhook_events.id = taken.id
   returning webhook_events.id, job_id, url, host, body, trace, deliveries, attempts,
     (extract(epoch from coalesce($1, now()) - next_attempt_at) * 1000)::float8 as overdue_ms`;
+const giveUp = `
+  with overdue as (
+    select id from webhook_events
+    where host = $2 and next_attempt_at < coalesce($1, now()) - interval '1 day' and ${isDue}
+    order by next_attempt_at limit 1000 for update skip locked
+  ), ended as (
+    update webhook_events set next_attempt_at = null, held_until = null
+    from overdue where webhook_events.id = overdue.id returning job_id
+  )
+  update jobs set callback_status = 'callback_failed' from ended where jobs.id = ended.job_id`;
 
 const insertAttempt = `
   insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code, error)
@@ -103,17 +128,27 @@ export class WebhookEventStore {
     this.#database = database;
   }
 
+  /** Which hosts have events that are due, of `limit` hosts with events that are to be sent, after the host `after`. */
+  async dueHosts({ after, limit, now = null }: { after: string; limit: number; now?: Date | null }): Promise<DueHosts> {
+    const { rows } = await this.#database.pool.query<{ host: string; overdue_ms: number | null }>(dueHosts, [
+      now,
+      after,
+      limit,
+    ]);
+    const hosts = rows.flatMap(({ host, overdue_ms: overdueMs }) => (overdueMs === null ? [] : [{ host, overdueMs }]));
+    return {
+      hosts: hosts.toSorted((one, other) => other.overdueMs - one.overdueMs),
+      next: rows.length === limit ? (rows.at(-1)?.host ?? '') : '',
+    };
+  }
+
   /**
-   * Events whose attempt is due, the longest due first. Each is held for the caller: no other sender gets it until it
-   * is recorded or `holdMs` have passed.
+   * Due events of these hosts, the longest due of each first. They are reserved for the caller until they are recorded
+   * or `reservedMs` have passed.
    */
-  async due(options: DueOptions): Promise<DueWebhookEvent[]> {
-    const { limit, holdMs = 60_000, requestsPerHostMax = limit, requestsUnderWay = new Map(), now = null } = options;
-    const busy = [...requestsUnderWay];
-    const saturated = busy.filter(([, requests]) => requests >= requestsPerHostMax).map(([host]) => host);
-    const [hosts, requests] = [busy.map(([host]) => host), busy.map(([, count]) => count)];
-    const parameters = [now, limit, holdMs, saturated, hosts, requests, requestsPerHostMax];
-    const { rows } = await this.#database.pool.query<EventRow>(due, parameters);
+  async take({ requests, reservedMs = 60_000, now = null }: TakeOptions): Promise<DueWebhookEvent[]> {
+    const parameters = [now, reservedMs, [...requests.keys()], [...requests.values()]];
+    const { rows } = await this.#database.pool.query<EventRow>(take, parameters);
     return rows.map((row) => ({
       id: row.id,
       jobId: row.job_id,
@@ -125,6 +160,14 @@ export class WebhookEventStore {
       attempt: row.attempts + 1,
       overdueMs: row.overdue_ms,
     }));
+  }
+
+  /**
+   * Ends deliveries to a host that does not answer, whose attempt has been due for a day: `callback_failed`. At most
+   * 1000 at once; returns their number.
+   */
+  async giveUp(host: string, now: Date | null = null): Promise<number> {
+    return (await this.#database.pool.query(giveUp, [now, host])).rowCount ?? 0;
   }
 
   /** Keeps the attempt, and moves the event and the job's `callback_status` on, in one transaction. */

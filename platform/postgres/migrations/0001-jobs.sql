@@ -40,7 +40,7 @@ create table jobs (
   check ((lease_owner is null) = (lease_expires_at is null))
 );
 
--- Decides "new or existing" (C2.27, C2.29): the list of statuses is that of liveStatuses.
+-- Decides "new or existing" (C11.24, C11.26): the list of statuses is that of liveStatuses.
 create unique index jobs_live_idempotency_key on jobs (idempotency_key) where status not in ('failed', 'cancelled');
 
 -- The list of jobs, newest first, by cursor.

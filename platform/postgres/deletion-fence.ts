@@ -1,0 +1,117 @@
+import type { PoolClient } from 'pg';
+import { jobTypeNames, jobTypeRow } from '#domain/job-types/index.ts';
+import { unitKindRow } from '#domain/work/unit.ts';
+import type { Database } from './database.ts';
+
+const typesWithChunks = jobTypeNames.filter((type) => unitKindRow(jobTypeRow(type).firstUnit).follows.length > 0);
+/** Of one hash and unfinished; of more, nothing is deleted for now. */
+export const unfinishedMax = 1_000;
+/** Far less than the server leaves to an idle transaction, and far more than a look at the bucket takes. */
+const heldMsMax = 20_000;
+
+/** The transaction's lock under which streams of a hash are published, one after another, and their objects deleted. */
+export const lockHash = 'select pg_advisory_xact_lock(hashtextextended($1, 0))';
+
+// Jobs of one source are compared by its version alone: what else decides a chunked encode is only known to the runner.
+// A job counts from its submission on, so its claim needs no lock. One that is submitted while a page is deleted finds
+// chunks without a source, and its next attempt splits again.
+const mayContinue = `
+  select count(*) > ${unfinishedMax} or coalesce(bool_or(is_like), false) as is_so from (
+    select type = any($3::text[]) and jobs.source_etag is not distinct from own.source_etag and id <> $1 as is_like
+    from jobs, (select source_etag from jobs where id = $1) as own
+    where hash = $2 and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
+  ) as unfinished`;
+const hasJustEnded = `
+  select exists (
+    select from jobs, (select source_etag from jobs where id = $1) as own
+    where hash = $2 and swept_at is null and finished_at >= now() - $4 * interval '1 millisecond'
+      and id <> $1 and type = any($3::text[]) and jobs.source_etag is not distinct from own.source_etag
+  ) as is_so`;
+const namedLater = `
+  select exists (
+    select from jobs where hash = $2 and stream_rev = $3 and id <> $1 and replaced_at is null and not results_expired
+  ) or exists (
+    select from jobs
+    where hash = $2 and stream_rev = $3 and id <> $1 and not results_expired
+      and replaced_at >= coalesce(now() - $4::float8 * interval '1 millisecond', '-infinity')
+  ) as is_so`;
+// It gives its idempotency key up, so an equal request makes a new job.
+const expire = `
+  update jobs set results_expired = true, idempotency_key = 'expired ' || id where id = $1 and not results_expired`;
+
+/** A job of the locked hash, about whose objects is asked. */
+interface JobOfHash {
+  readonly jobId: string;
+  readonly hash: string;
+}
+
+/** What the rows of a hash say while it is locked: no stream of the hash becomes public meanwhile. */
+export class LockedHash {
+  readonly #client: PoolClient;
+  readonly #lockedAtMs = performance.now();
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+  }
+
+  /** Whether another job may go on with the job's chunked encode: it has not ended, or not `graceMs` ago. */
+  async mayBeContinued({ jobId, hash }: JobOfHash, graceMs = 0): Promise<boolean> {
+    const isUnfinished = await this.#is(mayContinue, [jobId, hash, typesWithChunks]);
+    return isUnfinished || (await this.#is(hasJustEnded, [jobId, hash, typesWithChunks, graceMs]));
+  }
+
+  /** Whether another job's results name the revision; with `retentionMs`, unless they were replaced longer ago. */
+  isNamed({ jobId, hash }: JobOfHash, rev: string, retentionMs: number | null): Promise<boolean> {
+    return this.#is(namedLater, [jobId, hash, rev, retentionMs]);
+  }
+
+  /** Notes that the job's results name objects which are about to be deleted. */
+  async expireResults(jobId: string): Promise<void> {
+    await this.#client.query(expire, [jobId]);
+  }
+
+  /** @throws Error when so much time has passed, as in a process that was frozen, that the lock may be lost */
+  assertHeld(): void {
+    const heldMs = performance.now() - this.#lockedAtMs;
+    if (heldMs > heldMsMax) throw new Error(`the lock of the hash was taken ${Math.round(heldMs)} ms ago`);
+  }
+
+  async #is(text: string, parameters: readonly unknown[]): Promise<boolean> {
+    const { rows } = await this.#client.query<{ is_so: boolean }>(text, [...parameters]);
+    return rows[0]?.is_so === true;
+  }
+}
+
+/**
+ * Deletes objects that jobs of one hash share, under the lock of the hash, a page at a time. Each page is decided
+ * again, so that a job that is submitted meanwhile counts from the next page on.
+ */
+export class DeletionFence {
+  readonly #database: Database;
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#free = Math.max(1, Math.floor(database.pool.options.max / 4));
+  }
+
+  /**
+   * Runs `work`, which must end within seconds: it occupies a connection, and publishing waits for it. A quarter of the
+   * connections at most, so that a slow bucket, or many jobs of one hash, leave the others to leases and reports.
+   */
+  async underLock<T>(hash: string, work: (locked: LockedHash) => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((begin) => this.#waiting.push(begin));
+    try {
+      return await this.#database.transaction(async (client) => {
+        await client.query(lockHash, [hash]);
+        return work(new LockedHash(client));
+      });
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
+}
