@@ -51,6 +51,7 @@ describe('a whole configuration', () => {
       mode: 'all',
       host: '0.0.0.0',
       port: 3000,
+      probePort: 0,
       surfaces: new Set(['api', 'delivery']),
       executor: 'process',
       kubernetes: null,

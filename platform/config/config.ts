@@ -39,7 +39,7 @@ export type LoadedConfig =
   | { readonly faults: readonly string[] };
 
 /**
- * Loads the configuration; pure but for reading the files that `<NAME>_FILE` names.
+ * Loads the configuration. Reads only the files that `<NAME>_FILE` names.
  *
  * @param argv the flags alone; `--help` and `--check-config` are the program's
  */
@@ -73,10 +73,15 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     ...(read.values as ConfigValues),
     ...kubernetesRead,
     source: source.settings,
-    media: media.settings,
+    media: roles?.has('worker') === true ? media.settings : withoutWork(media.settings),
   };
   // A process that has a source store requires `REDIS_URL` as well.
   return { config: config as Config | DeliveryConfig, misspelt: misspeltVariables(env, knownNames) };
+}
+
+/** Servers read no working object, and need no right on the bucket that has them. */
+function withoutWork({ bucket, s3, dir }: StorageSettings): StorageSettings {
+  return { bucket, s3, ...(dir === undefined ? {} : { dir }) };
 }
 
 const knownNames = new Set(Object.values(sections).flatMap((table) => Object.values(table).map(({ name }) => name)));

@@ -1,13 +1,5 @@
 import type { Role, Variables } from './variable.ts';
 
-/** A row of docs/configuration.md for each variable: name, default, meaning. */
-export function documentationRows(variables: Variables): string[] {
-  return Object.values(variables).map(({ name, isSecret, default: fallback, defaultDoc, doc }) => {
-    const shown = typeof fallback === 'string' ? `\`${fallback}\`` : (defaultDoc ?? '–');
-    return `| \`${name}\`${isSecret === true ? ' (secret)' : ''} | ${shown} | ${doc} |`;
-  });
-}
-
 /** What a deployment of some roles is to set. */
 interface Need {
   readonly name: string;
@@ -28,19 +20,6 @@ export function variablesOf(roles: readonly Role[], tables: readonly Variables[]
     }));
 }
 
-/** The rows of the table of docs/configuration.md that says which part of the service requires what. */
-export function roleTable(tables: readonly Variables[]): string[] {
-  const declared = tables.flatMap((variables) => Object.values(variables));
-  const isOfSome = ({ requiredBy }: (typeof declared)[number]) =>
-    requiredBy.length > 0 && !requiredBy.includes('kubernetes') && requiredBy.length < 3;
-  return declared.filter(isOfSome).map(({ name, requiredBy, usedBy }) => {
-    const cells = (['api', 'delivery', 'worker'] as const).map((role) =>
-      requiredBy.includes(role) ? 'yes' : usedBy.includes(role) ? 'optional' : '–',
-    );
-    return `| \`${name}\` | ${cells.join(' | ')} |`;
-  });
-}
-
 /** What `--help` prints. */
 export function helpText(tables: Readonly<Record<string, Variables>>): string {
   const usage = [
@@ -50,7 +29,7 @@ export function helpText(tables: Readonly<Record<string, Variables>>): string {
     '  --check-config  checks the configuration, lists every fault, and ends: 0 it is valid, 2 it is not',
     '  --help          prints this text and ends',
     '',
-    'Everything else is set by environment variables (docs/configuration.md).',
+    'Everything else is set by environment variables (docs/reference/configuration.md).',
   ];
   const variables = Object.entries(tables).flatMap(([title, table]) => [
     '',

@@ -91,7 +91,7 @@ export const kubernetesVariables = {
   runnerPools: forKubernetes('RUNNER_POOLS', poolsValue, {
     defaultDoc: '`default` and `video-large`, sized by `WORKER_CONCURRENCY` and `LARGE_WORKER_CONCURRENCY`',
     absent: nothing,
-    doc: 'RunnerPools to create: JSON, their specs by name; the concurrency of an existing pool is left alone.',
+    doc: 'RunnerPools to create: JSON, their specs by name; the concurrency is written until another client sets it.',
   }),
   runnerServiceAccount: forKubernetes('RUNNER_SERVICE_ACCOUNT', objectNameValue, {
     default: 'default',

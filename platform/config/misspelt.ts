@@ -1,3 +1,4 @@
+import { editDistance } from '#domain/nearest-name.ts';
 import type { Environment } from './variable.ts';
 
 /** A variable of the environment that is probably a known one, misspelt. */
@@ -10,7 +11,9 @@ export interface MisspeltVariable {
 const lengthMin = 6;
 const editsMax = 2;
 
-/** The variables that differ from a known name in one or two letters. The environment has many others; they are fine. */
+/**
+ * The variables that differ from a known name in one or two letters. The environment has many others; they are fine.
+ */
 export function misspeltVariables(env: Environment, known: ReadonlySet<string>): MisspeltVariable[] {
   return Object.keys(env).flatMap((variable) => {
     const base = variable.replace(/_FILE$/, '');
@@ -21,18 +24,4 @@ export function misspeltVariables(env: Environment, known: ReadonlySet<string>):
       .toSorted((a, b) => a.edits - b.edits);
     return near.slice(0, 1).map(({ nearest }) => ({ variable, nearest }));
   });
-}
-
-/** How many letters are to be added, removed or replaced to get from one word to the other (Levenshtein). */
-function editDistance(one: string, other: string): number {
-  let previous = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= one.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const replaced = (previous[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[other.length] ?? 0;
 }

@@ -22,13 +22,24 @@ describe('the settings of a store', () => {
       },
     ],
     ['a bucket of Amazon, with the roles of a pod', { MEDIA_BUCKET: 'media', AWS_ROLE_ARN: 'role', AWS_REGION: 'x' }],
+    ['a bucket with another one for working objects', { ...bucket, WORK_BUCKET: 'work' }],
+    ['two folders', { MEDIA_BUCKET: 'file:media', WORK_BUCKET: 'file:work' }],
     ['a folder', { MEDIA_BUCKET: 'file:/data/media' }],
     ['a folder named from here', { MEDIA_BUCKET: 'file:media' }],
   ])('the settings of %s reach another process unchanged', (_name, env) => {
     const settings = readStorageSettings(env, 'MEDIA');
     const handed = storageEnvironment(settings, 'MEDIA');
     expect(readStorageSettings(handed, 'MEDIA')).toEqual(settings);
-    expect(Object.keys(handed).filter((name) => !/^(MEDIA|AWS)_/.test(name))).toEqual([]);
+    expect(Object.keys(handed).filter((name) => !/^(MEDIA|AWS|WORK)_/.test(name))).toEqual([]);
+  });
+
+  it('working objects are in a bucket that is reached as the media bucket is', () => {
+    const { work, ...media } = readStorageSettings({ ...bucket, WORK_BUCKET: 'work' }, 'MEDIA');
+    expect(work).toEqual({ ...media, bucket: 'work' });
+    expect(readStorageSettings({ ...bucket, WORK_BUCKET: 'media' }, 'MEDIA')).toEqual(media);
+    expect(() => readStorageSettings({ ...bucket, WORK_BUCKET: 'file:work' }, 'MEDIA')).toThrow(
+      'WORK_BUCKET: expected a bucket beside a bucket',
+    );
   });
 
   it('the settings of one store are not read for the other', () => {

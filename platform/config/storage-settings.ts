@@ -17,15 +17,23 @@ export interface S3Settings {
   readonly checksums: 'when_supported' | 'when_required';
   /** How long a request may wait for an answer or for another byte. */
   readonly timeoutMs: number;
-  /** The `AWS_*` variables that the SDK's chain reads and that other processes are handed; empty when `keys` are given. */
+  /**
+   * The `AWS_*` variables that the SDK's chain reads and that other processes are handed; empty when `keys` are given.
+   */
   readonly chainVariables: Readonly<Record<string, string>>;
 }
 
 /** `bucket` as configured; with it either `s3`, or `dir`, an absolute path (`bucket` is then `file:<dir>`). */
-export type StorageSettings = { readonly bucket: string } & {
+interface BucketSettings {
+  readonly bucket: string;
   readonly s3?: S3Settings | undefined;
   readonly dir?: string;
-};
+}
+
+export interface StorageSettings extends BucketSettings {
+  /** Holds the working objects of the media store in its place; reached in the same way. */
+  readonly work?: BucketSettings;
+}
 
 const bucketValue: TextValue<string> = {
   expected: 'the name of a bucket, or file:DIR',
@@ -72,28 +80,45 @@ export function storageVariables(which: StorageName) {
   };
 }
 
+/** The variables of the media store. */
+export const mediaVariables = {
+  ...storageVariables('MEDIA'),
+  workBucket: declareFor('worker')('WORK_BUCKET', bucketValue, {
+    absent: notGiven,
+    defaultDoc: '`MEDIA_BUCKET`',
+    doc: 'Where working objects (`work/`) are, in place of the media bucket: another bucket of its server, or folder.',
+  }),
+};
+
 /** The settings of one store, or every fault at once. */
 export function parseStorageSettings(
   env: Environment,
   which: StorageName,
 ): { readonly settings: StorageSettings } | { readonly faults: readonly string[] } {
-  const variables = storageVariables(which);
+  const variables = which === 'MEDIA' ? mediaVariables : storageVariables(which);
   const { values, faults } = readVariables(variables, env);
-  const { bucket, accessKeyId, secretAccessKey, ...rest } = values as Values<typeof variables>;
+  const { bucket, workBucket, accessKeyId, secretAccessKey, ...rest } = values as Values<typeof mediaVariables>;
   if (faults.length > 0) return { faults };
   if (bucket === undefined) return { faults: [`${which}_BUCKET: is required`] };
-  if (bucket.startsWith('file:')) {
-    const dir = resolve(bucket.slice('file:'.length));
-    return { settings: { bucket: `file:${dir}`, dir } };
-  }
-  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
+  if (workBucket !== undefined && isFolder(workBucket) !== isFolder(bucket))
+    return { faults: ['WORK_BUCKET: expected a bucket beside a bucket, or a folder beside a folder'] };
+  if (!isFolder(bucket) && (accessKeyId === undefined) !== (secretAccessKey === undefined)) {
     return { faults: [`${which}_S3_SECRET_ACCESS_KEY: expected together with ${which}_S3_ACCESS_KEY_ID, or neither`] };
   }
   const keys =
     accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
-  return {
-    settings: { bucket, s3: { ...rest, keys, chainVariables: keys === undefined ? chainVariablesOf(env) : {} } },
-  };
+  const s3 = { ...rest, keys, chainVariables: keys === undefined ? chainVariablesOf(env) : {} };
+  const settingsOf = (name: string) => (isFolder(name) ? folderSettings(name) : { bucket: name, s3 });
+  const isApart = workBucket !== undefined && workBucket !== bucket;
+  return { settings: { ...settingsOf(bucket), ...(isApart ? { work: settingsOf(workBucket) } : {}) } };
+}
+
+const folderScheme = 'file:';
+const isFolder = (name: string) => name.startsWith(folderScheme);
+
+function folderSettings(bucket: string): BucketSettings {
+  const dir = resolve(bucket.slice(folderScheme.length));
+  return { bucket: `${folderScheme}${dir}`, dir };
 }
 
 function chainVariablesOf(env: Environment): Record<string, string> {
@@ -111,8 +136,9 @@ export function readStorageSettings(env: Environment, which: StorageName): Stora
 }
 
 /** The environment from which `readStorageSettings` reads these settings: what a step's process is handed. */
-export function storageEnvironment({ bucket, s3 }: StorageSettings, which: StorageName): Record<string, string> {
-  if (s3 === undefined) return { [`${which}_BUCKET`]: bucket };
+export function storageEnvironment({ bucket, s3, work }: StorageSettings, which: StorageName): Record<string, string> {
+  const workBucket = work === undefined ? {} : { [mediaVariables.workBucket.name]: work.bucket };
+  if (s3 === undefined) return { [`${which}_BUCKET`]: bucket, ...workBucket };
   const { keys, chainVariables, timeoutMs, ...plain } = s3;
   const values: Record<string, string | boolean | undefined> = {
     bucket,
@@ -123,5 +149,5 @@ export function storageEnvironment({ bucket, s3 }: StorageSettings, which: Stora
   const named = Object.entries(storageVariables(which)).flatMap(([field, { name }]) =>
     values[field] === undefined ? [] : [[name, String(values[field])]],
   );
-  return { ...chainVariables, ...(Object.fromEntries(named) as Record<string, string>) };
+  return { ...chainVariables, ...(Object.fromEntries(named) as Record<string, string>), ...workBucket };
 }

@@ -3,8 +3,8 @@ import type { TextValue } from './values.ts';
 
 /**
  * Environment variables. Each is declared once, in `variables.ts` or `storage-settings.ts`, under the field that it
- * fills: `Config`, its loader, docs/configuration.md and the list of what each deployment needs follow from that. An
- * empty variable is one that is not set.
+ * fills. `Config`, its loader, docs/reference/configuration.md and the variables of each deployment follow from that.
+ * An empty variable counts as not set.
  */
 
 /** `process.env`, or a part of it. */
@@ -15,11 +15,11 @@ export const everyRole = ['api', 'delivery', 'worker', 'kubernetes'] as const;
 export type Role = (typeof everyRole)[number];
 
 interface Declaration {
-  /** One sentence for docs/configuration.md. */
+  /** One sentence for docs/reference/configuration.md. */
   readonly doc: string;
   /** As one would write it; a function where it depends on other variables. */
   readonly default?: string | ((env: Environment) => string | undefined);
-  /** What docs/configuration.md says where the default is no fixed text. */
+  /** What docs/reference/configuration.md says where the default is no fixed text. */
   readonly defaultDoc?: string;
   /** A secret may also come as `<NAME>_FILE`, the path of a file, and its value is never shown. */
   readonly isSecret?: boolean;
@@ -47,8 +47,8 @@ export type Values<V extends Variables> = {
 };
 
 /**
- * Declares variables that processes of `usedBy` read. They require a variable that has neither `default` nor `absent`,
- * or that says `isRequired`; `requiredBy` names only some of them.
+ * Declares variables that processes of `usedBy` read. They require each that has neither `default` nor `absent`, or
+ * that says `isRequired`; `requiredBy` restricts that to some of them.
  */
 export function declareFor(...usedBy: readonly Role[]) {
   return <T, Absent = never>(
@@ -67,8 +67,8 @@ export function declareFor(...usedBy: readonly Role[]) {
 }
 
 /**
- * Reads variables: what is set and valid, and a fault for each of the others as `NAME: expected …`, which never holds a
- * value. Reads the files that `<NAME>_FILE` names, and nothing else.
+ * Reads variables, and the files that `<NAME>_FILE` names: the valid values, and a fault `NAME: expected …` for each
+ * other, which never contains a value.
  */
 export function readVariables<V extends Variables>(
   variables: V,
@@ -94,8 +94,8 @@ function faultsOf({ name, value: { expected, explain } }: Variable<unknown>, tex
 }
 
 /**
- * A fault for each variable that one of `roles` requires and that is not set. Null: the roles are unknown, and only what
- * both the API and a worker require is looked for.
+ * A fault for each variable that one of `roles` requires and that is not set. Null: the roles are unknown; only what
+ * both the API and a worker require is reported.
  */
 export function missingVariables(variables: Variables, env: Environment, roles: ReadonlySet<Role> | null): string[] {
   const isRequired = ({ requiredBy }: Variable<unknown>) =>

@@ -4,7 +4,7 @@ import { builtInMediaProfiles, x264Presets } from '#domain/media/profiles.ts';
 import { logLevels } from '../telemetry/logger.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { mediaProfilesValue } from './media-profiles.ts';
-import { storageVariables } from './storage-settings.ts';
+import { mediaVariables, storageVariables } from './storage-settings.ts';
 import {
   baseUrlValue,
   cidrsValue,
@@ -25,8 +25,8 @@ import {
 } from './values.ts';
 import { declareFor, everyRole } from './variable.ts';
 
-// Every variable, in the sections of docs/configuration.md. Sizes are bytes and durations milliseconds, unless the
-// field's name says otherwise.
+// Every variable, in the sections of docs/reference/configuration.md. Sizes are bytes and durations milliseconds,
+// unless the field's name says otherwise.
 
 export const modes = ['all', 'server', 'worker'] as const;
 const surfaces = ['api', 'delivery'] as const;
@@ -63,7 +63,7 @@ const absolutePathValue: TextValue<string> = { ...pathValue, read: (text) => res
 const portValue = integerValue(0, 65_535);
 const ratePerMinute = integerValue(1, 1_000_000);
 const concurrencyValue = integerValue(1, 10_000);
-/** The most attempts that a webhook may have (docs/contract.md, "Webhook attempts"). */
+/** The most attempts that a webhook may have (docs/reference/contract.md, "Webhook attempts"). */
 const webhookAttemptsMax = 5;
 
 const none = () => [] as const;
@@ -115,6 +115,10 @@ const serverVariables = {
     default: '3000',
     doc: 'Port of the main listener; `0` takes a free one.',
   }),
+  probePort: forServer('PROBE_PORT', portValue, {
+    default: '0',
+    doc: 'Port of a listener for the probes of Kubernetes alone, which no client can occupy; `0` opens none.',
+  }),
   surfaces: forServer('SERVER_SURFACES', wordsValue(surfaces), {
     default: 'api,delivery',
     doc: 'Which route groups a server has: `api` (jobs), `delivery` (streams, keys, images).',
@@ -143,8 +147,8 @@ const serverVariables = {
   }),
   streamMutableCacheControl: forDelivery('STREAM_MUTABLE_CACHE_CONTROL', headerValue, {
     absent: () => null,
-    defaultDoc: 'as for every object',
-    doc: 'The `Cache-Control` of top master playlists and of addresses without a revision, for CDNs that cannot be purged.',
+    defaultDoc: 'as for every object: a year',
+    doc: 'The `Cache-Control` of top master playlists and of addresses without a revision; `public, max-age=60` lets players see a replaced stream.',
   }),
 };
 
@@ -192,7 +196,7 @@ const jobVariables = {
     defaultDoc: 'the built-in ones; every video gets `default`',
     absent: () => builtInMediaProfiles,
     isDocument: true,
-    doc: 'Encoding profiles and the rules by which a video gets one (YAML; docs/media.md, "Profiles"); `MEDIA_PROFILES_FILE` names a file.',
+    doc: 'Encoding profiles and the rules by which a video gets one (YAML; docs/reference/media.md, "Profiles"); `MEDIA_PROFILES_FILE` names a file.',
   }),
   executor: forWorker('EXECUTOR', wordValue(['kubernetes', 'process']), {
     // Kubernetes sets this variable in every container.
@@ -235,9 +239,10 @@ const jobVariables = {
   jobRetentionMs: forWorker('JOB_RETENTION', positiveDurationValue, {
     defaultDoc: 'for ever',
     absent: nothing,
-    doc: 'How long a job, its results and its webhook events are kept after its end. Longer than `REVISION_RETENTION`, which reads the jobs.',
+    doc: 'How long a job, the objects of its results and its webhook events are kept after its end.',
   }),
-  revisionRetentionMs: forWorker('REVISION_RETENTION', positiveDurationValue, {
+  // Delivery warns where it is set and caches keep what it deletes.
+  revisionRetentionMs: declareFor('delivery', 'worker')('REVISION_RETENTION', positiveDurationValue, {
     defaultDoc: 'for ever',
     absent: nothing,
     doc: 'How long the objects of a stream are kept after a newer one of the same hash replaced it.',
@@ -297,7 +302,7 @@ const jobVariables = {
 /** What fills the fields of `Config` itself. */
 export const configVariables = { ...processVariables, ...serverVariables, ...secretVariables, ...jobVariables };
 
-/** Every variable, by the section of docs/configuration.md that lists it. */
+/** Every variable, by the section of docs/reference/configuration.md that lists it. */
 export const sections = {
   'The process': processVariables,
   'The server': serverVariables,
@@ -305,5 +310,5 @@ export const sections = {
   'Jobs and workers': jobVariables,
   Kubernetes: kubernetesVariables,
   'The source store': storageVariables('SOURCE'),
-  'The media store': storageVariables('MEDIA'),
+  'The media store': mediaVariables,
 };

@@ -1,11 +1,11 @@
 /** Read from a socket at once: each piece costs as much as its sending, and a slow client holds about two. */
 const blockBytes = 512 * 1024;
-/** Memory kept for reuse, of each pool. The rest goes back to the system. */
+/** Memory that each pool reuses. The rest goes back to the system. */
 const spareBytesMax = 32 * 1024 * 1024;
 
 /**
- * Bytes in memory that is reused. A piece is received with one reference to its block; each `retain` needs another
- * `release`, and after the last one the bytes may be overwritten.
+ * Bytes in memory that is reused. A piece comes with one reference to its block; each `retain` adds one, and after the
+ * last `release` the bytes may be overwritten.
  */
 export interface Piece {
   readonly bytes: Buffer;

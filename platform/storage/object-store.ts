@@ -72,7 +72,10 @@ export interface ObjectStore {
   /** Null when there is no such object. */
   head(key: string, signal?: AbortSignal, options?: ReadOptions): Promise<ObjectInfo | null>;
   get(key: string, options?: GetOptions): Promise<StoredObject | null>;
-  /** The whole object, in pieces of reused memory: the fastest read. A failing read is requested once. Null when there is no such object. */
+  /**
+   * The whole object, in pieces of reused memory: the fastest read. A failing read is requested once. Null when there
+   * is no such object.
+   */
   download(key: string, signal?: AbortSignal): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;

@@ -2,7 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { ByteRange } from './object-store.ts';
 
 /**
- * First and last byte of what is read; the last one of nothing is -1 or one before the first.
+ * First and last byte to read; of an empty range the last is one before the first.
  *
  * @throws KnownProblem `storage_error` when the range begins past the object's end, as S3 answers 416
  */

@@ -16,7 +16,7 @@ class FileDownload implements Download {
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort = () => void this.#end((receiver) => receiver.onFailure(this.#signal?.reason));
   #receiver: PieceReceiver | null = null;
-  #isOver = false;
+  #hasEnded = false;
   /** Resolved unless paused. */
   #resumed = Promise.withResolvers<void>();
 
@@ -32,7 +32,7 @@ class FileDownload implements Download {
   }
 
   start(receiver: PieceReceiver): void {
-    if (this.#isOver) {
+    if (this.#hasEnded) {
       if (this.#signal?.aborted === true) receiver.onFailure(this.#signal.reason);
       return;
     }
@@ -44,7 +44,7 @@ class FileDownload implements Download {
   }
 
   pause(): void {
-    if (!this.#isOver) this.#resumed = Promise.withResolvers();
+    if (!this.#hasEnded) this.#resumed = Promise.withResolvers();
   }
 
   resume(): void {
@@ -57,7 +57,7 @@ class FileDownload implements Download {
 
   async #readAll(receiver: PieceReceiver): Promise<void> {
     const { sizeBytes } = this.info;
-    for (let position = 0; position < sizeBytes && !this.#isOver; await this.#resumed.promise) {
+    for (let position = 0; position < sizeBytes && !this.#hasEnded; await this.#resumed.promise) {
       const block = this.#blocks.take();
       try {
         const length = Math.min(block.room.length, sizeBytes - position);
@@ -65,7 +65,7 @@ class FileDownload implements Download {
         if (bytesRead === 0) throw new KnownProblem('storage_error', 'The object was cut off.');
         block.fill(bytesRead);
         position += bytesRead;
-        const piece = this.#isOver ? null : block.handOn();
+        const piece = this.#hasEnded ? null : block.handOn();
         if (piece !== null) receiver.onPiece(piece);
       } finally {
         block.release();
@@ -74,8 +74,8 @@ class FileDownload implements Download {
   }
 
   async #end(notify: (receiver: PieceReceiver) => void): Promise<void> {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#resumed.resolve();
     this.#signal?.removeEventListener('abort', this.#onAbort);
     // A read under way ends first.

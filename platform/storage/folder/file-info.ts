@@ -32,8 +32,8 @@ export async function unlessMissing<T>(work: () => Promise<T>): Promise<T | null
 }
 
 /**
- * Opens the file `name` in `folder` (a real path); null when there is none, and when a symbolic link leads out of `root`
- * (also a real path): a file there is no object of this store.
+ * Opens the file `name` in `folder`; null when there is none or a symbolic link leads out of `root`. Both are real
+ * paths.
  */
 export async function openFile(root: string, folder: string, name: string, key: string): Promise<OpenFile | null> {
   return unlessMissing(async () => {
@@ -65,8 +65,8 @@ async function openInside(root: string, path: string): Promise<FileHandle | null
 }
 
 /**
- * The metadata of an object from its file's status. The ETag changes whenever the bytes do: every write makes a new file (another
- * inode, a modification time of its own), and an edit in place moves the modification time.
+ * The metadata of an object from its file's status. The ETag changes whenever the bytes do: every write makes a new
+ * file (another inode, a modification time of its own), and an edit in place moves the modification time.
  */
 export function infoOf(key: string, stats: BigIntStats): ObjectInfo {
   const parts = [stats.size, stats.mtimeNs, stats.ino].map((part) => part.toString(16));

@@ -4,13 +4,12 @@ import { KnownProblem } from '#domain/errors.ts';
 /**
  * Where the object of a key lies in a folder.
  *
- * Its **natural path** is the key itself: `videos/a.mp4` is `<dir>/videos/a.mp4`, so that a folder of files is a store
- * as it is. Some keys have none: those with an empty segment or one over 255 bytes, and those below `.reelwright/`.
- * Others cannot take theirs, since S3 lets `a` and `a/b` be objects both and a file system does not. Such an object lies
- * at its **spare path**, `<dir>/.reelwright/objects/<the key in hex, cut into names>`, which any key has.
+ * Its **natural path** is the key itself: `videos/a.mp4` is `<dir>/videos/a.mp4`, so that any folder of files is a
+ * store. Keys with an empty segment, with one over 255 bytes, or below `.reelwright/` have none. Others cannot take
+ * theirs, since S3 lets both `a` and `a/b` be objects and a file system does not. Such an object lies at its **spare
+ * path**, `<dir>/.reelwright/objects/<the key in hex, cut into names>`.
  *
- * An object that is at both (it was written when its natural path was taken, and again when it was free) is the natural
- * one.
+ * Where an object is at both (its natural path became free between two writes), the natural one counts.
  */
 const ownFolder = '.reelwright';
 const nameBytesMax = 255;

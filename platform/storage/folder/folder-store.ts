@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
+import { externalWrite } from '../../external-writes/external-write.ts';
 import { BlockPool } from '../blocks.ts';
 import { CheckedBody } from '../s3/checked-body.ts';
 import { toStorageError } from '../errors.ts';
@@ -70,13 +71,21 @@ class FileStore implements ObjectStore {
     await this.#guard(signal, async (root) => {
       checkKey(key);
       await (this.#sweep ??= removeOldTemporaries(root, Date.now()));
-      await writeObject({ root, folders: this.#folders }, key, body, signal);
+      await externalWrite(
+        () => ({ kind: 'object', name: `put ${key}` }),
+        () => writeObject({ root, folders: this.#folders }, key, body, signal),
+      );
     });
   }
 
   async putNew(key: string, body: Buffer, { signal }: PutOptions): Promise<boolean> {
     if ((await this.head(key, signal)) !== null) return false;
-    return this.#guard(signal, (root) => writeNewObject({ root, folders: this.#folders }, key, body, signal));
+    return this.#guard(signal, (root) =>
+      externalWrite(
+        () => ({ kind: 'object', name: `put new ${key}` }),
+        () => writeNewObject({ root, folders: this.#folders }, key, body, signal),
+      ),
+    );
   }
 
   async *list(prefix: string): AsyncGenerator<ObjectInfo> {
@@ -90,7 +99,11 @@ class FileStore implements ObjectStore {
   async delete(keys: readonly string[]): Promise<void> {
     await this.#guard(undefined, async (root) => {
       for (const key of keys) checkKey(key);
-      for (const key of keys) await removeObject(root, key);
+      for (const key of keys)
+        await externalWrite(
+          () => ({ kind: 'object', name: `delete ${key}` }),
+          () => removeObject(root, key),
+        );
     });
   }
 

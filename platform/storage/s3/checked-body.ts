@@ -13,8 +13,8 @@ interface BodyRules {
 const bufferBytes = 256 * 1024;
 
 /**
- * An object's bytes: a source that fails, stalls, or ends before the last byte fails the body with `storage_error`, an
- * abort with the signal's reason. A slow reader is not a stall.
+ * An object's bytes. A source that fails, stalls or ends early fails the body with `storage_error`, an abort with the
+ * signal's reason. A slow reader is not a stall.
  */
 export class CheckedBody extends Readable {
   readonly #source: Readable;

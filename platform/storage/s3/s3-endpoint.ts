@@ -1,11 +1,11 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { Pool } from 'undici';
-import { RawConnections } from './raw-connections.ts';
+import { RawConnections } from './raw/raw-connections.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
 
 const connectTimeoutMs = 5_000;
-/** Of each of the two pools; requests over it wait for a connection. */
-const connectionsMax = { small: 64, bodies: 256 };
+/** Of each of the two pools; requests over it wait for a connection, so delivery refuses before (media-reader.ts). */
+const connectionsMax = { small: 64, bodies: 640 };
 
 /** The address of a bucket, and the connections to it. */
 export interface Endpoint {
@@ -13,7 +13,7 @@ export interface Endpoint {
   readonly small: Pool;
   /** For bodies whose reader sets the pace. */
   readonly bodies: Pool;
-  /** For whole objects (docs/decisions/0100). */
+  /** For whole objects (docs/design/delivery.md). */
   readonly raw: RawConnections;
   readonly host: string;
   /** Of the bucket, without a slash at its end. */

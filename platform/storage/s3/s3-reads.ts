@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
+import { delayAfter } from '#domain/backoff.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import { incompleteMetadata } from '../errors.ts';
 import { CheckedBody } from './checked-body.ts';
@@ -11,14 +12,14 @@ import type { S3Settings } from '../../config/storage-settings.ts';
 
 const defaultAttemptsMax = 3;
 /** Before the second attempt; twice this before the third, each ± half. */
-const backoffMs = 80;
+const retryBackoff = { baseMs: 80, maxMs: 10_000 };
 const errorBodyBytesMax = 64 * 1024;
 /** S3 refuses dates that are off by 15 minutes. */
 const clockSkewMsMin = 5 * 60_000;
 
 /**
- * HEAD and GET of one bucket, over kept-alive connections and with our own signature; the SDK costs 35 times as much for
- * a small object, and is used for rare requests, for the endpoint and for credentials (those of roles are renewed).
+ * HEAD and GET of one bucket, with our own signature: the SDK costs 35 times as much for a small object. It is used for
+ * rare requests, for the endpoint, and for credentials, which it renews.
  *
  * Before the first byte of a body a failed request is repeated, up to `attemptsMax` requests; after it, never.
  */
@@ -137,7 +138,7 @@ export class S3Reads {
         cause = error;
       }
       if (attemptsLeft <= 1) throw new KnownProblem('storage_error', undefined, { cause });
-      await sleep(backoffMs * 2 ** (attempt - 1) * (0.5 + Math.random()), undefined, { signal });
+      await sleep(delayAfter(attempt, retryBackoff) * (0.5 + Math.random()), undefined, { signal });
     }
   }
 

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 
-/** Access keys from the SDK's chain; those of a role have a token and expire. */
+/** Access keys from the SDK's chain; a role's have a token and expire. */
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -19,9 +19,9 @@ const algorithm = 'AWS4-HMAC-SHA256';
 const emptyBodySha256 = hash('sha256', '');
 
 /**
- * Signs reads with AWS Signature Version 4 ("Authenticating Requests: Using the Authorization Header", Amazon S3 API
- * Reference). The SDK does the same at fifteen times the cost: it signs anything, this signs two methods without a body.
- * The signing key of a day is made once, as a key object, since bytes are converted to one at each use.
+ * Signs GET and HEAD with AWS Signature Version 4 ("Authenticating Requests: Using the Authorization Header", Amazon S3
+ * API Reference), at a fifteenth of the SDK's cost. The signing key of a day is a key object, which saves its
+ * conversion at each use.
  */
 export class S3Signer {
   readonly #region: string;

@@ -8,6 +8,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
+import { externalWrite } from '../../external-writes/external-write.ts';
 import { downloadOf } from '../download.ts';
 import { chunksOf, incompleteMetadata, toStorageError } from '../errors.ts';
 import { checkKey } from '../keys.ts';
@@ -97,11 +98,12 @@ class S3Store implements ObjectStore {
       checkKey(key);
       const client = this.#requests.clientWith(signal);
       if (Buffer.isBuffer(bytes) && bytes.length <= partBytes) {
-        await client.send(new PutObjectCommand({ ...params, Body: bytes }));
+        await written(`put ${key}`, () => client.send(new PutObjectCommand({ ...params, Body: bytes })));
       } else {
         const source = Buffer.isBuffer(bytes) ? bytes : Readable.from(chunksOf(bytes), { objectMode: false });
         const parts = { partSize: partBytes, queueSize: partsAtOnce };
-        await untilAborted(new Upload({ client, params: { ...params, Body: source }, ...parts }).done(), signal);
+        const upload = () => new Upload({ client, params: { ...params, Body: source }, ...parts }).done();
+        await written(`put ${key}`, () => untilAborted(upload(), signal));
       }
     } catch (error) {
       throw toStorageError(error, signal);
@@ -116,7 +118,7 @@ class S3Store implements ObjectStore {
       try {
         checkKey(key);
         await this.#requests.run(signal, (abortSignal) =>
-          this.#requests.client.send(new PutObjectCommand(params), { abortSignal }),
+          written(`put new ${key}`, () => this.#requests.client.send(new PutObjectCommand(params), { abortSignal })),
         );
         return true;
       } catch (error) {
@@ -150,14 +152,16 @@ class S3Store implements ObjectStore {
     for (const key of keys) checkKey(key);
     for (const key of keys.filter((it) => !isXmlText(it))) {
       const command = new DeleteObjectCommand({ Bucket: this.#bucket, Key: key });
-      await this.#requests.run(undefined, (abortSignal) => this.#requests.client.send(command, { abortSignal }));
+      await this.#requests.run(undefined, (abortSignal) =>
+        written(`delete ${key}`, () => this.#requests.client.send(command, { abortSignal })),
+      );
     }
     const others = keys.filter(isXmlText);
     for (let start = 0; start < others.length; start += deletedAtOnce) {
       const objects = others.slice(start, start + deletedAtOnce).map((key) => ({ Key: key }));
       const command = new DeleteObjectsCommand({ Bucket: this.#bucket, Delete: { Objects: objects, Quiet: true } });
       const { Errors: errors = [] } = await this.#requests.run(undefined, (abortSignal) =>
-        this.#requests.client.send(command, { abortSignal }),
+        written(`delete ${objects[0]?.Key}`, () => this.#requests.client.send(command, { abortSignal })),
       );
       const failed = errors.find(({ Code: code }) => code !== 'NoSuchKey');
       if (failed !== undefined) {
@@ -173,7 +177,9 @@ class S3Store implements ObjectStore {
     } catch (error) {
       // HeadBucket needs the right to list; without it the bucket answers 403, and objects can be read.
       const isDenied = statusOf(error) === 403 && (await this.#listing.isDenied().catch(() => false));
-      if (!isDenied) throw error;
+      if (isDenied) return;
+      if (signal?.aborted === true) throw error;
+      throw new KnownProblem('storage_error', `The bucket ${this.#bucket} does not answer.`, { cause: error });
     }
   }
 
@@ -185,6 +191,10 @@ class S3Store implements ObjectStore {
     await this.#reads.close();
     this.#requests.client.destroy();
   }
+}
+
+function written<T>(name: string, send: () => Promise<T>): Promise<T> {
+  return externalWrite(() => ({ kind: 'object', name }), send);
 }
 
 /** The HTTP status of a failed request of the SDK. */

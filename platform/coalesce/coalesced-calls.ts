@@ -1,6 +1,9 @@
 /** How calls are put together. */
-interface BatchesOptions<Call, Result> {
-  /** Does all of them in one go; a result, or a promise of one, for each in their order. What it throws, every call rejects with. */
+interface CoalesceOptions<Call, Result> {
+  /**
+   * Does all calls together; returns a result, or a promise of one, for each in order. When it throws, every call
+   * rejects.
+   */
   readonly run: (calls: readonly Call[]) => Promise<readonly (Result | Promise<Result>)[]>;
   readonly sizeMax: number;
   /** Batches under way at the same time, at most. */
@@ -14,16 +17,16 @@ interface Waiting<Call, Result> {
 }
 
 /**
- * Puts calls together that come at the same time, so that they share what a round trip costs. No call waits for others
- * to come: a batch is what one turn of the event loop brought, or what came while earlier batches were under way.
+ * Coalesces concurrent calls into batches, so that they share the cost of a round trip. No call waits for later ones: a
+ * batch has the calls of one turn of the event loop, or calls that came while earlier batches were under way.
  */
-export class Batches<Call, Result> {
-  readonly #options: BatchesOptions<Call, Result>;
+export class CoalescedCalls<Call, Result> {
+  readonly #options: CoalesceOptions<Call, Result>;
   #waiting: Waiting<Call, Result>[] = [];
   #underWay = 0;
   #isScheduled = false;
 
-  constructor(options: BatchesOptions<Call, Result>) {
+  constructor(options: CoalesceOptions<Call, Result>) {
     this.#options = options;
   }
 

@@ -1,6 +1,6 @@
 import { KnownProblem } from '#domain/errors.ts';
-import type { Block, BlockPool, Piece } from '../blocks.ts';
-import type { Download, ObjectInfo, PieceReceiver } from '../object-store.ts';
+import type { Block, BlockPool, Piece } from '../../blocks.ts';
+import type { Download, ObjectInfo, PieceReceiver } from '../../object-store.ts';
 
 /** A block that is not full is handed on after this: each piece costs as much as its sending. */
 const handOnAfterMs = 25;
@@ -21,8 +21,8 @@ export interface RawSource {
 }
 
 /**
- * The body of one answer. Its connection writes into `room`; full blocks go to the receiver, and so does what lies in
- * one that is not full after a while. Until it is started it takes one read, and the connection is paused.
+ * The body of one answer. Its connection writes into `room`; blocks go to the receiver when they are full, or after a
+ * while. Before it is started it takes one read, and the connection is paused.
  *
  *   open      the head has come and no receiver is there yet
  *   started   pieces go to the receiver

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Batches } from './batches.ts';
+import { CoalescedCalls } from './coalesced-calls.ts';
 
 /** Batches of numbers whose ends the test decides; a result is twice its call. */
 function numbers({ sizeMax = 100, atOnceMax = 1 } = {}) {
   const begun: { calls: readonly number[]; end: () => void; fail: (error: Error) => void }[] = [];
-  const batches = new Batches<number, number>({
+  const batches = new CoalescedCalls<number, number>({
     sizeMax,
     atOnceMax,
     run: (calls) =>
@@ -16,7 +16,7 @@ function numbers({ sizeMax = 100, atOnceMax = 1 } = {}) {
   return { batches, begun, calls: () => begun.map((batch) => batch.calls) };
 }
 
-describe('Batches', () => {
+describe('CoalescedCalls', () => {
   it('calls of one turn become one batch, and each gets its own result', async () => {
     const { batches, begun, calls } = numbers();
     const results = [batches.add(1), batches.add(2), batches.add(3)];

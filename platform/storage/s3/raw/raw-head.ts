@@ -23,7 +23,7 @@ const headForm =
 
 /**
  * Reads the head at the beginning of `bytes`. `incomplete` until its empty line has come; `unfit` for anything but a
- * 200 of HTTP/1.1 with one length, an ETag and a date: other answers are left to the SDK path.
+ * 200 of HTTP/1.1 with one length, an ETag and a date, which is left to the SDK path.
  */
 export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
   const end = bytes.indexOf('\r\n\r\n');

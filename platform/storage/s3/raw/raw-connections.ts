@@ -1,18 +1,18 @@
 import { KnownProblem } from '#domain/errors.ts';
-import { BlockPool } from '../blocks.ts';
+import { BlockPool } from '../../blocks.ts';
 import { type RawAddress, type RawAnswer, RawConnection, type RawRequest, type RawShared } from './raw-connection.ts';
 
 /** One timer serves all connections: one each would be a tenth of what this path costs. */
 const tickMs = 5;
 
 /**
- * Bounds of the memory that slow readers occupy: a body under way holds about two blocks. Over `crowdedAt` blocks are
- * smaller, over `max` requests are refused: 128 × 1 MiB + 512 × 0.45 MiB (64 kB blocks, and what is read ahead).
+ * Bounds of the memory that slow readers occupy: a body under way needs about two blocks. Over `crowdedAt`, blocks are
+ * smaller; over `max`, requests are refused: 128 × 1 MiB + 512 × 0.45 MiB (64 kB blocks, and what is read ahead).
  */
 const bodies = { crowdedAt: 128, max: 640 };
 const smallBlockBytes = 64 * 1024;
 
-/** Connections to one server, kept for the next request. */
+/** Connections to one server, for reuse. */
 export class RawConnections {
   readonly #shared: RawShared;
   readonly #blocks = new BlockPool();
@@ -26,7 +26,7 @@ export class RawConnections {
   }
 
   /**
-   * Null when this path does not lead to the object: the caller takes the SDK path, and learns why.
+   * Null when this path cannot serve the object: the caller takes the SDK path, which finds out why.
    * @throws KnownProblem `storage_error` when the server fails or does not answer in time; `busy` for too many bodies
    */
   async get(request: RawRequest, signal?: AbortSignal): Promise<RawAnswer> {

@@ -1,15 +1,15 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { KnownProblem } from '#domain/errors.ts';
-import type { BlockPool } from '../blocks.ts';
-import type { Download } from '../object-store.ts';
+import type { BlockPool } from '../../blocks.ts';
+import type { Download } from '../../object-store.ts';
 import { RawBody, type RawSource } from './raw-body.ts';
 import { RawAnswerStart } from './raw-answer.ts';
 
 // The raw path to a storage server: HTTP/1.1 on a socket whose bytes go into large blocks that are sent on as they are.
 // A general HTTP client copies each body through small buffers and a stream, which costs two to three times as much
-// (docs/decisions/0100). It knows one exchange: a GET, answered by a 200 with a length or by a plain refusal. For any
-// other answer it closes the connection and returns null, and the caller repeats the request on the SDK path.
+// (docs/design/delivery.md). It knows one exchange: a GET, answered by a 200 with a length or by a plain refusal. For
+// any other answer it closes the connection and returns null, and the caller repeats the request on the SDK path.
 //
 // A connection is in one of these states, and a failure in any of them ends it:
 //   idle      no request is sent; an incoming byte is unexpected and closes it
