@@ -1,11 +1,12 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { type ClientAddresses, addressBucket } from './client-addresses.ts';
 
 /** What clients may occupy. */
 export interface ConnectionLimits {
   /** A connection whose response makes no progress for this time, or twice at most, is closed. */
   readonly stalledMs: number;
-  /** Connections over this are closed at once. */
+  /** Connections of all clients. One address, or /64, has at most as many of them as are free. */
   readonly connectionsMax: number;
   /** A client that takes fewer bytes a second of what waits for it, over `rateWindowMs`, is cut off. */
   readonly bytesPerSecondMin: number;
@@ -21,16 +22,80 @@ const defaultLimits: ConnectionLimits = {
 };
 
 /** Holds the connections of a server to limits, so that clients that do not read, or hardly, cannot occupy it. */
-export function limitConnections(server: Server, given: Partial<ConnectionLimits> = {}): void {
+export function limitConnections(
+  server: Server,
+  clients: ClientAddresses,
+  given: Partial<ConnectionLimits> = {},
+): void {
   const limits = { ...defaultLimits, ...given };
-  server.maxConnections = limits.connectionsMax;
+  new OpenConnections(clients, limits.connectionsMax).watch(server);
   closeStalled(server, limits);
   closeTrickling(server, limits);
 }
 
 /**
- * Node's socket timeout knows the progress of a pending write: it is renewed while the kernel takes bytes. A response
- * without one, such as a late one or an event stream, is left alone; other timeouts are those of idle connections.
+ * The open connections of a server. A client at its limit loses its oldest connection without a response under way,
+ * such as one that never sent a whole request; the newest only when all others have a response. A trusted proxy brings
+ * many clients, and may have all connections.
+ */
+class OpenConnections {
+  readonly #clients: ClientAddresses;
+  readonly #max: number;
+  /** By client, the one that was active the longest ago first. */
+  readonly #open = new Map<string, Set<Socket>>();
+  /** The last response under way of each connection: a client may send requests without waiting. */
+  readonly #answered = new WeakMap<Socket, ServerResponse>();
+  #total = 0;
+
+  constructor(clients: ClientAddresses, max: number) {
+    this.#clients = clients;
+    this.#max = max;
+  }
+
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => this.#onConnection(socket));
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
+  }
+
+  #onConnection(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    const client = addressBucket(address);
+    const open = this.#open.get(client) ?? new Set();
+    const free = this.#max - this.#total;
+    const isFull = this.#clients.isProxy(address) ? free === 0 : open.size >= free;
+    if (isFull) {
+      const idle = open.values().find((other) => !this.#answered.has(other));
+      (idle ?? socket).destroy();
+      if (idle === undefined) return;
+      this.#forget(client, idle);
+    }
+    this.#open.set(client, open.add(socket));
+    this.#total += 1;
+    socket.once('close', () => this.#forget(client, socket));
+  }
+
+  #onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#answered.set(socket, response);
+    response.once('close', () => {
+      if (this.#answered.get(socket) !== response) return;
+      this.#answered.delete(socket);
+      const open = this.#open.get(addressBucket(socket.remoteAddress ?? ''));
+      // A set keeps the order of insertion.
+      if (open?.delete(socket) === true) open.add(socket);
+    });
+  }
+
+  #forget(client: string, socket: Socket): void {
+    const open = this.#open.get(client);
+    if (open?.delete(socket) !== true) return;
+    this.#total -= 1;
+    if (open.size === 0) this.#open.delete(client);
+  }
+}
+
+/**
+ * Node's socket timeout is renewed while the kernel takes bytes of a pending write. A response without a pending write,
+ * such as an event stream, is left alone; idle connections have timeouts of their own.
  */
 function closeStalled(server: Server, { stalledMs }: ConnectionLimits): void {
   server.setTimeout(stalledMs, (socket: Socket) => {
@@ -46,7 +111,7 @@ interface Look {
   readonly queuedBytes: number;
 }
 
-/** A client that takes a few bytes at a time makes progress for ever; only its rate differs from that of a slow one. */
+/** A client that takes a few bytes at a time always makes progress; only its rate is lower than a slow one's. */
 function closeTrickling(server: Server, { bytesPerSecondMin, rateWindowMs }: ConnectionLimits): void {
   const sockets = new Map<Socket, Look | null>();
   server.on('connection', (socket: Socket) => {

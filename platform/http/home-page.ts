@@ -15,7 +15,8 @@ const pages = [
 ];
 
 const style = `
-:root{color-scheme:light dark}
+:root{color-scheme:light dark;background:light-dark(#fff,#14171f);color:light-dark(#1a2033,#e9ecf4)}
+a{color:light-dark(#2745b8,#9db2ff)}
 body{font:16px/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}
 h1{display:flex;align-items:center;gap:.6rem;font-size:1.5rem}`;
 
@@ -29,11 +30,11 @@ export async function addHomePage(app: FastifyInstance): Promise<void> {
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Reelwright</title>
 <meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="favicon.ico" type="image/svg+xml">
-<style>${style}</style></head><body>
+<style>${style}</style></head><body><main>
 <h1><img src="favicon.ico" alt="" width="32" height="32"> Reelwright</h1>
 <p>Media processing and delivery. This server has:</p>
 <ul>${links.join('\n')}</ul>
-</body></html>`;
+</main></body></html>`;
   const styleHash = createHash('sha256').update(style).digest('base64');
   const policy = `default-src 'none'; img-src 'self'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'`;
   const headers = { 'content-security-policy': policy };

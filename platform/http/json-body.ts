@@ -5,9 +5,9 @@ import { KnownProblem } from '#domain/errors.ts';
 const bodyBytesMax = 1024 * 1024;
 
 /**
- * Bodies are JSON in UTF-8 and nothing else. `JSON.parse` makes `__proto__` an ordinary own field, which the strict
- * schemas refuse like any unknown one, and of a name given twice keeps the last value, which is then the one that is
- * validated and used. An empty body is left undefined: routes without a body accept it under any content type.
+ * Bodies are JSON in UTF-8 alone. `JSON.parse` makes `__proto__` an ordinary field, which the strict schemas refuse as
+ * unknown, and takes the last value of a repeated name. An empty body is undefined: routes without a body accept it
+ * under any content type.
  */
 export function addJsonBody(app: FastifyInstance): void {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -1,17 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 
-/** Those of the HTTP standards, RFC 9110 and the newer PATCH and QUERY. */
+/** The methods of the HTTP standards: RFC 9110, PATCH and QUERY. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'];
 
 /**
- * Answers 405 with `Allow` where an address has routes but none of that method. Called before the routes are added;
- * what it returns is called after.
+ * Answers 405 with `Allow` where an address has routes but not of this method. Called before the routes are added; the
+ * function that it returns, after.
  */
 export function watchMethods(app: FastifyInstance): () => void {
   const known = new Map<string, Set<string>>();
+  const insteadOf = new Map<string, Readonly<Record<string, string>>>();
   for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  app.addHook('onRoute', ({ url, method }) => {
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.doc?.insteadOf !== undefined) insteadOf.set(url, config.doc.insteadOf);
     const found = known.get(url) ?? new Set();
     for (const name of [method].flat()) found.add(name);
     known.set(url, found);
@@ -23,9 +25,11 @@ export function watchMethods(app: FastifyInstance): () => void {
         method: methods.filter((method) => !found.has(method)),
         url,
         exposeHeadRoute: false,
-        onRequest: async (_request, reply) => {
+        onRequest: async ({ method }, reply) => {
           reply.header('allow', allow);
-          throw new KnownProblem('method_not_allowed', `This address answers ${allow}.`);
+          const advice = insteadOf.get(url)?.[method];
+          const more = advice === undefined ? '' : ` ${advice}`;
+          throw new KnownProblem('method_not_allowed', `This address answers ${allow}.${more}`);
         },
         handler: async () => {},
       });

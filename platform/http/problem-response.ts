@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem, type RequestErrorCode, requestErrors } from '#domain/errors.ts';
 import { traceIdOfRequest } from './tracing.ts';
 
-// Every refusal of the JSON API is one RFC 9457 problem document (C7.19).
+// Every refusal of the JSON API is one RFC 9457 problem document (C22.21).
 
 /** The HTTP status of each code. */
 const statusOf = {
@@ -72,7 +72,7 @@ export function requestProblemOf(thrown: unknown): KnownProblem<RequestErrorCode
   return new KnownProblem(isRefusal ? 'invalid_request' : 'internal_error', undefined, { cause: thrown });
 }
 
-/** Answers a problem. Headers that were set before stay, such as those of a rate limit. */
+/** Answers a problem. Headers that were set before stay, such as a rate limit's. */
 export function sendProblem(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -83,7 +83,8 @@ export function sendProblem(
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
-  if (problem.code === 'busy') reply.header('retry-after', 1);
+  // A client that is refused for want of places holds no connection either.
+  if (problem.code === 'busy') reply.header('retry-after', 1).header('connection', 'close');
   const path = request.url.split('?', 1)[0] ?? '';
   const title = requestErrors[problem.code].publicMessage;
   // As bytes: to text the framework would add a charset, which this media type does not have (RFC 9457, section 6.1).
@@ -105,7 +106,7 @@ export function sendProblem(
 
 const rawAdvice = {
   400: 'Send an HTTP request.',
-  408: 'Send the whole request within a minute.',
+  408: 'Send the head of a request within ten seconds, and all of it within a minute.',
   431: 'Send fewer or shorter headers.',
 } as const;
 

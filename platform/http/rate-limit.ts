@@ -3,7 +3,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { WindowCounter, WindowCount } from '../rate-limit/window-counter.ts';
 import { openProcessWindowCounter } from '../rate-limit/process-window-counter.ts';
 
-// Fixed windows in the key-value store (C8.1 to C8.8), with the headers of draft-ietf-httpapi-ratelimit-headers-10.
+// Fixed windows in the key-value store (C23.1 to C23.8), with the headers of draft-ietf-httpapi-ratelimit-headers-10.
 
 /** A limit of `quota` requests a minute for each bucket. */
 export interface RateLimit {
@@ -46,7 +46,7 @@ export class RateLimiter {
     reply.headers(headers);
     if (!isExceeded) return;
     reply.header('retry-after', resetSec);
-    throw new KnownProblem('rate_limited', `At most ${limit.quota} requests a minute; try again in ${resetSec} s.`);
+    throw rateLimited(limit, resetSec);
   }
 
   /** Counts a request; the headers say how many are left. */
@@ -69,6 +69,11 @@ export class RateLimiter {
   }
 }
 
+/** The refusal of a request over `limit`, whose window ends in `resetSec`. */
+export function rateLimited(limit: RateLimit, resetSec: number): KnownProblem<'rate_limited'> {
+  return new KnownProblem('rate_limited', `At most ${limit.quota} requests a minute; try again in ${resetSec} s.`);
+}
+
 /** Sets the header with the policy of a limit, also on responses that count nothing. */
 export function announceLimit(limit: RateLimit, reply: FastifyReply): void {
   reply.headers(policyOf(limit));
@@ -76,14 +81,4 @@ export function announceLimit(limit: RateLimit, reply: FastifyReply): void {
 
 function policyOf(limit: RateLimit) {
   return { 'ratelimit-policy': `"${limit.name}";q=${limit.quota};w=${windowMs / 1000}` };
-}
-
-/** The bucket of a client's address; an IPv6 client is its /64, since it has all of its addresses. */
-export function addressBucket(ip: string): string {
-  if (!ip.includes(':') || ip.startsWith('::ffff:')) return ip;
-  const [head = '', tail] = ip.split('::');
-  const headGroups = head === '' ? [] : head.split(':');
-  const tailGroups = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? [] : Array<string>(8 - headGroups.length - tailGroups.length).fill('0');
-  return `${[...headGroups, ...zeros, ...tailGroups].slice(0, 4).join(':')}::/64`;
 }

@@ -3,8 +3,8 @@ import type { ByteRange } from '../storage/object-store.ts';
 // The request headers of RFC 9110 that delivery and the job resource understand.
 
 /**
- * One byte range of an object of `sizeBytes`, both ends filled in. Null when the header asks for none that is served:
- * a malformed header and several ranges get the whole object (RFC 9110, section 14.2).
+ * One byte range of an object of `sizeBytes`, both ends filled in. Null for a malformed header and for several ranges,
+ * which get the whole object (RFC 9110, section 14.2).
  */
 export function readRange(header: string | undefined, sizeBytes: number): Required<ByteRange> | 'unsatisfiable' | null {
   const found = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '');

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { z } from 'zod';
 import type { RequestErrorCode } from '#domain/errors.ts';
 
 // The documentation of a route, kept beside its handler: the OpenAPI document lists the routes of the running server.
@@ -12,7 +13,8 @@ interface DocumentedAnswer {
 }
 
 export interface RouteDoc {
-  readonly tag: 'Jobs' | 'Callbacks' | 'Playback' | 'System';
+  /** The group of the operation in the document. */
+  readonly tag: string;
   /** The name of the operation in generated clients. */
   readonly operationId: string;
   /** In the imperative, without a period. */
@@ -22,12 +24,14 @@ export interface RouteDoc {
   readonly isLimited?: boolean;
   /** Descriptions of the path parameters. */
   readonly path?: Readonly<Record<string, string>>;
-  /** The schema of the query. */
-  readonly query?: 'jobList';
+  /** The schema of the query; every parameter may be left out. */
+  readonly query?: z.ZodObject;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly name: string; readonly isRequired: boolean; readonly example?: unknown };
   readonly answers: Readonly<Record<number, DocumentedAnswer>>;
   readonly problems: readonly RequestErrorCode[];
+  /** What to do instead of a method that the address does not answer, by the method. */
+  readonly insteadOf?: Readonly<Record<string, string>>;
 }
 
 declare module 'fastify' {

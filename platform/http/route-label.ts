@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 
-/** A request's route as the contract writes it, `/api/jobs/{id}`: a bounded label, whatever addresses are requested (C4.67). */
+/**
+ * A request's route as the contract writes it, `/api/jobs/{id}`: a bounded label, whatever addresses are requested
+ * (C25.14).
+ */
 export function routeLabel(request: FastifyRequest): string {
   const { url } = request.routeOptions;
   if (url === undefined) return 'unmatched';

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Config } from '../config/config.ts';
@@ -6,7 +7,9 @@ import type { WindowCounter } from '../rate-limit/window-counter.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { traceIdWithoutSpan } from '../telemetry/trace-context.ts';
+import { ClientAddresses } from './client-addresses.ts';
 import { type ConnectionLimits, limitConnections } from './connection-limits.ts';
+import { FastPaths } from './fast-paths.ts';
 import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
@@ -14,11 +17,14 @@ import { watchMethods } from './method-not-allowed.ts';
 import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
-import { addSystemRoutes, type ReadinessChecks } from './system-routes.ts';
+import type { ReadinessChecks } from './readiness.ts';
+import { addSystemRoutes } from './system-routes.ts';
 import { addTracing, traceIdOfRequest } from './tracing.ts';
 
 /** What routes share beside their own dependencies. */
 export interface RouteContext {
+  readonly clients: ClientAddresses;
+  readonly fastPaths: FastPaths;
   readonly limiter: RateLimiter;
   /** Grows while routes are added. */
   readonly documentedRoutes: readonly DocumentedRoute[];
@@ -37,28 +43,38 @@ export interface HttpServerOptions {
   readonly addRoutes: (app: FastifyInstance, context: RouteContext) => Promise<void>;
 }
 
-/** A request must be complete within this time, so that a slow sender does not occupy a socket. */
-const requestTimeoutMs = 60_000;
-/** Longer than the usual idle timeout of load balancers (60 s), so that they never use a socket just closed. */
-const keepAliveTimeoutMs = 72_000;
+const timeouts = {
+  /** A client that has not sent the whole head of a request within this time occupies a connection for nothing. */
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+  /** A request must be complete within this time, so that a slow sender does not occupy a socket. */
+  requestTimeout: 60_000,
+  /** Longer than the usual idle timeout of load balancers (60 s), so that they never use a socket just closed. */
+  keepAliveTimeout: 72_000,
+};
 /** Longer than any valid path; Node refuses a request head over 16 KiB anyway. */
 const paramCharactersMax = 16 * 1024;
 
 /** Builds a server with the system routes and those that `addRoutes` adds, without listening. */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const { config, metrics, log, clock } = options;
+  const clients = new ClientAddresses(config.trustedProxies);
+  const fastPaths = new FastPaths();
   const app: FastifyInstance = Fastify({
     logger: false,
-    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    trustProxy: (address) => clients.isProxy(address),
+    serverFactory: (framework) =>
+      createServer(timeouts, (request, response) =>
+        fastPaths.answer(request, response, () => framework(request, response)),
+      ),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: paramCharactersMax },
     frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply),
     clientErrorHandler: answerClientError,
   });
-  limitConnections(app.server, options.limits);
+  limitConnections(app.server, clients, options.limits);
   closeIdleConnections(app);
+  app.addHook('preClose', async () => fastPaths.close());
   addTracing(app);
   addHttpMetrics(app, metrics);
   addJsonBody(app);
@@ -77,7 +93,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const refuseOtherMethods = watchMethods(app);
   const documentedRoutes = collectRoutes(app);
   addSystemRoutes(app, options);
-  await options.addRoutes(app, { limiter, documentedRoutes });
+  await options.addRoutes(app, { limiter, documentedRoutes, clients, fastPaths });
   await addHomePage(app);
   refuseOtherMethods();
   return app;
@@ -127,7 +143,8 @@ function answerError(log: Logger, error: unknown, request: FastifyRequest, reply
 
 /** Answers what Node could not parse as a request; no hook and no route has handled it. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // A client that sent nothing, such as a browser's spare connection, expects no answer.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) {
     socket.destroy();
     return;
   }
@@ -142,8 +159,8 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
 }
 
 /**
- * A connection with a response under way when the server began to close is kept alive after it, as its head had said;
- * without this it would delay the end of the server by the keep-alive timeout.
+ * A response that was under way when the server began to close leaves its connection open, as its headers said. Closing
+ * it here saves the keep-alive timeout.
  */
 function closeIdleConnections(app: FastifyInstance): void {
   app.addHook('preClose', async () => {
@@ -152,7 +169,7 @@ function closeIdleConnections(app: FastifyInstance): void {
   });
 }
 
-/** `/api` is version 1 (docs/contract.md, section 9). */
+/** `/api` is version 1 (docs/reference/contract.md, "Versions"). */
 function addVersionHeader(app: FastifyInstance): void {
   app.addHook('onSend', async (_request, reply, payload) => {
     const contentType = String(reply.getHeader('content-type') ?? '');

@@ -25,7 +25,7 @@ interface StaticFile {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Routes for one file, which is kept in memory and revalidated by its `ETag`. */
+/** Routes for one file, which is in memory and revalidated by its `ETag`. */
 export function addStaticFile(app: FastifyInstance, { urls, name, bytes, headers = {} }: StaticFile): void {
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   const allHeaders = {

@@ -4,8 +4,8 @@ import { readTraceContext, traceIdOf } from '../telemetry/trace-context.ts';
 import { type RunningSpan, startSpan } from '../telemetry/tracing.ts';
 import { routeLabel } from './route-label.ts';
 
-// W3C Trace Context (C4.68, C4.69): a request goes on with its caller's trace, or begins one; every
-// answer says the trace's id in `X-Trace-ID`, and a submission hands the context on to its ticket.
+// W3C Trace Context (C25.16, C25.17): a request continues its caller's trace, or begins one. Every answer has the
+// trace's id in `X-Trace-ID`, and a submission passes the context on to its ticket.
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -12,9 +12,8 @@ export interface RunComponentsOptions {
 /**
  * Starts components in order, waits for `signal`, and stops them in reverse.
  *
- * When a component fails to start, those before it are stopped and its error is thrown; what its own start had begun is its
- * own matter. A component that fails to stop, or does not within the deadline, is logged and passed over, so that every component
- * is asked to stop.
+ * When a component fails to start, the ones before it are stopped and its error is thrown. A component that fails to
+ * stop, or does not within the deadline, is logged, and the next one is stopped.
  *
  * @throws what a component's start threw; Error when a component did not stop cleanly
  */
@@ -45,7 +44,7 @@ export async function runComponents(
 async function stopComponents(components: readonly Component[], log: Logger, timeoutMs: number): Promise<string[]> {
   const deadline = new AbortController();
   // Not AbortSignal.timeout: its timer does not keep the process alive until the last component had its chance.
-  const timer = setTimeout(() => deadline.abort(new Error('the deadline for stopping is over')), timeoutMs);
+  const timer = setTimeout(() => deadline.abort(new Error('the deadline for stopping has passed')), timeoutMs);
   const unstopped: string[] = [];
   for (const component of components) {
     try {

@@ -4,8 +4,8 @@ import type { WindowCount, WindowCounter } from './window-counter.ts';
 const bucketsMax = 10_000;
 
 /**
- * Counts in the memory of this process: the limit that is left while the shared counter does not answer, and all there
- * is in a server of the surface `delivery` without Redis.
+ * Counts in the memory of this process: while the shared counter does not answer, and in a server of the surface
+ * `delivery` without Redis.
  */
 export function openProcessWindowCounter(clock: () => Date): WindowCounter {
   // A map keeps the order of insertion: its first entry is the one that was hit the longest ago.

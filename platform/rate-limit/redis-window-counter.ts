@@ -1,5 +1,5 @@
 import { type ChainableCommander, Redis } from 'ioredis';
-import { Batches } from '../batches/batches.ts';
+import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
 import type { WindowCount, WindowCounter } from './window-counter.ts';
 
 const prefix = 'reelwright:kv:hits:';
@@ -27,8 +27,11 @@ interface Hit {
   readonly windowMs: number;
 }
 
-/** One batch is on its way while the next gathers. Their size is no bound: a bucket is one command, however often it is hit. */
-const hitBatches = { sizeMax: 10_000, atOnceMax: 2 } as const;
+/**
+ * One batch is on its way while the next gathers. Its size may be large: a bucket is one command, however often it is
+ * hit.
+ */
+const hitLimits = { sizeMax: 10_000, atOnceMax: 2 } as const;
 
 /**
  * Counts on Redis or Valkey (`redis://…` or `rediss://…`). While the server does not answer, every call fails within
@@ -52,7 +55,10 @@ export function openRedisWindowCounter({ url }: { readonly url: string }): Windo
     if (redis.status === 'connecting' || redis.status === 'connect') await connected;
     return redis;
   };
-  const hits = new Batches<Hit, WindowCount>({ run: async (batch) => hitAll(await ready(), batch), ...hitBatches });
+  const hits = new CoalescedCalls<Hit, WindowCount>({
+    run: async (batch) => hitAll(await ready(), batch),
+    ...hitLimits,
+  });
   return {
     hit: (bucket, windowMs) => hits.add({ bucket, windowMs }),
     async ping() {
@@ -65,7 +71,7 @@ export function openRedisWindowCounter({ url }: { readonly url: string }): Windo
   };
 }
 
-/** Counts all hits, those of a bucket by one command and all commands by one write; the count after each hit. */
+/** Counts all hits by one write, with one command for each bucket. Returns the count after each hit. */
 async function hitAll(redis: HitRedis, hits: readonly Hit[]): Promise<(WindowCount | Promise<never>)[]> {
   const counts = new Map<string, { readonly hit: Hit; count: number }>();
   const places = hits.map((hit) => {

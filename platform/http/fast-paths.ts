@@ -1,0 +1,46 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+// Most requests of players are for something in memory. The framework costs more than such a response
+// (docs/design/delivery.md), so a plain GET is offered to the fast path of its address first, and goes to the framework
+// when that does not answer.
+
+/** A plain GET has none of these. */
+const unplainHeaders = ['range', 'if-none-match', 'if-range', 'content-length', 'transfer-encoding'] as const;
+
+/** Hands the request to the framework after all, whose handler finds what was learnt so far by `learnt`. */
+type PassOn = (learnt?: unknown) => void;
+
+/** True when the request is answered here, or will be passed on. */
+export type FastPath = (request: IncomingMessage, response: ServerResponse, passOn: PassOn) => boolean;
+
+/** What stands before the framework of one server, by the beginnings of addresses. */
+export class FastPaths {
+  readonly #paths: { readonly prefix: string; readonly take: FastPath }[] = [];
+  readonly #learnt = new WeakMap<IncomingMessage, unknown>();
+
+  /** Offers each plain GET of an address that begins with `prefix` to `take`. */
+  add(prefix: string, take: FastPath): void {
+    this.#paths.push({ prefix, take });
+  }
+
+  /** The framework takes all requests from now on: while the server closes, it sends `connection: close`. */
+  close(): void {
+    this.#paths.length = 0;
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse, framework: () => void): void {
+    const { method, url = '', headers } = request;
+    const path = method === 'GET' ? this.#paths.find(({ prefix }) => url.startsWith(prefix)) : undefined;
+    const isPlain = path !== undefined && !unplainHeaders.some((name) => name in headers);
+    const passOn: PassOn = (learnt) => {
+      this.#learnt.set(request, learnt);
+      framework();
+    };
+    if (!isPlain || !path.take(request, response, passOn)) framework();
+  }
+
+  /** What the fast path of a request learnt before it passed the request on; else undefined. */
+  learnt(request: IncomingMessage): unknown {
+    return this.#learnt.get(request);
+  }
+}
