@@ -5,8 +5,8 @@ import { arch, platform } from 'node:process';
 import type { Environment } from '../config/variable.ts';
 
 /**
- * Where a tool of the runner is looked for, in this order: what its variable names, the npm package that holds it, PATH
- * under each of its names, the npm package that is the last resort. `[package, file in it]`.
+ * Where a tool of the runner is looked for, in this order: its variable, its npm package, PATH under each of its names,
+ * the npm package of last resort. `[package, file in it]`.
  */
 interface ToolRow {
   readonly variable: string;
@@ -33,8 +33,8 @@ const tools = {
 } as const satisfies Record<string, ToolRow>;
 
 /**
- * The tools that a runner's steps run. `vmaf` is an ffmpeg that may have libvmaf, which Debian's lacks: `ffmpeg-vmaf` on
- * PATH, else the same as `ffmpeg`.
+ * The tools that a runner's steps run. `vmaf` is an ffmpeg that may have libvmaf, which Debian's lacks: `ffmpeg-vmaf`
+ * on PATH, else the same as `ffmpeg`.
  */
 export type ToolName = keyof typeof tools | 'vmaf';
 

@@ -11,10 +11,10 @@ interface IsolationOptions {
 }
 
 /**
- * The isolation of a process that decodes untrusted bytes: namespaces of its own for network, processes and IPC, and no
- * privileges. A decoder that was taken over reaches no address and sees no process of its parent, whose environment
- * holds every secret. It still shares its parent's user and file system, but for the folder `readOnly`: what it wrote
- * there would run in other steps.
+ * The isolation of a process that decodes untrusted bytes: its own namespaces for network, processes and IPC, and no
+ * privileges. A decoder that was taken over reaches no address and no process of its parent, whose environment has
+ * every secret. It shares its parent's user and file system, except that `readOnly` cannot be written: other steps run
+ * code from there.
  *
  * util-linux makes the namespaces: as root always, as another user where the kernel allows user namespaces.
  */

@@ -36,7 +36,10 @@ export class OutputTail {
     this.#bytes = joined.subarray(-this.#bytesMax);
   }
 
-  /** What was kept, without a line (or, of one endless line, a quarter) that lost its beginning: it may be half a secret. */
+  /**
+   * The stored output without a line that lost its beginning, which may be half a secret; of one endless line, without
+   * its first quarter.
+   */
   text(): string {
     if (!this.#wasCut) return this.#bytes.toString('utf8');
     const newline = this.#bytes.indexOf('\n');

@@ -1,13 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 
 /** What a program may take to end by itself after SIGTERM. */
-const killDelayMs = 3000;
+const killDelayMsDefault = 3000;
 /** What is left in a pipe that a process outside the group holds open is given up after this long. */
 const drainMs = 1000;
 
 /**
- * Groups that still run. When this process exits they are killed; when it is killed itself nothing can, and its tools
- * end by their closed pipes.
+ * Groups that still run. This process kills them when it exits; when it is killed, its tools end by their closed pipes.
  */
 const running = new Set<ProcessGroup>();
 
@@ -18,11 +17,13 @@ function killAll(): void {
 /** The process group of a child that was spawned with `detached`: its pid is the group's id. */
 export class ProcessGroup {
   readonly #child: ChildProcess;
+  readonly #killDelayMs: number;
   #killTimer: NodeJS.Timeout | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, killDelayMs = killDelayMsDefault) {
     this.#child = child;
+    this.#killDelayMs = killDelayMs;
     if (running.size === 0) process.once('exit', killAll);
     running.add(this);
     child.once('exit', () => {
@@ -35,11 +36,11 @@ export class ProcessGroup {
     });
   }
 
-  /** SIGTERM now, SIGKILL 3 s later; asking again changes nothing. */
+  /** SIGTERM now, SIGKILL after the delay; asking again changes nothing. */
   stop(): void {
     if (this.#killTimer !== undefined) return;
     this.#signal('SIGTERM');
-    this.#killTimer = setTimeout(() => this.kill(), killDelayMs);
+    this.#killTimer = setTimeout(() => this.kill(), this.#killDelayMs);
   }
 
   kill(): void {

@@ -104,7 +104,7 @@ describe('a program that cannot be started', () => {
 });
 
 describe('a command that is stopped', () => {
-  it('a command that is stopped ends with its whole group when its time is over', async () => {
+  it('a command that is stopped ends with its whole group after its timeout', async () => {
     const mark = `timed-out-${process.pid}`;
     const child = `require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)", "${mark}"])`;
     const outcome = await runCommand(node(`${child}; setInterval(() => {}, 1000)`), { timeoutMs: 500 });

@@ -12,14 +12,16 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** After it the command is stopped, and the outcome says `timedOut`. */
   readonly timeoutMs: number;
+  /** What a stopped command may take to end by itself before it is killed, 3 s by default. */
+  readonly killDelayMs?: number | undefined;
   readonly cwd?: string | undefined;
-  /** The command's whole environment; without it, an empty one but for PATH. */
+  /** The command's whole environment; PATH alone by default. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly stdin?: 'ignore' | Readable | undefined;
   /** Called with each line as it comes, without its end, at most 64 kB of it. */
   readonly onStdoutLine?: ((line: string) => void) | undefined;
   readonly onStderrLine?: ((line: string) => void) | undefined;
-  /** How much of stdout is kept for `stdout`, 1 MiB by default; the rest is read and dropped. */
+  /** How much of stdout is returned, 1 MiB by default; the rest is read and dropped. */
   readonly stdoutBytesMax?: number | undefined;
 }
 
@@ -39,8 +41,8 @@ const stderrTailBytes = 4096;
 /**
  * Runs a command without a shell, in a process group of its own, to its end.
  *
- * An abort or the timeout sends SIGTERM to the whole group and SIGKILL 3 s later; when the command ends by itself, what
- * it left running in its group is killed. An exit code other than 0 is an outcome, not an error.
+ * An abort or the timeout sends SIGTERM to the whole group and SIGKILL `killDelayMs` later; when the command ends by
+ * itself, what it left running in its group is killed. An exit code other than 0 is an outcome, not an error.
  *
  * @throws the reason of `signal`; what a callback or `stdin` throws; Error when the program cannot be started
  */
@@ -54,14 +56,14 @@ export async function runCommand(command: Command, options: RunOptions): Promise
   });
   const ended = endOf(child, command);
   if (child.pid === undefined) await ended;
-  const group = new ProcessGroup(child);
+  const group = new ProcessGroup(child, options.killDelayMs);
   const failures: unknown[] = [];
   const fail = (error: unknown) => {
     failures.push(error);
     group.stop();
   };
   const stdout = new OutputHead(options.stdoutBytesMax ?? stdoutBytesMaxDefault);
-  // Twice what is kept, since masking makes it shorter.
+  // Twice what is returned, since masking makes it shorter.
   const stderr = new OutputTail(2 * stderrTailBytes);
   readOutput(child.stdout, stdout, options.onStdoutLine, fail);
   readOutput(child.stderr, stderr, options.onStderrLine, fail);

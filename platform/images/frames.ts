@@ -33,8 +33,8 @@ export function writeFrame(stream: Writable, head: object, pieces: readonly Uint
 }
 
 /**
- * Reads frames out of chunks, which may be cut anywhere and are copied from: `onFrame` is called with each that is
- * whole. The function that it returns takes the next chunk.
+ * Reads frames out of chunks that may be cut anywhere, and copies them. Returns the function that takes the next chunk;
+ * `onFrame` is called with each whole frame.
  *
  * @throws Error, by that function, for a malformed frame or one over a bound; nothing can be read after it
  */

@@ -1,6 +1,6 @@
 import { displayP3, type HeifColour } from './heif-colour.ts';
 
-// HDR photos become SDR in the same way as HDR videos (docs/media.md, "Colour").
+// HDR photos become SDR in the same way as HDR videos (docs/reference/media.md, "Colour").
 
 /** HDR's reference white in cd/m² (ITU-R BT.2408), which is 1 in what follows. */
 const referenceWhite = 203;
@@ -8,7 +8,7 @@ const referenceWhite = 203;
 const hlgPeak = 1000;
 const hlgGamma = 1.2;
 
-/** Signal 0–1 to light: of PQ that of the display, of HLG that of the scene up to 1 (ITU-R BT.2100, tables 4 and 5). */
+/** Signal 0–1 to light: PQ to display light, HLG to scene light up to 1 (ITU-R BT.2100, tables 4 and 5). */
 const lights = {
   pq: (signal: number) => {
     const power = signal ** (1 / 78.84375);
@@ -51,7 +51,7 @@ function compressed(light: number): number {
 }
 
 const steps = 4095;
-/** The numbers of sRGB for light of 0–1 in so many steps. */
+/** The numbers of sRGB for light of 0–1 in equal steps. */
 const srgbNumbers = Uint8Array.from({ length: steps + 1 }, (_, step) => {
   const light = step / steps;
   return Math.round(255 * (light <= 0.0031308 ? 12.92 * light : 1.055 * light ** (1 / 2.4) - 0.055));

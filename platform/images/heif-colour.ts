@@ -10,9 +10,8 @@ export const displayP3 = 12;
 const transfers: Readonly<Record<number, 'pq' | 'hlg'>> = { 16: 'pq', 18: 'hlg' };
 
 /**
- * The colours that the primary item of a HEIF or AVIF (ISO/IEC 23008-12) states by number, or those of the first item,
- * which is one of its tiles, where it states none; null where neither does. Other items, such as the HDR that is derived
- * by a gain map, have colours of their own.
+ * The colours of a HEIF or AVIF (ISO/IEC 23008-12) by number: of the primary item, else of the first item, which is one
+ * of its tiles; null where neither states them. Other items, such as HDR by a gain map, have their own.
  *
  * @param head the beginning of the file, which holds its properties
  */

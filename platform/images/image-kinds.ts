@@ -43,7 +43,8 @@ const kinds: readonly ImageKind[] = [
   { name: 'pdf', decoder: null, matches: textAt(0, '%PDF') },
   { name: 'postscript', decoder: null, matches: textAt(0, '%!PS', '\xc5\xd0\xd3\xc6') },
   { name: 'photoshop', decoder: null, matches: textAt(0, '8BPS') },
-  { name: 'icon', decoder: null, matches: textAt(0, '\0\0\x01\0', '\0\0\x02\0') },
+  // With the number of its images; a Targa begins in the same way.
+  { name: 'icon', decoder: null, matches: (head) => textAt(0, '\0\0\x01\0', '\0\0\x02\0')(head) && head[4] !== 0 },
   { name: 'openexr', decoder: null, matches: startsWith(0x76, 0x2f, 0x31, 0x01) },
   { name: 'jpeg xr', decoder: null, matches: startsWith(0x49, 0x49, 0xbc) },
   { name: 'radiance hdr', decoder: null, matches: textAt(0, '#?RADIANCE', '#?RGBE') },

@@ -1,5 +1,4 @@
 import { Socket } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { KnownProblem } from '#domain/errors.ts';
 import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
@@ -7,13 +6,12 @@ import { openImage } from './open-image.ts';
 import { type Sharp, sharp } from './sharp.ts';
 
 /**
- * The process that decodes images for delivery. It is started by `ImageProcessor` with an empty environment, so a
- * picture that breaks the decoder finds no secret, no credential and no connection here.
+ * The process that decodes images for delivery. `ImageProcessor` starts it with an empty environment, so an image that
+ * breaks the decoder finds no secret, credential or connection.
  */
 
 /**
- * Of an image that is decoded in WebAssembly: about 300 MB of memory, beside what the server holds, and two images within
- * the time that `ImageProcessor` waits.
+ * For decoding in WebAssembly: about 300 MB of memory for an image, and time for two within `ImageProcessor`'s limit.
  */
 const wasmLimits = { pixelsMax: 25_000_000, timeoutMs: 9000, waitingMax: 1 } as const;
 /** Effort 2 of 6 takes a third of the default's time for a few percent of size: a client is waiting. */
@@ -46,17 +44,9 @@ async function make(source: Buffer, { width, height, fit, format, quality }: Ima
   return encoders[format](resized, quality).toBuffer();
 }
 
-const waiting: QueuedImage[] = [];
-let running = 0;
-
-interface QueuedImage extends ImageRequest {
-  readonly source: Buffer;
-}
-
-// The parent bounds what it sends: whole objects of the bucket.
+// The parent bounds what it sends, whole objects of the bucket, and how many at once.
 const take = frameReader({ headBytesMax: 64 * 1024, sizeBytesMax: Number.MAX_SAFE_INTEGER }, (head, source) => {
-  waiting.push({ ...(head as ImageRequest), source });
-  next();
+  void answer(head as ImageRequest, source);
 });
 const chunk = Buffer.allocUnsafeSlow(256 * 1024);
 const onChunk = (count: number) => {
@@ -66,7 +56,7 @@ const onChunk = (count: number) => {
 // A malformed frame ends this process, since `take` throws.
 const parent = new Socket({ fd: imagePipe, onread: { buffer: chunk, callback: onChunk } });
 
-async function answer({ id, source, work }: QueuedImage): Promise<void> {
+async function answer({ id, work }: ImageRequest, source: Buffer): Promise<void> {
   const reply = (refused: ImageAnswer['refused'], made: readonly Buffer[]) =>
     writeFrame(parent, { id, refused } satisfies ImageAnswer, made);
   try {
@@ -75,19 +65,6 @@ async function answer({ id, source, work }: QueuedImage): Promise<void> {
     const why = error instanceof Error ? error.message.slice(0, 500) : 'unknown';
     reply({ why, isBusy: error instanceof KnownProblem && error.code === 'busy' }, []);
   }
-}
-
-function next(): void {
-  // One more than there are cores, so that none is idle between two images.
-  if (running > availableParallelism()) return;
-  const image = waiting.shift();
-  if (image === undefined) return;
-  running += 1;
-  void answer(image).finally(() => {
-    running -= 1;
-    next();
-  });
-  next();
 }
 
 // The parent has ended, and with it every request.

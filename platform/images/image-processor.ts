@@ -1,17 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { writeFile } from 'node:fs/promises';
-import { setPriority } from 'node:os';
+import { availableParallelism, getPriority, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
 import { frameReader, writeFrame } from './frames.ts';
+import { ImageQueue } from './image-queue.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
-interface Pending {
+interface Image {
+  readonly source: readonly Uint8Array[];
+  readonly work: ImageWork;
+  readonly client: string;
+  readonly sizeBytes: number;
+  readonly queuedAtMs: number;
   readonly resolve: (bytes: Buffer) => void;
   readonly reject: (error: Error) => void;
+  /** How often it was begun in a process that a neighbour's slowness ended. */
+  restarts: number;
+}
+
+interface RunningImage {
+  readonly image: Image;
   readonly timer: NodeJS.Timeout;
-  readonly sizeBytes: number;
+  readonly beganAtMs: number;
 }
 
 interface ImageChild {
@@ -26,35 +38,54 @@ const answerBounds = { headBytesMax: 4 * 1024, sizeBytesMax: 256 * 1024 * 1024 }
 interface ImageBounds {
   readonly requestsMax: number;
   readonly bytesMax: number;
-  /** An image that takes longer ends the process. */
+  /** An image that takes longer from its beginning is given up, with the process that makes it. */
   readonly timeoutMs: number;
+  /** The longest time that an image waits for its beginning: clients do not wait longer. */
+  readonly waitMsMax: number;
 }
 
-/** A picture may need 400 MB when it is decoded, two or three are decoded at once, and Node takes some. */
+/** An image may need 400 MB when it is decoded, two or three are decoded at once, and Node takes some. */
 const memoryBytesMax = 2 * 1024 * 1024 * 1024;
 /** Requests are answered before images are made. */
 const niceness = 5;
 
-const defaultBounds: ImageBounds = { requestsMax: 256, bytesMax: 512 * 1024 * 1024, timeoutMs: 20_000 };
+const defaultBounds: ImageBounds = {
+  requestsMax: 256,
+  bytesMax: 128 * 1024 * 1024,
+  timeoutMs: 20_000,
+  waitMsMax: 20_000,
+};
+/** One more than there are cores, so that none is idle between two images. */
+const atOnceMax = availableParallelism() + 1;
+/** The weight of the newest image in the mean time of one. */
+const meanWeight = 0.2;
+const restartsMax = 3;
 
 /** The source is not an image of a supported format, or is over a limit. */
 export class ImageRefused extends Error {
   override readonly name = 'ImageRefused';
 }
 
-/** More work waits than the bounds allow. */
+/** More work waits than the bounds allow, or this image was not made in time. */
 export class ImagesBusy extends Error {
   override readonly name = 'ImagesBusy';
 }
 
 /**
- * Resizes images in a process of its own, off the event loop, with an empty environment. The process is started by
- * the first image and again after it died; its images fail then, since one of them may be the cause.
+ * Resizes images in a process of its own, off the event loop, with an empty environment. The first image starts the
+ * process. When it dies, the images under way fail, since one of them may be the cause; the next image starts it again.
+ *
+ * Images wait here in a queue for each client, and the queues take turns. The time of an image counts from its start. A
+ * slow one is rejected: the process is ended, and the other images begin again in the next one.
  */
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
   readonly #isolation: Isolation;
-  readonly #pending = new Map<number, Pending>();
+  readonly #waiting = new ImageQueue<Image>();
+  readonly #running = new Map<number, RunningImage>();
+  #count = 0;
+  #sizeBytes = 0;
+  #meanMs = 0;
   #child: ImageChild | null = null;
   #nextId = 1;
   #isClosed = false;
@@ -68,30 +99,69 @@ export class ImageProcessor {
   /**
    * Makes an image of `source`, whose pieces stay the caller's and must not change until this has ended.
    *
-   * @throws ImageRefused, ImagesBusy, or Error when the process died or took too long
+   * @throws ImageRefused, ImagesBusy, or Error when the process died
    */
-  make(source: readonly Uint8Array[], work: ImageWork): Promise<Buffer> {
-    if (this.#isClosed) return Promise.reject(new Error('the image processor is closed'));
+  async make(source: readonly Uint8Array[], work: ImageWork, client = ''): Promise<Buffer> {
+    if (this.#isClosed) throw new Error('the image processor is closed');
     const sizeBytes = source.reduce((sum, { length }) => sum + length, 0);
-    const bytesWaiting = [...this.#pending.values()].reduce((sum, pending) => sum + pending.sizeBytes, 0);
-    const isFull = this.#pending.size >= this.#bounds.requestsMax || bytesWaiting + sizeBytes > this.#bounds.bytesMax;
-    if (isFull && this.#pending.size > 0) return Promise.reject(new ImagesBusy('too many images at once'));
+    const { requestsMax, bytesMax, waitMsMax } = this.#bounds;
+    const isFull = this.#count >= requestsMax || this.#sizeBytes + sizeBytes > bytesMax;
+    if (isFull && this.#count > 0) throw new ImagesBusy('too many images at once');
+    // By what images took lately.
+    const expectedWaitMs = (this.#waiting.aheadOf(client) * this.#meanMs) / atOnceMax;
+    if (expectedWaitMs > waitMsMax) throw new ImagesBusy('too many images are waiting');
+    this.#count += 1;
+    this.#sizeBytes += sizeBytes;
+    try {
+      return await new Promise((resolve, reject) => {
+        const queuedAtMs = performance.now();
+        this.#waiting.push({ source, work, client, sizeBytes, queuedAtMs, resolve, reject, restarts: 0 });
+        this.#startNext();
+      });
+    } finally {
+      this.#count -= 1;
+      this.#sizeBytes -= sizeBytes;
+    }
+  }
+
+  #startNext(): void {
+    while (this.#running.size < atOnceMax) {
+      const image = this.#waiting.take();
+      if (image === null) return;
+      const waitedMs = performance.now() - image.queuedAtMs;
+      if (waitedMs > this.#bounds.waitMsMax) image.reject(new ImagesBusy('the image waited too long'));
+      else this.#start(image);
+    }
+  }
+
+  #start(image: Image): void {
     const id = this.#nextId++;
-    const child = this.#running();
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#end(child, 'an image took too long'), this.#bounds.timeoutMs);
-      this.#pending.set(id, { resolve, reject, timer, sizeBytes });
-      writeFrame(child.pipe, { id, work } satisfies ImageRequest, source);
-    });
+    const child = this.#childNow();
+    const timer = setTimeout(() => this.#giveUp(id, child), this.#bounds.timeoutMs);
+    this.#running.set(id, { image, timer, beganAtMs: performance.now() });
+    writeFrame(child.pipe, { id, work: image.work } satisfies ImageRequest, image.source);
+  }
+
+  /** Ends the process, since its libraries cannot be interrupted; the other images begin again. */
+  #giveUp(slowId: number, child: ImageChild): void {
+    this.#conclude(slowId, (image) => image.reject(new ImagesBusy('the image took too long')));
+    for (const id of this.#running.keys())
+      this.#conclude(id, (image) => {
+        image.restarts += 1;
+        if (image.restarts > restartsMax) image.reject(new ImagesBusy('the image was interrupted too often'));
+        else this.#waiting.pushFirst(image);
+      });
+    this.#end(child, 'an image took too long');
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
+    for (const image of this.#waiting.drain()) image.reject(new Error('the image processor was closed'));
     if (this.#child !== null) this.#end(this.#child, 'the image processor was closed');
     return Promise.resolve();
   }
 
-  #running(): ImageChild {
+  #childNow(): ImageChild {
     if (this.#child !== null) return this.#child;
     const script = fileURLToPath(new URL('image-process.ts', import.meta.url));
     // It writes no log; everything comes over the pipe.
@@ -102,10 +172,12 @@ export class ImageProcessor {
     const child = { process: started, pipe: started.stdio[imagePipe] as Socket };
     const take = frameReader(answerBounds, (head, bytes) => {
       const { id, refused } = head as ImageAnswer;
-      this.#conclude(id, (pending) => {
-        if (refused === null) pending.resolve(bytes);
-        else pending.reject(new (refused.isBusy ? ImagesBusy : ImageRefused)(refused.why));
+      this.#conclude(id, (image, tookMs) => {
+        this.#meanMs += (tookMs - this.#meanMs) * (this.#meanMs === 0 ? 1 : meanWeight);
+        if (refused === null) image.resolve(bytes);
+        else image.reject(new (refused.isBusy ? ImagesBusy : ImageRefused)(refused.why));
       });
+      this.#startNext();
     });
     child.pipe.on('data', (chunk: Buffer) => {
       try {
@@ -135,15 +207,16 @@ export class ImageProcessor {
     this.#child = null;
     child.process.kill('SIGKILL');
     child.pipe.destroy();
-    for (const id of this.#pending.keys()) this.#conclude(id, (pending) => pending.reject(new Error(reason)));
+    for (const id of this.#running.keys()) this.#conclude(id, (image) => image.reject(new Error(reason)));
+    if (!this.#isClosed) this.#startNext();
   }
 
-  #conclude(id: number, how: (pending: Pending) => void): void {
-    const pending = this.#pending.get(id);
-    if (pending === undefined) return;
-    this.#pending.delete(id);
-    clearTimeout(pending.timer);
-    how(pending);
+  #conclude(id: number, how: (image: Image, tookMs: number) => void): void {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    this.#running.delete(id);
+    clearTimeout(running.timer);
+    how(running.image, performance.now() - running.beganAtMs);
   }
 }
 
@@ -151,7 +224,7 @@ export class ImageProcessor {
 function yieldTo({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
-    setPriority(pid, niceness);
+    setPriority(pid, getPriority() + niceness);
   } catch {
     // It has ended already, which is noticed by its exit.
   }

@@ -5,7 +5,7 @@ import { decodedKinds, imageHeadBytes, imageKindOf } from './image-kinds.ts';
 import { type Sharp, sharp } from './sharp.ts';
 import { decodeInWasm, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
 
-/** The largest image that is decoded (docs/media.md, "Still images"). */
+/** The largest image that is decoded (docs/reference/media.md, "Still images"). */
 export const imagePixelsMax = 100_000_000;
 
 /** An image whose kind, size and colour space are known, ready to be decoded. Sizes in pixels, upright. */
@@ -39,14 +39,29 @@ export async function openImage(source: string | Buffer, options: OpenOptions): 
   if (kind.decoder === null)
     throw new KnownProblem('unsupported_media', `The image is of a kind that is not supported: ${kind.name}.`);
   const isForVips = kind.decoder === 'libvips' && !(kind.name === 'heif' && statesOtherColours(head));
-  const opened = isForVips ? await openInVips(source, options) : null;
+  const opened = isForVips ? await openInVips(await forVips(source, kind.name, head), options) : null;
   if (opened !== null) return opened;
-  const bytes = typeof source === 'string' ? await readFile(source) : source;
-  const { data, width, height, channels } = await decodeInWasm(bytes, kind.name as WasmKind, options);
+  const { data, width, height, channels } = await decodeInWasm(await contentOf(source), kind.name as WasmKind, options);
   return { width, height, frames: 1, read: () => sharp(data, { raw: { width, height, channels } }) };
 }
 
-/** Whether a HEIF states by number colours that libvips takes for those of sRGB. */
+/** The marker at the end of a JPEG (ITU-T T.81, B.1.1.3). */
+const endOfImage = Buffer.from([0xff, 0xd9]);
+
+/**
+ * The file as libvips accepts it. It takes a JPEG without its last marker for one that is cut off; with it, it finds by
+ * itself whether anything else is missing. It does not know the brand of AVIF sequences, which have a still image too.
+ */
+async function forVips(source: string | Buffer, kind: string, head: Buffer): Promise<string | Buffer> {
+  if (kind === 'jpeg' && !(await tailOf(source, endOfImage.length)).equals(endOfImage))
+    return Buffer.concat([await contentOf(source), endOfImage]);
+  if (head.toString('latin1', 4, 12) !== 'ftypavis') return source;
+  const content = Buffer.from(await contentOf(source));
+  content.write('avif', 8, 'latin1');
+  return content;
+}
+
+/** Whether a HEIF states colours by number that libvips would read as sRGB. */
 function statesOtherColours(head: Buffer): boolean {
   const colour = heifColourOf(head);
   return colour !== null && (colour.primaries === displayP3 || colour.hdr !== null);
@@ -79,17 +94,36 @@ function tooLarge(): KnownProblem {
   return new KnownProblem('limit_exceeded', `The image has more than ${imagePixelsMax / 1e6} megapixels.`);
 }
 
+/** What libjpeg says of JPEG-LS, and of lossless and hierarchical JPEG. */
+const unknownJpeg = /unsupported (marker type 0xf7|jpeg process)/i;
+
 /** Throws the problem of an image of a supported kind that libvips refuses. */
 export function decodeProblem(error: unknown): never {
   if (error instanceof KnownProblem || !(error instanceof Error)) throw error;
   // libheif's, on the number of tiles for one.
   if (/security limit/i.test(error.message)) throw tooLarge();
+  if (unknownJpeg.test(error.message)) {
+    const message = 'The image is of a kind that is not supported: jpeg in a coding that is not known.';
+    throw new KnownProblem('unsupported_media', message, { cause: error });
+  }
   throw new KnownProblem('corrupt_input', 'The image is damaged and cannot be decoded.', { cause: error });
+}
+
+async function contentOf(source: string | Buffer): Promise<Buffer> {
+  return typeof source === 'string' ? readFile(source) : source;
 }
 
 async function headOf(source: string | Buffer): Promise<Buffer> {
   if (typeof source !== 'string') return source.subarray(0, imageHeadBytes);
   await using file = await open(source);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(imageHeadBytes), 0, imageHeadBytes, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
+async function tailOf(source: string | Buffer, length: number): Promise<Buffer> {
+  if (typeof source !== 'string') return source.subarray(-length);
+  await using file = await open(source);
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, Math.max(0, size - length));
   return buffer.subarray(0, bytesRead);
 }

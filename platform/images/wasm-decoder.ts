@@ -6,7 +6,7 @@ import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { sharp } from './sharp.ts';
 
 // Kinds that libvips does not decode here, or not as browsers do. ImageMagick, libheif, libde265, OpenJPEG, libjxl and
-// libtiff run in WebAssembly: a hole in one of them reaches the memory of that one image and nothing else.
+// libtiff run in WebAssembly, so an exploit of one reaches the memory of one image alone.
 
 export type WasmKind = 'tiff' | 'bmp' | 'jp2' | 'j2k' | 'jxl' | 'heif' | 'jpeg';
 
@@ -74,8 +74,7 @@ let previous: Promise<void> = Promise.resolve();
 /**
  * Decodes an image in a thread of its own, which ends with it, or by its limits.
  *
- * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, `deadline_exceeded`, `busy`; the signal's
- *   reason
+ * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, …; the reason of `signal`
  */
 export async function decodeInWasm(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
   if (underWay > limits.waitingMax) throw new KnownProblem('busy');

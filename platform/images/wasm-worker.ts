@@ -70,8 +70,10 @@ function toSrgb(image: IMagickImage, profiles: WasmRequest['profiles'], isP3: bo
 }
 
 /** What ImageMagick and its libraries say of a file whose coding they do not know. */
-const unknownCoding = /unsupported|not supported|no decod|not implemented/i;
-const overLimit = /exceeds limit|security limit|limit exceeded|cache resources exhausted|memory allocation/i;
+const unknownCoding = /unsupported|not supported|no decod|not implemented|not configured/i;
+/** As ImageMagick's codes (`CacheResourcesExhausted`) and as its libraries write it. */
+const overLimit =
+  /exceeds ?limit|security limit|limit ?exceeded|resources ?exhausted|memory ?allocation|resource ?limit/i;
 
 function answerOf(error: unknown): WasmAnswer {
   const message = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 /**
- * What a label may say: one of a list, or as many different values as the number says, the first ones seen. Every
- * other value becomes `other`, so that no caller can make time series without end.
+ * The values of a label: a list, or a number of different values, the first ones seen. Every other value becomes
+ * `other`, so that callers cannot make unbounded time series.
  */
 export type LabelBounds<Label extends string> = Readonly<Record<Label, readonly string[] | number>>;
 
@@ -8,7 +8,7 @@ export type LabelValues<Label extends string> = Readonly<Record<Label, string | 
 
 const valueLengthMax = 128;
 
-/** One label: the values that it may have, to which others are added while there are fewer than so many. */
+/** One label: its values, to which others are added up to its maximum. */
 interface Bound<Label extends string> {
   readonly name: Label;
   readonly values: Set<string>;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Task } from '#domain/runner/task.ts';
+import type { Task } from '#domain/work/task.ts';
 
 /** The settings of a span of a short-lived process. */
 export interface BriefSpanSettings {
@@ -31,7 +31,8 @@ const sendTimeoutMs = 1_000;
 
 /**
  * Tracing for a process that lives for one task: spans are collected and sent once, as OTLP in JSON over HTTP. Loading
- * the SDK would add 0.1 to 0.2 s of processor time to every step (docs/decisions/0111-short-processes-export-spans-themselves.md).
+ * the SDK would add 0.1 to 0.2 s of processor time to every step
+ * (docs/decisions/0111-short-processes-export-spans-themselves.md).
  */
 export class BriefTracing {
   readonly #url: string;

@@ -1,12 +1,14 @@
 import { redact } from '#domain/redact.ts';
 
 const secretName =
-  /secret|passw|token|authorization|cookie|credential|signature|api[-_]?key|content[-_]?key|private[-_]?key|encryption[-_]?key/i;
+  /secret|passw|token|authorization|cookie|credential|signature|(?:api|content|private|encryption)[-_]?key/i;
 /** Identifiers that are long hex by nature and no secrets. */
 const publicName = /^(trace_?id|span_?id|traceparent|hash|source|rev|kid|etag|sha256)$/i;
 const depthMax = 6;
 
-/** A copy of a log line's fields: what is named like a secret is `***`, every text is redacted, errors are spelt out. */
+/**
+ * A copy of a log line's fields: what is named like a secret is `***`, every text is redacted, errors are spelt out.
+ */
 export function maskFields(fields: object): Record<string, unknown> {
   return maskEntries(fields, 0);
 }

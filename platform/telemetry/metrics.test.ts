@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { Metrics } from './metrics.ts';
 
-// The families of C4.57 and C4.60 to C4.65, with the labels that these lines name.
+// The families of C25.4 and C25.7 to C25.12, with the labels that these lines name.
 const families: Record<string, readonly string[]> = {
   svc_http_requests_total: ['method', 'route', 'status'],
   svc_http_request_duration_seconds: ['method', 'route', 'status'],
@@ -31,11 +31,14 @@ function recordAll(metrics: Metrics): void {
 
 /** The families beyond the contract. */
 const further = [
+  'svc_build_info',
   'svc_cleanup_backlog_jobs',
+  'svc_job_failures_total',
   'svc_key_requests_total',
   'svc_leader',
   'svc_media_jobs_waiting',
   'svc_queue_wait_seconds',
+  'svc_overdue_seconds',
   'svc_queue_oldest_seconds',
   'svc_encode_speed_ratio',
   'svc_rate_limit_fallbacks_total',
@@ -47,7 +50,7 @@ const further = [
 ];
 
 describe('the metrics of a process', () => {
-  it('C4.66: the metrics are the ten families of the contract, further ones, and those of the process', async () => {
+  it('C25.13: the metrics are the ten families of the contract, further ones, and default ones of Node', async () => {
     const metrics = new Metrics();
     const names = (await metrics.registry.getMetricsAsJSON()).map(({ name }) => name);
     expect(names.filter((name) => name.startsWith('svc_')).toSorted()).toEqual(

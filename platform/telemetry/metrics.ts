@@ -1,8 +1,11 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { jobErrorCodes } from '#domain/errors.ts';
 import { jobTypeNames } from '#domain/job-types/index.ts';
+import { overdueTasks } from '#domain/jobs/overdue.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
 import type { LabelBounds } from './bounded-labels.ts';
 import { BoundedCounter, BoundedGauge, BoundedHistogram } from './bounded-metrics.ts';
+import { programVersion } from './program-version.ts';
 
 const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 /** Labels whose values are words of our own code: the number only stops a mistake. */
@@ -14,10 +17,8 @@ const httpBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 const taskBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200];
 
 /**
- * The metrics of one process (C4.57, C4.60 to C4.65): the ten families with the prefix `svc_`, taken literally
- * (docs/decisions/0001), and those of the process itself. `main.ts` makes one and passes it down.
- *
- * `route` is a route's pattern, never a path; `status` the answer's code.
+ * The metrics of one process (C25.4, C25.7 to C25.12): families with the prefix `svc_`, and Node's own. `main.ts` makes
+ * one and passes it down. `route` is a route's pattern, never a path; `status` the answer's code.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -105,6 +106,10 @@ export class Metrics {
     { queue: queueNames },
   );
 
+  readonly overdue = this.#gauge('svc_overdue_seconds', 'For how long the first row of a periodic task has been due', {
+    task: overdueTasks,
+  });
+
   readonly encodeSpeed = new Histogram({
     registers: [this.registry],
     name: 'svc_encode_speed_ratio',
@@ -117,6 +122,11 @@ export class Metrics {
     'Attempts that another attempt follows, by error code, disruption or storage outage',
     { code: ownWords },
   );
+
+  readonly jobFailures = this.#counter('svc_job_failures_total', 'Jobs that failed finally, by type and error code', {
+    type: jobTypeNames,
+    code: jobErrorCodes,
+  });
 
   readonly webhookAttempts = this.#counter('svc_webhook_attempts_total', 'Attempts to deliver a webhook by outcome', {
     outcome: ['sent', 'retried', 'failed'],
@@ -165,5 +175,11 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
+    new Gauge({
+      registers: [this.registry],
+      name: 'svc_build_info',
+      help: '1, with the version of the program and of Node',
+      labelNames: ['version', 'node'],
+    }).set({ version: programVersion(), node: process.versions.node }, 1);
   }
 }

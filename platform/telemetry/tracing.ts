@@ -77,7 +77,7 @@ export interface RunningSpan {
   /** Runs `work` with this span active: `currentTrace()` and new spans in it see it, also after awaits. */
   run<T>(work: () => T): T;
   setAttributes(attributes: Attributes): void;
-  /** Marks the span as failed. The error's message is kept, so it must hold no secret. */
+  /** Marks the span as failed, with the error's message, which must have no secret. */
   fail(error: unknown): void;
   end(): void;
 }

@@ -1,0 +1,46 @@
+/** Queues of clients that take turns, so that a client with one entry does not wait for all of another's. */
+export class ImageQueue<Entry extends { readonly client: string }> {
+  /** By client, the one whose turn is next first. */
+  readonly #queues = new Map<string, Entry[]>();
+
+  push(entry: Entry): void {
+    this.#queueOf(entry.client).push(entry);
+  }
+
+  /** Puts an entry before the others of its client. */
+  pushFirst(entry: Entry): void {
+    this.#queueOf(entry.client).unshift(entry);
+  }
+
+  /** The next entry, which leaves the queue; null when there is none. */
+  take(): Entry | null {
+    for (const [client, queue] of this.#queues) {
+      const entry = queue.shift();
+      this.#queues.delete(client);
+      if (queue.length > 0) this.#queues.set(client, queue);
+      if (entry !== undefined) return entry;
+    }
+    return null;
+  }
+
+  /** How many entries would be taken before another one of `client`, if nothing is added meanwhile. */
+  aheadOf(client: string): number {
+    const own = (this.#queues.get(client)?.length ?? 0) + 1;
+    let ahead = 0;
+    for (const [other, queue] of this.#queues) ahead += other === client ? queue.length : Math.min(queue.length, own);
+    return ahead;
+  }
+
+  /** Takes all. */
+  drain(): Entry[] {
+    const all = [...this.#queues.values()].flat();
+    this.#queues.clear();
+    return all;
+  }
+
+  #queueOf(client: string): Entry[] {
+    const queue = this.#queues.get(client) ?? [];
+    this.#queues.set(client, queue);
+    return queue;
+  }
+}
