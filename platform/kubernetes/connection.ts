@@ -32,8 +32,7 @@ export interface OpenStream {
   close(): void;
 }
 
-// How long credentials are cached. Their source (a token file, an exec plugin) tracks when they expire; this cache only
-// avoids a call for each request.
+// How long credentials are cached, to avoid a call for each request. Their source tracks when they expire.
 const accessTtlMs = 10_000;
 
 // kube-apiserver closes an idle connection after 90 s, and load balancers commonly after 60 s: this side closes first.

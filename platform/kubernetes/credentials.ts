@@ -24,7 +24,9 @@ export interface Credentials {
   readonly server: string;
   /** The proxy in front of it, if any (http or https). */
   readonly proxy?: string;
-  /** Reads files and calls helpers as needed. `isRefused`: the last result got a 401, so nothing of it may be reused. */
+  /**
+   * Reads files and calls helpers as needed. `isRefused`: the last result got a 401, so nothing of it may be reused.
+   */
   access(isRefused: boolean): Promise<Access>;
 }
 

@@ -117,3 +117,8 @@ const knownReasons = new Set<string | undefined>([
 function knownReason(reason: string | undefined): KubeReason | undefined {
   return knownReasons.has(reason) ? (reason as KubeReason) : undefined;
 }
+
+/** Throws `error` unless the object was deleted, or its name belongs to another object. */
+export function unlessDeleted(error: unknown): void {
+  if (!hasReason(error, 'NotFound', 'Conflict')) throw error;
+}

@@ -52,9 +52,8 @@ const seriesMax = 2000;
 const triesMax = 3;
 
 /**
- * Writes events of `events.k8s.io/v1`. The first one is written at once; a repetition (same regarding, type, reason and
- * action, whatever the note) is counted in its series. An event is advice: recording never throws, never waits, and
- * gives up after three tries.
+ * Writes events of `events.k8s.io/v1`. The first is written at once; a repetition (same regarding, type, reason and
+ * action) is counted in its series. Recording never throws, never waits, and gives up after three tries.
  */
 export class EventRecorder implements Component {
   readonly name = 'event recorder';

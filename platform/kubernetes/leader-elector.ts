@@ -10,17 +10,17 @@ import type { Log } from './log.ts';
 //   leader ──another process holds it, or no renewal succeeded within the deadline──▶ lost ──after onStopped──▶ standby
 //   leader ──stop()──▶ onStopped, then the lease is given back ──▶ ended
 //
-// Times are measured on this machine's monotonic clock alone: a standby counts from when it observed the last renewal
-// itself, and a leader counts its deadline from before it sent the last renewal that succeeded. The deadline is shorter
-// than the term, so a leader has given up before another may begin, unless it was paused; so it checks the clock again
-// before each write (`term.guard`). What passes even then meets deterministic names, resource versions and guarded SQL:
-// safety does not depend on the lease.
+// Times are measured on this machine's monotonic clock alone: a standby counts from when it observed the last renewal,
+// and a leader counts its deadline from before it sent the last successful renewal. The deadline is shorter than the
+// term, so a leader has stopped before another may begin. A leader that was paused checks the clock before each write
+// (`term.guard`). Safety does not depend on the lease: names are deterministic, and resource versions and SQL guard
+// writes.
 
 /** One period of leadership. */
 export interface LeaderTerm {
   /** Aborted when the term ends: because of `stop()`, or because the lease was lost. */
   readonly signal: AbortSignal;
-  /** Whether the lease is certainly still held at this moment; by the clock, without waiting for any timer. */
+  /** Whether the lease is certainly valid at this moment, by the clock and not by a timer. */
   isHeld(): boolean;
   /** Throws `NotLeader` unless `isHeld()`. For `KubeClient.guardedBy`. */
   readonly guard: () => void;
@@ -39,7 +39,9 @@ export interface LeaderElectorOptions {
   name: string;
   /** The name of this process: unique, also after a restart. */
   identity: string;
-  /** Called when this process becomes the leader; if it throws, the lease is given back. It starts the work and returns. */
+  /**
+   * Called when this process becomes the leader; if it throws, the lease is given back. It starts the work and returns.
+   */
   onStarted: (term: LeaderTerm) => Promise<void> | void;
   /** Called after each term; once it resolves, the lease is given back or sought again. */
   onStopped: () => Promise<void> | void;
@@ -63,7 +65,7 @@ interface Term {
   cancelDeadline: () => void;
 }
 
-/** Seeks the lease, keeps it, and reports when it is held. */
+/** Acquires and renews the lease, and reports when it is held. */
 export class LeaderElector implements Component {
   readonly name: string;
   readonly #options: Required<LeaderElectorOptions>;
@@ -101,7 +103,9 @@ export class LeaderElector implements Component {
     this.#loop = this.#run(this.#stopping.signal);
   }
 
-  /** Ends the term, if there is one, waits for `onStopped`, and gives the lease back, so that no other process waits. */
+  /**
+   * Ends the term, if there is one, waits for `onStopped`, and gives the lease back, so that no other process waits.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error(`the ${this.name} was stopped`));
     await this.#loop;

@@ -24,8 +24,8 @@ interface ObservedLease {
 }
 
 /**
- * The Lease object as last observed. Each write carries the resource version that was read, so of two processes that
- * write at once, one gets a Conflict.
+ * The Lease object as last observed. A write has the resource version that was read, so one of two concurrent writers
+ * gets a Conflict.
  */
 export class LeaseRecord {
   readonly #options: LeaseRecordOptions;

@@ -76,8 +76,8 @@ export interface ObjectRef {
 }
 
 /**
- * A type of `@kubernetes/client-node` as its objects are on the wire: times are strings there, and `continue` and its
- * like do not bear the underscore that the generated classes give them.
+ * A type of `@kubernetes/client-node` as it is on the wire: times are strings, and names such as `continue` have no
+ * underscore.
  */
 export type Wire<T> = T extends Date
   ? string

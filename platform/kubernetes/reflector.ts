@@ -1,4 +1,5 @@
-import { type Backoff, backoffMs } from '../lifecycle/backoff.ts';
+import type { Backoff } from '#domain/backoff.ts';
+import { backoffMs } from '../lifecycle/backoff.ts';
 import type { KubeClient, Selection } from './client.ts';
 import { type Clock, monotonicClock, sleep } from './clock.ts';
 import { isExpired, KubeError } from './errors.ts';
@@ -8,20 +9,20 @@ import type { KubeObject, Resource } from './objects.ts';
 import { type StoreHandlers, Store } from './store.ts';
 import { Watchdog } from './watchdog.ts';
 
-// A copy of the API server's objects of one kind, kept up to date by one loop:
+// A copy of the API server's objects of one kind, updated by one loop:
 //
 //   list ──▶ watch ──▶ watch ──▶ … ──▶ list (every `relistEveryMs`)
 //     ▲         │ ended by the server, reset, silent or refused: watch again from the last known version
 //     └─────────┘ 410, as an HTTP status or as an ERROR event: the versions since are lost, list again
 //
-// The list is the truth and a watch only a hint: the next list corrects whatever a watch missed. Only `stop()` ends the
-// loop; each error is logged and followed by a growing delay, never shorter than a Retry-After.
+// The next list corrects whatever a watch missed. Only `stop()` ends the loop; each error is logged and followed by a
+// growing delay, never shorter than a Retry-After.
 
 /** The settings of a reflector; times in milliseconds. */
 export interface ReflectorOptions<T extends KubeObject, S extends KubeObject> extends Selection {
   client: KubeClient;
   resource: Resource<T>;
-  /** Reduces an object to the kept fields; name, namespace, uid and resourceVersion must stay. Pure. */
+  /** Reduces an object to the fields in use; name, namespace, uid and resourceVersion must stay. Pure. */
   trim: (object: T) => S;
   /** Called for every change of the copy, in order. An error of a handler is logged. */
   handlers?: StoreHandlers<S>;
@@ -100,8 +101,8 @@ export class Reflector<T extends KubeObject, S extends KubeObject> implements Co
   }
 
   /**
-   * Begins without waiting for the first list, so that a process starts also while the API server is away. A second call,
-   * or one after `stop()`, is a mistake of the caller and throws.
+   * Begins without waiting for the first list, so that a process starts while the API server is away. Throws when
+   * called twice or after `stop()`.
    */
   async start(): Promise<void> {
     if (this.#loop) throw new Error(`the ${this.name} was started before`);

@@ -1,4 +1,4 @@
-import type { KubeObject } from './objects.ts';
+import type { KubeObject, ObjectRef } from './objects.ts';
 
 /** Called for the changes of a store. */
 export interface StoreHandlers<S> {
@@ -10,6 +10,11 @@ export interface StoreHandlers<S> {
 /** The name of an object within its kind: `namespace/name`, or `name` alone for a cluster-wide kind. */
 export function keyOf(object: KubeObject): string {
   return keyFor(object.metadata?.namespace, object.metadata?.name ?? '');
+}
+
+/** What a request names an object by. */
+export function refOf({ metadata }: KubeObject): ObjectRef {
+  return { namespace: metadata?.namespace, name: metadata?.name ?? '' };
 }
 
 function keyFor(namespace: string | undefined, name: string): string {

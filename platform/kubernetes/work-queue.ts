@@ -1,4 +1,5 @@
-import { type Backoff, backoffMs } from '../lifecycle/backoff.ts';
+import type { Backoff } from '#domain/backoff.ts';
+import { backoffMs } from '../lifecycle/backoff.ts';
 import { TokenBucket, type TokenRate } from '../lifecycle/token-bucket.ts';
 import { type Clock, monotonicClock } from './clock.ts';
 import { KubeError } from './errors.ts';
@@ -12,8 +13,7 @@ import type { Log } from './log.ts';
 //      └── after the delay that the handler asks for, or after a backoff when it threw
 //
 // A key is queued once however often it is added, and never runs twice at once: an addition while it runs makes it run
-// once more afterwards. Only its number of failures in a row is kept; a crash loses the queue, and the first list of the
-// reflectors fills it again.
+// once more afterwards. A crash loses the queue, and the first list of the reflectors fills it again.
 
 /** The answer of a handler: done, or to be called again after a delay (in milliseconds). */
 export type Requeue = { afterMs: number } | undefined | void;
@@ -93,8 +93,8 @@ export class WorkQueue {
   }
 
   /**
-   * Takes no more keys and drops the delayed ones. Queued keys still run, unless `queued` is `drop`, as after the loss of
-   * a lease. Resolves when the last worker has ended.
+   * Takes no more keys and drops the delayed ones. Queued keys still run, unless `queued` is `drop`, as after the loss
+   * of a lease. Resolves when the last worker has ended.
    */
   async stop({ queued = 'run' }: { queued?: 'run' | 'drop' } = {}): Promise<void> {
     const hadStarted = this.#state !== 'new';

@@ -2,9 +2,9 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where a request that a caller names may go (C6.14): public unicast addresses, and
- * what `WEBHOOK_ALLOWED_CIDRS` names. Refused are loopback, private, link-local, metadata, multicast, unspecified and
- * every reserved range, in IPv4, IPv6 and each form in which an IPv6 address holds an IPv4 one.
+ * Where a request to a caller's URL may go (C21.15): public unicast addresses, and `WEBHOOK_ALLOWED_CIDRS`. Refused are
+ * loopback, private, link-local, metadata, multicast, unspecified and every reserved range, in IPv4, IPv6 and each form
+ * of IPv4 within IPv6.
  */
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -36,8 +36,8 @@ export function isAllowedAddress(address: string, allowedCidrs: readonly string[
 }
 
 /**
- * The one way to write an address: `::8.8.8.8` is `::808:808` (ipaddr.js would take it for `::ffff:8.8.8.8`). Null for
- * what is not an address, also for one with a zone (`fe80::1%eth0`), which names an interface of this machine.
+ * The canonical form of an address: `::8.8.8.8` is `::808:808` (ipaddr.js would take it for `::ffff:8.8.8.8`). Null for
+ * other text and for an address with a zone (`fe80::1%eth0`), which names an interface of this machine.
  */
 export function canonicalAddress(address: string): string | null {
   const family = isIP(address);

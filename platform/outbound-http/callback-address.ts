@@ -2,9 +2,9 @@ import { isIP } from 'node:net';
 import { isAllowedAddress } from './address-rules.ts';
 
 /**
- * Whether a webhook to `url` is not yet known to be refused (C2.7, C6.14): a literal address
- * is judged at submission, and `localhost`; any other name only when it is resolved for its delivery. `URL` has written
- * every form of an IPv4 address (`0x7f.1`, `2130706433`) as the usual one.
+ * Whether a webhook to `url` may be accepted (C11.8, C21.15): literal addresses and `localhost` are checked at
+ * submission, other names when they are resolved for delivery. `URL` has normalised every form of an IPv4 address
+ * (`0x7f.1`, `2130706433`).
  */
 export function isKnownToBeAllowed(url: URL, allowedCidrs: readonly string[]): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');

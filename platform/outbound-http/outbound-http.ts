@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { externalWrite } from '../external-writes/external-write.ts';
 import { canonicalAddress, isAllowedAddress } from './address-rules.ts';
 
 /**
- * Requests to addresses that callers name. A name is resolved once, each address is judged, and the connection goes to
- * one of those that were: what the name says a moment later does not matter. No redirect is followed, no proxy is used,
- * no connection is kept, and one deadline covers everything.
+ * Requests to addresses that callers name. A name is resolved once, each address is checked, and the connection goes to
+ * a checked address. No redirect is followed, no proxy is used, no connection is reused, and one deadline covers
+ * everything.
  */
 
 /** Why no answer came; the message is for people, and names no address. */
@@ -49,8 +50,7 @@ export interface OutboundAnswer {
 }
 
 /**
- * Sends one POST and gives the answer's status. The answer's body is of no interest: a few kilobytes are read, so that
- * a receiver is not cut off in the middle of a word, and the rest is not.
+ * Sends one POST and returns the answer's status. At most a few kilobytes of its body are read.
  *
  * @throws OutboundError; the reason of `signal`
  */
@@ -60,7 +60,10 @@ export async function postOutbound(post: OutboundPost): Promise<OutboundAnswer> 
   const signal = post.signal === undefined ? deadline : AbortSignal.any([deadline, post.signal]);
   try {
     const addresses = await allowedAddresses(url, post, signal);
-    return await exchange(url, addresses, { post, signal });
+    return await externalWrite(
+      () => ({ kind: 'webhook', name: `post ${url.host}` }),
+      () => exchange(url, addresses, { post, signal }),
+    );
   } catch (error) {
     post.signal?.throwIfAborted();
     if (error instanceof OutboundError) throw error;

@@ -1,8 +1,9 @@
 import type { JobsOptions } from 'bullmq';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { type Ticket, ticketId } from '#domain/jobs/ticket.ts';
+import { externalWrite } from '../external-writes/external-write.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { Batches } from '../batches/batches.ts';
+import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
 import { BullTicketReader, type TicketWorker } from './bull-ticket-reader.ts';
 import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { QueueDepth, TicketQueue, TicketReader } from './ticket-queue.ts';
@@ -18,7 +19,9 @@ export interface TicketList {
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** How to reach one of BullMQ's stores. BullMQ allows no ":" in a queue's name, so queues have their pools' names there. */
+/**
+ * How to reach one of BullMQ's stores. BullMQ allows no ":" in a queue's name, so queues have their pools' names there.
+ */
 export interface TicketStore {
   openList(name: string): TicketList;
   openWorker(name: string): TicketWorker;
@@ -36,7 +39,7 @@ interface Addition {
 }
 
 /** Several at once, to limit head-of-line blocking while the store does not answer. */
-const additionBatches = { sizeMax: 100, atOnceMax: 4 } as const;
+const additionLimits = { sizeMax: 100, atOnceMax: 4 } as const;
 
 /** Longer than this, no caller waits for the store: a submission then answers 500. */
 const answerTimeoutMs = 2_000;
@@ -44,17 +47,17 @@ const answerTimeoutMs = 2_000;
 /**
  * Tickets as BullMQ jobs.
  *
- * A ticket's id is that of the job and its attempt, so adding it again while it is there does nothing. Finished tickets
- * are removed at once, since BullMQ ignores an id that it remembers. A reader holds a ticket for seconds only; when it
- * dies, or does not call `done` in time, the ticket goes back.
+ * A ticket's id is made of the job and its attempt, so adding it again does nothing. Finished tickets are removed at
+ * once, since BullMQ ignores an id that it remembers. A reader that dies, or does not call `done` within seconds, gives
+ * its ticket back.
  *
- * Nothing is opened before it is needed, and what did not open is opened anew at the next call: a store that is down
- * when the process starts is no different from one that goes down later.
+ * Connections are opened at their first use, and again at the next call when that failed: a store may be down when the
+ * process starts.
  */
 export class BullTicketQueue implements TicketQueue {
   readonly #store: TicketStore;
   readonly #log: Logger;
-  readonly #additions: Readonly<Record<QueueName, Batches<Addition, void>>>;
+  readonly #additions: Readonly<Record<QueueName, CoalescedCalls<Addition, void>>>;
   readonly #lists = new Map<QueueName, OpenList>();
   readonly #readers = new Set<BullTicketReader>();
   #isClosed = false;
@@ -62,9 +65,9 @@ export class BullTicketQueue implements TicketQueue {
   constructor(store: TicketStore, log: Logger) {
     this.#store = store;
     this.#log = log;
-    const batchesOf = (queue: QueueName) =>
-      new Batches<Addition, void>({ run: (additions) => this.#addAll(queue, additions), ...additionBatches });
-    this.#additions = { default: batchesOf('default'), 'video:large': batchesOf('video:large') };
+    const coalescedFor = (queue: QueueName) =>
+      new CoalescedCalls<Addition, void>({ run: (additions) => this.#addAll(queue, additions), ...additionLimits });
+    this.#additions = { default: coalescedFor('default'), 'video:large': coalescedFor('video:large') };
   }
 
   async add(ticket: Ticket, options: { readonly delayMs?: number } = {}): Promise<void> {
@@ -78,7 +81,10 @@ export class BullTicketQueue implements TicketQueue {
       data: ticket,
       opts: { jobId: bullId(ticket), delay: delayMs, ...bullPriority(ticket) },
     }));
-    await this.#call(queue, (list) => list.addBulk(jobs));
+    await externalWrite(
+      () => ({ kind: 'ticket', name: `add to ${queue}` }),
+      () => this.#call(queue, (list) => list.addBulk(jobs)),
+    );
     return additions.map(() => undefined);
   }
 
@@ -103,7 +109,10 @@ export class BullTicketQueue implements TicketQueue {
   }
 
   async remove(ticket: Pick<Ticket, 'jobId' | 'attempt' | 'queue'>): Promise<void> {
-    await this.#call(ticket.queue, (list) => list.remove(bullId(ticket)));
+    await externalWrite(
+      () => ({ kind: 'ticket', name: `remove from ${ticket.queue}` }),
+      () => this.#call(ticket.queue, (list) => list.remove(bullId(ticket))),
+    );
   }
 
   async ping(): Promise<void> {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ErrorCode } from 'bullmq';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import { externalWrite } from '../external-writes/external-write.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { withTimeout } from '../lifecycle/with-timeout.ts';
 import type { TicketReader } from './ticket-queue.ts';
@@ -25,9 +26,9 @@ export interface TicketWorker {
 }
 
 /**
- * Settings of every worker. A lock is held from taking a ticket to `done`: a claim in Postgres and the start of the
- * work, well below a second. A ticket whose reader died is back after at most 5 s + 2 × 2 s, and as often as it takes.
- * `drainDelay` (seconds) is how long one blocking wait lasts.
+ * Settings of every worker. A ticket is locked until `done`: a claim in Postgres and the start of the work, well below
+ * a second. A ticket whose reader died returns after at most 5 s + 2 × 2 s, any number of times. `drainDelay` (seconds)
+ * is how long one blocking wait lasts.
  */
 export const workerSettings = {
   autorun: false,
@@ -58,8 +59,8 @@ const lostTicketCodes = [
 /**
  * Takes tickets one at a time, and only while a caller waits in `next`.
  *
- * BullMQ's blocking fetch cannot be cancelled, so it does not belong to one `next`: it continues for at most
- * `drainDelay` after an abort, serves the next caller, and puts a ticket back when there is no caller.
+ * BullMQ's blocking fetch cannot be cancelled. After an abort it continues for at most `drainDelay`, serves the next
+ * caller, and puts a ticket back when there is none.
  */
 export class BullTicketReader implements TicketReader {
   readonly #options: ReaderOptions;
@@ -147,10 +148,15 @@ export class BullTicketReader implements TicketReader {
     if (worker !== undefined) await withTimeout(worker.close(true), answerTimeoutMs, 'no end').catch(() => undefined);
   }
 
-  /** Never throws: a ticket that could not be removed comes back, and finds that its attempt can no longer be claimed. */
+  /**
+   * Never throws: a ticket that could not be removed comes back, and finds that its attempt can no longer be claimed.
+   */
   async #done(job: TakenTicket, token: string): Promise<void> {
     try {
-      await withTimeout(job.moveToCompleted(undefined, token, false), answerTimeoutMs, 'no answer');
+      await externalWrite(
+        () => ({ kind: 'ticket', name: `take from ${this.#options.queue}` }),
+        () => withTimeout(job.moveToCompleted(undefined, token, false), answerTimeoutMs, 'no answer'),
+      );
     } catch (error) {
       if (lostTicketCodes.includes((error as { code?: ErrorCode }).code as ErrorCode)) return;
       this.#options.log.warn({ err: error, ticket: job.id }, 'a ticket could not be removed; it comes back');

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import type { Logger } from '../telemetry/logger.ts';
 
 /**
- * Looks at a Redis before it is used. One that is away is no failure: everything that uses it waits for it. Warns when
- * the server may evict tickets: they come back by the sweeper only, and BullMQ's own bookkeeping may be torn.
+ * Checks a Redis before it is used. One that is away is no failure, since its users wait for it. Warns when the server
+ * may evict tickets: only the sweeper restores them, and BullMQ's own data may become inconsistent.
  *
  * @throws Error when the server refuses the user, the password or the number of the database
  */

@@ -5,9 +5,9 @@ import { BullTicketQueue } from './bull-ticket-queue.ts';
 import { workerSettings } from './bull-ticket-reader.ts';
 import type { TicketQueue } from './ticket-queue.ts';
 
-/** What is added fails at once while Redis is away (fastify/fastify-rate-limit#84); the connection is made again by itself. */
+/** Commands fail at once while Redis is away (fastify/fastify-rate-limit#84); the client reconnects by itself. */
 const failFast = { enableOfflineQueue: false, connectTimeout: 500, maxRetriesPerRequest: 1 } as const;
-/** A connection on which no answer comes for so long is replaced: half-open connections look alive for a quarter of an hour. */
+/** A connection without an answer for this long is replaced: half-open ones look alive for a quarter of an hour. */
 const socketTimeoutMs = { list: 2_000, worker: 8_000 } as const;
 const retryStrategy = (times: number) => Math.min(times * 100, 2_000);
 const prefix = 'reelwright';
