@@ -3,7 +3,7 @@ import { imageFormats } from '#domain/job-types/image-thumbnail.ts';
 import { placeholderSchema } from '#domain/job-types/shared-results.ts';
 import { imageKey } from '#domain/media/object-keys.ts';
 import { workspaceFiles } from '../../context/step-context.ts';
-import { jobHandler } from '../job-handler.ts';
+import { unitHandler } from '../job-handler.ts';
 import { makeThumbnails } from './make-thumbnails.ts';
 
 const pixels = z.int().positive();
@@ -23,32 +23,34 @@ const madeSchema = z.object({
 });
 
 /** `image:thumbnail`: variants of one image. */
-export const handler = jobHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
-  made: madeSchema,
-  async process(context) {
-    const { images, placeholder } = await makeThumbnails(context.task.options.outputs, context);
-    return {
-      placeholder,
-      images: images.map(({ output: { variant, format }, width, height, size }) => ({
-        variant,
-        format,
-        width,
-        height,
-        size,
-      })),
-    };
-  },
-  async publish({ task, workspace }, { images, placeholder }) {
-    const outputs = images.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));
-    const [first] = outputs;
-    if (first === undefined) throw new Error('a thumbnail job has at least one output');
-    return {
-      results: { key: first.key, outputs, ...placeholder },
-      error: null,
-      files: outputs.map(({ key, variant, format }) => ({
-        key,
-        path: workspace.at(`${workspaceFiles.made}/${variant}.${format}`),
-      })),
-    };
-  },
-});
+export const handler = {
+  image: unitHandler<'image:thumbnail', z.infer<typeof madeSchema>>({
+    made: madeSchema,
+    async process(context) {
+      const { images, placeholder } = await makeThumbnails(context.task.options.outputs, context);
+      return {
+        placeholder,
+        images: images.map(({ output: { variant, format }, width, height, size }) => ({
+          variant,
+          format,
+          width,
+          height,
+          size,
+        })),
+      };
+    },
+    async publish({ task, workspace }, { images, placeholder }) {
+      const outputs = images.map((image) => ({ ...image, key: imageKey(task.hash, task.rev, image) }));
+      const [first] = outputs;
+      if (first === undefined) throw new Error('a thumbnail job has at least one output');
+      return {
+        results: { key: first.key, outputs, ...placeholder },
+        error: null,
+        files: outputs.map(({ key, variant, format }) => ({
+          key,
+          path: workspace.at(`${workspaceFiles.made}/${variant}.${format}`),
+        })),
+      };
+    },
+  }),
+};

@@ -3,7 +3,7 @@ export interface FrameLook {
   readonly timeSec: number;
   readonly mean: number;
   readonly deviation: number;
-  /** Standard deviation of the Laplacian: small when the picture is blurred. */
+  /** Standard deviation of the Laplacian: small when the frame is blurred. */
   readonly sharpness: number;
 }
 

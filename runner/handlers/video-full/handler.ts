@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { examineVideo } from '../../source/examine-video.ts';
-import { jobHandler, type Product, type PublishContext } from '../job-handler.ts';
+import { type Product, publishHandler, type PublishContext, unitHandler } from '../job-handler.ts';
+import { chunkHandler } from '../video-transcode/chunked/chunk-handler.ts';
+import { encodePlanSchema } from '../video-transcode/chunked/plan.ts';
+import { splitSource } from '../video-transcode/chunked/split.ts';
 import { encodeStream, planStream } from '../video-transcode/encode.ts';
 import { encodedSchema } from '../video-transcode/encoded.ts';
-import { chunkMadeSchema, encodeChunk } from '../video-transcode/film/encode-chunk.ts';
-import { filmPlanSchema } from '../video-transcode/film/plan.ts';
-import { publishChunk } from '../video-transcode/film/publish-parts.ts';
-import { splitFilm } from '../video-transcode/film/split.ts';
 import { packageStream } from '../video-transcode/package.ts';
-import { finishFull, publishFullSplit } from './film.ts';
+import { finishFull, publishFullSplit } from './chunked.ts';
 import {
   imageShare,
-  imagesOf,
   imagesMadeSchema,
+  imagesOf,
   makeImages,
   outcomeOf,
   runStage,
@@ -22,52 +21,41 @@ import {
 } from './stages.ts';
 
 const wholeSchema = imagesMadeSchema.extend({ transcode: stageSchema(encodedSchema) });
-
-/** What `process` made: all stages, or a part of a film; nothing for the last part, which has no step `process`. */
-const madeSchema = z.union([
-  imagesMadeSchema.extend({ film: filmPlanSchema }),
-  z.object({ chunk: chunkMadeSchema }),
-  wholeSchema,
-  z.null(),
-]);
+/** What `process` of the first unit made: cover, preview, and the stream or the plan of its chunked encode. */
+const firstMadeSchema = z.union([imagesMadeSchema.extend({ plan: encodePlanSchema }), wholeSchema]);
 
 /** `video:full`: cover, preview and transcode of one source, which is downloaded and examined once. */
-export const handler = jobHandler<'video:full', z.infer<typeof madeSchema>>({
-  made: madeSchema,
-  async process(context) {
-    const { reporter, task } = context;
-    if (task.part?.kind === 'encode') {
-      reporter.phase('encoding');
-      return { chunk: await encodeChunk(task.part.chunk, context) };
-    }
-    const source = await examineVideo(context);
-    if (task.part === null) reporter.phase('encoding');
-    const images = await makeImages(source, context);
-    const transcode = await runStage(context, 'transcode', async () => {
-      const stream = await planStream(source, context);
-      const film = await splitFilm(stream, context);
-      if (film !== null) return { film };
-      reporter.phase('encoding');
-      const onFraction = (fraction: number) => reporter.progress(imageShare + fraction * (1 - imageShare));
-      return { encoded: await encodeStream(stream, context, onFraction) };
-    });
-    if (transcode.made !== null && 'film' in transcode.made) return { ...images, film: transcode.made.film };
-    const encoded = transcode.made === null ? transcode : { made: transcode.made.encoded, error: null };
-    for (const warning of warningsOf({ ...images, encoded })) reporter.warn(warning);
-    return { ...images, transcode: encoded };
-  },
-  async publish(context, made) {
-    if (made !== null && 'film' in made) return publishFullSplit(made, context);
-    if (made !== null && 'chunk' in made) return publishChunk(made.chunk, context.task.options.transcode, context);
-    context.reporter.phase('packaging');
-    return made === null ? finishFull(context) : publishWhole(made, context);
-  },
-});
+export const handler = {
+  split: unitHandler<'video:full', z.infer<typeof firstMadeSchema>>({
+    made: firstMadeSchema,
+    async process(context) {
+      const { reporter } = context;
+      const source = await examineVideo(context);
+      const images = await makeImages(source, context);
+      const transcode = await runStage(context, 'transcode', async () => {
+        const stream = await planStream(source, context);
+        const plan = await splitSource(stream, context);
+        if (plan !== null) return { plan };
+        reporter.phase('encoding');
+        const onFraction = (fraction: number) => reporter.progress(imageShare + fraction * (1 - imageShare));
+        return { encoded: await encodeStream(stream, context, onFraction) };
+      });
+      if (transcode.made !== null && 'plan' in transcode.made) return { ...images, plan: transcode.made.plan };
+      const encoded = transcode.made === null ? transcode : { made: transcode.made.encoded, error: null };
+      for (const warning of warningsOf({ ...images, encoded })) reporter.warn(warning);
+      return { ...images, transcode: encoded };
+    },
+    publish: (context, made) => ('plan' in made ? publishFullSplit(made, context) : publishWhole(made, context)),
+  }),
+  chunk: chunkHandler<'video:full'>(({ transcode }) => transcode),
+  finish: publishHandler<'video:full'>(finishFull),
+};
 
 async function publishWhole(
   { transcode, ...made }: z.infer<typeof wholeSchema>,
   context: PublishContext<'video:full'>,
 ): Promise<Product<'video:full'>> {
+  context.reporter.phase('packaging');
   const stream = await packageStage(transcode, context);
   const { images, files } = imagesOf(made, context);
   // The stream comes last, with its master at its end.

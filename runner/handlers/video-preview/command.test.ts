@@ -21,8 +21,8 @@ const preview = {
 };
 const input = [
   ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
-  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac'),
-  ...words('-max_pixels 36000000 -ss 1.500000 -t 3.000000 -i source'),
+  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac'),
+  ...words('-max_pixels 36000000 -flags +unaligned -ss 1.500000 -t 3.000000 -i source'),
 ];
 const scaled =
   'fps=fps=10:start_time=0,scale=w=480:h=270:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt601,setsar=1,format=rgb24';

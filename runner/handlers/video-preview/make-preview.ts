@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isJobProblem } from '#domain/errors.ts';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import { type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
-import { previewFormats } from '#domain/job-types/video-preview.ts';
+import { previewFormats } from '#domain/job-types/shared-results.ts';
 import { previewPath } from '#domain/media/revision-layout.ts';
 import { evenDown, evenNear, type FrameSize } from '#domain/media/frame-size.ts';
 import { type Sharp, sharp } from '#platform/images/sharp.ts';

@@ -7,7 +7,7 @@ import { measureCommand, parseScore, sampleCommand, trialCommand } from './comma
 const words = (text: string) => text.split(' ');
 const quiet = words('-nostdin -hide_banner -nostats -loglevel warning -y');
 const guard = words('-protocol_whitelist file -format_whitelist');
-const demuxers = 'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac';
+const demuxers = 'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac';
 const grid = { rate: { num: 25, den: 1 }, gopFrames: 50, segmentFrames: 150 };
 const rung = (height: number, more: Partial<Rung> = {}): Rung => ({
   id: `r${height}_h264`,
@@ -36,7 +36,11 @@ describe('the commands that measure quality', () => {
   it('samples are taken from their places, joined, and written for every rung without loss', () => {
     const source = { path: 'source', video };
     const { args } = sampleCommand('ffmpeg', { source, grid, places: [0, 100], rungs: [rung(180), rung(360)] });
-    const input = (seek: string) => [...guard, demuxers, ...words(`-max_pixels 36000000 ${seek}-t 2.500000 -i source`)];
+    const input = (seek: string) => [
+      ...guard,
+      demuxers,
+      ...words(`-max_pixels 36000000 -flags +unaligned ${seek}-t 2.500000 -i source`),
+    ];
     const frames = 'fps=fps=25:start_time=0,trim=end_frame=50,setpts=PTS-STARTPTS';
     expect(args).toEqual([
       ...quiet,
@@ -69,7 +73,7 @@ describe('the commands that measure quality', () => {
     ]);
   });
 
-  it('samples are compared frame by frame, those of the rung below enlarged', () => {
+  it('samples are compared frame by frame, samples of the rung below enlarged', () => {
     const comparisons = [
       { encoded: rung(360), reference: rung(360) },
       { encoded: rung(180), reference: rung(360) },

@@ -29,7 +29,7 @@ interface Sampling {
   readonly rungs: readonly Rung[];
 }
 
-/** The source is read a little further than a sample is long: its own pictures may be shown late. */
+/** The source is read a little further than a sample is long: its own frames may be shown late. */
 const marginSec = 0.5;
 
 /** Writes the samples of each rung one after another, scaled as for the encode and without loss. */
@@ -81,7 +81,7 @@ export function trialCommand(program: string, rungs: readonly Rung[], encoding: 
         '-map',
         `${index}:0`,
         ...encoderArgs(rung, { ...encoding, mastering: null, isEncrypted: false }),
-        // With more threads x264 makes another stream each time, and a film would get another revision.
+        // With more threads x264 makes another stream each time, and a video would get another revision.
         ...(rung.codec === 'h264' ? ['-threads', '1'] : []),
         '-f',
         'mp4',
@@ -107,7 +107,7 @@ export function scoreFile({ encoded, reference }: Comparison): string {
   return join(samplesFolder, `${encoded.id}-${reference.id}.score`);
 }
 
-/** VMAF of every third frame is that of all within 0.1, and costs half of it. */
+/** VMAF of every third frame differs from VMAF of all by at most 0.1, at half the cost. */
 const vmafEvery = 3;
 
 /** Compares samples by a measure; each comparison writes its `scoreFile`. */
@@ -116,7 +116,7 @@ export function measureCommand(
   comparisons: readonly Comparison[],
   { measure, threads }: { readonly measure: QualityMeasure; readonly threads: number },
 ): Command {
-  // Pictures are compared by their order: the files count time by units of their own.
+  // Frames are compared by their order: the files count time by units of their own.
   const byOrder = 'settb=1/25,setpts=N';
   const filters: Record<QualityMeasure, string> = {
     vmaf: `libvmaf=n_threads=${threads}:n_subsample=${vmafEvery}:log_fmt=json:log_path=`,
@@ -153,12 +153,12 @@ export function measureCommand(
   };
 }
 
-/** As players enlarge a picture. */
+/** As players enlarge a frame. */
 function enlargement({ width, height }: FrameSize): string {
   return `scale=w=${width}:h=${height}:flags=bicubic`;
 }
 
-/** The score in a `scoreFile`, the mean of its frames; null where it has none, as for pictures of a few pixels. */
+/** The score in a `scoreFile`, the mean of its frames; null where it has none, as for frames of a few pixels. */
 export function parseScore(text: string, measure: QualityMeasure): number | null {
   const scores =
     measure === 'vmaf'

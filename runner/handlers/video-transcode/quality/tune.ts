@@ -49,8 +49,8 @@ const unmeasurable = { code: 'corrupt_input', message: 'Samples of the source ca
 const threadsMax = 8;
 
 /**
- * Gives the rungs the CRF that brings them to the target of the profile, by encoding samples of the source, and leaves
- * out those that add nothing. Rungs of HDR stay as they are: no measure that is used here knows HDR.
+ * Finds by sample encodes the CRF that brings each rung to the target of the profile, and leaves out rungs that add
+ * nothing. HDR rungs stay as they are, since the measures do not know HDR.
  *
  * @throws KnownProblem `resource_exhausted`, `deadline_exceeded`
  */
@@ -132,7 +132,7 @@ class Tuner {
     );
   }
 
-  /** Leaves out each rung that the samples of the kept one below, enlarged, are as good as. */
+  /** Leaves out each rung that scores no better than the one below it, enlarged. */
   async #withoutUseless(qualities: ReadonlyMap<Rung, RungQuality>, target: QualityTarget): Promise<Map<Rung, Rung>> {
     const kept = new Map<Rung, Rung>();
     for (const [rung, quality] of qualities) {

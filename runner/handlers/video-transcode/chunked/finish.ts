@@ -5,58 +5,61 @@ import { joinManifests } from '#domain/media/dash-manifest.ts';
 import { framesSec } from '#domain/media/grid.ts';
 import { inListingOrder, keepWorthwhile } from '#domain/media/ladder.ts';
 import { joinPlaylists } from '#domain/media/media-playlist.ts';
-import { filmRecordKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
+import { chunkResultKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import { type TrackKind, trackPaths } from '#domain/media/revision-layout.ts';
-import { type FilmRecord, parseFilmRecord } from '#domain/runner/film.ts';
+import { type ChunkResult, parseChunkResult } from '#domain/work/split.ts';
 import type { Product, PublishContext } from '../../job-handler.ts';
 import { assembleStream, tracksOf } from '../assemble.ts';
 import { damageWarnings } from '../encode-video.ts';
 import type { Encoded } from '../encoded.ts';
 import { filesUnder, writeTexts } from '../package.ts';
-import { type FilmPlan } from './plan.ts';
-import { readPlan, readWork } from './publish-parts.ts';
+import { type EncodePlan } from './plan.ts';
+import { readPlan, readWork } from './publish-units.ts';
 
-interface Records {
-  readonly chunks: readonly FilmRecord[];
-  readonly audio: FilmRecord;
+interface Results {
+  readonly chunks: readonly ChunkResult[];
+  readonly audio: ChunkResult;
 }
 
 /**
- * Makes a stream of the chunks of a film, by their records: playlists, measured bandwidths and results. No media byte is
- * read.
+ * Makes a stream of the chunks, by their results: playlists, measured bandwidths and the job's results. No media byte
+ * is read.
  *
  * @throws KnownProblem `storage_error` when a chunk or its objects are missing, `corrupt_input`, `packager_error`
  */
-export async function finishFilm(
+export async function finishChunked(
   options: JobOptions<'video:transcode'>,
   context: PublishContext,
 ): Promise<Product<'video:transcode'>> {
   const { task, workspace } = context;
   const plan = await readPlan(context);
-  const records = await readRecords(plan, context);
-  const damaged = records.chunks.reduce((sum, record) => sum + record.damaged_frames, 0);
+  context.reporter.phase('packaging');
+  const chunkResults = await readChunkResults(plan, context);
+  const damaged = chunkResults.chunks.reduce((sum, record) => sum + record.damaged_frames, 0);
   const encoded: Encoded = {
     ...plan,
-    video: inListingOrder(keepWorthwhile(measured(plan, records)), context.profile),
+    video: inListingOrder(keepWorthwhile(measured(plan, chunkResults)), context.profile),
     warnings: [...plan.warnings, ...damageWarnings(damaged, plan.frames)],
   };
   const tracks = tracksOf(encoded);
   const folders = tracks.map(({ kind, id }) => `${kind}/${id}`);
   const pathOf = (key: string) => key.slice(videoKey(task.hash, task.rev, '').length);
   const isListed = (path: string) => [...folders, 'storyboard'].some((folder) => path.startsWith(`${folder}/`));
-  const objects = new Map(allOf(records).flatMap((record) => record.objects.map((object) => [object.key, object])));
+  const objects = new Map(
+    allOf(chunkResults).flatMap((result) => result.objects.map((object) => [object.key, object])),
+  );
   const published = [...objects.values()].filter(({ key }) => isListed(pathOf(key)));
   const sizes = new Map(published.map(({ key, size }) => [pathOf(key), size]));
   const dash = joinManifests({
-    chunks: records.chunks.map((record) => record.dash),
-    audio: records.audio.dash === '' ? null : records.audio.dash,
+    chunks: chunkResults.chunks.map((result) => result.dash),
+    audio: chunkResults.audio.dash === '' ? null : chunkResults.audio.dash,
     folders,
     durationSec: framesSec(plan.frames, plan.grid.rate),
   });
   const stream = {
     encoded,
-    packaged: { playlists: playlistsOf(tracks, records), sizes },
-    packagerMaster: records.chunks[0]?.master ?? '',
+    packaged: { playlists: playlistsOf(tracks, chunkResults), sizes },
+    packagerMaster: chunkResults.chunks[0]?.master ?? '',
     dash,
     storyboardBytes: [...sizes].reduce((sum, [path, size]) => sum + (path.startsWith('storyboard/') ? size : 0), 0),
   };
@@ -74,45 +77,45 @@ export async function finishFilm(
 
 const readsAtOnce = 8;
 
-/** The records of every chunk, and of sound and text, once each object that they name is there. */
-async function readRecords(plan: FilmPlan, context: PublishContext): Promise<Records> {
+/** The results of every chunk, and of audio and text, once each object that they name is there. */
+async function readChunkResults(plan: EncodePlan, context: PublishContext): Promise<Results> {
   const names = [...plan.chunks.keys(), 'audio' as const];
-  const read = new Map<number | 'audio', FilmRecord>();
+  const read = new Map<number | 'audio', ChunkResult>();
   const pending = names.values();
   const readNext = async () => {
     for (const name of pending)
-      read.set(name, parseFilmRecord(await readWork(filmRecordKey(context.task.rev, name), context)));
+      read.set(name, parseChunkResult(await readWork(chunkResultKey(context.task.rev, name), context)));
   };
   await Promise.all(Array.from({ length: readsAtOnce }, readNext));
   await refuseMissing(read, context);
   const audio = read.get('audio');
-  if (audio === undefined) throw new TypeError('the record of the sound was read above');
+  if (audio === undefined) throw new TypeError('the result of the audio was read above');
   return { audio, chunks: names.flatMap((name) => (name === 'audio' ? [] : (read.get(name) ?? []))) };
 }
 
-/** Removes the record of a chunk whose objects are not there, so that the next attempt encodes that chunk again. */
+/** Removes the result of a chunk whose objects are not there, so that the next attempt encodes that chunk again. */
 async function refuseMissing(
-  records: ReadonlyMap<number | 'audio', FilmRecord>,
+  results: ReadonlyMap<number | 'audio', ChunkResult>,
   { task, media, log }: PublishContext,
 ): Promise<void> {
   const sizes = new Map<string, number>();
   for await (const { key, sizeBytes } of media.list(`${videoRoot(task.hash)}/${task.rev}/`)) sizes.set(key, sizeBytes);
-  const broken = [...records].filter(([, { objects }]) => objects.some(({ key, size }) => sizes.get(key) !== size));
+  const broken = [...results].filter(([, { objects }]) => objects.some(({ key, size }) => sizes.get(key) !== size));
   if (broken.length === 0) return;
   const names = broken.map(([name]) => name);
-  log.warn({ parts: names }, 'objects of a finished chunk are missing');
-  await media.delete(names.map((name) => filmRecordKey(task.rev, name)));
-  throw new KnownProblem('storage_error', `Objects of ${names.length} parts of the film are missing.`);
+  log.warn({ units: names }, 'objects of a finished chunk are missing');
+  await media.delete(names.map((name) => chunkResultKey(task.rev, name)));
+  throw new KnownProblem('storage_error', `Objects of ${names.length} finished units are missing.`);
 }
 
-function allOf({ chunks, audio }: Records): FilmRecord[] {
+function allOf({ chunks, audio }: Results): ChunkResult[] {
   return [...chunks, audio];
 }
 
 /** The rungs with their average bit rates, from small to large. */
-function measured(plan: FilmPlan, { chunks }: Records) {
+function measured(plan: EncodePlan, { chunks }: Results) {
   const durationSec = framesSec(plan.frames, plan.grid.rate);
-  const objects = chunks.flatMap((record) => record.objects);
+  const objects = chunks.flatMap((result) => result.objects);
   return plan.video.map((rung) => {
     const folder = `/video/${rung.id}/`;
     const bytes = objects.reduce((sum, { key, size }) => sum + (key.includes(folder) ? size : 0), 0);
@@ -122,12 +125,12 @@ function measured(plan: FilmPlan, { chunks }: Records) {
 
 function playlistsOf(
   tracks: readonly { readonly kind: TrackKind; readonly id: string }[],
-  { chunks, audio }: Records,
+  { chunks, audio }: Results,
 ): Map<string, string> {
   const playlists = new Map<string, string>();
   for (const { kind, id } of tracks) {
-    const parts = (kind === 'video' ? chunks : [audio]).flatMap((record) =>
-      record.tracks.filter((track) => track.id === id),
+    const parts = (kind === 'video' ? chunks : [audio]).flatMap((result) =>
+      result.tracks.filter((track) => track.id === id),
     );
     const { playlist, iframePlaylist } = trackPaths(kind, id);
     playlists.set(playlist, joinPlaylists(parts.map((part) => part.playlist)));

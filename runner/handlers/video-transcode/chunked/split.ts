@@ -15,8 +15,8 @@ import { makeEncodedFolders, type PlannedStream } from '../encode.ts';
 import { audioTrackOf, textTrackOf, videoTrackOf } from '../encoded.ts';
 import { encodeTimeoutMs } from '../encoder-limits.ts';
 import { extractSubtitles } from '../subtitles.ts';
-import { cutCommand, filmSec, parseFirstTime } from './commands.ts';
-import { cutsOf, type FilmPlan, filmPlanSchema } from './plan.ts';
+import { cutCommand, videoSec, parseFirstTime } from './commands.ts';
+import { cutsOf, type EncodePlan, encodePlanSchema } from './plan.ts';
 
 const sourcesFolder = join(workspaceFiles.made, 'sources');
 
@@ -31,18 +31,18 @@ function firstPacketFile(chunk: number): string {
 
 const cutTimeoutMs = 30 * 60_000;
 const unreadable = { code: 'corrupt_input', message: 'The source cannot be cut.' } as const;
-/** The share of the work that is cutting; the rest is sound and text. */
+/** The share of the work that is cutting; the rest is audio and text. */
 const cutShare = 0.5;
 
 /**
- * Cuts a long film into the sources of its chunks, without decoding it, encodes its sound, and extracts its subtitles.
+ * Cuts a long video into the sources of its chunks, without decoding it, encodes its audio, and extracts its subtitles.
  *
  * @returns the plan; null for a source that stays one piece
  * @throws KnownProblem `corrupt_input`, `resource_exhausted`, …
  */
-export async function splitFilm(stream: PlannedStream, context: StepContext): Promise<FilmPlan | null> {
-  const { part } = context.task;
-  const cuts = part?.kind === 'split' ? cutsOf(stream, part.chunk_sec) : null;
+export async function splitSource(stream: PlannedStream, context: StepContext): Promise<EncodePlan | null> {
+  const { unit } = context.task;
+  const cuts = 'chunk_sec' in unit ? cutsOf(stream, unit.chunk_sec) : null;
   if (cuts === null || !(await cutSources(stream.source, cuts.sources, context))) return null;
   await makeEncodedFolders(context);
   const { source, grid, rungs, packets, span } = stream;
@@ -59,16 +59,17 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
     text: text.tracks.map(textTrackOf),
     frames: span.frames,
     grid,
-    // A sheet of pictures is made by one chunk.
+    // One chunk makes a whole sheet.
     hasStoryboard:
       isMade(context.profile.storyboard, context.task) && sheetsFilledBy(cuts.chunks[0]?.frames ?? 0, grid) !== null,
     chapters: planChapters(source.chapters, durationSec),
     source: sourceFound(source),
-    warnings: [...source.warnings, ...span.warnings, ...audio.warnings, ...text.warnings],
+    warnings: [...source.warnings, ...audio.warnings, ...text.warnings],
     chunks: [...cuts.chunks],
-    startSec: source.startSec,
+    // Taken off the times of the frames.
+    startSec: source.startSec - source.video.shiftSec,
     // The schema leaves out what the filters of a chunk need not know.
-    picture: filmPlanSchema.shape.picture.parse(source.video),
+    frame: encodePlanSchema.shape.frame.parse(source.video),
     encoding: { crf, preset },
     tools: await toolVersions(context),
   };
@@ -76,34 +77,34 @@ export async function splitFilm(stream: PlannedStream, context: StepContext): Pr
 
 const cutsAtOnce = Math.min(8, availableParallelism());
 /**
- * One ffmpeg makes the sources of several chunks, since it reads the index of the source anew, which takes a third of a
- * second for an MP4 of twelve hours; at most so many, since it has two threads for each. The same on every machine, so
- * that the same film has the same sources.
+ * One ffmpeg makes the sources of several chunks, since each reads the index of the source, a third of a second for an
+ * MP4 of twelve hours; at most 16, since it has two threads for each. The same on every machine, so that a video always
+ * has the same sources.
  */
 const chunksPerCut = (chunks: number) => Math.min(16, Math.max(2, Math.ceil(chunks / 8)));
 
 interface NumberedSource {
   readonly chunk: number;
-  readonly part: ChunkSource;
+  readonly cut: ChunkSource;
 }
 
 /** Cuts the sources of all chunks; false, with nothing left, when one does not begin where it must. */
-async function cutSources(source: VideoSource, parts: readonly ChunkSource[], context: StepContext): Promise<boolean> {
+async function cutSources(source: VideoSource, cuts: readonly ChunkSource[], context: StepContext): Promise<boolean> {
   const { workspace, reporter } = context;
   await mkdir(workspace.at(sourcesFolder), { recursive: true });
-  const numbered = parts.map((part, chunk) => ({ chunk, part }));
-  const size = chunksPerCut(parts.length);
-  const runs = Array.from({ length: Math.ceil(parts.length / size) }, (_, index) =>
+  const numbered = cuts.map((cut, chunk) => ({ chunk, cut }));
+  const size = chunksPerCut(cuts.length);
+  const runs = Array.from({ length: Math.ceil(cuts.length / size) }, (_, index) =>
     numbered.slice(index * size, (index + 1) * size),
   );
   const pending = runs.values();
-  let [cut, isMisplaced] = [0, false];
-  const cutNext = async (ofPart: StepContext) => {
+  let [done, isMisplaced] = [0, false];
+  const cutNext = async (stoppable: StepContext) => {
     for (const run of pending) {
       if (isMisplaced) return;
-      if (!(await cutRun(source, run, ofPart))) isMisplaced = true;
-      cut += run.length;
-      reporter.progress((cut / parts.length) * cutShare);
+      if (!(await cutRun(source, run, stoppable))) isMisplaced = true;
+      done += run.length;
+      reporter.progress((done / cuts.length) * cutShare);
     }
   };
   await together(context, ...Array.from({ length: cutsAtOnce }, () => cutNext));
@@ -113,13 +114,13 @@ async function cutSources(source: VideoSource, parts: readonly ChunkSource[], co
 
 /** Cuts the sources of neighbouring chunks; false when one does not begin where it must. */
 async function cutRun(source: VideoSource, run: readonly NumberedSource[], context: StepContext): Promise<boolean> {
-  const parts = run.map(({ chunk, part }) => ({
-    part,
+  const cuts = run.map(({ chunk, cut }) => ({
+    cut,
     output: chunkSourceFile(chunk),
     firstPacket: firstPacketFile(chunk),
   }));
   const { streamIndex } = source.video;
-  const command = cutCommand(context.program('ffmpeg'), { ...source, streamIndex, parts });
+  const command = cutCommand(context.program('ffmpeg'), { ...source, streamIndex, cuts });
   await runTool(command, { timeoutMs: cutTimeoutMs, failure: unreadable }, context);
   for (const each of run) {
     const misplaced = await misplacementOf(each, source.startSec, context);
@@ -135,11 +136,11 @@ async function cutRun(source: VideoSource, run: readonly NumberedSource[], conte
 }
 
 /** Null when a chunk's source begins where it must, else what to log. */
-async function misplacementOf({ chunk, part }: NumberedSource, startSec: number, { workspace }: StepContext) {
+async function misplacementOf({ chunk, cut }: NumberedSource, startSec: number, { workspace }: StepContext) {
   const firstSec = parseFirstTime(await readFile(workspace.at(firstPacketFile(chunk)), 'utf8'));
-  const beginsAtSec = firstSec === null ? null : filmSec(firstSec, startSec);
-  if (beginsAtSec !== null && beginsAtSec <= (part.fromSec ?? Number.POSITIVE_INFINITY) + 1) return null;
-  return { chunk, expected_sec: part.fromSec, found_sec: beginsAtSec };
+  const beginsAtSec = firstSec === null ? null : videoSec(firstSec, startSec);
+  if (beginsAtSec !== null && beginsAtSec <= (cut.fromSec ?? Number.POSITIVE_INFINITY) + 1) return null;
+  return { chunk, expected_sec: cut.fromSec, found_sec: beginsAtSec };
 }
 
 const unknownVersion = { code: 'internal', message: 'A tool does not print its version.' } as const;

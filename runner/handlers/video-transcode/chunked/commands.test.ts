@@ -3,14 +3,14 @@ import { cutCommand, encodeChunkCommand, parseFirstTime } from './commands.ts';
 
 const words = (text: string) => text.split(' ');
 const guard = words('-protocol_whitelist file -format_whitelist');
-const demuxers = 'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac';
+const demuxers = 'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac';
 const quiet = words('-nostdin -hide_banner -nostats -loglevel warning -y');
 
 const graph = (args: readonly string[]) => args[args.indexOf('-filter_complex') + 1];
 
-const cut = { path: 'source', streamIndex: 1, startSec: 1.4 };
-const partOf = (chunk: number, part: { fromSec: number | null; toSec: number }) => ({
-  part,
+const source = { path: 'source', streamIndex: 1, startSec: 1.4 };
+const outputOf = (chunk: number, cut: { fromSec: number | null; toSec: number }) => ({
+  cut,
   output: `made/${chunk}.nut`,
   firstPacket: `made/${chunk}.first`,
 });
@@ -26,26 +26,26 @@ describe('the command that cuts', () => {
     ['from a little after a key frame, where an index leads to it', 'matroska', 110.5, words('-ss 110.650000')],
     ['from before a key frame, where there is no index', 'mpegts', 110.5, words('-ss 110.000000')],
   ])('the command that cuts copies %s', (_, container, fromSec, seek) => {
-    const parts = [partOf(2, { fromSec, toSec: 182 })];
-    expect(cutCommand('ffmpeg', { ...cut, container, parts }).args).toEqual([
+    const cuts = [outputOf(2, { fromSec, toSec: 182 })];
+    expect(cutCommand('ffmpeg', { ...source, container, cuts }).args).toEqual([
       ...quiet,
       '-copyts',
       ...guard,
       demuxers,
-      ...words('-max_pixels 36000000'),
+      ...words('-max_pixels 36000000 -flags +unaligned'),
       ...seek,
       ...words('-i source'),
       ...copied(2, { toSec: '183.400000' }),
     ]);
   });
 
-  it('one command copies neighbouring parts, each after the first from whole seconds before its key frame', () => {
-    const parts = [
-      partOf(0, { fromSec: null, toSec: 62 }),
-      partOf(1, { fromSec: 0.5, toSec: 122 }),
-      partOf(2, { fromSec: 110.5, toSec: 182 }),
+  it('one command copies neighbouring cuts, each after the first from whole seconds before its key frame', () => {
+    const cuts = [
+      outputOf(0, { fromSec: null, toSec: 62 }),
+      outputOf(1, { fromSec: 0.5, toSec: 122 }),
+      outputOf(2, { fromSec: 110.5, toSec: 182 }),
     ];
-    const { args } = cutCommand('ffmpeg', { ...cut, container: 'mov', parts });
+    const { args } = cutCommand('ffmpeg', { ...source, container: 'mov', cuts });
     expect(args.slice(args.indexOf('source') + 1)).toEqual([
       ...copied(0, { toSec: '63.400000' }),
       ...copied(1, { toSec: '123.400000' }),
@@ -70,7 +70,7 @@ describe('the command that encodes a chunk', () => {
   const plan = {
     startSec: 1.4,
     grid: { rate: { num: 30_000, den: 1001 }, gopFrames: 60, segmentFrames: 180 },
-    picture: {
+    frame: {
       width: 180,
       height: 320,
       rotation: 90,
@@ -95,14 +95,16 @@ describe('the command that encodes a chunk', () => {
       rungs,
     }).args;
 
-  it('the frames of a chunk are counted from the start of the film and keep their times', () => {
+  it('the frames of a chunk are counted from the start of the video and keep their times', () => {
     const before =
       '[0:0]transpose=clock,setpts=PTS-round(11.400000/TB),bwdif=mode=send_frame:parity=tff:deint=all,fps=fps=30000/1001:start_time=0,tpad=stop_mode=clone:stop=-1,';
     expect(graph(command(0))).toContain(`${before}trim=start_frame=0:end_frame=180,sidedata=`);
     expect(graph(command(360))).toContain(`${before}trim=start_frame=360:end_frame=540,setpts=PTS-2,sidedata=`);
     expect(graph(command(360, 'ultrafast'))).toContain('end_frame=540,setpts=PTS-0,');
     const args = command(360).join(' ');
-    expect(args).toContain('-copyts -protocol_whitelist file -format_whitelist nut -max_pixels 36000000 -i source');
+    expect(args).toContain(
+      '-copyts -protocol_whitelist file -format_whitelist nut -max_pixels 36000000 -flags +unaligned -i source',
+    );
     expect(args).toContain(
       '-avoid_negative_ts disabled -movflags +frag_keyframe+empty_moov+default_base_moof+frag_disc',
     );

@@ -12,21 +12,20 @@ import { encodeTimeoutMs, silenceMsMax, undecodable } from '../encoder-limits.ts
 import { makeStoryboard } from '../storyboard.ts';
 import { withMarks } from '../watermark.ts';
 import { encodeChunkCommand } from './commands.ts';
-import { filmPlanSchema } from './plan.ts';
+import { chunkOf, encodePlanSchema } from './plan.ts';
 
 /** What `process` hands to `publish` of a chunk. */
 export const chunkMadeSchema = z.object({ damagedFrames: z.int().nonnegative() });
 export type ChunkMade = z.infer<typeof chunkMadeSchema>;
 
 /**
- * Encodes one chunk of a film for every rung, from its fetched source.
+ * Encodes one chunk for every rung, from its fetched source.
  *
  * @throws KnownProblem `corrupt_input`, `resource_exhausted`, `deadline_exceeded`, …
  */
-export async function encodeChunk(index: number, context: StepContext): Promise<ChunkMade> {
-  const plan = filmPlanSchema.parse(JSON.parse(await readFile(context.workspace.at(workspaceFiles.plan), 'utf8')));
-  const chunk = plan.chunks[index];
-  if (chunk === undefined) throw new Error(`the film has ${plan.chunks.length} chunks and no chunk ${index}`);
+export async function encodeChunk(context: StepContext): Promise<ChunkMade> {
+  const plan = encodePlanSchema.parse(JSON.parse(await readFile(context.workspace.at(workspaceFiles.plan), 'utf8')));
+  const { chunk } = chunkOf(context.task, plan);
   await makeEncodedFolders(context);
   const plain = plan.video.map((track) => ({ track, path: encodedFile('video', track.id) }));
   const rungs = await withMarks(plain, context);
@@ -47,7 +46,7 @@ export async function encodeChunk(index: number, context: StepContext): Promise<
     context,
   );
   if (progress.frames !== chunk.frames) {
-    const message = `The source is damaged: ${progress.frames} of the ${chunk.frames} frames of a part were decoded.`;
+    const message = `The source is damaged: ${progress.frames} of the ${chunk.frames} frames of a chunk were decoded.`;
     throw new KnownProblem('corrupt_input', message);
   }
   if (plan.hasStoryboard) await makeStoryboard({ ...plan, frames: chunk.frames }, context);

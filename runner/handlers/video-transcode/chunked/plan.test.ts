@@ -1,0 +1,166 @@
+import { assert, constantFrom, jsonValue, pre, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { jobTypes } from '#domain/job-types/index.ts';
+import { namedProfileSchema } from '#domain/media/profiles.ts';
+import type { PublishContext } from '../../job-handler.ts';
+import { chunkedRev, encodePlanSchema } from './plan.ts';
+
+const plan = encodePlanSchema.parse({
+  v: 1,
+  video: [
+    {
+      id: 'r180_h264',
+      codec: 'h264',
+      range: 'sdr',
+      width: 320,
+      height: 180,
+      bitrateMax: 400_000,
+      quality: { measure: 'ssim', score: 0.97, crf: 24 },
+    },
+  ],
+  audio: [
+    {
+      id: 'audio_de_aac_2ch',
+      channels: 2,
+      language: 'de',
+      name: 'German',
+      role: 'main',
+      isDefault: true,
+      loudness: { integrated_lufs: -23, range_lu: 4, true_peak_dbtp: -3 },
+    },
+  ],
+  text: [{ id: 'text_de', language: 'de', name: 'German', isForced: false, isHearingImpaired: false }],
+  frames: 450,
+  grid: { rate: { num: 25, den: 1 }, gopFrames: 50, segmentFrames: 150 },
+  hasStoryboard: false,
+  chapters: [{ startSec: 0, endSec: 18, title: 'One' }],
+  source: {
+    container: 'mov',
+    size: 1000,
+    duration_sec: 18,
+    video: {
+      codec: 'h264',
+      width: 320,
+      height: 180,
+      frame_rate: 25,
+      rotation: 0,
+      hdr: 'none',
+      pixel_format: 'yuv420p',
+      interlaced: false,
+    },
+    audio: [{ codec: 'aac', channels: 2, sample_rate: 48_000, language: 'de' }],
+  },
+  warnings: [],
+  chunks: [{ firstFrame: 0, frames: 150, firstSegment: 1 }],
+  startSec: 0,
+  frame: {
+    width: 320,
+    height: 180,
+    rotation: 0,
+    toneMap: null,
+    fieldOrder: 'progressive',
+    matrix: 'bt709',
+    isFullRange: false,
+    pixelFormat: 'yuv420p',
+    hasZscale: true,
+    stored: { width: 320, height: 180, sampleAspect: 1 },
+    isUpright: true,
+  },
+  encoding: { crf: 23, preset: 'medium' },
+  tools: ['ffmpeg 9.0', 'packager 3.4'],
+});
+
+/** All that a revision is asked for. */
+const asked = {
+  plan,
+  options: jobTypes['video:transcode'].options.parse({ encrypt: true }),
+  context: {
+    encryption: { contentKey: { kid: '00'.repeat(16), key: 'ff'.repeat(16) }, keyEndpoint: 'https://a.example/key' },
+    task: {
+      v: 1,
+      job_id: '00000000-0000-4000-8000-000000000001',
+      attempt: 1,
+      type: 'video:transcode',
+      hash: 'clip',
+      source: { key: 'clip.mp4', etag: '"1"', size: 1000, bytes_max: 2000 },
+      profile: namedProfileSchema.parse({
+        name: 'own',
+        quality: { ssim: 0.97 },
+        watermark: undefined,
+        audio: { loudness: -16, surround: true },
+      }),
+      prefix: 'ab',
+      rev: '0'.repeat(16),
+      part: null,
+      trace: null,
+    },
+  },
+};
+type Asked = typeof asked;
+
+/** What names an attempt, or follows from the rest. The key's bytes have a name, the KID. */
+const others = [
+  ...['v', 'job_id', 'attempt', 'type', 'source/bytes_max', 'prefix', 'rev', 'unit', 'part', 'trace'].map(
+    (name) => `/context/task/${name}`,
+  ),
+  '/context/encryption/contentKey/key',
+];
+const deciding = (pointer: string) => !others.includes(pointer);
+
+const revOf = ({ plan: ofPlan, options, context }: Asked) =>
+  chunkedRev(ofPlan, options, context as unknown as PublishContext);
+
+/** The JSON Pointers of all values that hold no others. */
+function leavesOf(value: unknown, pointer = ''): string[] {
+  if (typeof value !== 'object' || value === null) return value === undefined ? [] : [pointer];
+  return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, `${pointer}/${name}`));
+}
+
+function changed(pointer: string, value: unknown): { readonly before: unknown; readonly after: Asked } {
+  const after = structuredClone(asked);
+  const names = pointer.slice(1).split('/');
+  const last = names.pop() ?? '';
+  const holder = names.reduce<Record<string, unknown>>((inner, name) => inner[name] as never, after as never);
+  const before = holder[last];
+  holder[last] = value;
+  return { before, after };
+}
+
+const leaves = leavesOf(asked);
+
+describe('the revision of a chunked encode', () => {
+  it('differs for every input that decides its output: plan, options, profile, source, key and tools', () => {
+    const rev = revOf(asked);
+    const inputs = leaves.filter((pointer) => deciding(pointer));
+    for (const name of ['/plan/tools/1', '/options/encrypt', '/context/task/profile/crf', '/context/task/source/etag'])
+      expect(inputs).toContain(name);
+    expect(inputs).toContain('/context/encryption/contentKey/kid');
+    expect(inputs).toContain('/context/encryption/keyEndpoint');
+    for (const pointer of inputs) {
+      const { before, after } = changed(pointer, 'another');
+      expect([pointer, before === 'another', revOf(after) === rev]).toEqual([pointer, false, false]);
+    }
+    assert(
+      property(constantFrom(...inputs), jsonValue(), (pointer, value) => {
+        const { before, after } = changed(pointer, value);
+        // Negative zero is written as 0.
+        pre(JSON.stringify(before) !== JSON.stringify(value));
+        return revOf(after) !== rev;
+      }),
+    );
+  });
+
+  it('differs between a clear and an encrypted stream, and between two jobs over a source without an ETag', () => {
+    const clear = { ...asked, context: { ...asked.context, encryption: null as never } };
+    expect(revOf(clear)).not.toBe(revOf(asked));
+    const { after } = changed('/context/task/source/etag', null);
+    const other = structuredClone(after);
+    other.context.task.job_id = '00000000-0000-4000-8000-000000000002';
+    expect(revOf(other)).not.toBe(revOf(after));
+  });
+
+  it('is the same for every attempt and every job that would make the same stream', () => {
+    for (const pointer of leaves.filter((leaf) => !deciding(leaf)))
+      expect([pointer, revOf(changed(pointer, 'another').after)]).toEqual([pointer, revOf(asked)]);
+  });
+});
