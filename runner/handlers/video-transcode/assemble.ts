@@ -5,8 +5,8 @@ import { chapterCues } from '#domain/media/chapters.ts';
 import { framesSec } from '#domain/media/grid.ts';
 import { chaptersPath, dashManifestPath, masterPath, trackPaths } from '#domain/media/revision-layout.ts';
 import { codecsOfMaster, revisionMaster } from '#domain/media/revision-master.ts';
-import { type StoryboardLine, withStoryboard } from '#domain/media/storyboard.ts';
-import { withClearKey } from '#domain/playback/dash-manifest.ts';
+import type { StoryboardLine } from '#domain/media/storyboard.ts';
+import { completeManifest } from '#domain/playback/dash-manifest.ts';
 import type { PublishContext } from '../job-handler.ts';
 import type { Encoded } from './encoded.ts';
 import {
@@ -51,9 +51,9 @@ export function assembleStream(
   const storyboard = encoded.hasStoryboard ? storyboardTexts(encoded, storyboardBytes) : null;
   for (const [path, text] of storyboard?.texts ?? []) texts.set(path, text);
   if (encoded.chapters.length > 0) texts.set(chaptersPath, chapterCues(encoded.chapters));
-  const line = storyboard?.line ?? null;
-  texts.set(dashManifestPath, completeDash(dash, context.encryption, line));
-  texts.set(masterPath, masterOf(encoded, { measured, stream, packagerMaster, storyboard: line }));
+  const shared = { keyEndpoint: context.encryption?.keyEndpoint ?? null, storyboard: storyboard?.line ?? null };
+  texts.set(dashManifestPath, completeManifest(dash, { ...shared, ...dashTracksOf(encoded, packaged) }));
+  texts.set(masterPath, masterOf(encoded, { measured, stream, packagerMaster, ...shared }));
   const warnings: Warning[] = unevenWarnings(tracksOf(encoded), measured);
   for (const warning of warnings) context.reporter.warn(warning);
   const all = { ...encoded, warnings: [...encoded.warnings, ...warnings], waveformBytes };
@@ -98,12 +98,13 @@ function masterOf(
     measured,
     stream,
     packagerMaster,
-    storyboard,
+    ...shared
   }: {
     readonly measured: MeasuredTracks;
     readonly stream: PackagedTexts;
     readonly packagerMaster: string;
     readonly storyboard: StoryboardLine | null;
+    readonly keyEndpoint: string | null;
   },
 ): string {
   const codecs = codecsOfMaster(packagerMaster);
@@ -121,15 +122,16 @@ function masterOf(
     codec: codecs.audio ?? 'mp4a.40.2',
     bandwidth: bandwidthIn(measured, track.id),
   }));
-  return revisionMaster({ video, audio, text: encoded.text, rate: encoded.grid.rate, storyboard });
+  const hasChapters = encoded.chapters.length > 0;
+  return revisionMaster({ video, audio, text: encoded.text, rate: encoded.grid.rate, hasChapters, ...shared });
 }
 
-/** The packager's manifest with what it lacks. */
-function completeDash(
-  dash: string,
-  encryption: PublishContext['encryption'],
-  storyboard: StoryboardLine | null,
-): string {
-  const withKey = encryption === null ? dash : withClearKey(dash, encryption.keyEndpoint);
-  return storyboard === null ? withKey : withStoryboard(withKey, storyboard);
+/** What the DASH manifest says of tracks. Text that was packaged before it was also stored whole stays in segments. */
+function dashTracksOf({ audio, text }: Pick<Encoded, 'audio' | 'text'>, { sizes }: PackagedTexts) {
+  const named = [
+    ...audio.map(({ id, name }) => [`audio/${id}`, name] as const),
+    ...text.map(({ id, name }) => [`text/${id}`, name] as const),
+  ];
+  const whole = text.filter(({ id }) => sizes.has(trackPaths('text', id).whole ?? ''));
+  return { names: new Map(named), wholeTexts: new Set(whole.map(({ id }) => id)) };
 }

@@ -5,14 +5,14 @@ import type { VideoSource } from '../../source/examine-video.ts';
 import { fragmentedMp4Args, inputArgs, noMetadataArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { type Output, progressArgs, readAlongArgs } from './command.ts';
 
-/** What the sound of a source is read from; `video` is null in an audio-only one. */
-export type SoundInput = Pick<VideoSource, 'path' | 'audio'> & {
+/** What the audio of a source is read from; `video` is null in an audio-only one. */
+export type AudioInput = Pick<VideoSource, 'path' | 'audio'> & {
   readonly video: Pick<VideoSource['video'], 'streamIndex'> | null;
 };
 
 interface AudioEncode {
-  readonly source: SoundInput;
-  /** `gainDb` is that of the whole track. */
+  readonly source: AudioInput;
+  /** `gainDb` applies to the whole track. */
   readonly tracks: readonly (Output<AudioPlan> & { readonly gainDb: number })[];
   /** Of every track: as long as the video, if there is one. */
   readonly samples: number;
@@ -59,7 +59,7 @@ export function measureName(index: number): string {
 export const measureOptions = 'framelog=verbose:peak=true';
 
 interface AudioMeasure {
-  readonly source: SoundInput;
+  readonly source: AudioInput;
   readonly tracks: readonly AudioPlan[];
   readonly samples: number;
   readonly profile: Pick<EncodingProfile, 'audio'>;
@@ -88,13 +88,13 @@ export function measureAudioCommand(program: string, { source, tracks, samples, 
 }
 
 /** The streams that decide where time 0 is. */
-function streamsOf({ video, audio }: SoundInput): number[] {
+function streamsOf({ video, audio }: AudioInput): number[] {
   return [...(video === null ? [] : [video]), ...audio].map(({ streamIndex }) => streamIndex);
 }
 
 /**
- * Sound from time 0 on, gaps in its timestamps filled with silence, as long as the video. Channels without a layout
- * cannot be mixed down; the first two become left and right.
+ * Audio from time 0 on, as long as the video, with silence in gaps of its timestamps. Channels without a layout cannot
+ * be mixed down; the first two become left and right.
  */
 function trackFilters(
   { channels, channelLayout, outputChannels }: AudioPlan,

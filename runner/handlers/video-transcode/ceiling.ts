@@ -4,11 +4,11 @@ import type { Rung } from '#domain/media/ladder.ts';
 import { valueOf } from '#domain/media/rational.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 
-type Picture = Pick<VideoSource['video'], 'width' | 'height' | 'averageRate' | 'hdr'>;
+type CheckedVideo = Pick<VideoSource['video'], 'width' | 'height' | 'sourceRate' | 'hdr'>;
 
 interface Found {
-  /** Null for sound alone. */
-  readonly video: Picture | null;
+  /** Null for audio alone. */
+  readonly video: CheckedVideo | null;
   readonly audio: readonly Pick<VideoSource['audio'][number], 'channels'>[];
 }
 
@@ -16,8 +16,7 @@ interface Found {
 const rateTolerance = 1.01;
 
 /**
- * What a source has above the ceiling of its profile and its stream lacks, in one warning: lines, frames a second, HDR and
- * channels of sound.
+ * One warning for what a source has above the ceiling of its profile: lines, frames a second, HDR, audio channels.
  *
  * @param rungs that will be made
  */
@@ -25,8 +24,8 @@ export function ceilingWarnings({ video, audio }: Found, rungs: readonly Rung[],
   const channels = Math.max(0, ...audio.map((track) => track.channels));
   const channelsMax = profile.audio.hasSurround ? 6 : 2;
   const excess = [
-    ...(video === null ? [] : pictureExcess(video, rungs, profile)),
-    ...(channels > channelsMax ? [`${channels} channels of sound (at most ${channelsMax})`] : []),
+    ...(video === null ? [] : videoExcess(video, rungs, profile)),
+    ...(channels > channelsMax ? [`${channels} audio channels (at most ${channelsMax})`] : []),
   ];
   if (excess.length === 0) return [];
   return [
@@ -34,14 +33,14 @@ export function ceilingWarnings({ video, audio }: Found, rungs: readonly Rung[],
   ];
 }
 
-function pictureExcess(
-  { width, height, averageRate, hdr }: Picture,
+function videoExcess(
+  { width, height, sourceRate, hdr }: CheckedVideo,
   rungs: readonly Rung[],
   profile: EncodingProfile,
 ): string[] {
   const shortSide = Math.min(width, height);
   const shortSideMax = Math.max(...profile.rungs.map((rung) => rung.shortSide));
-  const rate = averageRate === null ? 0 : valueOf(averageRate);
+  const rate = valueOf(sourceRate);
   return [
     ...(shortSide > shortSideMax ? [`${shortSide} pixels on the shorter side (at most ${shortSideMax})`] : []),
     ...(rate > profile.frameRateMax * rateTolerance

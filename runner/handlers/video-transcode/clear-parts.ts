@@ -1,6 +1,6 @@
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
-import type { Task } from '#domain/runner/task.ts';
+import type { Task } from '#domain/work/task.ts';
 
 /** Whether a job's stream gets a part that is never encrypted: a profile decides for encrypted streams. */
 export function isMade(

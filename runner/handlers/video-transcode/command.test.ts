@@ -7,7 +7,7 @@ import { mediaProfilesSchema, type NamedProfile, videoCodecs } from '#domain/med
 import type { VideoSource } from '../../source/examine-video.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { encodeAudioCommand, measureAudioCommand } from './audio-command.ts';
-import { encodeVideoCommand, extractCaptionsCommand } from './command.ts';
+import { encodeVideoCommand, extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 
 const words = (text: string) => text.split(' ');
 
@@ -18,6 +18,8 @@ const video: VideoSource['video'] = {
   width: 960,
   height: 540,
   averageRate: { num: 25, den: 1 },
+  sourceRate: { num: 25, den: 1 },
+  shiftSec: 0,
   rotation: 0,
   isMirrored: false,
   isUpright: true,
@@ -48,9 +50,9 @@ const audio: VideoSource['audio'][number] = {
 };
 const guard = [
   ...words(
-    '-protocol_whitelist file -format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac',
+    '-protocol_whitelist file -format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac',
   ),
-  ...words('-max_pixels 36000000 -i source'),
+  ...words('-max_pixels 36000000 -flags +unaligned -i source'),
 ];
 /** With the same filters for frames of any size. */
 const goingOn = [...guard.slice(0, -2), ...words('-reinit_filter 0 -i source')];
@@ -139,7 +141,7 @@ describe('the command that encodes video', () => {
     );
   });
 
-  it('the last picture is held while the sound goes on', () => {
+  it('the last frame is held while the audio goes on', () => {
     expect(graphOf(encode({}, { frames: 325, heldFrames: 75 }))).toContain(
       'fps=fps=25:start_time=0,tpad=stop_mode=clone:stop=75,trim=end_frame=325,sidedata=mode=delete,split=2',
     );
@@ -244,7 +246,7 @@ describe('the encoders of several codecs', () => {
   });
 });
 
-const sound = (layout: string) =>
+const audioFilters = (layout: string) =>
   `[0:1]aresample=48000:async=1:first_pts=0,aformat=sample_fmts=fltp:sample_rates=48000:channel_layouts=${layout},apad=whole_len=1024,atrim=end_sample=1024`;
 const filter = (index: number) => `ebur128@track${index}=framelog=verbose:peak=true[out${index}]`;
 
@@ -297,11 +299,11 @@ describe('the command that encodes audio', () => {
 
   it('tracks are measured by one decode, as they will be encoded', () => {
     const { args } = measureAudioCommand('ffmpeg', { source, tracks: [plan, surround], samples: 1024, profile });
-    expect(graphOf({ args })).toBe(`${sound('stereo')},${filter(0)};${sound('5.1')},${filter(1)}`);
+    expect(graphOf({ args })).toBe(`${audioFilters('stereo')},${filter(0)};${audioFilters('5.1')},${filter(1)}`);
   });
 });
 
-it('captions inside of pictures are read by a filter that opens one file by one demuxer, at times from its start', () => {
+it('captions inside of frames are read by a filter that opens one file by one demuxer, at times from its start', () => {
   const source = { path: 'source', container: 'mpegts', startSec: 1.4, video: { ...video, streamIndex: 3 } };
   const graph =
     'movie=filename=source:format_name=mpegts:format_opts=protocol_whitelist=file:stream_index=3,setpts=PTS-1.400000/TB[out+subcc]';
@@ -313,4 +315,26 @@ it('captions inside of pictures are read by a filter that opens one file by one 
       ...words('-map_metadata -1 -map_chapters -1 -map 0:s:0 -c:s webvtt -t 20.000 -f webvtt made/text/text_und.vtt'),
     ],
   });
+});
+
+const subtitlesOf = (streamIndex: number) => ({
+  id: `text_${streamIndex}`,
+  streamIndex,
+  isCea608: false,
+  language: null,
+  name: '',
+  isForced: false,
+  isHearingImpaired: false,
+});
+
+const webvttOf = (stream: number) =>
+  `-map 0:${stream} -map_metadata -1 -map_chapters -1 -c:s webvtt -t 20.000 -f webvtt made/text/${stream}.vtt`;
+
+it('every subtitle track is written by one pass over the source', () => {
+  const source = { path: 'source', video, audio: [audio] };
+  const tracks = [2, 3].map((stream) => ({ track: subtitlesOf(stream), path: `made/text/${stream}.vtt` }));
+  const { args } = extractSubtitlesCommand('ffmpeg', { source, tracks, durationSec: 20 });
+  expect(args.slice(args.indexOf('-i') + 2)).toEqual(
+    words(`source ${webvttOf(2)} ${webvttOf(3)} -map 0:0 -map 0:1 -c copy -f null -`).slice(1),
+  );
 });

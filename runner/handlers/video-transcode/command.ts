@@ -14,7 +14,7 @@ import { type Mark, markGraph, markInputArgs } from './watermark.ts';
 import {
   deinterlaceFilters,
   oneSizeFilters,
-  type Picture,
+  type FrameFormat,
   plainFramesFilter,
   standardMatrixFilters,
   toHdrStreamFilters,
@@ -37,7 +37,7 @@ interface VideoEncode {
   readonly span: Pick<FrameSpan, 'frames' | 'heldFrames'>;
   readonly rungs: readonly MarkedRung[];
   readonly profile: EncodingProfile;
-  /** Of a source whose HDR is kept. */
+  /** Of a source that stays HDR. */
   readonly mastering: Mastering | null;
   readonly isEncrypted: boolean;
 }
@@ -48,7 +48,7 @@ export const tooManyErrorsExit = 69;
 const errorArgs = ['-max_error_rate', '0.05'] as const;
 
 /**
- * One ffmpeg that decodes once and encodes every rung, each on the same grid (docs/media.md, "Grid").
+ * One ffmpeg that decodes once and encodes every rung, each on the same grid (docs/reference/media.md, "Grid").
  *
  * `fps` gives a constant rate from time 0 on; a video that begins later keeps its offset by repeating its first frame.
  * The audio streams are read too, so that time 0 is the same here and in the encode of the audio.
@@ -81,6 +81,7 @@ function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): stri
   const frames = [
     ...oneSizeFilters(video),
     ...deinterlaceFilters(video),
+    ...(video.shiftSec === 0 ? [] : [`setpts=round(PTS+(${video.shiftSec.toFixed(6)})/TB)`]),
     `fps=fps=${showRational(grid.rate)}:start_time=0`,
     ...(span.heldFrames > 0 ? [`tpad=stop_mode=clone:stop=${span.heldFrames}`] : []),
     // `fps` holds the last frame too where its duration is known.
@@ -93,7 +94,7 @@ function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): stri
 export function rungsGraph(
   source: string,
   frames: readonly string[],
-  { video, rungs }: { readonly video: Picture & FrameSize; readonly rungs: VideoEncode['rungs'] },
+  { video, rungs }: { readonly video: FrameFormat & FrameSize; readonly rungs: VideoEncode['rungs'] },
 ): string {
   const indexed = rungs.map(({ track, mark }, index) => ({ track, mark, index }));
   const sdr = indexed.filter(({ track }) => track.range === 'sdr');
@@ -129,32 +130,28 @@ export function readAlongArgs(streamIndexes: readonly number[]): string[] {
 
 interface SubtitleExtract {
   readonly source: Pick<VideoSource, 'path' | 'video' | 'audio'>;
-  readonly track: SubtitlePlan;
-  readonly path: string;
+  readonly tracks: readonly Output<SubtitlePlan>[];
   /** Of the video; later cues are left out. */
   readonly durationSec: number;
 }
 
-/** Writes a text subtitle stream as WebVTT. The others are read too, so that time 0 is the same as in their encode. */
+/**
+ * Writes text subtitle streams as WebVTT, in one pass over the source. Video and audio are read too, so that time 0 is
+ * the same as in their encode.
+ */
 export function extractSubtitlesCommand(
   program: string,
-  { source: { path: input, video, audio }, track, path, durationSec }: SubtitleExtract,
+  { source: { path: input, video, audio }, tracks, durationSec }: SubtitleExtract,
 ): Command {
-  const output = [
-    '-map',
-    `0:${track.streamIndex}`,
-    '-c:s',
-    'webvtt',
-    '-t',
-    durationSec.toFixed(3),
-    '-f',
-    'webvtt',
-    path,
-  ];
+  const webvtt = ['-c:s', 'webvtt', '-t', durationSec.toFixed(3), '-f', 'webvtt'];
+  const outputs = tracks.flatMap(({ track, path }) => {
+    const stream = ['-map', `0:${track.streamIndex}`, ...noMetadataArgs];
+    return [...stream, ...webvtt, path];
+  });
   const others = [video.streamIndex, ...audio.map(({ streamIndex }) => streamIndex)];
   return {
     program,
-    args: [...quietArgs, ...inputArgs(input), ...noMetadataArgs, ...output, ...readAlongArgs(others)],
+    args: [...quietArgs, ...inputArgs(input), ...outputs, ...readAlongArgs(others)],
   };
 }
 
@@ -166,9 +163,9 @@ interface CaptionsExtract {
 }
 
 /**
- * Writes the first channel of the CEA-608 captions inside of a video's pictures as WebVTT. ffmpeg reads them by decoding
- * the video in a filter that opens the file itself: its demuxer is named, so that no playlist is followed, and it may open
- * files alone.
+ * Writes the first channel of the CEA-608 captions inside of a video's frames as WebVTT. ffmpeg reads them by decoding
+ * the video in a filter that opens the file itself: its demuxer is named, so that no playlist is followed, and it may
+ * open files alone.
  */
 export function extractCaptionsCommand(
   program: string,

@@ -6,13 +6,13 @@ import type { PacketTotals } from '#domain/media/packet-timeline.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import { ProgressReader } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
-import { encodeAudioCommand, type SoundInput } from './audio-command.ts';
-import { encodedFile } from './encoded.ts';
+import { encodeAudioCommand, type AudioInput } from './audio-command.ts';
+import { encodedFile, type MeasuredAudio } from './encoded.ts';
 import { encodeTimeoutMs, silenceMsMax, undecodable } from './encoder-limits.ts';
-import { gainsOf, loudnessWarnings, type MeasuredAudio, withLoudness } from './loudness.ts';
+import { gainsOf, loudnessWarnings, withLoudness } from './loudness.ts';
 
 interface AudioWork {
-  readonly source: SoundInput;
+  readonly source: AudioInput;
   /** Of the video, or else of the longest track: every track gets it. */
   readonly durationSec: number;
   readonly packets: PacketTotals;

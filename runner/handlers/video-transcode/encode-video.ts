@@ -61,11 +61,13 @@ export async function encodeVideo(
   );
   const { frames } = progress;
   if (frames === 0) throw new KnownProblem(undecodable.code, undecodable.message);
-  const warnings = [...span.warnings, ...damageWarnings(damage.frames, frames), ...checkFrames(frames, span, source)];
+  const warnings = [...damageWarnings(damage.frames, frames), ...checkFrames(frames, span, source)];
   return { frames, warnings };
 }
 
-/** The messages by which ffmpeg reports a frame that is concealed, and one that is lost, which depend on its version. */
+/**
+ * The messages by which ffmpeg reports a frame that is concealed, and one that is lost, which depend on its version.
+ */
 const damageMessages = [
   'corrupt decoded frame',
   'Error while decoding stream',

@@ -6,7 +6,8 @@ import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import { together } from '../../context/together.ts';
-import { sourceFound, type VideoSource } from '../../source/examine-video.ts';
+import { refuseTooLong, sourceFound, type VideoSource } from '../../source/examine-video.ts';
+import { isCutOff } from '../../source/file-end.ts';
 import { type Mastering, readMastering } from '../../source/mastering.ts';
 import { type PacketScan, scanPackets } from '../../source/packet-scan.ts';
 import { ceilingWarnings } from './ceiling.ts';
@@ -15,7 +16,7 @@ import { isMade } from './clear-parts.ts';
 import { encodeVideo } from './encode-video.ts';
 import { encodeTimeoutMs } from './encoder-limits.ts';
 import { audioTrackOf, type Encoded, encodedFile, encodedFolder, textTrackOf, videoTrackOf } from './encoded.ts';
-import { type FrameSpan, planFrames } from './frame-span.ts';
+import { type FrameSpan, planFrames, shorterWarnings } from './frame-span.ts';
 import { tuneRungs } from './quality/tune.ts';
 import { extractSubtitles } from './subtitles.ts';
 import { makeStoryboard } from './storyboard.ts';
@@ -42,14 +43,20 @@ export interface PlannedStream {
  */
 export async function planStream(source: VideoSource, context: StepContext): Promise<PlannedStream> {
   const { profile } = context;
-  const packets = await scanPackets(source, context);
+  const packets = source.packets ?? (await scanPackets(source, context));
   const grid = gridOf(source.video.rate, profile);
   const span = planFrames(source, packets);
+  refuseTooLong(span.durationSec);
+  const shorter = await shorterWarnings(span, () => isCutOff(context.workspace.at(source.path), source.container));
   const ladder = planLadder(source.video, profile, source.usableCodecs);
   const { rungs, warnings } = await tuneRungs({ source, grid, frames: span.frames, rungs: ladder }, context);
   const leftOut = [...codecWarnings(rungs, profile), ...ceilingWarnings(source, ladder, profile)];
   return {
-    source: { ...source, warnings: [...source.warnings, ...leftOut, ...warnings] },
+    source: {
+      ...source,
+      durationSec: span.durationSec,
+      warnings: [...source.warnings, ...shorter, ...leftOut, ...warnings],
+    },
     grid,
     rungs,
     mastering: rungs.some(({ range }) => range !== 'sdr')
@@ -67,7 +74,7 @@ function codecWarnings(rungs: readonly Rung[], profile: EncodingProfile): Warnin
   );
   return missing.map((codec) => ({
     code: 'codec_left_out',
-    message: `The rungs of ${codec} were left out: this ffmpeg cannot encode it, or the picture is too small.`,
+    message: `The rungs of ${codec} were left out: this ffmpeg cannot encode it, or the video is too small.`,
   }));
 }
 
@@ -89,16 +96,16 @@ export async function encodeStream(
     done[part] = fraction;
     onFraction(done.video * videoShare + done.audio * (1 - videoShare));
   };
-  const encodeSound = (durationSec: number, part: StepContext) =>
+  const encodeTracks = (durationSec: number, part: StepContext) =>
     encodeAudio({ source, durationSec, packets, onFraction: onPart('audio') }, part);
-  const [video, sound] = await together(
+  const [video, wholeAudio] = await together(
     context,
     (part) => encodeVideo({ ...stream, onFraction: onPart('video') }, part),
-    (part) => encodeSound(framesSec(span.frames, grid.rate), part),
+    (part) => encodeTracks(framesSec(span.frames, grid.rate), part),
   );
   const durationSec = framesSec(video.frames, grid.rate);
   // A few frames of a damaged source may be missing, and every track is as long as the video.
-  const audio = video.frames === span.frames ? sound : await encodeSound(durationSec, context);
+  const audio = video.frames === span.frames ? wholeAudio : await encodeTracks(durationSec, context);
   const timeoutMs = encodeTimeoutMs(durationSec, packets.packets);
   const text = await extractSubtitles({ source, durationSec, timeoutMs }, context);
   const kept = await dropCloseRungs(rungs, durationSec, context);

@@ -1,23 +1,22 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { sourceFoundSchema, warningsSchema } from '#domain/job-types/shared-results.ts';
-import { loudnessSchema } from '#domain/job-types/video-transcode.ts';
-import { audioRoles, outputChannels } from '#domain/media/audio-plan.ts';
-import { chaptersMax, isChapterTitle } from '#domain/media/chapters.ts';
+import { audioTracksMax, loudnessSchema, trackIdSchema, videoTracksMax } from '#domain/job-types/video-transcode.ts';
+import { type AudioPlan, audioRoles, outputChannels } from '#domain/media/audio-plan.ts';
+import { chaptersMax, chapterTitleMax, isChapterTitle } from '#domain/media/chapters.ts';
 import { type Rung, videoRanges } from '#domain/media/ladder.ts';
-import { languageTag } from '#domain/media/languages.ts';
+import { languageLengthMax, languageTag } from '#domain/media/languages.ts';
 import { videoCodecs } from '#domain/media/profiles.ts';
 import { rungQualitySchema } from '#domain/media/quality.ts';
 import type { TrackKind } from '#domain/media/revision-layout.ts';
-import type { SubtitlePlan } from '#domain/media/subtitle-plan.ts';
-import { isTrackName } from '#domain/media/track-names.ts';
+import { type SubtitlePlan, subtitleTracksMax } from '#domain/media/subtitle-plan.ts';
+import { isTrackName, trackNameMax } from '#domain/media/track-names.ts';
 import { workspaceFiles } from '../../context/step-context.ts';
-import type { MeasuredAudio } from './loudness.ts';
 
 const count = z.int().positive();
 const videoTrackSchema = z.object({
-  id: z.string().regex(/^r\d+_(h264|hevc|av1)$/),
-  /** H.264 and SDR in plans of films from before others. */
+  id: trackIdSchema.regex(/^r\d+_(h264|hevc|av1)$/),
+  /** H.264 and SDR in older plans. */
   codec: z.enum(videoCodecs).default('h264'),
   range: z.enum(videoRanges).default('sdr'),
   width: count,
@@ -26,21 +25,22 @@ const videoTrackSchema = z.object({
   quality: rungQualitySchema.optional(),
 });
 const audioTrackSchema = z.object({
-  id: z.string().regex(/^audio_[A-Za-z0-9-]+_aac_[26]ch(_\d+)?$/),
-  /** Two in plans of films from before 5.1. */
+  id: trackIdSchema.regex(/^audio_[A-Za-z0-9-]+_aac_[26]ch(_\d+)?$/),
+  /** Two in older plans. */
   channels: z.literal(outputChannels).default(2),
   language: z
     .string()
+    .max(languageLengthMax)
     .refine((tag) => languageTag(tag) === tag)
     .nullable(),
-  name: z.string().refine(isTrackName),
+  name: z.string().max(trackNameMax).refine(isTrackName),
   role: z.enum(audioRoles),
   isDefault: z.boolean(),
   loudness: loudnessSchema.nullable(),
 });
 
 const textTrackSchema = audioTrackSchema.pick({ language: true, name: true }).extend({
-  id: z.string().regex(/^text_[A-Za-z0-9-]+(_\d+)?$/),
+  id: trackIdSchema.regex(/^text_[A-Za-z0-9-]+(_\d+)?$/),
   isForced: z.boolean(),
   isHearingImpaired: z.boolean(),
 });
@@ -48,24 +48,25 @@ const textTrackSchema = audioTrackSchema.pick({ language: true, name: true }).ex
 const chapterSchema = z.object({
   startSec: z.number().nonnegative(),
   endSec: z.number().positive(),
-  title: z.string().refine(isChapterTitle),
+  title: z.string().max(chapterTitleMax).refine(isChapterTitle),
 });
 
 /**
- * The encoded tracks, in listing order: each is a fragmented MP4 in the workspace, or WebVTT. `process` may have been taken over, and its
- * strings go to the packager's arguments and into playlists: they must be what the plan of tracks can produce.
+ * The encoded tracks, in listing order: each is a fragmented MP4 in the workspace, or WebVTT. `process` may have been
+ * taken over, and its strings go into the packager's arguments and playlists: so only strings that the plan of tracks
+ * produces are allowed.
  */
 export const encodedSchema = z.object({
   /** None of an audio-only source, whose waveform is in the workspace. */
-  video: z.array(videoTrackSchema),
-  audio: z.array(audioTrackSchema),
-  text: z.array(textTrackSchema),
+  video: z.array(videoTrackSchema).max(videoTracksMax),
+  audio: z.array(audioTrackSchema).max(audioTracksMax),
+  text: z.array(textTrackSchema).max(subtitleTracksMax),
   /** Frames of every rung, or else of every audio track, and the grid that they are on. */
   frames: count,
   grid: z.object({ rate: z.object({ num: count, den: count }), gopFrames: count, segmentFrames: count }),
   /** Whether the sheets of a storyboard are in the workspace. */
   hasStoryboard: z.boolean(),
-  /** None in plans of films from before chapters. */
+  /** None in older plans. */
   chapters: z.array(chapterSchema).max(chaptersMax).default([]),
   source: sourceFoundSchema,
   warnings: warningsSchema,
@@ -77,6 +78,9 @@ export function videoTrackOf({ id, codec, range, width, height, bitrateMax, qual
   const track = { id, codec, range, width, height, bitrateMax };
   return quality === undefined ? track : { ...track, quality };
 }
+
+/** An encoded track with its loudness; null for silence. */
+export type MeasuredAudio = AudioPlan & { readonly loudness: z.infer<typeof loudnessSchema> | null };
 
 /** What an audio track becomes in the document. */
 export function audioTrackOf(track: MeasuredAudio): Encoded['audio'][number] {

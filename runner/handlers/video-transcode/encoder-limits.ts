@@ -6,7 +6,7 @@ export const silenceMsMax = 5 * 60_000;
 const timeoutMsBase = 15 * 60_000;
 /** Time for each second of output: eight rungs on a slow core. */
 const timeoutMsPerSec = 60_000;
-/** The same for each packet of a video with 25 frames a second and no sound. */
+/** The same for each packet of a video with 25 frames a second and no audio. */
 const timeoutMsPerPacket = timeoutMsPerSec / 25;
 
 /** How long an encoder may take. The packets bound it: timestamps can make a small source arbitrarily long. */

@@ -4,8 +4,8 @@ import type { Rung } from '#domain/media/ladder.ts';
 import type { Mastering } from '../../source/mastering.ts';
 import { noMetadataArgs } from '../../tools/ffmpeg.ts';
 
-// Arguments of the encoders. Quality is constant below the bitrate of a rung (capped CRF); every GOP is closed and has the
-// same length.
+// Arguments of the encoders. Quality is constant below the bitrate of a rung (capped CRF); every GOP is closed and has
+// the same length.
 
 type Quality = Pick<EncodingProfile, 'crf' | 'preset'>;
 type Encoding = Quality & Pick<EncodingProfile, 'hevc' | 'av1'>;
@@ -15,7 +15,7 @@ type CappedRung = Pick<Rung, 'bitrateMax' | 'quality'>;
 interface RungEncode {
   readonly grid: Grid;
   readonly profile: Encoding;
-  /** Of a source whose HDR is kept. */
+  /** Of a source that stays HDR. */
   readonly mastering: Mastering | null;
   /** Whether the packager encrypts the stream. */
   readonly isEncrypted: boolean;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PacketTotals } from '#domain/media/packet-timeline.ts';
-import type { VideoSource } from '../../source/examine-video.ts';
-import { checkFrames, planFrames, planSound } from './frame-span.ts';
+import { checkFrames, planAudioFrames, planFrames, shorterWarnings } from './frame-span.ts';
 
 const ten: PacketTotals = {
   frames: 250,
@@ -9,40 +8,65 @@ const ten: PacketTotals = {
   lastFrameSec: 9.96,
   framesEndSec: 10,
   longestFrameSec: 0.04,
-  soundEndSec: 0,
+  audioEndSec: 0,
   longestGapSec: 0,
 };
-const sourceOf = (endSec: number, isDurationStated = true) => ({
-  video: { endSec, rate: { num: 25, den: 1 } } as VideoSource['video'],
-  isDurationStated,
+const sourceOf = (videoSec: number | null, fileSec: number | null = null) => ({
+  video: { rate: { num: 25, den: 1 } },
+  stated: { videoSec, fileSec },
 });
+const cut = async () => true;
+const whole = async () => false;
 
 describe('the frames of a stream', () => {
   it.each([
     ['a steady source has its own frames', sourceOf(10), ten, 250, 0],
-    ['the last picture is held while the sound goes on', sourceOf(10), { ...ten, soundEndSec: 12 }, 300, 50],
-    ['sound that is hardly longer holds nothing', sourceOf(10), { ...ten, soundEndSec: 10.08 }, 250, 0],
-    ['the last picture is held for the duration of its packet', sourceOf(15), { ...ten, framesEndSec: 15 }, 375, 125],
+    ['the last frame is held while the audio goes on', sourceOf(10), { ...ten, audioEndSec: 12 }, 300, 50],
+    ['audio that is hardly longer holds nothing', sourceOf(10), { ...ten, audioEndSec: 10.08 }, 250, 0],
+    ['the last frame is held for the duration of its packet', sourceOf(15), { ...ten, framesEndSec: 15 }, 375, 125],
     [
-      'the last picture is held to the stated end when earlier ones lasted as long',
+      'the last frame is held to the stated end when earlier ones lasted as long',
       sourceOf(15),
       { ...ten, framesEndSec: 9.96, longestFrameSec: 4 },
       375,
       125,
     ],
-    ['the last picture is held for 30 s at most', sourceOf(43_000), { ...ten, framesEndSec: 43_000 }, 999, 749],
-    ['without a stated length the packets decide', sourceOf(40, false), ten, 250, 0],
+    ['without a stated length the packets decide', sourceOf(null), ten, 250, 0],
     ['the last frame is kept when it has no duration', sourceOf(9.96), { ...ten, framesEndSec: 9.96 }, 250, 0],
   ])('%s', (_, source, packets, frames, heldFrames) => {
-    expect(planFrames(source, packets)).toEqual({ frames, heldFrames, warnings: [] });
+    expect(planFrames(source, packets)).toMatchObject({ frames, heldFrames, missing: { sec: 0 } });
   });
 
-  it('a source that lacks over 1 % of its stated length has a warning, and over 2 % is corrupt', () => {
-    expect(planFrames(sourceOf(10.15), ten).warnings).toMatchObject([{ code: 'shorter_than_stated' }]);
-    expect(() => planFrames(sourceOf(10.3), ten)).toThrow('cut off: 0.3 s');
+  it('the last frame is held for 30 s at most', () => {
+    const span = planFrames(sourceOf(43_000), { ...ten, framesEndSec: 43_000 });
+    expect(span).toMatchObject({ frames: 999, heldFrames: 749 });
   });
 
-  it('a gap of over 30 s without picture and sound is corrupt input', () => {
+  it('a file that lacks over 2 % of its stated length is corrupt where it was cut off', async () => {
+    const lacking = planFrames(sourceOf(10.3), ten);
+    await expect(shorterWarnings(lacking, cut)).rejects.toThrow('cut off: 0.3 s');
+    await expect(shorterWarnings(planFrames(sourceOf(null, 10.3), ten), cut)).rejects.toThrow('cut off: 0.3 s');
+  });
+
+  it('a header alone refuses nothing: over 1 % less than it states is a warning', async () => {
+    for (const [statedSec, warned] of [
+      [10.05, 0],
+      [10.15, 1],
+      [40_000, 1],
+    ] as const) {
+      expect(await shorterWarnings(planFrames(sourceOf(statedSec), ten), whole)).toHaveLength(warned);
+    }
+    expect(await shorterWarnings(planFrames(sourceOf(10.15), ten), cut)).toMatchObject([
+      { code: 'shorter_than_stated' },
+    ]);
+  });
+
+  it('the length of a file may be stated for its audio', () => {
+    expect(planFrames(sourceOf(null, 12), { ...ten, audioEndSec: 12 }).missing.sec).toBe(0);
+    expect(planFrames(sourceOf(12, 12), { ...ten, audioEndSec: 12 }).missing.sec).toBe(2);
+  });
+
+  it('a gap of over 30 s without video and audio is corrupt input', () => {
     expect(() => planFrames(sourceOf(10), { ...ten, longestGapSec: 31 })).toThrow(
       expect.objectContaining({ code: 'corrupt_input', message: expect.stringContaining('a gap of 31 s') }),
     );
@@ -57,21 +81,21 @@ describe('the frames of a stream', () => {
   });
 });
 
-describe('the frames of sound alone', () => {
-  const sound = { ...ten, frames: 0, lastFrameSec: 0, framesEndSec: 0, longestFrameSec: 0, soundEndSec: 10 };
+describe('the frames of audio alone', () => {
+  const audio = { ...ten, frames: 0, lastFrameSec: 0, framesEndSec: 0, longestFrameSec: 0, audioEndSec: 10 };
   const grid = { rate: { num: 375, den: 8 }, gopFrames: 94, segmentFrames: 282 };
-  const plan = (durationSec: number, isDurationStated = true, more = {}) =>
-    planSound({ durationSec, isDurationStated }, { ...sound, ...more }, grid);
+  const plan = (fileSec: number | null, more = {}) =>
+    planAudioFrames({ stated: { videoSec: null, fileSec } }, { ...audio, ...more }, grid);
 
   it('the packets decide, whatever a header states', () => {
-    expect(plan(10)).toEqual({ frames: 470, warnings: [] });
-    expect(plan(3)).toEqual({ frames: 470, warnings: [] });
-    expect(plan(40, false)).toEqual({ frames: 470, warnings: [] });
+    for (const fileSec of [10, 3, null]) {
+      expect(plan(fileSec)).toEqual({ frames: 470, missing: { sec: 0, share: 0 } });
+    }
+    expect(() => plan(10, { longestGapSec: 31 })).toThrow('a gap of 31 s');
   });
 
-  it('sound that lacks over 1 % of its stated length has a warning, and over 2 % is corrupt, as is a gap', () => {
-    expect(plan(10.15).warnings).toMatchObject([{ code: 'shorter_than_stated' }]);
-    expect(() => plan(10.3)).toThrow('cut off: 0.3 s');
-    expect(() => plan(10, true, { longestGapSec: 31 })).toThrow('a gap of 31 s');
+  it('audio that lacks over 2 % of its stated length is corrupt where the file was cut off', async () => {
+    await expect(shorterWarnings(plan(10.3), cut)).rejects.toThrow('cut off: 0.3 s');
+    expect(await shorterWarnings(plan(10.3), whole)).toMatchObject([{ code: 'shorter_than_stated' }]);
   });
 });

@@ -1,62 +1,74 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
-import { framesIn, framesSec, type Grid, soundFramesFor } from '#domain/media/grid.ts';
+import { framesIn, framesSec, type Grid, audioFramesFor } from '#domain/media/grid.ts';
 import { packetSecMax, type PacketTotals } from '#domain/media/packet-timeline.ts';
 import { valueOf } from '#domain/media/rational.ts';
-import type { VideoSource } from '../../source/examine-video.ts';
+import type { StatedLength, VideoSource } from '../../source/examine-video.ts';
 
 /** The frames to encode. */
 export interface FrameSpan {
   readonly frames: number;
-  /** How many of them repeat the last picture, for its own duration or while the sound goes on. */
+  /** How many of them repeat the last one, for its own duration or while the audio goes on. */
   readonly heldFrames: number;
-  readonly warnings: readonly Warning[];
+  /** Of the source, by its packets. */
+  readonly durationSec: number;
+  readonly missing: Missing;
 }
 
-/** A stream that lacks more of its stated length is damaged (docs/media.md, "Odd sources"). */
+/** How much shorter a source is than its header states. */
+interface Missing {
+  readonly sec: number;
+  readonly share: number;
+}
+
+/** A stream that lacks more of its stated length is damaged (docs/reference/media.md, "Odd sources"). */
 const missingShareMax = 0.02;
 /** In a short source, a frame or two are a matter of rounding. */
 const missingFramesIgnored = 2;
 /** A container may count from the first packet of any track, and to the end of the last. */
 const missingSecIgnored = 0.1;
-/** Sound that outlasts the picture by more than this is kept to its end, over the last picture. */
+/** Audio that outlasts the video by more than this plays to its end, over the last frame. */
 const overhangSecMin = 0.1;
 /** Where a container does not state how long the last frame lasts, it may be this much longer than any before. */
 const lastFrameRatioMax = 2;
 
-type Measured = Pick<VideoSource, 'video' | 'isDurationStated'>;
+type Measured = Pick<VideoSource, 'stated'> & { readonly video: Pick<VideoSource['video'], 'rate'> };
 
 /**
  * Plans which frames a source gets, from its packets: a header may state any length.
  *
- * @throws KnownProblem `corrupt_input` for a source that is cut off, or with a gap in its timestamps
+ * @throws KnownProblem `corrupt_input` for a source with a gap in its timestamps
  */
-export function planFrames({ video, isDurationStated }: Measured, packets: PacketTotals): FrameSpan {
+export function planFrames({ video, stated }: Measured, packets: PacketTotals): FrameSpan {
   refuseGaps(packets);
-  const picture = pictureEnd(video.endSec, isDurationStated, packets);
+  const framesEndSec = videoEnd(stated, packets);
   const lastIndex = Math.round(Math.max(0, packets.lastFrameSec) * valueOf(video.rate));
-  const isOutlasted = packets.soundEndSec - picture.endSec > overhangSecMin;
-  const endSec = isOutlasted ? packets.soundEndSec : picture.endSec;
+  const isOutlasted = packets.audioEndSec - framesEndSec > overhangSecMin;
+  const endSec = isOutlasted ? packets.audioEndSec : framesEndSec;
   const frames = Math.max(lastIndex + 1, framesIn(endSec, video.rate));
-  return { frames, heldFrames: frames - 1 - lastIndex, warnings: picture.warnings };
+  return {
+    frames,
+    heldFrames: frames - 1 - lastIndex,
+    durationSec: Math.max(framesEndSec, packets.audioEndSec),
+    missing: missingOf(stated, { videoSec: framesEndSec, fileSec: Math.max(framesEndSec, packets.audioEndSec) }),
+  };
 }
 
 /**
- * Plans how many frames of a grid for sound an audio-only source gets, from its packets.
+ * Plans how many frames of a grid for audio an audio-only source gets, from its packets.
  *
- * @throws KnownProblem `corrupt_input` for a source that is cut off, or with a gap in its timestamps
+ * @throws KnownProblem `corrupt_input` for a source with a gap in its timestamps
  */
-export function planSound(
-  { durationSec, isDurationStated }: Pick<VideoSource, 'durationSec' | 'isDurationStated'>,
+export function planAudioFrames(
+  { stated }: Pick<VideoSource, 'stated'>,
   packets: PacketTotals,
   grid: Grid,
-): Pick<FrameSpan, 'frames' | 'warnings'> {
+): Pick<FrameSpan, 'frames' | 'missing'> {
   refuseGaps(packets);
-  const missingSec = durationSec - packets.soundEndSec;
-  const isShort = isDurationStated && missingSec > missingSecIgnored;
+  const { audioEndSec } = packets;
   return {
-    frames: soundFramesFor(packets.soundEndSec, grid),
-    warnings: isShort ? missingWarnings(missingSec, missingSec / durationSec) : [],
+    frames: audioFramesFor(audioEndSec, grid),
+    missing: missingOf(stated, { videoSec: 0, fileSec: audioEndSec }),
   };
 }
 
@@ -65,28 +77,44 @@ function refuseGaps({ longestGapSec }: PacketTotals): void {
   throw new KnownProblem('corrupt_input', `The source is damaged: its timestamps have a gap of ${longestGapSec} s.`);
 }
 
-function pictureEnd(
-  statedSec: number,
-  isStated: boolean,
+/** When the last frame ends: by its packet, or by a header where that is not much longer than the frames before. */
+function videoEnd(
+  { videoSec, fileSec }: StatedLength,
   { lastFrameSec, framesEndSec, longestFrameSec }: PacketTotals,
-): { endSec: number; warnings: Warning[] } {
+): number {
   const packetsEndSec = Math.min(framesEndSec, lastFrameSec + packetSecMax);
-  if (!isStated || statedSec <= packetsEndSec + missingSecIgnored) return { endSec: packetsEndSec, warnings: [] };
-  if (statedSec - lastFrameSec <= Math.min(packetSecMax, longestFrameSec * lastFrameRatioMax)) {
-    return { endSec: statedSec, warnings: [] };
-  }
-  // The stated length may be that of a last frame which is held for `packetSecMax` at most.
-  const missingSec = statedSec - framesEndSec;
-  return { endSec: packetsEndSec, warnings: missingWarnings(missingSec, missingSec / statedSec) };
+  const statedSec = videoSec ?? fileSec;
+  if (statedSec === null || statedSec <= packetsEndSec + missingSecIgnored) return packetsEndSec;
+  const isLastFrame = statedSec - lastFrameSec <= Math.min(packetSecMax, longestFrameSec * lastFrameRatioMax);
+  return isLastFrame ? statedSec : packetsEndSec;
 }
 
-function missingWarnings(missingSec: number, missingShare: number): Warning[] {
-  if (missingShare > missingShareMax) {
-    const message = `The source is cut off: ${missingSec.toFixed(1)} s of it are missing.`;
-    throw new KnownProblem('corrupt_input', message);
-  }
-  if (missingShare <= missingShareMax / 2) return [];
-  return [{ code: 'shorter_than_stated', message: 'The source ends before its container says.' }];
+/** What the packets lack of the stated length. A file that states no length of its video may state its audio's. */
+function missingOf(stated: StatedLength, ends: { readonly videoSec: number; readonly fileSec: number }): Missing {
+  const [statedSec, endSec] =
+    stated.videoSec === null ? [stated.fileSec ?? 0, ends.fileSec] : [stated.videoSec, ends.videoSec];
+  const sec = statedSec - endSec;
+  return sec > missingSecIgnored ? { sec, share: sec / statedSec } : { sec: 0, share: 0 };
+}
+
+/**
+ * The warnings for a source that is shorter than its header states.
+ *
+ * @param isCutOff whether the file ends early, which alone makes it a damaged one
+ * @throws KnownProblem `corrupt_input`
+ */
+export async function shorterWarnings({ missing }: Pick<FrameSpan, 'missing'>, isCutOff: () => Promise<boolean>) {
+  if (missing.share > missingShareMax && (await isCutOff())) throw cutOff(missing.sec);
+  return missing.share > missingShareMax / 2 ? [shorterThanStated] : [];
+}
+
+const shorterThanStated: Warning = {
+  code: 'shorter_than_stated',
+  message: 'The source ends before its container says.',
+};
+
+function cutOff(sec: number): KnownProblem {
+  return new KnownProblem('corrupt_input', `The source is cut off: ${sec.toFixed(1)} s of it are missing.`);
 }
 
 /**
@@ -94,8 +122,14 @@ function missingWarnings(missingSec: number, missingShare: number): Warning[] {
  *
  * @throws KnownProblem `corrupt_input` when too many could not be decoded
  */
-export function checkFrames(encoded: number, span: FrameSpan, { video }: Measured): Warning[] {
+export function checkFrames(
+  encoded: number,
+  span: Pick<FrameSpan, 'frames'>,
+  { video }: Pick<Measured, 'video'>,
+): Warning[] {
   const missing = span.frames - encoded;
   if (missing <= missingFramesIgnored) return [];
-  return missingWarnings(framesSec(missing, video.rate), missing / span.frames);
+  const share = missing / span.frames;
+  if (share > missingShareMax) throw cutOff(framesSec(missing, video.rate));
+  return share > missingShareMax / 2 ? [shorterThanStated] : [];
 }

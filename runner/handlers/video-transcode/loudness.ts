@@ -5,7 +5,7 @@ import type { StepContext } from '../../context/step-context.ts';
 import { inputArgs, quietArgs } from '../../tools/ffmpeg.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { measureAudioCommand, measureName, measureOptions } from './audio-command.ts';
-import { encodedFile } from './encoded.ts';
+import { encodedFile, type MeasuredAudio } from './encoded.ts';
 import { silenceMsMax, undecodable } from './encoder-limits.ts';
 
 const failure = { code: 'internal', message: 'The loudness of a track could not be measured.' } as const;
@@ -15,9 +15,6 @@ const gateLufs = -70;
 const peakDbMax = -1.5;
 /** A track that misses the loudness of its profile by more has a warning. */
 const toleranceLu = 1;
-
-/** An encoded track with its loudness; null for silence. */
-export type MeasuredAudio = AudioPlan & { readonly loudness: Loudness | null };
 
 /** Measures the encoded audio tracks by EBU R 128. */
 export async function withLoudness(
@@ -43,7 +40,7 @@ interface UnencodedTracks extends Omit<Parameters<typeof measureAudioCommand>[1]
 }
 
 /**
- * The gain in dB by which each track gets the loudness of its profile; 0 where the profile has none.
+ * The gain in dB that brings each track to the loudness of its profile; 0 where the profile has none.
  *
  * @throws KnownProblem `corrupt_input` when a stream cannot be decoded, …
  */
@@ -62,8 +59,8 @@ export async function gainsOf({ timeoutMs, ...audio }: UnencodedTracks, context:
 }
 
 /**
- * The gain in dB that brings a track to `target` LUFS, as far as its peaks allow: it is the same for the whole track, so
- * that quiet and loud parts keep their distance. Silence stays as it is.
+ * The gain in dB that brings a track to `target` LUFS, as far as its peaks allow: it is the same for the whole track,
+ * so that quiet and loud parts keep their distance. Silence stays as it is.
  */
 export function gainFor(loudness: Loudness | null, target: number): number {
   if (loudness === null) return 0;
@@ -82,7 +79,7 @@ export function loudnessWarnings(tracks: readonly MeasuredAudio[], target: numbe
   });
 }
 
-/** Reads the last summary of the filter `name`; ffmpeg prints one for each graph that it makes, also without sound. */
+/** Reads the last summary of the filter `name`; ffmpeg prints one for each graph that it makes, also without audio. */
 export function parseLoudness(log: string, name = 'Parsed_ebur128_0'): Loudness | null {
   const summaries = [...log.matchAll(new RegExp(String.raw`\[${name} @ [^\]]*\] Summary:([^[]*)`, 'g'))];
   const found = summaries.at(-1)?.[1] ?? '';

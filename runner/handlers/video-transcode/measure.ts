@@ -48,9 +48,8 @@ export function withSharedTarget(playlists: ReadonlyMap<string, string>): Map<st
 }
 
 /**
- * Warns of rungs with a peak of over twice their average. A rate cap bounds the peak and not the average: a film with
- * little motion for most of its time stays far below the cap. The stream is left as it is, since lower quality in the
- * busy part or more bits in the quiet part would help no viewer.
+ * Warns of rungs with a peak of over twice their average, as in a video with little motion for most of its time. The
+ * stream stays as it is: lower quality in busy parts or more bits in quiet ones would help no viewer.
  */
 export function unevenWarnings(tracks: readonly Track[], measured: MeasuredTracks): Warning[] {
   const uneven = tracks.filter(({ kind, id }) => kind === 'video' && isUneven(bandwidthIn(measured, id)));

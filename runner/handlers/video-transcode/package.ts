@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import type { VideoTranscodeResults } from '#domain/job-types/video-transcode.ts';
@@ -72,7 +72,7 @@ interface TracksToPackage {
   /** Of the video, which text is made as long as. */
   readonly frames: number;
   /** See `packageCommand`. */
-  readonly part?: { readonly firstSegment: number; readonly iv: string };
+  readonly chunk?: { readonly firstSegment: number; readonly iv: string };
 }
 
 /** Runs the packager on encoded tracks. @returns the folder that it wrote to, and the texts among its output */
@@ -95,7 +95,9 @@ export async function runPackager(
   await runTool(command, { timeoutMs: packageTimeoutMs, failure }, context);
   const [segmentSec, durationSec] = [rest.grid.segmentFrames, frames].map((count) => framesSec(count, rest.grid.rate));
   for (const { id } of tracks.filter(({ kind }) => kind === 'text')) {
-    await fitTextPlaylist(join(output, trackPaths('text', id).playlist), segmentSec ?? 0, durationSec ?? 0);
+    const { playlist, whole } = trackPaths('text', id);
+    await fitTextPlaylist(join(output, playlist), segmentSec ?? 0, durationSec ?? 0);
+    if (whole !== null) await copyFile(workspace.at(encodedFile('text', id)), join(output, whole));
   }
   const master = await readFile(join(output, packagerMaster), 'utf8');
   await rm(join(output, packagerMaster));

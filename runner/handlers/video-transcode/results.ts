@@ -3,6 +3,7 @@ import { masterKey, videoKey } from '#domain/media/object-keys.ts';
 import {
   chaptersPath,
   dashManifestPath,
+  masterPath,
   storyboardPaths,
   type TrackKind,
   trackPaths,
@@ -32,6 +33,7 @@ export function transcodeResults(
       container: 'cmaf',
       encrypted: encryption !== null,
       master_playlist: masterKey(task.hash),
+      revision_playlist: videoKey(task.hash, task.rev, masterPath),
       dash_manifest: videoKey(task.hash, task.rev, dashManifestPath),
       default_audio_track_id: encoded.audio.find(({ isDefault }) => isDefault)?.id ?? null,
     },

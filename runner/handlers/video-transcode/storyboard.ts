@@ -17,7 +17,7 @@ import { runTool } from '../../tools/run-tool.ts';
 import { type Encoded, encodedFile } from './encoded.ts';
 import { encodeTimeoutMs, undecodable } from './encoder-limits.ts';
 
-/** The pictures of an encoded stream: the key frames of its smallest rung of SDR. */
+/** The frames of an encoded stream: the key frames of its smallest rung of SDR. */
 function storyboardOf({ video, frames, grid }: Pick<Encoded, 'video' | 'frames' | 'grid'>) {
   const smallest = video
     .filter(({ range }) => range === 'sdr')

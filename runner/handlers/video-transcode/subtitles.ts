@@ -10,17 +10,24 @@ import { isMade } from './clear-parts.ts';
 import { extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 import { encodedFile } from './encoded.ts';
 
-/** A film's subtitles have about 100 kB. */
+/** A video's subtitles have about 100 kB. */
 const sizeBytesMax = 8 * 1024 * 1024;
 
 const failure = { code: 'corrupt_input', message: 'The subtitles cannot be decoded.' } as const;
 
+interface Extraction {
+  readonly source: VideoSource;
+  /** Of the video. */
+  readonly durationSec: number;
+  readonly timeoutMs: number;
+}
+
 /**
- * Writes the text subtitles of a source, and the captions inside of its pictures, as WebVTT. One that cannot be read is left
- * out, with a warning. None are written where the profile leaves them out of the stream.
+ * Writes the text subtitles of a source, and the captions inside of its frames, as WebVTT. One that cannot be read is
+ * left out, with a warning. None are written where the profile leaves them out of the stream.
  */
 export async function extractSubtitles(
-  { source, durationSec, timeoutMs }: { source: VideoSource; durationSec: number; timeoutMs: number },
+  { source, durationSec, timeoutMs }: Extraction,
   context: StepContext,
 ): Promise<{ tracks: SubtitlePlan[]; warnings: Warning[] }> {
   if (!isMade(context.profile.captions, context.task)) return { tracks: [], warnings: [] };
@@ -31,20 +38,18 @@ export async function extractSubtitles(
     const message = `The source has ${found.length} subtitle tracks; the first ${subtitleTracksMax} were taken.`;
     warnings.push({ code: 'subtitles_left_out', message });
   }
-  for (const track of planSubtitles(found)) {
-    const path = encodedFile('text', track.id);
-    const program = context.program('ffmpeg');
-    const isInPictures = track.streamIndex === source.video.streamIndex;
-    const command = isInPictures
-      ? extractCaptionsCommand(program, { source, path, durationSec })
-      : extractSubtitlesCommand(program, { source, track, path, durationSec });
-    try {
-      await runTool(command, { timeoutMs, failure }, context);
-      if (await hasCues(context.workspace.at(path), track)) tracks.push(track);
-      else await rm(context.workspace.at(path));
-    } catch (error) {
-      if (!isJobProblem(error) || error.code !== failure.code) throw error;
-      context.log.warn({ err: error, stream: track.streamIndex }, 'subtitles cannot be decoded');
+  const planned = planSubtitles(found);
+  const isInFrames = ({ streamIndex }: SubtitlePlan) => streamIndex === source.video.streamIndex;
+  const streams = planned.filter((track) => !isInFrames(track));
+  const extraction = { source, durationSec, timeoutMs };
+  // One pass for all of them. Where a stream cannot be decoded, each is tried by itself.
+  const areWritten = streams.length > 0 && (await isExtracted(streams, extraction, context));
+  for (const track of planned) {
+    const path = context.workspace.at(encodedFile('text', track.id));
+    if ((areWritten && !isInFrames(track)) || (await isExtracted([track], extraction, context))) {
+      if (await hasCues(path, track)) tracks.push(track);
+      else await rm(path);
+    } else {
       const message = `Subtitle stream ${track.streamIndex} cannot be decoded and was left out.`;
       warnings.push({ code: 'subtitles_left_out', message });
     }
@@ -52,7 +57,33 @@ export async function extractSubtitles(
   return { tracks, warnings };
 }
 
-/** Whether a written track has cues. Those of captions are tidied. */
+/** Writes tracks as WebVTT, in one pass; false when one of them cannot be decoded. */
+async function isExtracted(
+  tracks: readonly SubtitlePlan[],
+  { source, durationSec, timeoutMs }: Extraction,
+  context: StepContext,
+): Promise<boolean> {
+  const program = context.program('ffmpeg');
+  const outputs = tracks.map((track) => ({ track, path: encodedFile('text', track.id) }));
+  const inFrames = outputs.find(({ track }) => track.streamIndex === source.video.streamIndex);
+  const command =
+    inFrames === undefined
+      ? extractSubtitlesCommand(program, { source, tracks: outputs, durationSec })
+      : extractCaptionsCommand(program, { source, path: inFrames.path, durationSec });
+  try {
+    await runTool(command, { timeoutMs, failure }, context);
+    return true;
+  } catch (error) {
+    if (!isJobProblem(error) || error.code !== failure.code) throw error;
+    context.log.warn(
+      { err: error, streams: tracks.map(({ streamIndex }) => streamIndex) },
+      'subtitles cannot be decoded',
+    );
+    return false;
+  }
+}
+
+/** Whether a written track has cues. Cues of captions are tidied. */
 async function hasCues(path: string, { isCea608 }: SubtitlePlan): Promise<boolean> {
   const { size } = await stat(path);
   if (size > sizeBytesMax) return false;

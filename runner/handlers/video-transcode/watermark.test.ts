@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { rungsGraph } from './command.ts';
 import { markInputArgs } from './watermark.ts';
 
-const picture = {
+const frameFormat = {
   width: 320,
   height: 180,
   toneMap: null,
@@ -27,7 +27,7 @@ const rungs = [90, 180].map((height) => ({
   mark: { path: `made/watermark_r${height}_h264.png`, width: 40, height: 20, x: height - 60, y: 8 },
 }));
 
-it('the watermark of each rung is an input of its own and is laid over the scaled pictures in BT.709', () => {
+it('the watermark of each rung is an input of its own and is laid over the scaled frames in BT.709', () => {
   expect(markInputArgs(rungs, { num: 30_000, den: 1001 })).toEqual(
     rungs.flatMap(({ mark }) => [
       ...'-protocol_whitelist file -f png_pipe -framerate 30000/1001 -i'.split(' '),
@@ -35,7 +35,7 @@ it('the watermark of each rung is an input of its own and is laid over the scale
     ]),
   );
   expect(markInputArgs([{}], { num: 25, den: 1 })).toEqual([]);
-  const graph = rungsGraph('[0:0]', ['trim=end_frame=75'], { video: picture, rungs }).split(';');
+  const graph = rungsGraph('[0:0]', ['trim=end_frame=75'], { video: frameFormat, rungs }).split(';');
   const mark =
     'scale=flags=bicubic+accurate_rnd+full_chroma_int:out_color_matrix=bt709:out_range=limited,format=yuva420p,' +
     'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited';

@@ -44,13 +44,15 @@ export async function withMarks(
   }
 }
 
-/** Opens the watermarks as inputs, from number 1 on, at the rate of the stream: laid over it, another would change its time base. */
+/**
+ * Opens the watermarks as inputs, from number 1 on, at the rate of the stream: another rate would change its time base.
+ */
 export function markInputArgs(rungs: readonly { readonly mark?: Mark }[], rate: Rational): string[] {
   const open = ['-protocol_whitelist', 'file', '-f', 'png_pipe', '-framerate', showRational(rate), '-i'];
   return rungs.flatMap(({ mark }) => (mark === undefined ? [] : [...open, mark.path]));
 }
 
-/** Filters that lay input `number` over the pictures of `branch`, which are SDR in BT.709, and give them to `out`. */
+/** Filters that lay input `number` over the frames of `branch`, which are SDR in BT.709, and give them to `out`. */
 export function markGraph({ x, y }: Mark, number: number, { branch, out }: { branch: string; out: string }): string {
   const toStream = [
     'scale=flags=bicubic+accurate_rnd+full_chroma_int:out_color_matrix=bt709:out_range=limited',

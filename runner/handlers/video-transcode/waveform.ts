@@ -7,7 +7,7 @@ import { runTool } from '../../tools/run-tool.ts';
 import { encodedFile } from './encoded.ts';
 import { encodeTimeoutMs } from './encoder-limits.ts';
 
-/** The picture of an audio-only stream, in pixels: time from left to right, loud parts tall, on a transparent ground. */
+/** The image of an audio-only stream, in pixels: time from left to right, loud parts tall, on a transparent ground. */
 export const waveformSize = { width: 1280, height: 240 } as const;
 const color = '0x4a7dff';
 
@@ -25,13 +25,13 @@ export async function drawWaveform(
   await runTool(command, { timeoutMs: encodeTimeoutMs(durationSec, packets), failure }, context);
 }
 
-/** Enough for a column; the rates divide that of the sound. */
+/** Enough for a column; each divides the audio's rate. */
 const samplesPerColumn = 8;
 const envelopeRates = [200, 1600, 12_000] as const;
 
 /**
- * ffmpeg's filter keeps all its input in memory: 17 GB for 12 hours of stereo. So it gets the envelope of the sound in few
- * samples a second, 17 MB, in frames of many samples.
+ * ffmpeg's filter stores all its input in memory: 17 GB for 12 hours of stereo. So it gets the envelope of the audio at
+ * few samples a second, 17 MB.
  */
 export function waveformCommand(
   program: string,

@@ -1,16 +1,17 @@
 import { KnownProblem } from '#domain/errors.ts';
 import { planChapters } from '#domain/media/chapters.ts';
-import { framesSec, soundGridOf } from '#domain/media/grid.ts';
+import { framesSec, audioGridOf } from '#domain/media/grid.ts';
 import type { StepContext } from '../../context/step-context.ts';
-import type { SoundSource } from '../../source/examine-sound.ts';
+import type { AudioOnlySource } from '../../source/examine-audio-only.ts';
 import { refuseTooLong, sourceFound } from '../../source/examine-video.ts';
+import { isCutOff } from '../../source/file-end.ts';
 import { scanPackets } from '../../source/packet-scan.ts';
 import { ceilingWarnings } from './ceiling.ts';
 import { encodeAudio } from './encode-audio.ts';
 import { makeEncodedFolders } from './encode.ts';
 import { audioTrackOf, type Encoded } from './encoded.ts';
 import { undecodable } from './encoder-limits.ts';
-import { planSound } from './frame-span.ts';
+import { planAudioFrames, shorterWarnings } from './frame-span.ts';
 import { drawWaveform } from './waveform.ts';
 
 /**
@@ -18,12 +19,14 @@ import { drawWaveform } from './waveform.ts';
  *
  * @throws KnownProblem `corrupt_input`, `limit_exceeded`, `resource_exhausted`, …
  */
-export async function encodeSound(source: SoundSource, context: StepContext): Promise<Encoded> {
+export async function encodeAudioOnly(source: AudioOnlySource, context: StepContext): Promise<Encoded> {
   const { profile, reporter } = context;
   const packets = await scanPackets(source, context);
-  refuseTooLong(packets.soundEndSec);
-  const grid = soundGridOf(profile);
-  const { frames, warnings } = planSound(source, packets, grid);
+  refuseTooLong(packets.audioEndSec);
+  const grid = audioGridOf(profile);
+  const span = planAudioFrames(source, packets, grid);
+  const { frames } = span;
+  const warnings = await shorterWarnings(span, () => isCutOff(context.workspace.at(source.path), source.container));
   const durationSec = framesSec(frames, grid.rate);
   reporter.phase('encoding');
   await makeEncodedFolders(context);
@@ -40,7 +43,7 @@ export async function encodeSound(source: SoundSource, context: StepContext): Pr
     grid,
     hasStoryboard: false,
     chapters: planChapters(source.chapters, durationSec),
-    source: sourceFound({ ...source, durationSec: source.isDurationStated ? source.durationSec : packets.soundEndSec }),
+    source: sourceFound({ ...source, durationSec: packets.audioEndSec }),
     warnings: [
       ...source.warnings,
       ...ceilingWarnings(source, [], profile),
@@ -51,12 +54,12 @@ export async function encodeSound(source: SoundSource, context: StepContext): Pr
   };
 }
 
-function textWarnings({ subtitles }: SoundSource): Encoded['warnings'] {
+function textWarnings({ subtitles }: AudioOnlySource): Encoded['warnings'] {
   if (subtitles.length === 0) return [];
   return [
     {
       code: 'subtitles_left_out',
-      message: 'An audio-only stream has no subtitles: those of the source were left out.',
+      message: 'An audio-only stream has no subtitles: the source has some, which were left out.',
     },
   ];
 }
