@@ -7,8 +7,8 @@ import { pixelsMax, quietArgs } from '../tools/ffmpeg.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 
 /*
- * ffmpeg before 8 cannot decode animated WebP. libvips can: its frames become PNG images in a MOV with the same times, which
- * takes the place of the source.
+ * ffmpeg before 8 cannot decode animated WebP. libvips can: its frames become PNG images in a MOV with the same times,
+ * which replaces the source.
  */
 
 const files = {
@@ -18,7 +18,10 @@ const files = {
   video: 'source.mov',
 } as const;
 const headBytes = 32;
-/** Of all frames together: 45 s of processor time. It grows with the square, since each batch decodes all frames before it. */
+/**
+ * Of all frames together: 45 s of processor time, which grows with the square, since each batch decodes all frames
+ * before it.
+ */
 const allPixelsMax = 400_000_000;
 const framesMax = 10_000;
 /** As browsers do. */

@@ -4,14 +4,14 @@ import { sideDataCommand } from '../tools/ffprobe.ts';
 import { tryTool } from '../tools/try-tool.ts';
 import type { VideoSource } from './examine-video.ts';
 
-/** Codecs whose pictures carry captions (ATSC A/53 Part 4), as ffmpeg reads them. */
+/** Codecs whose frames carry captions (ATSC A/53 Part 4), as ffmpeg reads them. */
 const codecs = ['h264', 'hevc', 'mpeg2video'];
-/** A video with captions has them, or empty ones, in every picture. */
+/** A video with captions has them, or empty ones, in every frame. */
 const framesSampled = 16;
 
 /**
- * The captions inside of a video's pictures, where a few of them, at the start and in the middle, have any. A file that has
- * them as a track too is read there.
+ * The captions inside of a video's frames, where a few frames at the start and in the middle have any. Where they are a
+ * track too, the track is read.
  */
 export async function findCaptions(
   { path, video, durationSec, subtitles }: Pick<VideoSource, 'path' | 'video' | 'durationSec' | 'subtitles'>,

@@ -1,6 +1,6 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { SourceFound, Warning } from '#domain/job-types/shared-results.ts';
-import { type FrameRatePlan, planFrameRate } from '#domain/media/frame-rate.ts';
+import { type FrameRatePlan, placeShiftSec, planFrameRate } from '#domain/media/frame-rate.ts';
 import { languageTag } from '#domain/media/languages.ts';
 import type { VideoCodec } from '#domain/media/profiles.ts';
 import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
@@ -10,9 +10,11 @@ import { together } from '../context/together.ts';
 import { canMapTones, codecsOf, readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
 import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedAudio } from './audio-streams.ts';
+import { readDecodingDelay } from './decoding-delay.ts';
 import { type FrameTimes, readFrameTimes } from './frame-times.ts';
 import { detectInterlacing } from './interlacing.ts';
 import { atLargestSize } from './largest-frame.ts';
+import { type PacketScan, scanPackets } from './packet-scan.ts';
 import { probeSource } from './probe.ts';
 import type { ProbedStreams } from './streams.ts';
 import { type ProbedVideo, readVideoStream } from './video-stream.ts';
@@ -23,11 +25,15 @@ export interface VideoSource {
   readonly path: string;
   readonly sizeBytes: number;
   readonly container: string;
-  /** When the file begins, in seconds of its own timestamps. */
+  /** When its audio and video begin, in seconds of its own timestamps. */
   readonly startSec: number;
   readonly video: ProbedVideo & {
     readonly endSec: number;
+    /** Of the stream, and of the source by the times of its frames. */
     readonly rate: Rational;
+    readonly sourceRate: Rational;
+    /** Added to the time of every frame, so that it lies at a place of the stream's grid. */
+    readonly shiftSec: number;
     readonly fieldOrder: FieldOrder;
     readonly toneMap: 'pq' | 'hlg' | null;
     readonly hasZscale: boolean;
@@ -38,9 +44,17 @@ export interface VideoSource {
   readonly subtitles: readonly SubtitleSource[];
   readonly chapters: ProbedStreams['chapters'];
   readonly durationSec: number;
-  /** Whether a header states the end, so that a shorter stream is damaged. */
-  readonly isDurationStated: boolean;
+  readonly stated: StatedLength;
+  /** All packets, where they had to be counted to know how long the source is; else null. */
+  readonly packets: PacketScan | null;
   readonly warnings: readonly Warning[];
+}
+
+/** Lengths by the headers, in seconds from the start of the file, which may be wrong; null where they state none. */
+export interface StatedLength {
+  /** Of the video, and of everything together. */
+  readonly videoSec: number | null;
+  readonly fileSec: number | null;
 }
 
 const durationSecMax = 12 * 3600;
@@ -48,9 +62,14 @@ const durationSecMax = 12 * 3600;
 /** Containers whose header states a length; the length of the others is estimated from the file. */
 const containersWithLength = ['mov', 'matroska', 'avi', 'asf', 'flv', 'mxf', 'flac', 'webp'];
 
-/** Whether the header of a container states how long a stream is. */
-export function statesLength({ container }: Pick<ProbedStreams, 'container'>): boolean {
-  return containersWithLength.includes(container);
+/** The length of a source as its header states it; null where there is none, or a nonsensical one. */
+export function statedFileSec({ container, durationSec }: Pick<ProbedStreams, 'container' | 'durationSec'>) {
+  return containersWithLength.includes(container) ? plausible(durationSec) : null;
+}
+
+/** All ones stand for an unknown length in some fragmented files: 12 hours or more are taken from the packets alone. */
+function plausible(sec: number | null): number | null {
+  return sec !== null && sec <= durationSecMax ? sec : null;
 }
 
 /**
@@ -62,11 +81,14 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
   const [probed, abilities] = await Promise.all([probeSource(context), readAbilities(context)]);
   refuseMissingAbilities(abilities);
   const headers = readVideoStream(probed);
-  refuseTooLong(probed.durationSec ?? 0);
-  const { times, endSec, fieldOrder } = await sampleVideo(headers, probed.durationSec, context);
+  const fileSec = statedFileSec(probed);
+  const statedSec = plausible(headers.endSec) ?? plausible(probed.durationSec);
+  const packets = statedSec === null ? await scanPackets({ ...probed, video: headers }, context) : null;
+  const endSec = packets?.framesEndSec ?? statedSec ?? 0;
+  const { times, fieldOrder } = await sampleVideo(headers, endSec, context);
   const video = await atLargestSize(headers, { container: probed.container, endSec }, context);
   const plan = planFrameRate({ average: video.averageRate, runs: times.runs }, context.profile.frameRateMax);
-  const durationSec = Math.max(endSec, ...probed.audio.map((audio) => audio.endSec ?? 0));
+  const durationSec = Math.max(endSec, ...probed.audio.map((audio) => plausible(audio.endSec) ?? 0));
   refuseTooLong(durationSec);
   const toneMap = (video.hdr === 'pq' || video.hdr === 'hlg') && canMapTones(abilities) ? video.hdr : null;
   return {
@@ -74,35 +96,52 @@ export async function examineVideo(context: StepContext): Promise<VideoSource> {
     sizeBytes: probed.sizeBytes,
     container: probed.container,
     startSec: probed.startSec,
-    video: { ...video, endSec, rate: plan.rate, fieldOrder, toneMap, hasZscale: abilities.filters.has('zscale') },
+    video: {
+      ...video,
+      endSec,
+      rate: plan.rate,
+      sourceRate: plan.sourceRate,
+      shiftSec: await shiftOf(times, { startSec: probed.startSec, rate: plan.rate, video }, context),
+      fieldOrder,
+      toneMap,
+      hasZscale: abilities.filters.has('zscale'),
+    },
     usableCodecs: codecsOf(abilities),
     audio: probed.audio,
     subtitles: probed.subtitles,
     chapters: probed.chapters,
     durationSec,
-    isDurationStated: statesLength(probed) && times.countedEndSec === null,
-    warnings: [...probed.warnings, ...pictureWarnings(video, toneMap, plan)],
+    stated: { videoSec: fileSec === null ? null : plausible(headers.endSec), fileSec },
+    packets,
+    warnings: [...probed.warnings, ...videoWarnings(video, toneMap, plan)],
   };
 }
 
-/** Reads samples of a video: both kinds at once where a header says how long it is. */
+/** Reads samples of a video, both kinds at once. */
 async function sampleVideo(
   video: ProbedVideo,
-  durationSec: number | null,
+  endSec: number,
   context: StepContext,
-): Promise<{ times: FrameTimes; endSec: number; fieldOrder: FieldOrder }> {
-  const statedSec = video.endSec ?? durationSec;
-  if (statedSec === null) {
-    const times = await readFrameTimes(video.streamIndex, null, context);
-    const endSec = times.countedEndSec ?? 0;
-    return { times, endSec, fieldOrder: await detectInterlacing(video, endSec, context) };
-  }
+): Promise<{ times: FrameTimes; fieldOrder: FieldOrder }> {
   const [times, fieldOrder] = await together(
     context,
-    (part) => readFrameTimes(video.streamIndex, statedSec, part),
-    (part) => detectInterlacing(video, statedSec, part),
+    (part) => readFrameTimes(video.streamIndex, endSec, part),
+    (part) => detectInterlacing(video, endSec, part),
   );
-  return { times, endSec: statedSec, fieldOrder };
+  return { times, fieldOrder };
+}
+
+/** What to add to the times of the decoded frames (`VideoSource.video.shiftSec`). */
+async function shiftOf(
+  { runs, isTimed }: FrameTimes,
+  { startSec, rate, video: { streamIndex } }: { startSec: number; rate: Rational; video: ProbedVideo },
+  context: StepContext,
+): Promise<number> {
+  const firstPacketSec = runs[0]?.[0];
+  if (firstPacketSec === undefined) return 0;
+  const delaySec = isTimed ? 0 : await readDecodingDelay({ streamIndex, firstPacketSec }, context);
+  const fromStart = runs.flat().map((time) => time - startSec);
+  return placeShiftSec(fromStart, rate) - delaySec;
 }
 
 /** @throws KnownProblem `limit_exceeded` */
@@ -112,7 +151,7 @@ export function refuseTooLong(durationSec: number): void {
   }
 }
 
-function pictureWarnings({ hdr }: ProbedVideo, toneMap: 'pq' | 'hlg' | null, plan: FrameRatePlan): Warning[] {
+function videoWarnings({ hdr }: ProbedVideo, toneMap: 'pq' | 'hlg' | null, plan: FrameRatePlan): Warning[] {
   const warnings: Warning[] = [];
   if (toneMap === null && hdr !== 'none') {
     const message = 'The source is HDR, and this ffmpeg has no zscale to map it to SDR; its colours are off.';
@@ -139,7 +178,7 @@ export function sourceFound({
     container,
     size: sizeBytes,
     duration_sec: Number(durationSec.toFixed(3)),
-    video: video === null ? null : pictureFound(video),
+    video: video === null ? null : videoFound(video),
     audio: audio.map(({ codec, channels, sampleRate, language }) => ({
       codec,
       channels,
@@ -149,7 +188,7 @@ export function sourceFound({
   };
 }
 
-function pictureFound(video: VideoSource['video']): SourceFound['video'] {
+function videoFound(video: VideoSource['video']): SourceFound['video'] {
   return {
     codec: video.codec,
     width: video.width,

@@ -1,16 +1,15 @@
-import { KnownProblem } from '#domain/errors.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { isEncryptedPacket, packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 import { tryTool } from '../tools/try-tool.ts';
 import { protectedProblem } from './ffprobe-document.ts';
 
-/** When the frames of a video stream are shown, read from its packets. */
+/** When some frames of a video stream are shown, read from its packets. */
 export interface FrameTimes {
-  /** Presentation times in seconds of runs of neighbouring frames. */
+  /** Presentation times in seconds of runs of neighbouring frames, the first one from the start of the stream. */
   readonly runs: readonly (readonly number[])[];
-  /** The end of the last frame in seconds from the first; null when only samples were read. */
-  readonly countedEndSec: number | null;
+  /** Whether the first packet says when it is shown; AVI states no times at all. */
+  readonly isTimed: boolean;
 }
 
 const packetsSampled = 240;
@@ -18,59 +17,40 @@ const packetsSampled = 240;
 const middleFromSec = 30;
 /** The last frames of a run in storage order lack neighbours that are shown before them but stored after. */
 const reorderedFramesMax = 16;
-/** Demuxing reads the whole file from a disk that may be slow. */
-const countTimeoutMs = 30 * 60_000;
 
 const unreadable = { code: 'corrupt_input', message: 'The source is damaged: its packets cannot be read.' } as const;
 
-/** Samples the frames' times; without an end in any header (null), reads all of them. */
+/** Samples the times of a stream's frames, at its start alone where its end is unknown (null). */
 export async function readFrameTimes(
   streamIndex: number,
   endSec: number | null,
   context: StepContext,
 ): Promise<FrameTimes> {
-  if (endSec === null) return countFrames(streamIndex, context);
-  const runs = [await sampleTimes(streamIndex, 0, context)];
-  if (endSec > 2 * middleFromSec) runs.push(await sampleTimes(streamIndex, endSec / 2, context));
-  return { runs, countedEndSec: null };
+  const { times, isTimed } = await sampleTimes(streamIndex, 0, context);
+  if (endSec === null || endSec <= 2 * middleFromSec) return { runs: [times], isTimed };
+  return { runs: [times, (await sampleTimes(streamIndex, endSec / 2, context)).times], isTimed };
 }
 
 /** Empty where the source cannot be read from a later place: it may have no packets that late, or no index. */
-async function sampleTimes(streamIndex: number, fromSec: number, context: StepContext): Promise<number[]> {
+async function sampleTimes(
+  streamIndex: number,
+  fromSec: number,
+  context: StepContext,
+): Promise<{ times: number[]; isTimed: boolean }> {
   const times: number[] = [];
+  let isTimed: boolean | null = null;
   const interval = { streamIndex, fromSec, packetsMax: packetsSampled };
   const command = packetTimesCommand(context.program('ffprobe'), workspaceFiles.source, interval);
   const onStdoutLine = (line: string) => {
-    refuseEncrypted(line);
-    const packet = parsePacketTime(line);
-    if (packet !== null) times.push(packet.timeSec);
-  };
-  if (fromSec === 0) await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable, onStdoutLine }, context);
-  else if ((await tryTool(command, { onStdoutLine }, context)) === null) return [];
-  const reordered = times.length === packetsSampled ? reorderedFramesMax : 0;
-  return times.toSorted((a, b) => a - b).slice(0, times.length - reordered);
-}
-
-function refuseEncrypted(line: string): void {
-  if (isEncryptedPacket(line)) throw protectedProblem();
-}
-
-async function countFrames(streamIndex: number, context: StepContext): Promise<FrameTimes> {
-  const first: number[] = [];
-  let startSec = Number.POSITIVE_INFINITY;
-  let endSec = 0;
-  const interval = { streamIndex, fromSec: 0, packetsMax: null };
-  const command = packetTimesCommand(context.program('ffprobe'), workspaceFiles.source, interval);
-  const onStdoutLine = (line: string) => {
-    refuseEncrypted(line);
+    if (isEncryptedPacket(line)) throw protectedProblem();
     const packet = parsePacketTime(line);
     if (packet === null) return;
-    if (first.length < packetsSampled) first.push(packet.timeSec);
-    startSec = Math.min(startSec, packet.timeSec);
-    endSec = Math.max(endSec, packet.timeSec + packet.durationSec);
+    isTimed ??= packet.isTimed;
+    times.push(packet.timeSec);
   };
-  await runTool(command, { timeoutMs: countTimeoutMs, failure: unreadable, onStdoutLine, stdoutBytesMax: 0 }, context);
-  if (!Number.isFinite(startSec)) throw new KnownProblem(unreadable.code, unreadable.message);
-  const sorted = first.toSorted((a, b) => a - b);
-  return { runs: [sorted.slice(0, -reorderedFramesMax)], countedEndSec: Math.max(0, endSec - startSec) };
+  if (fromSec === 0) await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable, onStdoutLine }, context);
+  else if ((await tryTool(command, { onStdoutLine }, context)) === null) return { times: [], isTimed: true };
+  const reordered = times.length === packetsSampled ? reorderedFramesMax : 0;
+  const shown = times.toSorted((a, b) => a - b).slice(0, times.length - reordered);
+  return { times: shown, isTimed: isTimed ?? true };
 }

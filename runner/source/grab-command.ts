@@ -16,8 +16,8 @@ interface GrabFrames extends Grab {
 }
 
 /**
- * Writes the first frame from each time on as a PNG, with one decode from the first time to the last: `%d` in `output` is
- * replaced by 1, 2 and so on. Prints the time of each frame to stdout (`parseFrameTimes`).
+ * Writes the first frame from each time on as a PNG, with one decode from the first time to the last: `%d` in `output`
+ * is replaced by 1, 2 and so on. Prints the time of each frame to stdout (`parseFrameTimes`).
  */
 export function grabFramesCommand(program: string, { timesSec, ...grab }: GrabFrames): Command {
   const [fromSec, ...laterSec] = timesSec;

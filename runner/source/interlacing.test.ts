@@ -15,9 +15,11 @@ describe('interlacing', () => {
         '-protocol_whitelist',
         'file',
         '-format_whitelist',
-        'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac',
+        'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac',
         '-max_pixels',
         '36000000',
+        '-flags',
+        '+unaligned',
         '-ss',
         '1.500000',
         '-noaccurate_seek',
@@ -69,7 +71,7 @@ describe('interlacing', () => {
     expect(mayBeInterlaced({ ...hd, ...more })).toBe(expected);
   });
 
-  it('the idet counts are those of the last frame', () => {
+  it('the idet counts are read from the last frame', () => {
     const stdout = [
       'frame:0 pts:0 pts_time:0',
       'lavfi.idet.multiple.tff=1.00',

@@ -7,8 +7,8 @@ import type { FieldOrder } from '../tools/video-filters.ts';
 import type { ProbedVideo } from './video-stream.ts';
 
 /**
- * By whether the file flags its video as interlaced: then frames without movement are expected. Decoding them costs more than
- * comparing their lines: 10 to 15 ms of processor time for a frame of 1080 lines.
+ * By whether the file flags its video as interlaced: then frames without movement are expected. A frame of 1080 lines
+ * costs 10 to 15 ms of processor time, most of it decoding.
  */
 const framesSampled = { flagged: 30, unflagged: 15 } as const;
 /** Where the samples begin, as shares of the video. */
@@ -18,8 +18,8 @@ const nearSecMin = 15;
 /** Interlaced video has 1080 lines at most (1088 as coded). */
 const linesMax = 1088;
 /**
- * What broadcast interlaces, and camcorders and captures after it: lines, with and without those that no screen shows, and
- * frames a second. A picture that was scaled has no fields any more.
+ * Lines and frames a second of interlaced broadcast, camcorders and captures, with and without invisible lines. A
+ * scaled video has no fields any more.
  */
 const broadcastLines = [480, 486, 512, 576, 608, 1080, 1088];
 const broadcastRates = [25, 30_000 / 1001];
@@ -72,17 +72,16 @@ export function parseIdet(stdout: string): FieldCount {
 }
 
 /**
- * The share of decided frames that must have one field order, by whether the file flags its video as interlaced; and the
- * share of the other order that counts as error.
+ * The least share of decided frames with one field order, by the file's flag; and the most of the other order, to it.
  */
 const agreementMin = { flagged: 0.5, unflagged: 0.85 } as const;
 const contradictionMax = 0.1;
 const framesDecidedMin = 10;
 
 /**
- * The field order that the counts show. Real fields agree with each other, while the edges of a moving drawing look like
- * fields of either order. Where most frames have no movement, the file's flag decides; without the flag nearly every
- * frame must show the same order.
+ * The field order by the counts. Real fields agree with each other, while moving edges of drawings look like fields of
+ * either order. Where most frames have no movement, the file's flag decides; without it nearly every frame must show
+ * the same order.
  */
 export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean): FieldOrder {
   const sum = (kind: keyof FieldCount) => counts.reduce((total, count) => total + count[kind], 0);
@@ -97,8 +96,8 @@ export function fieldOrderOf(counts: readonly FieldCount[], isFlagged: boolean):
 }
 
 /**
- * Whether a video may be interlaced: where the file says so, and where it has the lines and the rate of broadcast. HDR and the
- * rotated clips of phones never are. In drawings of other sizes, the edges of what moves look like fields.
+ * Whether a video may be interlaced: by its flag, or by the lines and the rate of broadcast, since moving edges of
+ * drawings of other sizes look like fields. HDR and the rotated clips of phones never are.
  */
 export function mayBeInterlaced(
   video: Pick<ProbedVideo, 'codec' | 'isUpright' | 'hdr' | 'averageRate' | 'isFlaggedInterlaced' | 'stored'>,
@@ -112,7 +111,7 @@ export function mayBeInterlaced(
   return isBroadcastRate && broadcastLines.includes(lines) && video.isUpright && video.hdr === 'none';
 }
 
-/** The field order of a video, from its frames and not from its flag alone (docs/media.md, "Odd sources"). */
+/** The field order of a video, from its frames and not from its flag alone (docs/reference/media.md, "Odd sources"). */
 export async function detectInterlacing(video: ProbedVideo, endSec: number, context: StepContext): Promise<FieldOrder> {
   if (!mayBeInterlaced(video)) return 'progressive';
   const frames = framesSampled[video.isFlaggedInterlaced ? 'flagged' : 'unflagged'];

@@ -6,15 +6,15 @@ import { tryTool } from '../tools/try-tool.ts';
 import { isFitted, type StoredFrame } from '../tools/video-filters.ts';
 import { aspectOf, type ProbedVideo } from './video-stream.ts';
 
-/** Containers of recordings that change the size of their picture on the way, as calls do with their bandwidth. */
+/** Containers of recordings that change the size of their frames on the way, as calls do with their bandwidth. */
 const containers = ['matroska', 'mpegts', 'flv'];
 /** Where key frames are decoded, as shares of the video, and how long each time. */
 const sampleShares = [0.1, 0.3, 0.5, 0.7, 0.9];
 const sampleSec = 2;
 
 /**
- * A video with the size of the largest of a few key frames. Headers state the first size alone, and calls begin small. Smaller
- * pictures are fitted into it (`oneSizeFilters`).
+ * The video with the size of its largest key frame of a few. Headers state the first size alone, and calls begin small.
+ * Smaller frames are fitted into it (`oneSizeFilters`).
  */
 export async function atLargestSize(
   video: ProbedVideo,

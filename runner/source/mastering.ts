@@ -52,7 +52,7 @@ const unreadable = {
 } as const;
 
 /**
- * Reads what the first frame of an HDR stream says of its mastering; null where it says nothing, as HLG mostly does.
+ * Reads the mastering metadata of an HDR stream's first frame; null where it has none, as HLG mostly.
  *
  * @throws KnownProblem `corrupt_input`
  */

@@ -3,7 +3,6 @@ import { PacketTimeline, type PacketTotals } from '#domain/media/packet-timeline
 import type { StepContext } from '../context/step-context.ts';
 import { type PacketTime, parsePacketTime, streamPacketsCommand } from '../tools/ffprobe.ts';
 import { runTool } from '../tools/run-tool.ts';
-import type { VideoSource } from './examine-video.ts';
 
 /** Demuxing reads the whole file from a disk that may be slow. */
 const scanTimeoutMs = 30 * 60_000;
@@ -27,13 +26,17 @@ export interface PacketScan extends PacketTotals {
 
 const keyDistanceSecMin = 1;
 
-type ScannedSource = Pick<VideoSource, 'path' | 'container' | 'startSec' | 'audio'> & {
-  readonly video: Pick<VideoSource['video'], 'streamIndex'> | null;
-};
+interface ScannedSource {
+  readonly path: string;
+  readonly container: string;
+  readonly startSec: number;
+  readonly video: { readonly streamIndex: number } | null;
+  readonly audio: readonly { readonly streamIndex: number }[];
+}
 
 /**
- * Reads the times of every video and audio packet, without decoding. Headers may state any length; the packets bound the
- * work that a source can cause.
+ * Reads the times of every video and audio packet, without decoding. Headers may state any length; the packets bound
+ * the work that a source can cause.
  *
  * @throws KnownProblem `corrupt_input`, `limit_exceeded`
  */
@@ -59,7 +62,7 @@ export async function scanPackets(source: ScannedSource, context: StepContext): 
       timeline.addFrame(timeSec, packet.durationSec);
       const isApart = timeSec - (keyTimesSec.at(-1) ?? Number.NEGATIVE_INFINITY) >= keyDistanceSecMin;
       if (packet.isKey && isApart) keyTimesSec.push(timeSec);
-    } else if (audio.has(packet.streamIndex)) timeline.addSound(timeSec, packet.durationSec);
+    } else if (audio.has(packet.streamIndex)) timeline.addAudio(timeSec, packet.durationSec);
     else return;
     packets += 1;
     if (packets > packetsMax) throw new KnownProblem('limit_exceeded', `The source has over ${packetsMax} packets.`);
@@ -77,7 +80,7 @@ export async function scanPackets(source: ScannedSource, context: StepContext): 
 function jumpCloser(): (packet: PacketTime) => number {
   const streams = new Map<number, { lastSec: number; offsetSec: number }>();
   return ({ streamIndex, timeSec, decodeSec, durationSec }) => {
-    // Pictures are stored in the order of decoding; the times at which they are shown go back all the time.
+    // Frames are stored in the order of decoding; the times at which they are shown go back all the time.
     const atSec = decodeSec ?? timeSec;
     const stream = streams.get(streamIndex) ?? { lastSec: atSec, offsetSec: 0 };
     const forthSec = atSec - stream.lastSec;

@@ -6,7 +6,7 @@ import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { describeCommand } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 import { replaceAnimatedWebp } from './animated-webp.ts';
-import { containerOf } from './containers.ts';
+import { containerOf } from '#domain/media/containers.ts';
 import { type FfprobeDocument, parseFfprobe } from './ffprobe-document.ts';
 import { type ProbedStreams, readStreams } from './streams.ts';
 

@@ -104,7 +104,7 @@ describe('the streams of a source', () => {
     ]);
   });
 
-  it('subtitles are those of text; others are named in a warning', () => {
+  it('C14.16: text subtitles are used; others are named in a warning', () => {
     const text = { index: 3, codec_type: 'subtitle', codec_name: 'subrip', disposition: { forced: 1 } };
     const { subtitles, warnings } = read([
       video,
@@ -116,8 +116,11 @@ describe('the streams of a source', () => {
       { streamIndex: 3, language: 'eng', isCea608: false, isForced: true, isHearingImpaired: false },
       { streamIndex: 4, language: undefined, isCea608: true, isForced: false, isHearingImpaired: true },
     ]);
-    expect(warnings.map(({ message }) => message)).toEqual([
-      'Subtitles that are pictures or of an unknown kind were left out: stream 2 (hdmv_pgs_subtitle, ger).',
+    expect(warnings).toEqual([
+      {
+        code: 'subtitles_left_out',
+        message: 'Subtitles that are images or of an unknown kind were left out: stream 2 (hdmv_pgs_subtitle, de).',
+      },
     ]);
   });
 

@@ -9,7 +9,7 @@ import { readSubtitleStreams } from './subtitle-streams.ts';
 /** What the headers of a source state, whatever streams it has. */
 export interface ProbedStreams {
   readonly container: string;
-  /** When the file begins, in seconds of its own timestamps. */
+  /** When the file begins, in seconds of its own timestamps; ffmpeg counts from there. */
   readonly startSec: number;
   /** Of the whole file, in seconds; null when no header states it. */
   readonly durationSec: number | null;
@@ -26,8 +26,8 @@ export interface ProbedStreams {
 const streamsMax = 64;
 
 /**
- * Reads the streams of a source. The video stream is the first that the file marks as default, else the first; attached
- * pictures do not count.
+ * Reads the streams of a source. The video stream is the first that the file marks as default, else the first. An
+ * attached picture does not count.
  *
  * @throws KnownProblem `limit_exceeded`
  */
@@ -36,17 +36,18 @@ export function readStreams({ format, streams, chapters }: FfprobeDocument): Pro
     throw new KnownProblem('limit_exceeded', `The source has more than ${streamsMax} streams.`);
   }
   const moving = streams.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
-  const startSec = secondsOf(format.start_time) ?? 0;
+  const video = moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null;
+  const container = format.format_name.split(',')[0] ?? '';
+  const startSec = startOf({ container, format, video, streams });
   const { audio, warnings } = readAudioStreams(streams, startSec);
   const { subtitles, warnings: subtitleWarnings } = readSubtitleStreams(streams);
-  const container = format.format_name.split(',')[0] ?? '';
   const statedSec = lengthOf(format.duration);
   return {
     container,
     startSec,
     // FLV states the time of its end and not its length.
     durationSec: statedSec !== null && container === 'flv' ? lengthOf(String(statedSec - startSec)) : statedSec,
-    video: moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null,
+    video,
     audio,
     subtitles,
     chapters: chapters.map(({ start_time: from, end_time: to, tags }) => ({
@@ -56,6 +57,22 @@ export function readStreams({ format, streams, chapters }: FfprobeDocument): Pro
     })),
     warnings: [...warnings, ...subtitleWarnings],
   };
+}
+
+/** Containers in which ffmpeg counts from the start of the streams in use: data may begin long before them. */
+const containersOfUsedStreams = ['mpegts', 'mpeg', 'ogg'];
+
+function startOf({
+  container,
+  format,
+  video,
+  streams,
+}: Pick<FfprobeDocument, 'format' | 'streams'> & Pick<ProbedStreams, 'container' | 'video'>): number {
+  const fileSec = secondsOf(format.start_time) ?? 0;
+  if (!containersOfUsedStreams.includes(container)) return fileSec;
+  const used = streams.filter((stream) => stream === video || stream.codec_type === 'audio');
+  const starts = used.flatMap((stream) => secondsOf(stream.start_time) ?? []);
+  return starts.length === 0 ? fileSec : Math.min(...starts);
 }
 
 function isAttachedPicture({ disposition }: FfprobeStream): boolean {

@@ -1,4 +1,5 @@
 import type { Warning } from '#domain/job-types/shared-results.ts';
+import { languageTag } from '#domain/media/languages.ts';
 import type { SubtitleSource } from '#domain/media/subtitle-plan.ts';
 import { type FfprobeStream, isProtected } from './ffprobe-document.ts';
 
@@ -19,10 +20,10 @@ export function readSubtitleStreams(streams: readonly FfprobeStream[]): {
   const all = streams.filter(({ codec_type: type }) => type === 'subtitle');
   const others = all.filter((stream) => !isText(stream));
   const named = others.map(({ index, codec_name: codec = 'unknown', tags }) => {
-    const language = tags['language'];
-    return `stream ${index} (${language === undefined ? codec : `${codec}, ${language}`})`;
+    const language = languageTag(tags['language']);
+    return `stream ${index} (${language === null ? codec : `${codec}, ${language}`})`;
   });
-  const message = `Subtitles that are pictures or of an unknown kind were left out: ${named.join(', ')}.`;
+  const message = `Subtitles that are images or of an unknown kind were left out: ${named.join(', ')}.`;
   return {
     subtitles: all.filter(isText).map(({ index, codec_name: codec, disposition, tags }) => ({
       streamIndex: index,

@@ -55,7 +55,7 @@ describe('the video stream of a source', () => {
       { rotation: 180, width: 1920 },
     ],
     [
-      'a display matrix that mirrors the picture is recognised',
+      'a display matrix that mirrors the frame is recognised',
       {
         side_data_list: [
           {
@@ -70,7 +70,7 @@ describe('the video stream of a source', () => {
     ],
     ['a rotation in the tag of old files is read', { tags: { rotate: '270' } }, { rotation: 270, width: 1080 }],
     [
-      'wide pixels widen the picture',
+      'wide pixels widen the frame',
       { width: 720, height: 576, sample_aspect_ratio: '64:45' },
       { width: 1024, height: 576, matrix: 'bt601', stored: { width: 720, height: 576, sampleAspect: 64 / 45 } },
     ],
@@ -99,9 +99,9 @@ describe('the video stream of a source', () => {
     ['full range is read from the tag', { color_range: 'pc' }, { isFullRange: true }],
     ['full range is read from the pixel format', { pix_fmt: 'yuvj420p' }, { isFullRange: true }],
     ['a field order flags the video as interlaced', { field_order: 'tt' }, { isFlaggedInterlaced: true }],
-    ['an untagged SD picture is BT.601', { width: 640, height: 360 }, { matrix: 'bt601' }],
+    ['an untagged SD video is BT.601', { width: 640, height: 360 }, { matrix: 'bt601' }],
     [
-      'a tagged SD picture has the matrix of its tag',
+      'a tagged SD video has the matrix of its tag',
       { width: 640, height: 360, color_space: 'bt709' },
       { matrix: 'bt709' },
     ],
@@ -129,13 +129,13 @@ describe('the video stream of a source', () => {
 
   it('a source without a video stream is refused, also when it has an attached picture', () => {
     const audio = { index: 1, codec_type: 'audio', codec_name: 'aac', channels: 2, sample_rate: '48000' };
-    const picture = { ...video, codec_name: 'mjpeg', disposition: { attached_pic: 1, default: 1 } };
-    for (const streams of [[audio], [picture, audio]]) {
+    const cover = { ...video, codec_name: 'mjpeg', disposition: { attached_pic: 1, default: 1 } };
+    for (const streams of [[audio], [cover, audio]]) {
       expect(() => read(streams)).toThrow(expect.objectContaining({ code: 'no_video_stream' }));
     }
   });
 
-  it('a picture with too many pixels or too long a side is refused before anything is decoded', () => {
+  it('a video with too many pixels or too long a side is refused before anything is decoded', () => {
     for (const size of [
       { width: 16_000, height: 16_000 },
       { width: 20_000, height: 2 },

@@ -16,7 +16,7 @@ export interface ProbedVideo extends FrameSize {
   readonly averageRate: Rational | null;
   /** Degrees clockwise. */
   readonly rotation: number;
-  /** Whether the display matrix mirrors the picture too. */
+  /** Whether the display matrix mirrors the frame too. */
   readonly isMirrored: boolean;
   readonly hdr: Hdr;
   readonly pixelFormat: string;
@@ -45,9 +45,9 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
   if (codec === undefined || codec === 'none' || codec === 'unknown') {
     throw new KnownProblem('unsupported_media', 'The codec of the video stream is not supported.');
   }
-  if (width < 1 || height < 1) throw new KnownProblem('corrupt_input', 'The size of the picture could not be read.');
+  if (width < 1 || height < 1) throw new KnownProblem('corrupt_input', 'The size of the video could not be read.');
   if (width * height > pixelsMax || Math.max(width, height) > sideMax) {
-    throw new KnownProblem('limit_exceeded', `The picture is larger than ${pixelsMax} pixels or ${sideMax} on a side.`);
+    throw new KnownProblem('limit_exceeded', `The video is larger than ${pixelsMax} pixels or ${sideMax} on a side.`);
   }
   const hdr = hdrOf(stream);
   if (hdr === 'dolby_vision') {
@@ -120,7 +120,7 @@ const matrixNames: Readonly<Record<string, ColorMatrix>> = {
   smpte240m: 'smpte240m',
 };
 
-/** An untagged picture of standard definition is BT.601 and a larger one BT.709, as in players. */
+/** An untagged video of standard definition is BT.601 and a larger one BT.709, as in players. */
 function matrixOf({ color_space: tagged }: FfprobeStream, shortSide: number): ColorMatrix {
   return matrixNames[tagged ?? ''] ?? (shortSide <= 576 ? 'bt601' : 'bt709');
 }

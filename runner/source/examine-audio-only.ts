@@ -1,22 +1,22 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { StepContext } from '../context/step-context.ts';
 import { readAbilities, refuseMissingAbilities } from '../tools/abilities.ts';
-import { refuseTooLong, statesLength, type VideoSource } from './examine-video.ts';
+import { statedFileSec, type VideoSource } from './examine-video.ts';
 import { probeSource } from './probe.ts';
 
 /** An audio-only source that has been examined; times in seconds from the start of the file. */
-export interface SoundSource extends Omit<VideoSource, 'video' | 'usableCodecs'> {
+export interface AudioOnlySource extends Omit<VideoSource, 'video' | 'usableCodecs'> {
   readonly video: null;
 }
 
 /**
- * Examines the downloaded source of a stream where it has no picture and the profile streams its sound; a cover in its
- * tags is no picture.
+ * Examines the downloaded source of a stream where it has no video and the profile streams audio. Cover art is no
+ * video.
  *
  * @returns null for every other source, which `examineVideo` accepts or refuses
  * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, …
  */
-export async function examineSound(context: StepContext): Promise<SoundSource | null> {
+export async function examineAudioOnly(context: StepContext): Promise<AudioOnlySource | null> {
   if (!context.profile.streamsAudioOnly) return null;
   const probed = await probeSource(context);
   if (probed.video !== null) return null;
@@ -28,6 +28,6 @@ export async function examineSound(context: StepContext): Promise<SoundSource | 
   refuseMissingAbilities(await readAbilities(context));
   const ends = probed.audio.flatMap(({ endSec }) => endSec ?? []);
   const durationSec = ends.length > 0 ? Math.max(...ends) : (probed.durationSec ?? 0);
-  refuseTooLong(durationSec);
-  return { ...probed, video: null, durationSec, isDurationStated: statesLength(probed) && ends.length > 0 };
+  const fileSec = ends.length > 0 ? statedFileSec({ container: probed.container, durationSec }) : null;
+  return { ...probed, video: null, durationSec, stated: { videoSec: null, fileSec }, packets: null };
 }
