@@ -2,9 +2,9 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { exitCodes } from '#domain/exit-codes.ts';
 import type { JobError } from '#domain/job-error.ts';
-import { parseServedTask, type ServedTask } from '#domain/runner/kept-runner.ts';
-import { runnerVariables, type Step, steps } from '#domain/runner/steps.ts';
-import { parseTask } from '#domain/runner/task.ts';
+import { parseServedTask, type ServedTask } from '#domain/work/warm-runner.ts';
+import { runnerVariables, type Step, steps } from '#domain/work/steps.ts';
+import { parseTask } from '#domain/work/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { processorTime } from '#platform/commands/processor-time.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
@@ -16,10 +16,10 @@ import { createReporter } from './reports/reporter.ts';
 import { type RunnerProcess, runTask, type TaskToRun } from './steps/run-task.ts';
 
 /*
- * The runner: `node runner/main.ts fetch|process|publish|all` runs steps of one task, `serve` all steps of one task after
- * another (domain/runner/kept-runner.ts), `batch` the same with tasks that it asks the controller for
- * (domain/runner/batch.ts), and `check` checks its tools. Its environment is in domain/runner/steps.ts; stdout carries
- * reports only, stderr the log. Exit codes are in domain/exit-codes.ts.
+ * The runner: `node runner/main.ts fetch|process|publish|all` runs steps of one task, `serve` all steps of many tasks
+ * (domain/work/warm-runner.ts), `batch` the same with tasks from the controller (domain/work/batch-tasks.ts), and
+ * `check` checks its tools. Its environment is in domain/work/steps.ts; stdout has reports only, stderr the log. Exit
+ * codes are in domain/exit-codes.ts.
  *
  * SIGTERM stops it and every tool that it runs. With RUNNER_PARENT=stdin it also stops when its standard input closes,
  * so that it ends with its parent.

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes } from '#domain/exit-codes.ts';
 import type { JobError } from '#domain/job-error.ts';
-import { type EndedTask, parseTaskAnswer, type TaskRequest } from '#domain/runner/batch.ts';
-import type { ServedTask, TaskEnd } from '#domain/runner/kept-runner.ts';
-import type { Task } from '#domain/runner/task.ts';
+import { type EndedTask, parseTaskAnswer, type TaskRequest } from '#domain/work/batch-tasks.ts';
+import type { ServedTask, TaskEnd } from '#domain/work/warm-runner.ts';
+import type { Task } from '#domain/work/task.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
 interface ControllerTasksOptions {
@@ -29,10 +29,10 @@ interface Times {
 
 const timesDefault: Times = { idleMs: 5_000, askAgainMs: 250, awayMs: 60_000 };
 const answerMs = 30_000;
-/** As for a kept runner: the allocator gives little back. */
+/** As for a warm runner: the allocator returns little memory. */
 const rssBytesMax = 512 * 1024 * 1024;
 
-/** The tasks of a batch, which the controller hands out one after another (domain/runner/batch.ts). */
+/** The tasks of a batch, which the controller hands out one after another (domain/work/batch-tasks.ts). */
 export class ControllerTasks {
   readonly #options: ControllerTasksOptions;
   readonly #times: Times;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { JobType } from '#domain/job-types/index.ts';
 import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
-import type { Task } from '#domain/runner/task.ts';
+import type { Task } from '#domain/work/task.ts';
 import type { ToolName } from '#platform/commands/find-program.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Reporter } from '../reports/reporter.ts';
@@ -10,9 +10,9 @@ import type { Reporter } from '../reports/reporter.ts';
 export const workspaceFiles = {
   /** The downloaded source, without a name or an extension of its own. */
   source: 'source',
-  /** The plan of the film, beside the source of one of its chunks. */
+  /** The plan of a chunked encode, beside the source of one of its chunks. */
   plan: 'plan.json',
-  /** Says that a chunk was finished before this run began. */
+  /** Says that the unit was finished before this run began. */
   finished: 'finished',
   /** The folder that `process` writes to. */
   made: 'made',
@@ -31,7 +31,7 @@ export interface Workspace {
 
 /** The workspace in the folder `root`; `output` holds what `publish` writes where `root` is read-only for it. */
 export function workspaceIn(root: string, output = root): Workspace {
-  // The workspace's own path may contain characters that a tool reads as syntax, so it is not named where it need not be.
+  // The workspace's own path may contain characters that a tool reads as syntax, so paths are relative where possible.
   const packaged = output === root ? 'packaged' : join(output, 'packaged');
   return { root, at: (file) => join(root, file), packaged };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
-import { parseReport, type Report } from '#domain/runner/report.ts';
+import { parseReport, type Report } from '#domain/work/report.ts';
 import { writeTerminationMessage, ReportPoster } from './report-outlets.ts';
 
 async function folder(): Promise<string> {

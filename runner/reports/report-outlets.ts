@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import type { Report } from '#domain/runner/report.ts';
+import type { Report } from '#domain/work/report.ts';
 
-// Further destinations of reports when the runner is a pod: the worker, by POST, and for the error of a failed step the
-// pod's status, as its termination message.
+// Further destinations of a pod's reports: the worker, by POST, and for the error of a failed step the pod's
+// termination message.
 
 /** The kubelet truncates longer messages, and a truncated report cannot be parsed. */
 const messageBytesMax = 4096;

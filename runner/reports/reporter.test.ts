@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseReport, type Report } from '#domain/runner/report.ts';
+import { parseReport, type Report } from '#domain/work/report.ts';
 import { createReporter } from './reporter.ts';
 
 function reporterAt(times: { ms: number }) {

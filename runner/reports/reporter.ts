@@ -1,7 +1,7 @@
 import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
-import type { Report } from '#domain/runner/report.ts';
+import type { Report } from '#domain/work/report.ts';
 
 /** Reports the progress of a step to the parent process. */
 export interface Reporter {

@@ -3,16 +3,18 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
-import { chunkSourceKey, filmPlanKey, filmRecordKey } from '#domain/media/object-keys.ts';
+import { chunkResultKey, chunkSourceKey, encodePlanKey } from '#domain/media/object-keys.ts';
+import type { UnitInput } from '#domain/work/unit.ts';
 import type { ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 
 /**
  * Copies the source into the workspace. It must still be the object that preflight measured.
  *
- * @throws KnownProblem `source_not_found`, `source_changed`, `source_unreadable`, `limit_exceeded`, `resource_exhausted`
+ * @throws KnownProblem `source_not_found`, `source_changed`, `source_unreadable`, `limit_exceeded`,
+ * `resource_exhausted`
  */
-export async function fetchSource(context: StepContext, source: ObjectStore): Promise<void> {
+async function fetchSource(context: StepContext, source: ObjectStore): Promise<void> {
   const { task, workspace, reporter, signal } = context;
   reporter.phase('probing');
   await mkdir(workspace.root, { recursive: true });
@@ -45,33 +47,42 @@ export async function fetchSource(context: StepContext, source: ObjectStore): Pr
 }
 
 /**
- * Copies the source of a film's chunk and the film's plan into the workspace; of a chunk that is finished, neither, and
+ * Copies the source of a chunk and the plan of its encode into the workspace; nothing for a finished chunk, for which
  * the steps that follow do nothing.
  *
  * @throws KnownProblem `storage_error`, `resource_exhausted`
  */
-export async function fetchChunk(
-  { task, workspace, reporter, signal, log }: StepContext,
-  media: ObjectStore,
-): Promise<void> {
+async function fetchChunk({ task, workspace, reporter, signal, log }: StepContext, media: ObjectStore): Promise<void> {
   reporter.phase('probing');
   await mkdir(workspace.root, { recursive: true });
-  const { part, rev } = task;
-  if (part?.kind !== 'encode') throw new TypeError('the task is of no chunk');
-  if ((await media.head(filmRecordKey(rev, part.chunk), signal)) !== null) {
-    log.info({ chunk: part.chunk }, 'chunk is finished already');
+  const { unit, rev } = task;
+  if (!('chunk' in unit)) throw new TypeError('the unit has no chunk');
+  const { chunk } = unit;
+  const isFinished = async () => {
+    if ((await media.head(chunkResultKey(rev, chunk), signal)) === null) return false;
+    log.info({ chunk }, 'chunk is finished already');
     await writeFile(workspace.at(workspaceFiles.finished), '');
-    return;
-  }
+    return true;
+  };
+  if (await isFinished()) return;
   for (const [key, file] of [
-    [filmPlanKey(rev), workspaceFiles.plan],
-    [chunkSourceKey(rev, part.chunk), workspaceFiles.source],
+    [encodePlanKey(rev), workspaceFiles.plan],
+    [chunkSourceKey(rev, chunk), workspaceFiles.source],
   ] as const) {
     const object = await media.get(key, { signal });
-    if (object === null) throw new KnownProblem('storage_error', `A working object of the film is missing: ${key}.`);
+    // Another process may have finished the chunk in between, and removed its source.
+    if (object === null && (await isFinished())) return;
+    if (object === null) throw new KnownProblem('storage_error', `A working object of the job is missing: ${key}.`);
     await pipeline(object.body, createWriteStream(workspace.at(file)), { signal });
   }
 }
+
+/** How `fetch` gets each kind of input. */
+export const fetchers: Readonly<Record<UnitInput, (context: StepContext, store: ObjectStore) => Promise<void>>> = {
+  source: fetchSource,
+  chunk_source: fetchChunk,
+  nothing: () => Promise.resolve(),
+};
 
 async function openSource({ task, signal }: StepContext, source: ObjectStore): Promise<StoredObject> {
   const { key, etag } = task.source;

@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir } from 'node:fs/promises';
 
 /*
- * Reads the output of `process`, which decoded untrusted bytes. Through a link that it made, `publish`, which has
- * credentials and the key, would publish any file that it can read; at a pipe it would wait for ever.
+ * Reads the output of `process`, which decoded untrusted bytes. A link there would make `publish` publish any file that
+ * it can read, and it has credentials and the key; a pipe would make it wait for ever.
  */
 
 /** Refuses a folder with anything below it that is neither a file nor a folder. */

@@ -2,17 +2,13 @@ import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
-import { filmRecordKey, resultManifestKey } from '#domain/media/object-keys.ts';
-import type { ResultManifest } from '#domain/runner/manifest.ts';
+import { chunkResultKey, resultManifestKey } from '#domain/media/object-keys.ts';
+import { manifestJson, type ManifestObject, manifestObjectsMax } from '#domain/work/manifest.ts';
+import type { Task } from '#domain/work/task.ts';
+import { unitKindRow } from '#domain/work/unit.ts';
 import { workspaceFiles } from '../context/step-context.ts';
 import { loadHandler } from '../handlers/index.ts';
-import type {
-  FilmPartProduct,
-  ManifestObject,
-  Product,
-  PublishContext,
-  PublishedFile,
-} from '../handlers/job-handler.ts';
+import type { WorkProduct, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
 import { openPlainFile, readPlainFile, refuseLinks } from './plain-files.ts';
 
 const uploadsAtOnce = 4;
@@ -20,44 +16,48 @@ const uploadsAtOnce = 4;
 const wholeBytesMax = 8 * 1024 * 1024;
 
 /**
- * Runs the handler's `publish`, uploads every file under the revision, and writes the result manifest last: once it
- * exists, so does every object that it names. Until then nothing refers to the objects, so the step can be repeated.
+ * Runs the handler's `publish`, uploads every file under the revision, and writes the unit's result last, so that every
+ * object that it names exists. Until then nothing refers to the objects, and the step can be repeated.
  */
 export async function publishResults(context: PublishContext): Promise<void> {
-  const { task, media, reporter, signal } = context;
-  const manifestKey = resultManifestKey(task.job_id, task.attempt);
-  if ((await media.head(manifestKey, signal)) !== null) {
-    // An earlier run of this step finished; its objects may be published already and never change.
-    context.log.info('result manifest exists already');
-    return;
-  }
-  const { part, rev } = task;
-  // Read anew and not from the workspace, where `process` may have written what it likes.
-  if (part?.kind === 'encode' && (await media.head(filmRecordKey(rev, part.chunk), signal)) !== null) return;
-  const made = await readMade(context);
-  const handler = await loadHandler(task.type);
+  const { task, media, signal, log } = context;
+  // An earlier run finished. Asked of the bucket and not of the workspace, where `process` may have written anything.
+  if ((await media.head(resultKeyOf(task), signal)) !== null) return log.info('unit is finished already');
+  const handler = await loadHandler(task);
+  const made = unitKindRow(task.unit.kind).steps.some((step) => step !== 'publish') ? await readMade(context) : null;
   const product = await handler.publish(context, made);
-  if ('documents' in product) return publishPart(product, context);
-  reporter.phase('publishing');
-  // A film's revision is that of other jobs too: what one of them published never changes.
-  const objects = await uploadAll(product.files, context, product.published === undefined ? upload : uploadOnce);
-  const manifest = JSON.stringify(manifestOf(product, [...(product.published ?? []), ...objects], context));
-  await media.put(manifestKey, manifest, { contentType: 'application/json', signal });
-  context.log.info({ objects: objects.length, error: product.error?.code }, 'results published');
+  await ('documents' in product ? publishWork(product, context) : publishOutcome(product, context));
 }
 
-/** The return value of `process`; null for the part of a film that has no such step. */
-async function readMade({ task, workspace }: PublishContext): Promise<unknown> {
-  if (task.part?.kind === 'finish') return null;
+/** The object that says that a unit is finished. */
+function resultKeyOf({ unit, rev, job_id: jobId, attempt }: Task): string {
+  return 'chunk' in unit ? chunkResultKey(rev, unit.chunk) : resultManifestKey(jobId, attempt);
+}
+
+/** The return value of `process`. */
+async function readMade({ workspace }: PublishContext): Promise<unknown> {
   await refuseLinks(workspace.at(workspaceFiles.made));
   return JSON.parse(await readPlainFile(workspace.at(workspaceFiles.madeDocument)));
 }
 
+/** Uploads the outcome of an attempt, its result manifest last. */
+async function publishOutcome(product: Product, context: PublishContext): Promise<void> {
+  const { task, media, reporter, signal, log } = context;
+  reporter.phase('publishing');
+  // Other jobs may use a shared revision: what one of them published never changes.
+  const uploadOne = unitKindRow(task.unit.kind).isShared ? uploadOnce : upload;
+  const objects = await uploadAll(product.files, context, uploadOne);
+  const manifest = manifestOf(product, [...(product.published ?? []), ...objects], context);
+  const options = { contentType: 'application/json', signal };
+  await media.put(resultManifestKey(task.job_id, task.attempt), manifest, options);
+  log.info({ objects: objects.length, error: product.error?.code }, 'results published');
+}
+
 /**
- * Uploads a part of a film, its documents last. The same part may be uploaded by two processes at once: an object that
- * one has written is not replaced by the other, and both record what is stored.
+ * Uploads what a unit hands to other units, its documents last. Two processes may upload the same unit at once: neither
+ * replaces an object of the other, and both describe what is stored.
  */
-async function publishPart(product: FilmPartProduct, context: PublishContext): Promise<void> {
+async function publishWork(product: WorkProduct, context: PublishContext): Promise<void> {
   const { media, signal, log } = context;
   const onStored = (key: string, bytes: Buffer) => product.onStored?.(key, bytes);
   const objects = await uploadEach(product.once, context, (file) => uploadOnce(file, context, onStored));
@@ -67,22 +67,20 @@ async function publishPart(product: FilmPartProduct, context: PublishContext): P
     const options = { contentType: 'application/json', signal };
     await (isOnce ? media.putNew(key, json, options) : media.put(key, json, options));
   }
-  log.info({ objects: objects.length }, 'part of a film published');
+  await media.delete(product.spent);
+  log.info({ objects: objects.length }, 'unit published');
 }
 
-function manifestOf(product: Product, objects: readonly ManifestObject[], { task }: PublishContext): ResultManifest {
-  return {
-    v: 1,
-    job_id: task.job_id,
-    attempt: task.attempt,
-    type: task.type,
-    hash: task.hash,
-    rev: task.rev,
-    status: product.error === null ? 'completed' : 'failed',
-    results: product.results,
-    error: product.error,
-    objects: [...objects],
-  };
+function manifestOf(product: Product, objects: readonly ManifestObject[], { task }: PublishContext): string {
+  if (objects.length > manifestObjectsMax)
+    throw new KnownProblem(
+      'limit_exceeded',
+      `The output has ${objects.length} objects; at most ${manifestObjectsMax} are accepted.`,
+    );
+  const { job_id, attempt, type, hash, rev } = task;
+  const { results, error } = product;
+  const status = error === null ? 'completed' : 'failed';
+  return manifestJson({ job_id, attempt, type, hash, rev, status, results, error }, objects);
 }
 
 /** Uploads in the order of the list, a few at once; the last, which refers to the others, alone and after them. */

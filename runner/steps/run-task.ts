@@ -4,9 +4,9 @@ import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import { toJobError } from '#domain/job-error.ts';
 import { defaultEncoding, type EncodingProfile, encodingProfileOf } from '#domain/media/encoding-profile.ts';
 import { x264Presets } from '#domain/media/profiles.ts';
-import { partAttributes } from '#domain/runner/film.ts';
-import { runnerVariables, type Step } from '#domain/runner/steps.ts';
-import type { Task } from '#domain/runner/task.ts';
+import { runnerVariables, type Step } from '#domain/work/steps.ts';
+import type { Task } from '#domain/work/task.ts';
+import { type UnitInput, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import type { Environment } from '#platform/config/variable.ts';
 import type { BriefSpanSettings, BriefTracing } from '#platform/telemetry/brief-tracing.ts';
@@ -69,15 +69,20 @@ async function runStep(step: Step, context: StepContext, { env, stores }: Runner
     const { processSource } = await import('./process.ts');
     await processSource(context);
   } else if (step === 'fetch') {
-    const isOfChunk = context.task.part?.kind === 'encode';
-    const store = stores.open(isOfChunk ? 'MEDIA' : 'SOURCE');
-    const [{ fetchChunk, fetchSource }, opened] = await Promise.all([import('./fetch.ts'), store]);
-    await (isOfChunk ? fetchChunk(context, opened) : fetchSource(context, opened));
+    const { input } = unitKindRow(context.task.unit.kind);
+    const [{ fetchers }, store] = await Promise.all([import('./fetch.ts'), stores.open(storeOf[input])]);
+    await fetchers[input](context, store);
   } else {
     const [{ publishResults }, media] = await Promise.all([import('./publish.ts'), stores.open('MEDIA')]);
     await publishResults({ ...context, media, encryption: readEncryption(env) });
   }
 }
+
+/** The bucket that a unit's input is in. */
+const storeOf = { source: 'SOURCE', chunk_source: 'MEDIA', nothing: 'MEDIA' } as const satisfies Record<
+  UnitInput,
+  string
+>;
 
 function profileOf({ profile }: Task, env: Environment): EncodingProfile {
   // For demos and tests on slow machines: a faster preset costs quality at the same bitrate.
@@ -104,10 +109,10 @@ function readEncryption(env: Environment): PublishContext['encryption'] {
 }
 
 /** The span of a step in the trace of its attempt. */
-function spanOf({ job_id: id, attempt, type, trace, part }: Task): BriefSpanSettings {
+function spanOf({ job_id: id, attempt, type, trace, unit }: Task): BriefSpanSettings {
   return {
     parent: trace,
-    attributes: { 'job.id': id, 'job.type': type, 'job.attempt': attempt, ...partAttributes(part) },
+    attributes: { 'job.id': id, 'job.type': type, 'job.attempt': attempt, ...unitAttributes(unit) },
   };
 }
 

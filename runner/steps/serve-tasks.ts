@@ -1,5 +1,5 @@
-import type { ServedTask, TaskEnd } from '#domain/runner/kept-runner.ts';
-import { steps } from '#domain/runner/steps.ts';
+import type { ServedTask, TaskEnd } from '#domain/work/warm-runner.ts';
+import { steps } from '#domain/work/steps.ts';
 import { workspaceIn } from '../context/step-context.ts';
 import { type RunnerProcess, runTask } from './run-task.ts';
 

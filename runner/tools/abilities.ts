@@ -45,7 +45,7 @@ export function canMapTones({ filters }: Abilities): boolean {
   return toneMapping.every((name) => filters.has(name));
 }
 
-/** Encoders of this ffmpeg for rungs of a profile; that of H.264 is required. */
+/** Encoders of this ffmpeg for rungs of a profile; H.264's is required. */
 const encodersOf = { h264: 'libx264', hevc: 'libx265', av1: 'libsvtav1' } as const satisfies Record<VideoCodec, string>;
 
 /** The codecs that this ffmpeg can encode. */
@@ -78,8 +78,8 @@ export async function readAbilities(context: StepContext, tool: 'ffmpeg' | 'vmaf
 }
 
 /**
- * Refuses an ffmpeg that lacks something before any work begins. A custom image or a laptop may bring its own ffmpeg;
- * without this check the job would fail after an hour of decoding, with nothing but a tool's log.
+ * Refuses an ffmpeg that lacks something before any work begins. A custom image or a laptop may have its own ffmpeg,
+ * with which a job would fail after an hour of decoding.
  *
  * @throws KnownProblem `internal`
  */

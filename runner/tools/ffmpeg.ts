@@ -1,9 +1,9 @@
-import { isFitted, type Picture } from './video-filters.ts';
+import { isFitted, type FrameFormat } from './video-filters.ts';
 
 /**
  * The demuxers that may read a source. Playlists (hls, concat, dash), image sequences and all others that open further
- * files or addresses are left out, so a source cannot make a tool read anything but itself. The audio-only ones are
- * for streams of sound alone; without a profile that has them, an audio file fails as `no_video_stream`.
+ * files or addresses are left out, so a source cannot make a tool read anything but itself. The audio demuxers are for
+ * streams of audio alone.
  */
 const demuxers = [
   'mov',
@@ -16,6 +16,7 @@ const demuxers = [
   'ogg',
   'mxf',
   'gif',
+  'apng',
   'wav',
   'mp3',
   'flac',
@@ -35,8 +36,8 @@ function guardArgsFor(formats: readonly string[]): readonly string[] {
   return ['-protocol_whitelist', 'file', '-format_whitelist', formats.join(',')];
 }
 
-/** Frames with more pixels are refused. */
-export const pixelArgs = ['-max_pixels', String(pixelsMax)] as const;
+/** Frames with more pixels are refused, and all are cropped to the pixel: by default, aligned memory comes first. */
+export const frameArgs = ['-max_pixels', String(pixelsMax), '-flags', '+unaligned'] as const;
 
 /** ffmpeg without a console; progress goes to stdout, one `key=value` a line. */
 export const quietArgs = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'warning', '-y'] as const;
@@ -47,7 +48,7 @@ export const noMetadataArgs = ['-map_metadata', '-1', '-map_chapters', '-1'] as 
 /** Fragmented MP4 as the packager needs it; `empty_moov` would drop the edit list. */
 export const fragmentedMp4Args = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', 'mp4'] as const;
 
-/** The same for a chunk, which keeps its place in the film: without these flags its decode times would begin at 0. */
+/** The same for a chunk, which keeps its place in the video: without these flags its decode times would begin at 0. */
 export const chunkMp4Args = [
   '-avoid_negative_ts',
   'disabled',
@@ -61,7 +62,7 @@ export const chunkMp4Args = [
 export function inputArgs(source: string, seekSec?: number, limits: readonly string[] = []): string[] {
   return [
     ...guardArgs,
-    ...pixelArgs,
+    ...frameArgs,
     ...(seekSec === undefined || seekSec <= 0 ? [] : ['-ss', seekSec.toFixed(6)]),
     ...limits,
     '-i',
@@ -70,11 +71,11 @@ export function inputArgs(source: string, seekSec?: number, limits: readonly str
 }
 
 /**
- * Before an input: goes on with the same filters where a frame has another size or format. A graph that is made anew counts
+ * Before an input: continues with the same filters where a frame has another size or format. A new graph would count
  * from time 0 again, so the stream would repeat itself.
  */
-export function keepGraphArgs(picture: Pick<Picture, 'isUpright' | 'pixelFormat'>): string[] {
-  return isFitted(picture) ? ['-reinit_filter', '0'] : [];
+export function keepGraphArgs(format: Pick<FrameFormat, 'isUpright' | 'pixelFormat'>): string[] {
+  return isFitted(format) ? ['-reinit_filter', '0'] : [];
 }
 
 /** Reads the lines of `-progress`: calls `onSec` with the seconds that are written, and keeps the frame count. */
@@ -95,5 +96,5 @@ export class ProgressReader {
 
 /** Guarded arguments that open the source of a chunk with its own timestamps, within further `limits`. */
 export function chunkInputArgs(source: string, limits: readonly string[]): string[] {
-  return ['-copyts', ...chunkGuardArgs, ...pixelArgs, ...limits, '-i', source];
+  return ['-copyts', ...chunkGuardArgs, ...frameArgs, ...limits, '-i', source];
 }

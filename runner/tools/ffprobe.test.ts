@@ -13,7 +13,7 @@ const words = (text: string) => text.split(' ');
 
 const look = [
   ...words('-v error -protocol_whitelist file'),
-  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,wav,mp3,flac,aac'),
+  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac'),
   ...words('-probesize 20M -analyzeduration 20M'),
 ];
 
@@ -56,7 +56,7 @@ describe('the commands that look at a source', () => {
   it('the sizes of key frames are read from several places', () => {
     expect(keyFramesCommand('ffprobe', 'source', { streamIndex: 1, fromSec: [1.5, 9], sampleSec: 2 }).args).toEqual([
       ...look.slice(0, -4),
-      ...words('-max_pixels 36000000 -probesize 20M -analyzeduration 20M'),
+      ...words('-max_pixels 36000000 -flags +unaligned -probesize 20M -analyzeduration 20M'),
       ...words('-select_streams 1 -skip_frame nokey -read_intervals +1.500%+2,+9.000%+2'),
       ...words('-show_entries frame=width,height,sample_aspect_ratio -of compact=print_section=0 -i source'),
     ]);
@@ -69,15 +69,39 @@ describe('the commands that look at a source', () => {
   it.each([
     [
       'stream_index=0|pts_time=1.5|dts_time=1.4|duration_time=0.04|flags=K_',
-      { streamIndex: 0, timeSec: 1.5, decodeSec: 1.4, durationSec: 0.04, isDiscarded: false, isKey: true },
+      {
+        streamIndex: 0,
+        timeSec: 1.5,
+        isTimed: true,
+        decodeSec: 1.4,
+        durationSec: 0.04,
+        isDiscarded: false,
+        isKey: true,
+      },
     ],
     [
       'stream_index=2|pts_time=N/A|dts_time=1.4|duration_time=N/A|flags=__',
-      { streamIndex: 2, timeSec: 1.4, decodeSec: 1.4, durationSec: 0, isDiscarded: false, isKey: false },
+      {
+        streamIndex: 2,
+        timeSec: 1.4,
+        isTimed: false,
+        decodeSec: 1.4,
+        durationSec: 0,
+        isDiscarded: false,
+        isKey: false,
+      },
     ],
     [
       'stream_index=1|pts_time=-0.02|dts_time=N/A|duration_time=0.02|flags=_D|',
-      { streamIndex: 1, timeSec: -0.02, decodeSec: null, durationSec: 0.02, isDiscarded: true, isKey: false },
+      {
+        streamIndex: 1,
+        timeSec: -0.02,
+        isTimed: true,
+        decodeSec: null,
+        durationSec: 0.02,
+        isDiscarded: true,
+        isKey: false,
+      },
     ],
     ['stream_index=0|pts_time=N/A|dts_time=N/A|duration_time=0.04|flags=__', null],
     ['', null],

@@ -1,5 +1,5 @@
 import type { Command } from '#platform/commands/command.ts';
-import { guardArgs, pixelArgs } from './ffmpeg.ts';
+import { frameArgs, guardArgs } from './ffmpeg.ts';
 
 /** How much ffprobe reads in search of streams that begin late. */
 const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
@@ -73,7 +73,23 @@ export function firstFrameCommand(program: string, source: string, streamIndex: 
   return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...frame, '-i', source] };
 }
 
-/** Decodes frames from the start of a stream and from `laterSec` on, and prints the kinds of their side data, a line each. */
+/** Decodes the first packets of a stream and prints the times that ffmpeg gives to their frames, a line each. */
+export function frameTimesCommand(program: string, source: string, at: PacketSample): Command {
+  const stream = ['-select_streams', String(at.streamIndex), '-read_intervals', `%+#${at.packets}`];
+  const entries = ['-show_entries', 'frame=best_effort_timestamp_time', ...lineArgs];
+  const input = [...guardArgs, ...frameArgs, ...analyseArgs];
+  return { program, args: ['-v', 'error', ...input, ...stream, ...entries, '-i', source] };
+}
+
+interface PacketSample {
+  readonly streamIndex: number;
+  readonly packets: number;
+}
+
+/**
+ * Decodes frames from the start of a stream and from `laterSec` on, and prints the kinds of their side data, a line
+ * each.
+ */
 export function sideDataCommand(
   program: string,
   source: string,
@@ -97,7 +113,7 @@ export function keyFramesCommand(
   const intervals = fromSec.map((sec) => `+${sec.toFixed(3)}%+${sampleSec}`).join(',');
   const stream = ['-select_streams', String(streamIndex), '-skip_frame', 'nokey', '-read_intervals', intervals];
   const entries = ['-show_entries', 'frame=width,height,sample_aspect_ratio', ...lineArgs];
-  const input = [...guardArgs, ...pixelArgs, ...analyseArgs];
+  const input = [...guardArgs, ...frameArgs, ...analyseArgs];
   return { program, args: ['-v', 'error', ...input, ...stream, ...entries, '-i', source] };
 }
 
@@ -106,6 +122,8 @@ export interface PacketTime {
   readonly streamIndex: number;
   /** When it is shown; when it is decoded, where that alone is known. */
   readonly timeSec: number;
+  /** Whether it states when it is shown. */
+  readonly isTimed: boolean;
   /** When it is decoded; null when that is not known. */
   readonly decodeSec: number | null;
   /** 0 when the packet states none. */
@@ -116,7 +134,7 @@ export interface PacketTime {
   readonly isKey: boolean;
 }
 
-/** Whether a line of `packetTimesCommand` is that of an encrypted packet. */
+/** Whether a line of `packetTimesCommand` is an encrypted packet. */
 export function isEncryptedPacket(line: string): boolean {
   return line.includes('side_data_type=Encryption info');
 }
@@ -132,6 +150,7 @@ export function parsePacketTime(line: string): PacketTime | null {
   return {
     streamIndex: number('stream_index'),
     timeSec,
+    isTimed: Number.isFinite(pts),
     decodeSec: Number.isFinite(dts) ? dts : null,
     durationSec: Number.isFinite(durationSec) ? durationSec : 0,
     isDiscarded: fieldOf(line, 'flags').includes('D'),

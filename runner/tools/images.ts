@@ -7,7 +7,7 @@ export const sideMaxOf = { webp: 16_383, jpg: 65_535, png: 65_535, avif: 16_384 
   number
 >;
 
-/** Quality as in docs/media.md, "Still images". JPEG has no transparency: transparent pixels become white. */
+/** Quality as in docs/reference/media.md, "Still images". JPEG has no transparency: transparent pixels become white. */
 const encoders = {
   webp: (image) => image.webp({ quality: 80, effort: 4 }),
   jpg: (image) => image.flatten({ background: '#ffffff' }).jpeg({ quality: 82, progressive: true }),

@@ -56,13 +56,13 @@ describe('the command that packages', () => {
     expect(showCommand(command)).not.toContain('ffeeddcc');
   });
 
-  it('the package command of a chunk continues the numbers of the film and shares its IV', () => {
+  it('the package command of a chunk continues the numbers of the video and shares its IV', () => {
     const encryption = {
       contentKey: { kid: '00112233445566778899aabbccddeeff', key: Buffer.alloc(16, 1) },
       keyEndpoint: 'https://media.example/api/key/h1',
     };
-    const part = { firstSegment: 11, iv: '000102030405060708090a0b0c0d0e0f' };
-    const { args } = packageCommand('packager', { tracks, output: 'packaged', grid, encryption, part });
+    const chunk = { firstSegment: 11, iv: '000102030405060708090a0b0c0d0e0f' };
+    const { args } = packageCommand('packager', { tracks, output: 'packaged', grid, encryption, chunk });
     expect(args.join(' ')).toContain('--iv 000102030405060708090a0b0c0d0e0f --start_segment_number 11 ');
   });
 });

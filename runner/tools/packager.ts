@@ -14,7 +14,7 @@ export interface PackagedTrack {
   readonly input: string;
   /** RFC 5646; null where the source states none. */
   readonly language: string | null;
-  /** What a track of sound or text is for, by the names of DASH. */
+  /** What a track of audio or text is for, by the names of DASH. */
   readonly role: AudioRole | 'forced-subtitle' | 'caption' | 'subtitle' | null;
 }
 
@@ -24,8 +24,8 @@ interface Packaging {
   readonly output: string;
   readonly grid: Grid;
   readonly encryption: { readonly contentKey: ContentKey; readonly keyEndpoint: string } | null;
-  /** For a part of a stream: the number of its first segment, and the IV (hex) that all parts share. */
-  readonly part?: { readonly firstSegment: number; readonly iv: string };
+  /** For one chunk of a stream: the number of its first segment, and the IV (hex) that all chunks share. */
+  readonly chunk?: { readonly firstSegment: number; readonly iv: string };
 }
 
 /** The packager's own master playlist; only its codec strings are used. */
@@ -40,10 +40,10 @@ const roundingMarginSec = 1e-7;
 /**
  * Packages the tracks in the layout of a revision, segments and fragments on the grid.
  *
- * A fragment is a GOP, since the I-frame playlist names the first key frame of each fragment. The key is an argument and
- * never in a file; the command names it as a secret.
+ * A fragment is a GOP, since the I-frame playlist names the first key frame of each fragment. The key is an argument
+ * and never in a file; the command names it as a secret.
  */
-export function packageCommand(program: string, { tracks, output, grid, encryption, part }: Packaging): Command {
+export function packageCommand(program: string, { tracks, output, grid, encryption, chunk }: Packaging): Command {
   const seconds = (frames: number) => (framesSec(frames, grid.rate) + roundingMarginSec).toFixed(8);
   const key = encryption?.contentKey.key.toString('hex');
   return {
@@ -66,11 +66,11 @@ export function packageCommand(program: string, { tracks, output, grid, encrypti
             '0',
             '--hls_key_uri',
             encryption.keyEndpoint,
-            ...(part === undefined ? [] : ['--iv', part.iv]),
+            ...(chunk === undefined ? [] : ['--iv', chunk.iv]),
           ]),
-      ...(part === undefined ? [] : ['--start_segment_number', String(part.firstSegment)]),
-      // Memory for each open file; 32 MiB by default, most of whose cost is its first use. Never 0: without threads for files
-      // a short track may end before the packager waits for its end, and then it waits for ever (8 of 300 runs).
+      ...(chunk === undefined ? [] : ['--start_segment_number', String(chunk.firstSegment)]),
+      // Memory for each open file; 32 MiB by default, which is slow at its first use. Never 0: without threads for
+      // files the packager may miss the end of a short track and wait for ever (8 of 300 runs).
       '--io_cache_size',
       '1048576',
       '--hls_playlist_type',

@@ -2,7 +2,7 @@ import { encode } from 'blurhash';
 import type { Placeholder } from '#domain/job-types/shared-results.ts';
 import type { Sharp } from '#platform/images/sharp.ts';
 
-/** BlurHash keeps a few waves of the picture, so a small copy is enough. */
+/** BlurHash keeps a few waves of the image, so a small copy is enough. */
 const sideMax = 32;
 /** Waves along the longer and the shorter side. */
 const waves = [4, 3] as const;
@@ -26,8 +26,8 @@ export async function placeholderOf(image: Sharp): Promise<Placeholder> {
 const step = 16;
 
 /**
- * The middle of the most frequent of 4096 colours, `#rrggbb`. `stats` of sharp has the same, and takes ten times as long as
- * the rest of a placeholder for the entropy and sharpness that it measures too.
+ * The middle of the most frequent of 4096 colours, `#rrggbb`. `stats` of sharp has the same, but takes ten times as
+ * long as the rest of a placeholder.
  *
  * @param pixels RGBA, 8 bits a channel
  */

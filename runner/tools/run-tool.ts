@@ -27,6 +27,12 @@ export const probeTimeoutMs = 2 * 60_000;
 
 /** Less free space than this after a failure means that the tool ran out of disk. */
 const scratchBytesMin = 8 * 1024 * 1024;
+/**
+ * Less than the 3 s that the runner has once it is stopped, so that a tool that is slow to end (x264 finishes its
+ * frames) does not outlive it.
+ */
+const toolKillDelayMs = 1000;
+
 /** The C library's messages for ENOSPC, EDQUOT and ENOMEM; most tools have no exit code for them. */
 const outOfResourceMessage = /No space left on device|Disk quota exceeded|Cannot allocate memory|std::bad_alloc/;
 /** ffmpeg 7 and later exit with the low byte of a negative errno: ENOSPC is 28, ENOMEM 12. */
@@ -34,7 +40,8 @@ const outOfResourceExits: readonly (number | null)[] = [256 - 28, 256 - 12];
 
 /**
  * Runs a tool to its end and turns failures into known problems: `resource_exhausted` for want of memory or disk (a
- * SIGKILL that the runner did not send comes from the kernel), `deadline_exceeded` for a tool that hangs, else `failure`.
+ * SIGKILL that the runner did not send comes from the kernel), `deadline_exceeded` for a tool that hangs, else
+ * `failure`.
  *
  * @throws KnownProblem, or the reason of the context's signal
  */
@@ -52,6 +59,7 @@ export async function runTool(
       // File names are relative: the workspace's path may contain characters that a tool reads as syntax.
       cwd: workspace.root,
       timeoutMs: run.timeoutMs,
+      killDelayMs: toolKillDelayMs,
       onStdoutLine: (line) => {
         silence.restart();
         run.onStdoutLine?.(line);

@@ -9,8 +9,8 @@ const failure = { code: 'corrupt_input', message: 'A sample of the source cannot
 const timeoutMs = 60_000;
 
 /**
- * Runs a tool over a sample of the source, that decides nothing where it cannot be decoded or is not reached in a minute: the
- * encode finds out how much of the source is damaged. Null then; lines that were printed before have been read.
+ * Runs a tool over a sample of the source. Null where the sample cannot be decoded or is not reached in a minute, since
+ * only the encode shows how much of the source is damaged; lines that were printed before have been read.
  *
  * @throws KnownProblem `resource_exhausted`, or the reason of the context's signal
  */

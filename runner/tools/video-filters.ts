@@ -1,6 +1,6 @@
 import type { FrameSize } from '#domain/media/frame-size.ts';
 
-/** Filters for every picture that is taken from a video, so that covers, previews and streams look alike. */
+/** Filters for every frame that is taken from a video, so that covers, previews and streams look alike. */
 
 /** The field of an interlaced frame that comes first: top or bottom. */
 export type FieldOrder = 'progressive' | 'tff' | 'bff';
@@ -8,8 +8,8 @@ export type FieldOrder = 'progressive' | 'tff' | 'bff';
 /** The matrix that brought RGB to the stream's YUV. */
 export type ColorMatrix = 'bt601' | 'bt709' | 'bt2020' | 'fcc' | 'smpte240m';
 
-/** What the filters need to know of a picture. */
-export interface Picture {
+/** What the filters need to know of a frame. */
+export interface FrameFormat {
   /** The kind of HDR to map to SDR; null for SDR, and where this ffmpeg cannot map it. */
   readonly toneMap: 'pq' | 'hlg' | null;
   readonly fieldOrder: FieldOrder;
@@ -30,26 +30,26 @@ export interface StoredFrame extends FrameSize {
   readonly sampleAspect: number;
 }
 
-type Matrix = Pick<Picture, 'toneMap' | 'matrix' | 'isFullRange'>;
+type Matrix = Pick<FrameFormat, 'toneMap' | 'matrix' | 'isFullRange'>;
 
 /** Shapes that differ by less are one shape: containers round the aspect of pixels. */
 const sameAspectWithin = 0.02;
 
 /**
- * Whether frames of another size are fitted into the stored one. Where ffmpeg turns them before our filters, and in rare
- * formats, the filters begin anew instead.
+ * Whether frames of another size are fitted into the stored one. Where ffmpeg turns them before our filters, and in
+ * rare formats, the filters are made again instead.
  */
-export function isFitted({ isUpright, pixelFormat }: Pick<Picture, 'isUpright' | 'pixelFormat'>): boolean {
+export function isFitted({ isUpright, pixelFormat }: Pick<FrameFormat, 'isUpright' | 'pixelFormat'>): boolean {
   return isUpright && planarYuv.test(pixelFormat);
 }
 
 /**
- * Fits frames of another size into the stored one, with black around them; the others pass through untouched. Broadcasts
- * and recordings of calls change their size on the way. `keepGraphArgs` goes with it.
+ * Fits frames of another size into the stored one, with black around them, as broadcasts and recordings of calls need.
+ * `keepGraphArgs` goes with it.
  */
-export function oneSizeFilters(picture: Pick<Picture, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {
-  if (!isFitted(picture)) return [];
-  const { width, height, sampleAspect } = picture.stored;
+export function oneSizeFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {
+  if (!isFitted(format)) return [];
+  const { width, height, sampleAspect } = format.stored;
   const aspect = (width / height) * sampleAspect;
   const isSame = `lt(abs(dar/${aspect.toFixed(6)}-1),${sameAspectWithin})`;
   const fit = (side: number, other: string) => `'if(${isSame},${side},trunc(min(${side},${other})/2)*2)'`;
@@ -61,7 +61,7 @@ export function oneSizeFilters(picture: Pick<Picture, 'stored' | 'isUpright' | '
 }
 
 /** Deinterlaces: one frame for each two fields. */
-export function deinterlaceFilters({ fieldOrder }: Pick<Picture, 'fieldOrder'>): string[] {
+export function deinterlaceFilters({ fieldOrder }: Pick<FrameFormat, 'fieldOrder'>): string[] {
   return fieldOrder === 'progressive' ? [] : [`bwdif=mode=send_frame:parity=${fieldOrder}:deint=all`];
 }
 
@@ -77,7 +77,7 @@ const toneMapFilter = 'tonemap=tonemap=mobius:param=0.5:peak=5:desat=0';
 const hdrTransfers = { pq: 'smpte2084', hlg: 'arib-std-b67' } as const;
 
 /** Maps HDR to SDR in BT.709 at `size`, since tone mapping costs time for each pixel. SDR is left as it is. */
-export function toneMapFilters({ toneMap }: Pick<Picture, 'toneMap'>, size: FrameSize): string[] {
+export function toneMapFilters({ toneMap }: Pick<FrameFormat, 'toneMap'>, size: FrameSize): string[] {
   if (toneMap === null) return [];
   const scaled = `zscale=w=${size.width}:h=${size.height}:filter=bicubic`;
   return [
@@ -102,26 +102,26 @@ const zscaleMatrices = {
 /** Formats that zscale takes as they are; any other would be converted before it, by an unknown matrix. */
 const planarYuv = /^yuvj?4(20|22|44)p(10le|12le)?$/;
 
-/** Whether `standardMatrixFilters` converts the picture, so that scaling need not. */
-function isConvertedOnce({ toneMap, matrix, isFullRange, pixelFormat, hasZscale }: Picture): boolean {
+/** Whether `standardMatrixFilters` converts the frame, so that scaling need not. */
+function isConvertedOnce({ toneMap, matrix, isFullRange, pixelFormat, hasZscale }: FrameFormat): boolean {
   const isStandard = matrix === 'bt709' && !isFullRange;
   return toneMap === null && !isStandard && hasZscale && planarYuv.test(pixelFormat);
 }
 
 /**
- * Converts SDR to the matrix of BT.709 and limited range, for all rungs at once. swscale converts a matrix through RGB: in
- * each of four rungs of a film in BT.601 that took more time than encoding it with a fast preset.
+ * Converts SDR to the matrix of BT.709 and limited range, for all rungs at once. swscale converts a matrix through RGB:
+ * in each of four rungs of a video in BT.601 that took more time than encoding it with a fast preset.
  */
-export function standardMatrixFilters(picture: Picture): string[] {
-  if (!isConvertedOnce(picture)) return [];
-  const input = `min=${zscaleMatrices[picture.matrix]}:rin=${picture.isFullRange ? 'full' : 'limited'}`;
+export function standardMatrixFilters(format: FrameFormat): string[] {
+  if (!isConvertedOnce(format)) return [];
+  const input = `min=${zscaleMatrices[format.matrix]}:rin=${format.isFullRange ? 'full' : 'limited'}`;
   // Transfer and primaries stay as they are; zscale needs them named.
   return [`zscale=${input}:tin=709:pin=709:m=709:t=709:p=709:r=limited`];
 }
 
 /** Scales to `size` with square pixels, as SDR in BT.709, limited range, 8-bit 4:2:0, and tags the stream so. */
-export function toStreamFilters(picture: Picture, size: FrameSize): string[] {
-  const scaled: Picture = isConvertedOnce(picture) ? { ...picture, matrix: 'bt709', isFullRange: false } : picture;
+export function toStreamFilters(format: FrameFormat, size: FrameSize): string[] {
+  const scaled: FrameFormat = isConvertedOnce(format) ? { ...format, matrix: 'bt709', isFullRange: false } : format;
   return [
     scaleFilter(scaled, size, 'out_color_matrix=bt709:out_range=limited'),
     'setsar=1',
@@ -145,9 +145,9 @@ export function toHdrStreamFilters(
   ];
 }
 
-/** Scales to `size` with square pixels, as RGB for a still picture. */
-export function toStillFilters(picture: Matrix, size: FrameSize): string[] {
-  return [scaleFilter(picture, size, ''), 'setsar=1', 'format=rgb24'];
+/** Scales to `size` with square pixels, as RGB for a still image. */
+export function toStillFilters(format: Matrix, size: FrameSize): string[] {
+  return [scaleFilter(format, size, ''), 'setsar=1', 'format=rgb24'];
 }
 
 /** The matrix is always named: swscale assumes BT.601 for untagged sources, also in high definition. */
@@ -163,7 +163,7 @@ function scaleFilter({ toneMap, matrix, isFullRange }: Matrix, { width, height }
 }
 
 /**
- * Removes side data from the frames. Encoders would copy it to the output: mastering brightness that no longer holds,
+ * Removes side data from the frames. Encoders would copy it to the output: mastering brightness that is no longer true,
  * and captions that no playlist names.
  */
 export const plainFramesFilter = 'sidedata=mode=delete';
