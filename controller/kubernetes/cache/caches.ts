@@ -6,6 +6,7 @@ import {
   mediaJobs,
   type MediaProfile,
   mediaProfiles,
+  type ObjectMeta,
   pods,
   type Resource,
   type RunnerPool,
@@ -14,11 +15,13 @@ import {
 import { Reflector, type ReflectorOptions } from '#platform/kubernetes/reflector.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { labels, mediaJobAnnotation } from '../manifests/names.ts';
+import { idOfRun, keyOfRun, labels } from '../snapshots/names.ts';
 import { MultiMap } from './multi-map.ts';
 import { Nodes } from './nodes.ts';
 import { PodCreationFailures } from './pod-creation-failures.ts';
-import { endOfJob, isPodOver, jobIdOf, type JobSnapshot, type PodSnapshot, trimJob, trimPod } from '../snapshots.ts';
+import { endOfJob, type JobSnapshot, trimJob } from '../snapshots/job.ts';
+import { isPodOver, type PodSnapshot, trimPod } from '../snapshots/pod.ts';
+import { jobIdOf } from '../snapshots/media-job.ts';
 
 /** Called by the caches for each change, in order. */
 export interface CacheListener {
@@ -73,7 +76,7 @@ export class Caches {
     this.podCreationFailures = new PodCreationFailures(client, namespace);
     this.nodes = new Nodes({ client, log, onChange: (name) => this.#reportNode(name) });
     const shared = { client, namespace, log, pageSize, ...times };
-    const labelled = { ...shared, labelSelector: labels.jobId };
+    const labelled = { ...shared, labelSelector: labels.pool };
     this.mediaJobs = reflector(mediaJobs, trimMediaJob, {
       ...shared,
       handlers: {
@@ -129,6 +132,11 @@ export class Caches {
     return this.#jobs.get(this.#namespace, name) ?? null;
   }
 
+  /** The Jobs of batches. */
+  batchJobs(): JobSnapshot[] {
+    return [...this.#jobs.values()].filter(({ metadata }) => metadata.labels?.[labels.batchId] !== undefined);
+  }
+
   /** The Jobs of all attempts of a job. */
   jobsOf(jobId: string): JobSnapshot[] {
     return this.#jobNames.of(jobId).flatMap((name) => this.job(name) ?? []);
@@ -174,35 +182,31 @@ export class Caches {
 
   #changeJob(job: JobSnapshot, change: 'add' | 'delete'): void {
     const name = job.metadata.name ?? '';
-    this.#jobNames[change](jobIdOfJob(job), name);
+    this.#jobNames[change](idOfRun(job.metadata), name);
     if (change === 'add') this.#listener?.jobStored(job);
-    this.#reportActivity(name, job.metadata.annotations);
+    this.#reportActivity(name, job.metadata);
   }
 
   #changePod(pod: PodSnapshot, change: 'add' | 'delete'): void {
     this.#podNames[change](jobNameOfPod(pod), pod.metadata.name ?? '');
-    this.#reportActivity(jobNameOfPod(pod), pod.metadata.annotations);
+    this.#reportActivity(jobNameOfPod(pod), pod.metadata);
   }
 
   #reportNode(name: string): void {
     for (const { nodeName, metadata } of this.#pods.values()) {
-      const mediaJob = nodeName === name ? metadata.annotations?.[mediaJobAnnotation] : undefined;
-      if (mediaJob !== undefined) this.#listener?.reconcile(`${this.#namespace}/${mediaJob}`);
+      const key = nodeName === name ? keyOfRun(metadata) : undefined;
+      if (key !== undefined) this.#listener?.reconcile(key);
     }
   }
 
-  #reportActivity(name: string, annotations: Record<string, string> = {}): void {
+  #reportActivity(name: string, metadata: ObjectMeta): void {
     const job = this.job(name);
     const pod = this.podOf(name);
     const mayPodRun = pod !== null && !isPodOver(pod);
-    const mediaJob = annotations[mediaJobAnnotation];
+    const key = keyOfRun(metadata);
     this.#listener?.jobActivity(name, mayPodRun || (job !== null && endOfJob(job) === null));
-    if (mediaJob !== undefined) this.#listener?.reconcile(`${this.#namespace}/${mediaJob}`);
+    if (key !== undefined) this.#listener?.reconcile(key);
   }
-}
-
-function jobIdOfJob({ metadata }: JobSnapshot): string {
-  return metadata.labels?.[labels.jobId] ?? '';
 }
 
 function jobNameOfPod({ metadata }: PodSnapshot): string {
@@ -217,7 +221,7 @@ function reflector<T extends KubeObject, S extends KubeObject>(
   return new Reflector({ ...options, resource, trim });
 }
 
-/** Handlers that report every change but those of fields that are not kept. */
+/** Handlers that report every change of cached fields. */
 function handlersOf<S extends KubeObject>(report: (object: S, change: 'add' | 'delete') => void) {
   return {
     added: (object: S) => report(object, 'add'),
@@ -226,7 +230,7 @@ function handlersOf<S extends KubeObject>(report: (object: S, change: 'add' | 'd
   };
 }
 
-/** Whether no field that is kept has changed; most changes of a Job or a pod are of other fields. */
+/** Whether no cached field has changed; most changes of a Job or a pod are of other fields. */
 function isUnchanged(now: KubeObject, before: KubeObject): boolean {
   return textOf(now) === textOf(before);
 }
@@ -235,7 +239,7 @@ function textOf({ metadata, ...rest }: KubeObject): string {
   return JSON.stringify([{ ...metadata, resourceVersion: null }, rest]);
 }
 
-/** Handlers that report every change but those of the status. */
+/** Handlers that report every change except of the status. */
 function handlersOfSpecs<T extends KubeObject & { readonly spec: unknown }>(report: (object: T) => void) {
   return {
     added: report,

@@ -1,4 +1,4 @@
-/** Sets of names by group; a group without names is not kept. */
+/** Sets of names by group; an empty group is removed. */
 export class MultiMap {
   readonly #names = new Map<string, Set<string>>();
 

@@ -1,19 +1,12 @@
 import type { KubeClient } from '#platform/kubernetes/client.ts';
-import { nodes, type ObjectMeta } from '#platform/kubernetes/objects.ts';
+import { nodes } from '#platform/kubernetes/objects.ts';
 import { Reflector } from '#platform/kubernetes/reflector.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-
-type Node = NonNullable<(typeof nodes)['example']>;
-
-/** A node, with the reason why it is not ready; null while it is. */
-export interface NodeSnapshot {
-  metadata: ObjectMeta;
-  readonly unreadyBecause: string | null;
-}
+import { type Node, type NodeSnapshot, trimNode } from '../snapshots/node.ts';
 
 /**
- * Which nodes do not answer: a pod's own status says nothing about that until the pod is evicted. The controller works
- * without the right to read nodes, so nothing waits for this copy.
+ * Which nodes do not answer, which a pod's status does not show until its eviction. The controller may lack the right
+ * to read nodes, so nothing waits for this copy.
  */
 export class Nodes {
   readonly #reflector: Reflector<Node, NodeSnapshot>;
@@ -49,14 +42,4 @@ export class Nodes {
     const node = name === undefined ? undefined : this.#reflector.get(undefined, name);
     return node === undefined || node.unreadyBecause === null ? null : node;
   }
-}
-
-function trimNode({ metadata = {}, status }: Node): NodeSnapshot {
-  const { name, uid, resourceVersion } = metadata;
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const because = ready?.message ?? ready?.reason ?? 'It has reported no state.';
-  return {
-    metadata: Object.fromEntries(Object.entries({ name, uid, resourceVersion }).filter(([, value]) => value)),
-    unreadyBecause: ready?.status === 'True' ? null : because,
-  };
 }

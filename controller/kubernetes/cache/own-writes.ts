@@ -1,10 +1,10 @@
 import type { KubeObject, MediaJob } from '#platform/kubernetes/objects.ts';
 import { keyOf } from '#platform/kubernetes/store.ts';
-import { trimMediaJob } from '../snapshots.ts';
+import { trimMediaJob } from '../snapshots/media-job.ts';
 
 /**
- * The statuses that this leader wrote and the cache does not show yet: they are not written again, and their arrival in
- * the cache needs no reconcile.
+ * The statuses that this leader wrote and the cache does not show yet. They are not written again, and their arrival
+ * causes no reconcile.
  */
 export class OwnWrites {
   /** MediaJobs after our own last write, by key, until the cache is as new. */

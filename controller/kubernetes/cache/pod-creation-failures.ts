@@ -1,6 +1,7 @@
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
-import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
+import type { JobSnapshot } from '../snapshots/job.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
 
 /** Events of the core group: the API server can select these by their object. */
 interface CoreEvent extends KubeObject {

@@ -3,13 +3,13 @@ import { ChunkPods } from './chunk-pods.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
 import { RunningJobs } from './running-jobs.ts';
 
-/** A pool with jobs that are claimed, and its films' Jobs with their pods. */
-function poolOf(concurrency: number, films: Readonly<Record<string, number>>, others: readonly string[] = []) {
+/** A pool with jobs that are claimed, and its videos' Jobs with their pods. */
+function poolOf(concurrency: number, videos: Readonly<Record<string, number>>, others: readonly string[] = []) {
   const claimed = new ClaimedJobs();
   const running = new RunningJobs();
   const pool = 'default';
-  const claim = (id: string) => claimed.set(id, { pool, isSuspended: false, priority: 0 });
-  for (const [name, pods] of Object.entries(films)) {
+  const claim = (id: string) => claimed.set(id, { pool, isSuspended: false, priority: 0, isImage: false });
+  for (const [name, pods] of Object.entries(videos)) {
     claim(name);
     if (pods > 0) running.show(name, { jobId: name, pool, mayRun: true, pods });
   }
@@ -19,29 +19,33 @@ function poolOf(concurrency: number, films: Readonly<Record<string, number>>, ot
   return { claim, running, podsOf };
 }
 
-describe('the pods of a film', () => {
+describe('the pods of a video', () => {
   it('are all slots that no claimed job has, when its Job is created', () => {
-    expect(poolOf(8, { film: 0 }).podsOf('film', 100)).toBe(8);
-    expect(poolOf(8, { film: 0 }, ['a', 'b']).podsOf('film', 100)).toBe(6);
-    expect(poolOf(8, { film: 0 }).podsOf('film', 3)).toBe(3);
-    expect(poolOf(1, { film: 0 }, ['a']).podsOf('film', 100)).toBe(1);
+    expect(poolOf(8, { video: 0 }).podsOf('video', 100)).toBe(8);
+    expect(poolOf(8, { video: 0 }, ['a', 'b']).podsOf('video', 100)).toBe(6);
+    expect(poolOf(8, { video: 0 }).podsOf('video', 3)).toBe(3);
+    expect(poolOf(1, { video: 0 }, ['a']).podsOf('video', 100)).toBe(1);
+  });
+
+  it('do not exist in a pool of concurrency 0', () => {
+    expect(poolOf(0, { video: 4 }).podsOf('video', 100)).toBe(0);
   });
 
   it('are at once fewer when another job is claimed', () => {
-    const { claim, podsOf } = poolOf(4, { film: 4 });
-    expect(podsOf('film', 100)).toBe(4);
+    const { claim, podsOf } = poolOf(4, { video: 4 });
+    expect(podsOf('video', 100)).toBe(4);
     for (const id of ['a', 'b', 'c', 'd']) claim(id);
-    expect(podsOf('film', 100)).toBe(1);
+    expect(podsOf('video', 100)).toBe(1);
   });
 
   it('are more only once slots have been free for five seconds', () => {
-    const { podsOf } = poolOf(4, { film: 1 });
-    expect(podsOf('film', 100, 1_000)).toBe(1);
-    expect(podsOf('film', 100, 5_000)).toBe(1);
-    expect(podsOf('film', 100, 6_000)).toBe(4);
+    const { podsOf } = poolOf(4, { video: 1 });
+    expect(podsOf('video', 100, 1_000)).toBe(1);
+    expect(podsOf('video', 100, 5_000)).toBe(1);
+    expect(podsOf('video', 100, 6_000)).toBe(4);
   });
 
-  it('are shared with other films, and never more than are free', () => {
+  it('are shared with other videos, and never more than are free', () => {
     const { podsOf, running } = poolOf(8, { one: 7, other: 1 });
     expect(podsOf('other', 100)).toBe(1);
     expect(podsOf('one', 100)).toBe(4);
@@ -50,7 +54,7 @@ describe('the pods of a film', () => {
     expect(podsOf('other', 100, 5_000)).toBe(4);
   });
 
-  it('leave to another film what one cannot use', () => {
+  it('leave to another video what one cannot use', () => {
     const { podsOf } = poolOf(8, { short: 2, long: 0 });
     expect(podsOf('short', 2)).toBe(2);
     expect(podsOf('long', 100)).toBe(6);

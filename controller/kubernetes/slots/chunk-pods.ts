@@ -1,7 +1,7 @@
 import type { ClaimedJobs } from './claimed-jobs.ts';
 import type { RunningJobs } from './running-jobs.ts';
 
-/** A slot must be free this long before a film takes it: a short job may be about to. */
+/** A slot must be free this long before a chunked encode takes it: a short job may be about to. */
 const freeForMs = 5_000;
 
 interface ChunkPodsOptions {
@@ -10,7 +10,7 @@ interface ChunkPodsOptions {
   readonly concurrencyOf: (pool: string) => number;
 }
 
-/** The Job of a film's chunks. */
+/** A Job of chunks. */
 interface ChunkJob {
   readonly name: string;
   readonly pool: string;
@@ -19,27 +19,31 @@ interface ChunkJob {
 }
 
 /**
- * How many pods the films of a pool have. Every claimed job has a slot; what is free beside them is shared by the films,
- * and given back when another job is claimed.
+ * How many pods the chunked encodes of a pool have. Every claimed job has a slot. Free slots are shared by the chunked
+ * encodes, and given back when another job is claimed.
  */
 export class ChunkPods {
   readonly #options: ChunkPodsOptions;
-  readonly #films = new Map<string, ChunkJob>();
+  readonly #chunkJobs = new Map<string, ChunkJob>();
   readonly #freeSinceMs = new Map<string, number>();
 
   constructor(options: ChunkPodsOptions) {
     this.#options = options;
   }
 
-  /** How many pods a film may have now; at least 1. A Job that does not exist yet gets them at once. */
+  /**
+   * How many pods a Job of chunks may have now; at least 1, but none in a pool of concurrency 0. A Job that does not
+   * exist yet gets them at once.
+   */
   of(job: ChunkJob, nowMs: number): number {
     const { claimed, running, concurrencyOf } = this.#options;
     const { name, pool } = job;
-    this.#films.set(name, job);
-    for (const each of this.#films.keys()) if (each !== name && !running.has(each)) this.#forget(each);
+    this.#chunkJobs.set(name, job);
+    for (const each of this.#chunkJobs.keys()) if (each !== name && !running.has(each)) this.#forget(each);
     const concurrency = concurrencyOf(pool);
-    const films = [...this.#films.values()].filter((each) => each.pool === pool);
-    const share = sharesOf(concurrency - claimed.count(pool), films).get(name) ?? 1;
+    if (concurrency === 0) return 0;
+    const sharing = [...this.#chunkJobs.values()].filter((each) => each.pool === pool);
+    const share = sharesOf(concurrency - claimed.count(pool), sharing).get(name) ?? 1;
     const current = running.podsOf(name);
     const pods = current ?? 1;
     const active = running.jobIds();
@@ -55,18 +59,18 @@ export class ChunkPods {
   }
 
   #forget(name: string): void {
-    this.#films.delete(name);
+    this.#chunkJobs.delete(name);
     this.#freeSinceMs.delete(name);
   }
 }
 
-/** Shares `spare` slots evenly: each film has one slot of its own, and no more in all than it can use. */
-function sharesOf(spare: number, films: readonly ChunkJob[]): Map<string, number> {
+/** Shares `spare` slots evenly: each Job has one slot of its own, and no more in all than it can use. */
+function sharesOf(spare: number, sharing: readonly ChunkJob[]): Map<string, number> {
   const shares = new Map<string, number>();
   let left = Math.max(0, spare);
-  const fromSmallest = films.toSorted((a, b) => a.podsMax - b.podsMax || (a.name < b.name ? -1 : 1));
+  const fromSmallest = sharing.toSorted((a, b) => a.podsMax - b.podsMax || (a.name < b.name ? -1 : 1));
   for (const [index, { name, podsMax }] of fromSmallest.entries()) {
-    const more = Math.min(podsMax - 1, Math.ceil(left / (films.length - index)));
+    const more = Math.min(podsMax - 1, Math.ceil(left / (sharing.length - index)));
     shares.set(name, 1 + Math.max(0, more));
     left -= Math.max(0, more);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClaimedJobs } from './claimed-jobs.ts';
 
-const job = { pool: 'default', isSuspended: false, priority: 0 };
+const job = { pool: 'default', isSuspended: false, priority: 0, isImage: false };
 const row = (id: string) => ({ id, ...job });
 
 describe('the register of claimed jobs', () => {

@@ -1,19 +1,14 @@
 import { EventEmitter, once } from 'node:events';
-
-/** The owner of every job that is claimed for Kubernetes. Any leader may continue them, so all leaders share one name. */
-export const leaseOwner = 'kubernetes';
-
-/** How a claimed job takes part in its pool. */
-export interface ClaimedJob {
-  readonly pool: string;
-  /** A suspended job takes no slot. */
-  readonly isSuspended: boolean;
-  readonly priority: number;
-}
+import type { ClaimedJob } from '../snapshots/routing.ts';
 
 /**
- * The jobs that are claimed for Kubernetes; each takes a slot of its pool. Postgres is the truth: this copy is read from
- * there when a leader begins and every second after, and changed at once by the leader's own transitions.
+ * The owner of every job that is claimed for Kubernetes. Any leader may continue them, so all leaders share one name.
+ */
+export const leaseOwner = 'kubernetes';
+
+/**
+ * The jobs that are claimed for Kubernetes; each takes a slot of its pool. This copy is read from Postgres when a
+ * leader begins and every second, and follows the leader's own transitions at once.
  */
 export class ClaimedJobs {
   readonly #jobs = new Map<string, ClaimedJob>();
@@ -34,7 +29,14 @@ export class ClaimedJobs {
     return this.activeIn(pool).length;
   }
 
-  /** The ids of the jobs of a pool that are not suspended, highest priority first, then in the order of their claims. */
+  /** How many of them image jobs have. */
+  countImages(pool: string): number {
+    return this.activeIn(pool).filter((id) => this.#jobs.get(id)?.isImage === true).length;
+  }
+
+  /**
+   * The ids of the jobs of a pool that are not suspended, highest priority first, then in the order of their claims.
+   */
   activeIn(pool: string): string[] {
     return [...this.#jobs]
       .filter(([, job]) => job.pool === pool && !job.isSuspended)

@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '#domain/jobs/job.ts';
+import { exampleJob } from '../../../testing/example-job.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
+import { imageSlotsOf } from './image-slots.ts';
 import { PoolSlots } from './pool-slots.ts';
 
-const job = (id: string) => ({ id, attempt: 1 }) as Job;
-const claim = (priority = 0) => ({ pool: 'default', isSuspended: false, priority });
+const job = (id: string) => exampleJob({ id });
+const claim = (priority = 0, isImage = false) => ({ pool: 'default', isSuspended: false, priority, isImage });
 
-/** Slots of a pool; Postgres lets every job be claimed but for the lost ones. */
-function slotsOf(concurrency: number, lost: readonly string[] = []): PoolSlots {
+/** Slots of a pool; Postgres lets every job be claimed except the lost ones. */
+function slotsOf(concurrency: number, { lost = [] as readonly string[], imageSlots = 0 } = {}): PoolSlots {
   return new PoolSlots({
     claimed: new ClaimedJobs(),
     concurrencyOf: (pool) => (pool === 'default' ? concurrency : 0),
+    imageSlotsOf: () => imageSlots,
     jobs: { claim: ({ jobId }) => Promise.resolve(lost.includes(jobId) ? null : job(jobId)) },
   });
 }
@@ -39,7 +41,7 @@ describe('the slots of a pool', () => {
   });
 
   it('are free for tickets again when a preferred job was claimed elsewhere or has ended', async () => {
-    const slots = slotsOf(1, ['ended']);
+    const slots = slotsOf(1, { lost: ['ended'] });
     slots.prefer(job('ended'), claim(3));
     expect(await slots.claimPreferred()).toEqual([]);
     expect(slots.freeForTickets('default')).toBe(1);
@@ -48,7 +50,7 @@ describe('the slots of a pool', () => {
   it('must be given up by a batch when the pool is scaled down, or a preferred job finds none free', () => {
     const slots = slotsOf(2);
     slots.add(job('a'), claim());
-    slots.add(job('b'), claim());
+    slots.add(job('batch'), claim(0, true));
     expect(slots.mustYield('default')).toBe(false);
     slots.prefer(job('urgent'), claim(5));
     expect(slots.mustYield('default')).toBe(true);
@@ -71,5 +73,52 @@ describe('the slots of a pool', () => {
     slots.add(job('urgent'), claim(7));
     slots.running.beginCreation('mj-running-1', { jobId: 'running', pool: 'default' });
     expect(slots.waitingIn('default')).toEqual(['urgent', 'first']);
+  });
+
+  it('that are reserved for images are taken by image jobs alone, which may have the others too', async () => {
+    const slots = slotsOf(4, { imageSlots: 1 });
+    expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([3, 4]);
+    for (const id of ['a', 'b', 'c']) expect(await slots.claim(job(id), claim())).toBe(true);
+    expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([0, 1]);
+    expect(await slots.claim(job('d'), claim())).toBe(false);
+    expect(await slots.claim(job('image'), claim(0, true))).toBe(true);
+    expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([0, 0]);
+    slots.claimed.remove('a');
+    expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([1, 1]);
+  });
+
+  it('that are reserved for images are not given up by a batch for a preferred video', () => {
+    const slots = slotsOf(4, { imageSlots: 1 });
+    for (const id of ['a', 'b', 'c']) slots.add(job(id), claim());
+    slots.add(job('batch'), claim(0, true));
+    slots.prefer(job('urgent'), claim(5));
+    expect(slots.mustYield('default')).toBe(false);
+    slots.claimed.remove('a');
+    slots.add(job('another batch'), claim(0, true));
+    expect(slots.mustYield('default')).toBe(true);
+  });
+
+  it('that are reserved for images hold no pod of a video or a chunk', () => {
+    const slots = slotsOf(4, { imageSlots: 1 });
+    slots.add(job('video'), claim());
+    expect(slots.chunkPods.of({ name: 'mj-video-1-c', pool: 'default', podsMax: 9 }, 0)).toBe(3);
+    slots.running.beginCreation('mj-video-1-c', { jobId: 'video', pool: 'default', pods: 3 });
+    expect(slots.hasCapacity({ pool: 'default', isImage: false }, 'mj-video-1')).toBe(false);
+    expect(slots.hasCapacity({ pool: 'default', isImage: true }, 'mj-image-1')).toBe(true);
+  });
+});
+
+describe('the slots that a pool keeps for images', () => {
+  it.each([
+    ['default', 4, undefined, 1],
+    ['default', 3, undefined, 0],
+    ['default', 0, undefined, 0],
+    ['video-large', 40, undefined, 0],
+    ['default', 8, 0, 0],
+    ['default', 8, 3, 3],
+    ['gpu', 2, 5, 1],
+    ['gpu', 1, 1, 0],
+  ])('are, in the pool %s of %d with imageSlots %s, %d', (pool, concurrency, imageSlots, slots) => {
+    expect(imageSlotsOf(pool, { concurrency, ...(imageSlots === undefined ? {} : { imageSlots }) })).toBe(slots);
   });
 });

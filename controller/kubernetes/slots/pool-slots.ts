@@ -1,8 +1,9 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import { attemptJobName } from '../manifests/names.ts';
+import { attemptJobName } from '../snapshots/names.ts';
 import { ChunkPods } from './chunk-pods.ts';
-import { type ClaimedJob, type ClaimedJobs, leaseOwner } from './claimed-jobs.ts';
+import type { ClaimedJob } from '../snapshots/routing.ts';
+import { type ClaimedJobs, leaseOwner } from './claimed-jobs.ts';
 import { RunningJobs } from './running-jobs.ts';
 
 interface PoolSlotsOptions {
@@ -10,6 +11,8 @@ interface PoolSlotsOptions {
   readonly claimed: ClaimedJobs;
   /** The concurrency of a RunnerPool; 0 when there is none. */
   readonly concurrencyOf: (pool: string) => number;
+  /** How many slots of a RunnerPool are reserved for image jobs. */
+  readonly imageSlotsOf: (pool: string) => number;
   readonly jobs: Pick<JobStore, 'claim'>;
 }
 
@@ -19,8 +22,9 @@ interface PreferredJob {
 }
 
 /**
- * The slots of the pools during one term. A pool's concurrency bounds both the jobs that are claimed for it and the pods
- * that run in it: the second number may lag behind, as when suspended jobs are resumed or a pool is scaled down.
+ * The slots of the pools during one term. A pool's concurrency bounds both its claimed jobs and its running pods; the
+ * numbers differ when suspended jobs are resumed or a pool is scaled down.
+ * Some slots are reserved for image jobs, which take the others too.
  */
 export class PoolSlots {
   readonly claimed: ClaimedJobs;
@@ -29,23 +33,36 @@ export class PoolSlots {
   /** Queued jobs that go before the tickets of their pool, by id. */
   readonly #preferred = new Map<string, PreferredJob>();
   readonly #concurrencyOf: (pool: string) => number;
+  readonly #imageSlotsOf: (pool: string) => number;
   readonly #jobs: Pick<JobStore, 'claim'>;
 
-  constructor({ claimed, concurrencyOf, jobs }: PoolSlotsOptions) {
+  constructor({ claimed, concurrencyOf, imageSlotsOf, jobs }: PoolSlotsOptions) {
     this.claimed = claimed;
     this.#concurrencyOf = concurrencyOf;
+    this.#imageSlotsOf = imageSlotsOf;
     this.#jobs = jobs;
-    this.chunkPods = new ChunkPods({ claimed, running: this.running, concurrencyOf });
+    const ofOthers = (pool: string) => concurrencyOf(pool) - this.#reservedForImages(pool);
+    this.chunkPods = new ChunkPods({ claimed, running: this.running, concurrencyOf: ofOthers });
   }
 
   /** How many more jobs may be claimed for a pool by their tickets: the slots that no preferred job waits for. */
   freeForTickets(pool: string): number {
     const preferred = [...this.#preferred.values()].filter(({ claim }) => claim.pool === pool);
-    return Math.max(0, this.#free(pool) - preferred.length);
+    return Math.max(0, this.#free({ pool, isImage: false }) - preferred.length);
   }
 
-  /** Whether a pool has more jobs than slots, or none left for a preferred job. */
+  /** How many more image jobs may be claimed for a pool: those that are reserved for them too. */
+  freeForImages(pool: string): number {
+    const reserved = Math.min(this.#reservedForImages(pool), this.#free({ pool, isImage: true }));
+    return this.freeForTickets(pool) + reserved;
+  }
+
+  /**
+   * Whether a batch has to end early: its pool has more jobs than slots, or none left for a preferred job. The slots
+   * that are reserved for images are not given up.
+   */
   mustYield(pool: string): boolean {
+    if (this.claimed.countImages(pool) <= this.#imageSlotsOf(pool)) return false;
     const preferred = [...this.#preferred.values()].some(({ claim }) => claim.pool === pool);
     return this.claimed.count(pool) > this.#concurrencyOf(pool) - (preferred ? 1 : 0);
   }
@@ -65,7 +82,7 @@ export class PoolSlots {
     const claimed: string[] = [];
     const byPriority = [...this.#preferred.values()].toSorted((a, b) => b.claim.priority - a.claim.priority);
     for (const { job, claim } of byPriority) {
-      if (this.#free(claim.pool) === 0) continue;
+      if (this.#free(claim) === 0) continue;
       if (await this.claim(job, claim)) claimed.push(job.id);
       // Without a claim the job was claimed by its ticket, or has ended.
       this.unprefer(job.id);
@@ -73,13 +90,21 @@ export class PoolSlots {
     return claimed;
   }
 
-  #free(pool: string): number {
-    return Math.max(0, this.#concurrencyOf(pool) - this.claimed.count(pool));
+  #free({ pool, isImage }: Pick<ClaimedJob, 'pool' | 'isImage'>): number {
+    const reserved = isImage ? 0 : this.#reservedForImages(pool);
+    return Math.max(0, this.#concurrencyOf(pool) - reserved - this.claimed.count(pool));
+  }
+
+  /** The slots reserved for image jobs that none has. */
+  #reservedForImages(pool: string): number {
+    return Math.max(0, this.#imageSlotsOf(pool) - this.claimed.countImages(pool));
   }
 
   /** Whether the Job of this name may run in the pool, or does. */
-  hasCapacity(pool: string, jobName: string): boolean {
-    return this.running.has(jobName) || this.running.count(pool) < this.#concurrencyOf(pool);
+  hasCapacity({ pool, isImage }: Pick<ClaimedJob, 'pool' | 'isImage'>, jobName: string): boolean {
+    const concurrency = this.#concurrencyOf(pool);
+    const free = concurrency - this.running.count(pool) - (isImage ? 0 : this.#reservedForImages(pool));
+    return concurrency > 0 && (this.running.has(jobName) || free > 0);
   }
 
   /** The ids of claimed jobs of a pool that have no Job yet, highest priority first. */
@@ -97,7 +122,7 @@ export class PoolSlots {
 
   /** Claims a queued job if its pool has a free slot; whether it did. */
   async claim(job: Job, claimed: ClaimedJob): Promise<boolean> {
-    if (claimed.isSuspended || this.#free(claimed.pool) === 0) return false;
+    if (claimed.isSuspended || this.#free(claimed) === 0) return false;
     // The slot is taken before the first await.
     this.claimed.set(job.id, claimed);
     let isClaimed = false;

@@ -1,5 +1,6 @@
 /**
- * - `never_created`: the attempt was claimed in this term and its Job was not requested, so it certainly does not exist.
+ * - `never_created`: the attempt was claimed in this term and its Job was not requested, so it certainly does not
+ *   exist.
  * - `creating`: the Job was requested, and the cache does not show it yet.
  * - `created`: the cache showed the Job.
  */
@@ -24,9 +25,9 @@ interface ShownJob {
 }
 
 /**
- * The batch/v1 Jobs of the current attempts, by name: a Job and each of its pods count as running from the moment it is requested until its
- * attempt has succeeded or none of its containers can run. This keeps a pool at its concurrency, also when suspended
- * jobs are resumed.
+ * The batch/v1 Jobs of the current attempts, by name. A Job and each of its pods count as running from its request
+ * until its attempt has succeeded or none of its containers can run, so that resumed jobs do not exceed a pool's
+ * concurrency.
  */
 export class RunningJobs {
   readonly #jobs = new Map<string, AttemptJob>();
