@@ -1,36 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '#domain/jobs/job.ts';
-import { jobManifest, type JobTemplate } from './job-manifest.ts';
+import { exampleTemplate } from '../../../testing/k8s/example-template.ts';
+import { exampleJob } from '../../../testing/example-job.ts';
+import { jobManifest } from './job-manifest.ts';
+import type { JobTemplate } from './job-template.ts';
 
-const job = {
-  id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
-  type: 'video:transcode',
-  hash: 'h',
-  source: 'clips/a.mp4',
-  options: { encrypt: false },
-  attempt: 1,
-  trace: null,
-} as unknown as Job;
+const job = exampleJob({ type: 'video:transcode', source: 'clips/a.mp4', options: { encrypt: false } });
 
 const template: JobTemplate = {
+  ...exampleTemplate,
   image: { name: 'registry.example.com/runner:1', pullPolicy: 'IfNotPresent', pullSecrets: [] },
   serviceAccount: 'reelwright-runner',
-  pod: {},
-  caConfigMap: null,
-  base: {},
   storage: { source: {}, media: {} },
   credentials: { source: null, media: null },
-  maxFileSizeBytes: 1_000_000,
-  chunkSec: 60,
-  pendingDeadlineMs: 3_600_000,
-  ttlMs: 3_600_000,
 };
 
 function podOf(changes: Partial<JobTemplate>) {
   const mediaJob = { metadata: { name: 'mj-1', namespace: 'runners', uid: 'u' }, spec: {} } as never;
   const pool = { name: 'default', spec: { concurrency: 1 } };
   const manifest = jobManifest(
-    { job, mediaJob, pool, report: null, keyEndpoint: 'https://m/api/key/h', part: null },
+    {
+      job,
+      mediaJob,
+      pool,
+      report: null,
+      keyEndpoint: 'https://m/api/key/h',
+      units: { kind: 'whole', split: null, chunks: [], parallelism: 1 },
+    },
     { ...template, ...changes },
   );
   const { metadata, spec } = manifest.spec?.template ?? {};

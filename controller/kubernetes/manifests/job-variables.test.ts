@@ -1,56 +1,29 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '#domain/jobs/job.ts';
+import { exampleTemplate } from '../../../testing/k8s/example-template.ts';
+import { exampleJob } from '../../../testing/example-job.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import { jobManifest, type JobTemplate, templateHash } from './job-manifest.ts';
-import { templateAnnotation } from './names.ts';
+import { jobManifest } from './job-manifest.ts';
+import { type JobTemplate, templateHash } from './job-template.ts';
+import { templateAnnotation } from '../snapshots/names.ts';
 
-const job: Job = {
-  id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10',
+const job = exampleJob({
   type: 'video:transcode',
-  hash: 'h',
   source: 'a/price$$list $(HOME).mp4',
   options: { encrypt: true },
-  status: 'processing',
-  phase: 'scheduling',
-  progress: 0,
-  eta: null,
-  attempt: 1,
-  failures: 0,
-  queue: 'default',
   sourceSizeBytes: 1,
   sourceEtag: '"$(LANG)"',
-  profile: null,
-  callbackUrl: null,
-  callbackStatus: null,
-  retryOfJobId: null,
-  error: null,
-  results: null,
-  trace: null,
-  createdAt: new Date(0),
-  updatedAt: new Date(0),
-  startedAt: null,
-  finishedAt: null,
-  disruptions: 0,
-  waitingReason: null,
-  pool: null,
-  priority: 0,
-};
+});
 const mediaJob: MediaJob = {
   metadata: { name: 'mj', namespace: 'r', uid: 'u' },
   spec: { type: job.type, hash: job.hash, source: job.source },
 };
 const template: JobTemplate = {
-  image: { name: 'runner:1', pullPolicy: 'IfNotPresent', pullSecrets: [] },
+  ...exampleTemplate,
   serviceAccount: 'default',
-  pod: {},
-  caConfigMap: null,
   base: { LOG_LEVEL: 'info' },
   storage: { source: { SOURCE_BUCKET: 'up$loads' }, media: { MEDIA_BUCKET: 'media' } },
   credentials: { source: null, media: null },
   maxFileSizeBytes: 1_000,
-  chunkSec: 60,
-  pendingDeadlineMs: 3_600_000,
-  ttlMs: 3_600_000,
 };
 
 const made = () =>
@@ -61,7 +34,7 @@ const made = () =>
       pool: { name: 'default', spec: { concurrency: 1 } },
       report: null,
       keyEndpoint: 'https://k/$1',
-      part: null,
+      units: { kind: 'whole', split: null, chunks: [], parallelism: 1 },
     },
     template,
   );

@@ -1,17 +1,17 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { apiGroup } from '#domain/kubernetes/custom-resource.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import { labels } from './names.ts';
+import { labels } from '../snapshots/names.ts';
 
 const annotation = `${apiGroup}/mark`;
 
 /**
- * The mark of the MediaJobs that a controller created, which no one else can make. Anyone who may create MediaJobs could
- * create one with the name and the label of another's job, where no admission policy forbids that; without the mark the
- * label counts for nothing (docs/decisions/0151).
+ * The ownership signature of the MediaJobs that a controller created. Without an admission policy, anyone who may
+ * create MediaJobs could create one with the name and the label of another's job; a label without the signature is
+ * ignored (docs/decisions/0071).
  *
- * The status names the job as well, and only the controller may write it: so a MediaJob of a version without marks is
- * known once it has a status.
+ * Only the controller may write the status, which names the job too: so a MediaJob of a version without signatures is
+ * recognised by its status.
  */
 export class OwnMark {
   readonly #keys: readonly Buffer[];

@@ -5,11 +5,14 @@ import type { JobPhase } from '#domain/jobs/status.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
+import type { PendingChunks } from '#domain/work/split.ts';
+import { type UnitKind, unitKindRow } from '#domain/work/unit.ts';
+import type { NextUnits } from '#jobs/next-units.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import type { NodeSnapshot } from '../cache/nodes.ts';
-import type { FilmSnapshot } from '../film.ts';
-import type { PartKind } from '../manifests/names.ts';
-import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
+import type { NodeSnapshot } from '../snapshots/node.ts';
+
+import type { JobSnapshot } from '../snapshots/job.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
 import type { PodProblem } from './pod-problem.ts';
 
 /** The observed state of one MediaJob. */
@@ -17,59 +20,71 @@ export interface Observed {
   readonly mediaJob: MediaJob;
   /** Its job in Postgres; null while there is none. */
   readonly row: Job | null;
-  /** Of a job type whose work may have parts; null for any other. `job` and `pod` are those of the newest part then. */
-  readonly film: ObservedFilm | null;
-  /** The Job of the row's attempt. */
-  readonly job: JobSnapshot | null;
-  /** The Job was requested a moment ago, and the cache does not show it yet. */
-  readonly isJobBeingCreated: boolean;
-  /** The Job of the row's attempt certainly never existed. */
-  readonly isJobNeverCreated: boolean;
-  /** How long the attempt has been observed to run, in milliseconds; 0: not at all, or this is the first time. */
-  readonly runningMs: number;
+  /** The units that the attempt is at; null without a row. */
+  readonly units: ObservedUnits | null;
+  /** What runs of the row's attempt: the newest of its units. */
+  readonly current: ObservedWork;
   /** Jobs of other attempts whose pods may run. A Job that has ended stays until its TTL, with its log. */
   readonly otherJobs: readonly JobSnapshot[];
-  readonly pod: PodSnapshot | null;
-  /** The pod's node if it is not ready. */
-  readonly unreadyNode: NodeSnapshot | null;
-  readonly pool: { readonly name: string; readonly spec: RunnerPoolSpec | null };
-  /** Whether the pool's concurrency allows one more Job. */
-  readonly hasCapacity: boolean;
+  readonly pool: ObservedPool;
+  /** Which bucket does not answer, and why; null while both do. */
+  readonly storageProblem: string | null;
+  readonly writes: ObservedWrites;
+}
+
+/** The Job and the pod of an attempt. */
+export interface ObservedWork {
+  readonly job: JobSnapshot | null;
+  /** The Job was requested a moment ago, and the cache does not show it yet. */
+  readonly isBeingCreated: boolean;
+  /** The Job certainly never existed. */
+  readonly isNeverCreated: boolean;
   /** The Job was created from other settings of its pool or of the runner. */
   readonly isOutdated: boolean;
+  readonly pod: PodSnapshot | null;
   /** Why the Job controller could not create the pod, as its event says; null without such an event. */
   readonly podCreationFailure: string | null;
-  /** The object storage does not answer. */
-  readonly isStorageAway: boolean;
+  /** The pod's node if it is not ready. */
+  readonly unreadyNode: NodeSnapshot | null;
+  /** How long it has been observed to run, in milliseconds; 0: not at all, or this is the first time. */
+  readonly runningMs: number;
+}
+
+/** The pool that a job runs in. */
+export interface ObservedPool {
+  readonly name: string;
+  /** Null: there is none of this name. */
+  readonly spec: RunnerPoolSpec | null;
+  /** Whether its concurrency allows one more Job. */
+  readonly hasCapacity: boolean;
+}
+
+/** Which status writes are due. */
+export interface ObservedWrites {
   /** The time since this process last wrote the status, in milliseconds. */
-  readonly sinceWrittenMs: number;
+  readonly sinceMs: number;
   /** Whether the rate of progress writes allows one more. */
   readonly mayReportProgress: boolean;
 }
 
-/** The film of a job, as far as it is known. */
-export interface ObservedFilm {
-  /** The part whose Job is `job`; `split` without a Job. */
-  readonly part: PartKind;
-  /** What the Job of the chunks, or the one that follows it, says. */
-  readonly snapshot: FilmSnapshot | null;
-  /** The pods of the chunks' Job, and how many of them the pool has slots for. */
+/** The units of an attempt, as far as they are known. */
+export interface ObservedUnits {
+  /** The kind of the units whose Job is `job`; without a Job the first kind. */
+  readonly kind: UnitKind;
+  /** The chunks of that Job, or of the one before it; null before the source was split. */
+  readonly pending: PendingChunks | null;
+  /** The pods of a Job of several, and how many of them the pool has slots for. */
   readonly pods: readonly PodSnapshot[];
   readonly parallelism: number;
-  /** The part that follows a Job that has succeeded, or begins an attempt; null: none. */
-  readonly next: NextPart | null;
-}
-
-/** A part of which the Job is to be created. */
-export interface NextPart {
-  readonly kind: PartKind;
-  /** Null for `split`. */
-  readonly film: FilmSnapshot | null;
+  /** The units that follow a Job that has succeeded, or begin an attempt; null: none. */
+  readonly next: NextUnits | null;
+  /** The media bucket does not answer, so it is unknown which units follow. */
+  readonly isUnread: boolean;
 }
 
 export type Action =
   | { readonly do: 'adopt' }
-  /** Creates the Job of the attempt, or of the next part of its film. */
+  /** Creates the Job of the units that are next. */
   | { readonly do: 'createJob' }
   /** Sets how many chunks are encoded at once. */
   | { readonly do: 'scaleJob'; readonly job: JobSnapshot; readonly parallelism: number }
@@ -101,4 +116,9 @@ export interface Plan {
 export interface PlanSettings {
   readonly pendingDeadlineMs: number;
   readonly mediaJobTtlMs: number;
+}
+
+/** Whether the units that the attempt is at run several at once. */
+export function isParallel({ units }: Observed): boolean {
+  return units !== null && unitKindRow(units.kind).isParallel;
 }

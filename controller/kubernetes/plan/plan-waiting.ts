@@ -1,8 +1,9 @@
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import type { KubeObject } from '#platform/kubernetes/objects.ts';
-import { chunkOf } from '../film.ts';
-import { endOfJob, type JobSnapshot, type PodSnapshot } from '../snapshots.ts';
+import { chunkOf } from '../snapshots/units.ts';
+import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
 import type { Action, Observed, Plan, PlanSettings } from './observed.ts';
 import { nodeProblemOf, type PodProblem, podProblemOf } from './pod-problem.ts';
 import { isClaimed, problemWrite, showsAttempt, statusWrite } from './plan-status.ts';
@@ -15,17 +16,18 @@ export const problemAfterMs = 5_000;
 /** How often a job is checked that waits for a slot or for its next attempt. */
 const waitingCheckMs = 15_000;
 /** How often a job is checked that waits for the object storage. */
-const storageCheckMs = 5_000;
+export const storageCheckMs = 5_000;
 /** How often a pod is checked that waits without a problem. */
 const pendingCheckMs = 15_000;
 
-/** The Job of the attempt, or of the next part of its film, is to be created. */
+/** The Job of the next units is to be created. */
 export function planCreation(observed: Observed, row: Job, input: WaitingInput): Plan {
   const { stops, nowMs } = input;
-  if (observed.isJobBeingCreated) return { actions: stops };
+  if (observed.current.isBeingCreated) return { actions: stops };
   if (observed.pool.spec === null) return planWithoutPool(observed, row, input);
-  if (observed.isStorageAway) return planStorageAway(observed, row, stops, nowMs);
-  if (!observed.hasCapacity) return planWaiting(observed, row, stops, nowMs);
+  if (observed.storageProblem !== null || observed.units?.isUnread === true)
+    return planStorageAway(observed, row, stops, nowMs);
+  if (!observed.pool.hasCapacity) return planWaiting(observed, row, stops, nowMs);
   return { actions: [...stops, { do: 'createJob' }], requeueAfterMs: problemAfterMs };
 }
 
@@ -59,15 +61,20 @@ function poolNotFound(name: string): PodProblem {
 
 /** No attempt starts while the object storage is away: it would fail. */
 export function planStorageAway(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
-  const message = 'The object storage does not answer; the job continues once it does.';
+  const message = `${storageMessage(observed.storageProblem)}; the job continues once it does.`;
   const problem: PodProblem = { phase: 'queued', reason: 'StorageUnavailable', message, code: 'storage_error' };
   const writes = statusWrite(observed, row, { problem, nowMs, hasBegun: false });
   return { actions: [...stops, ...writes], requeueAfterMs: storageCheckMs };
 }
 
+/** A problem of the object storage as a status shows it. */
+export function storageMessage(problem: string | null): string {
+  return `The object storage does not answer${problem === null ? '' : `: ${problem}`}`;
+}
+
 /** Something has suspended the Job, as Kueue does until its queue admits the Job: no deadline runs meanwhile. */
 export function planSuspendedJob(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
-  const leftMs = problemAfterMs - ageMs(observed.job, nowMs);
+  const leftMs = problemAfterMs - ageMs(observed.current.job, nowMs);
   if (leftMs > 0) return { actions: stops, requeueAfterMs: leftMs };
   const message = 'Its Job is suspended, as by Kueue until its queue admits the Job.';
   const problem: PodProblem = { phase: 'suspended', reason: 'JobSuspended', message, code: 'internal' };
@@ -81,7 +88,8 @@ export function phaseReport(row: Job, phase: 'suspended' | 'scheduling'): Action
   return isClaimed(row) && isChange ? [{ do: 'reportPhase', phase }] : [];
 }
 
-function planFailure(row: Job, problem: PodProblem, stops: readonly Action[]): Plan {
+/** The job fails: what keeps it from starting has lasted past the pending deadline. */
+export function planFailure(row: Job, problem: PodProblem, stops: readonly Action[]): Plan {
   const message = `${problem.reason}: ${problem.message}`.slice(0, 1_000);
   const error = jobErrorOf(problem.code, row.attempt, message);
   return { actions: [...stops, { do: 'failJob', error }], requeueAfterMs: 0 };
@@ -109,12 +117,12 @@ const unknownProblem: PodProblem = {
 
 /** The Job exists, and its first or next step has not started. */
 export function planPending(observed: Observed, row: Job, { stops, nowMs, settings, waitedMs }: PendingInput): Plan {
-  const { pod, job, podCreationFailure, unreadyNode } = observed;
+  const { pod, job, podCreationFailure, unreadyNode, isOutdated } = observed.current;
   const silence = unreadyNode === null ? null : nodeProblemOf(unreadyNode, 'scheduling');
   const problem = ofChunk(podProblemOf(pod, podCreationFailure) ?? silence, observed);
   if (waitedMs >= settings.pendingDeadlineMs) return planFailure(row, problem ?? unknownProblem, stops);
   // A pool or image that was corrected: the attempt is repeated with the new settings, as after a disruption.
-  if (observed.isOutdated && waitedMs >= problemAfterMs) return { actions: [...stops, ...deletionsOf([job])] };
+  if (isOutdated && waitedMs >= problemAfterMs) return { actions: [...stops, ...deletionsOf([job])] };
   if (waitedMs < problemAfterMs && !showsAttempt(observed, row)) {
     return { actions: stops, requeueAfterMs: Math.min(problemAfterMs, settings.pendingDeadlineMs) - waitedMs };
   }
@@ -126,14 +134,22 @@ export function planPending(observed: Observed, row: Job, { stops, nowMs, settin
 }
 
 /** The problem of a chunk's pod names the chunk. */
-export function ofChunk(problem: PodProblem | null, { film, pod }: Observed): PodProblem | null {
-  const chunk = problem === null || pod === null ? null : chunkOf(pod, film?.snapshot ?? null);
+export function ofChunk(problem: PodProblem | null, { units, current: { pod } }: Observed): PodProblem | null {
+  const chunk = problem === null || pod === null ? null : chunkOf(pod, units?.pending ?? null);
   return problem === null || chunk === null ? problem : { ...problem, message: `Chunk ${chunk}: ${problem.message}` };
 }
 
 /** A step that cannot start after earlier ones keeps the phase of its job. */
 function withKnownPhase(problem: PodProblem | null, { phase }: Job): PodProblem | null {
   return problem?.phase === 'scheduling' && phase !== null ? { ...problem, phase } : problem;
+}
+
+/** When the last step ended, in milliseconds since the epoch; null while a step runs or before the first one. */
+export function stalledSince(pod: PodSnapshot | null): number | null {
+  const containers = pod?.containers ?? [];
+  if (containers.some(({ isRunning }) => isRunning)) return null;
+  const finishedAt = containers.findLast(({ terminated }) => terminated !== undefined)?.terminated?.finishedAt;
+  return finishedAt === undefined ? null : Date.parse(finishedAt);
 }
 
 /** When the pod, or without one the Job, began to wait, in milliseconds since the epoch. */

@@ -1,8 +1,9 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
-import type { PodSnapshot } from '../snapshots.ts';
+import { unitKindRow } from '#domain/work/unit.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
 import { endOfAttempt } from './attempt-end.ts';
-import type { Action, Observed, Plan, PlanSettings } from './observed.ts';
+import { type Action, isParallel, type Observed, type Plan, type PlanSettings } from './observed.ts';
 import { planChunks } from './plan-chunks.ts';
 import { nodeProblemOf } from './pod-problem.ts';
 import { isClaimed, problemWrite, showsAttempt, statusWrite } from './plan-status.ts';
@@ -15,6 +16,7 @@ import {
   planStorageAway,
   planSuspendedJob,
   planWaiting,
+  stalledSince,
   type WaitingInput,
 } from './plan-waiting.ts';
 
@@ -23,7 +25,8 @@ const briefAttemptMs = 1_000;
 
 /** The plan for a MediaJob whose row is active. */
 export function planActive(observed: Observed, row: Job, nowMs: number, settings: PlanSettings): Plan {
-  const { mediaJob, job, pod, runningMs } = observed;
+  const { mediaJob } = observed;
+  const { job, pod, runningMs, unreadyNode } = observed.current;
   const stops = deletionsOf(observed.otherJobs);
   if (mediaJob.spec.suspend === true) {
     const writes = statusWrite(observed, row, { problem: null, nowMs });
@@ -31,9 +34,10 @@ export function planActive(observed: Observed, row: Job, nowMs: number, settings
   }
   if (!isClaimed(row)) return planUnclaimed(observed, row, stops, nowMs);
   if (job === null) return planWithoutJob(observed, row, { stops, nowMs, settings });
-  if (observed.film?.part === 'encode') return planChunks(observed, row, { job, stops, nowMs, settings });
+  if (isParallel(observed)) return planChunks(observed, row, { job, stops, nowMs, settings });
   const end = endOfAttempt({ attempt: row.attempt, job, pod }, nowMs);
-  if (end?.kind === 'done' && isSplit(observed)) return planCreation(observed, row, { stops, nowMs, settings });
+  if (end?.kind === 'done' && (observed.units?.next != null || observed.units?.isUnread === true))
+    return planCreation(observed, row, { stops, nowMs, settings });
   if (end !== null) return { actions: [...stops, { do: 'concludeAttempt', end }], requeueAfterMs: 0 };
   if (job.isSuspended) return planSuspendedJob(observed, row, stops, nowMs);
   const phase = phaseOf(observed);
@@ -42,7 +46,6 @@ export function planActive(observed: Observed, row: Job, nowMs: number, settings
     const waitedMs = nowMs - (stalledAt ?? pendingSince(pod, job, nowMs));
     return planPending(observed, row, { stops, nowMs, settings, waitedMs });
   }
-  const { unreadyNode } = observed;
   if (unreadyNode !== null) {
     const problem = nodeProblemOf(unreadyNode, row.phase ?? phase);
     return {
@@ -60,29 +63,17 @@ export function planActive(observed: Observed, row: Job, nowMs: number, settings
 
 /** Unclaimed: admission requeues the MediaJob when it claims the row; a cancellation is found by polling. */
 function planUnclaimed(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
-  if (observed.isStorageAway) return planStorageAway(observed, row, stops, nowMs);
+  if (observed.storageProblem !== null) return planStorageAway(observed, row, stops, nowMs);
   return planWaiting(observed, row, stops, nowMs);
 }
 
 function planWithoutJob(observed: Observed, row: Job, input: WaitingInput): Plan {
   const { stops } = input;
-  if (!observed.isJobBeingCreated && observed.pool.spec !== null && !observed.isJobNeverCreated) {
+  const { isBeingCreated, isNeverCreated } = observed.current;
+  if (!isBeingCreated && observed.pool.spec !== null && !isNeverCreated) {
     return { actions: [...stops, { do: 'concludeAttempt', end: { kind: 'disrupted' } }], requeueAfterMs: 0 };
   }
   return planCreation(observed, row, input);
-}
-
-/** Whether the part that has ended found its source to be a film, whose other parts follow. */
-function isSplit({ film }: Observed): boolean {
-  return film?.part === 'split' && film.next !== null;
-}
-
-/** When the last step ended, in milliseconds since the epoch; null while a step runs or before the first one. */
-function stalledSince(pod: PodSnapshot | null): number | null {
-  const containers = pod?.containers ?? [];
-  if (containers.some(({ isRunning }) => isRunning)) return null;
-  const finishedAt = containers.findLast(({ terminated }) => terminated !== undefined)?.terminated?.finishedAt;
-  return finishedAt === undefined ? null : Date.parse(finishedAt);
 }
 
 const phaseOfStep: Readonly<Record<string, JobPhase>> = {
@@ -93,12 +84,13 @@ const phaseOfStep: Readonly<Record<string, JobPhase>> = {
 };
 
 /** The phase of the step that started last; null before the first. A runner's own reports are finer. */
-function phaseOf({ pod, film }: Observed): JobPhase | null {
+function phaseOf({ current: { pod }, units }: Observed): JobPhase | null {
   const started = (pod?.containers ?? []).filter(({ isRunning, terminated }) => isRunning || terminated !== undefined);
   const last = started.at(-1);
   const phase = last === undefined ? null : (phaseOfStep[last.name] ?? null);
-  // What is published of a film here is not its stream.
-  return phase === 'packaging' && film?.part === 'split' ? 'encoding' : phase;
+  // `split` publishes chunk sources, not the stream, so the phase stays `encoding`.
+  const isOutput = units === null || unitKindRow(units.kind).packagesOutput;
+  return phase === 'packaging' && !isOutput ? 'encoding' : phase;
 }
 
 const phaseOrder: readonly (JobPhase | null)[] = [

@@ -1,7 +1,7 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
-import { progressOfFilm } from '../film.ts';
+import { chunksProgress } from '../snapshots/units.ts';
 import type { Action, Observed } from './observed.ts';
 import { type PodProblem, waitingReasonOf } from './pod-problem.ts';
 import { activeStatus, isWorthWriting } from './status.ts';
@@ -26,24 +26,24 @@ export function statusWrite(
   row: Job,
   { problem, nowMs, hasBegun = true }: StatusToWrite,
 ): Action[] {
-  const { mediaJob, job, pool, sinceWrittenMs } = observed;
+  const { mediaJob, current, pool, writes } = observed;
   const chunks = chunksShown(observed);
   const status = { ...activeStatus({ mediaJob, row, pool: pool.name, problem, nowMs }), ...chunks };
   // A suspended job without a Job keeps showing the attempt that began last, if any.
-  const showsRow = hasBegun && (job !== null || showsAttempt(observed, row));
+  const showsRow = hasBegun && (current.job !== null || showsAttempt(observed, row));
   const { attempt: _, ...rest } = status;
   const shownAttempt = mediaJob.status?.attempt;
   const wanted = showsRow ? status : { ...rest, ...(shownAttempt === undefined ? {} : { attempt: shownAttempt }) };
   const records = waitingRecord(observed, row, problem);
-  if (!isWorthWriting(mediaJob.status, wanted, sinceWrittenMs)) return records;
+  if (!isWorthWriting(mediaJob.status, wanted, writes.sinceMs)) return records;
   const isProgress = problem === null && mediaJob.spec.suspend !== true;
   return [{ do: 'writeStatus', status: wanted, ...(isProgress ? { isProgress } : {}) }, ...records];
 }
 
-/** How many chunks of a film are finished, once that is known. */
-export function chunksShown({ film, job }: Observed): Pick<MediaJobStatus, 'chunks'> {
-  if (film?.snapshot == null) return {};
-  const { done, wanted } = progressOfFilm(film.snapshot, job?.indexed?.completed);
+/** How many chunks are finished, once that is known. */
+export function chunksShown({ units, current }: Observed): Pick<MediaJobStatus, 'chunks'> {
+  if (units?.pending == null) return {};
+  const { done, wanted } = chunksProgress(units.pending, current.job?.indexed?.completed);
   return { chunks: `${done}/${wanted}` };
 }
 

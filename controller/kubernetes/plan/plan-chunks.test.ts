@@ -1,39 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '#domain/jobs/job.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import type { FilmSnapshot } from '../film.ts';
-import { labels } from '../manifests/names.ts';
-import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
-import type { Action, Observed, ObservedFilm } from './observed.ts';
+import type { PendingChunks } from '#domain/work/split.ts';
+import { labels } from '../snapshots/names.ts';
+import type { JobSnapshot } from '../snapshots/job.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
+import { ago, type FlatObserved, now, observedOf, settings } from '../../../testing/k8s/plan-cases.ts';
+import { exampleJob } from '../../../testing/example-job.ts';
+import type { Action, ObservedUnits } from './observed.ts';
 import { plan } from './plan.ts';
 
-const now = Date.parse('2026-11-21T12:00:00Z');
-const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString();
-const settings = { pendingDeadlineMs: 3_600_000, mediaJobTtlMs: 3_600_000 };
-const id = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
-
-const row = {
-  id,
+const row = exampleJob({
   type: 'video:transcode',
   options: { encrypt: false },
-  status: 'processing',
   phase: 'encoding',
   progress: 23,
-  attempt: 1,
-  failures: 0,
-  disruptions: 0,
-  waitingReason: null,
   updatedAt: new Date(now - 60_000),
-} as unknown as Job;
+});
+const { id } = row;
 const begun = { type: 'Progressing', status: 'True', reason: 'AttemptBegun', message: '', lastTransitionTime: ago(60) };
 const mediaJob = {
   metadata: { name: `mj-${id}`, namespace: 'r', uid: 'u', generation: 1, labels: { [labels.jobId]: id } },
   spec: { type: 'video:transcode', hash: 'h', source: 's' },
   status: { attempt: 1, jobId: id, progress: 23, chunks: '1/4', conditions: [begun] },
 } as MediaJob;
-const snapshot: FilmSnapshot = { rev: 'r', frames: [100, 100, 100, 100], chunks: [1, 2, 3] };
+const pendingChunks: PendingChunks = { v: 1, rev: 'r', chunk_frames: [100, 100, 100, 100], chunks: [1, 2, 3] };
 const job: JobSnapshot = {
-  metadata: { name: `mj-${id}-1-e`, uid: 'e', creationTimestamp: ago(60) },
+  metadata: { name: `mj-${id}-1-c`, uid: 'e', creationTimestamp: ago(60) },
   isSuspended: false,
   conditions: [],
   hasPod: true,
@@ -50,10 +42,12 @@ const podOf = (index: number, more: Partial<PodSnapshot> = {}): PodSnapshot => (
   hasRunningSidecar: false,
   ...more,
 });
-const failed = (index: number, exitCode: number, reason = 'Error') =>
+const failed = (index: number, exitCode: number, { reason = 'Error', seconds = 1 } = {}) =>
   podOf(index, {
     phase: 'Failed',
-    containers: [{ name: 'process', isRunning: false, terminated: { exitCode, reason, message: '' } }],
+    containers: [
+      { name: 'process', isRunning: false, terminated: { exitCode, reason, message: '', finishedAt: ago(seconds) } },
+    ],
   });
 const pending = (index: number) =>
   podOf(index, {
@@ -62,11 +56,43 @@ const pending = (index: number) =>
     conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
   });
 const lost = (index: number) => podOf(index, { metadata: { ...podOf(index).metadata, deletionTimestamp: ago(30) } });
-const film: ObservedFilm = { part: 'encode', snapshot, pods: [podOf(0), podOf(1)], parallelism: 2, next: null };
-const observed: Observed = {
+const waiting = (index: number, seconds: number, reason = 'CreateContainerConfigError') =>
+  podOf(index, {
+    metadata: { ...podOf(index).metadata, creationTimestamp: ago(seconds + 5) },
+    phase: 'Pending',
+    containers: [
+      {
+        name: 'fetch',
+        isRunning: false,
+        terminated: { exitCode: 0, reason: 'Completed', message: '', finishedAt: ago(seconds) },
+      },
+      { name: 'process', isRunning: false, waiting: { reason: 'PodInitializing', message: '' } },
+      { name: 'publish', isRunning: false, waiting: { reason, message: 'secret "media" not found' } },
+    ],
+  });
+const held = (index: number, exitCode: number, seconds: number) =>
+  podOf(index, {
+    containers: [
+      {
+        name: 'publish',
+        isRunning: false,
+        terminated: { exitCode, reason: 'Completed', message: '', finishedAt: ago(seconds) },
+      },
+    ],
+    hasRunningSidecar: true,
+  });
+const units: ObservedUnits = {
+  kind: 'chunk',
+  pending: pendingChunks,
+  pods: [podOf(0), podOf(1)],
+  parallelism: 2,
+  next: null,
+  isUnread: false,
+};
+const observed: FlatObserved = {
   mediaJob,
   row,
-  film,
+  units,
   job,
   isJobBeingCreated: false,
   isJobNeverCreated: false,
@@ -82,13 +108,17 @@ const observed: Observed = {
   sinceWrittenMs: Infinity,
   mayReportProgress: true,
 };
-type Case = Partial<Observed> & { pods?: PodSnapshot[]; parallelism?: number; next?: ObservedFilm['next'] };
-const planned = ({ pods = [...film.pods], parallelism = 2, next = null, ...more }: Case) =>
-  plan({ ...observed, film: { ...film, pods, parallelism, next }, pod: pods[0] ?? null, ...more }, now, settings);
+type Case = Partial<FlatObserved> & { pods?: PodSnapshot[]; parallelism?: number; next?: ObservedUnits['next'] };
+const planned = ({ pods = [...units.pods], parallelism = 2, next = null, ...more }: Case) =>
+  plan(
+    observedOf({ ...observed, units: { ...units, pods, parallelism, next }, pod: pods[0] ?? null, ...more }),
+    now,
+    settings,
+  );
 const done = (of: Case) => planned(of).actions.map((action) => action.do);
 const actionOf = <Kind extends Action['do']>(of: Case, kind: Kind) =>
   planned(of).actions.find((action): action is Extract<Action, { do: Kind }> => action.do === kind);
-const finish: ObservedFilm['next'] = { kind: 'finish', film: { ...snapshot, chunks: [] } };
+const finish: ObservedUnits['next'] = { kind: 'finish', split: pendingChunks, chunks: [] };
 
 describe('the plan while chunks are encoded', () => {
   it('is to wait while nothing changes', () => {
@@ -102,6 +132,15 @@ describe('the plan while chunks are encoded', () => {
     expect(actionOf(more, 'reportPhase')?.fraction).toBe(0.5);
   });
 
+  it('is to end the attempt once every chunk is finished and the bucket lost what the source was split into', () => {
+    expect(actionOf({ job: ended('Complete') }, 'concludeAttempt')?.end).toEqual({ kind: 'done' });
+  });
+
+  it('waits while the bucket that says what follows is away', () => {
+    const away = { job: ended('Complete'), isStorageAway: true };
+    expect(done({ ...away, units: { ...units, isUnread: true } })).toEqual(['writeStatus', 'recordWaiting']);
+  });
+
   it('is to create the next part once every chunk is finished, when the pool has a slot', () => {
     expect(done({ job: ended('Complete'), next: finish })).toEqual(['createJob']);
     expect(done({ job: ended('Complete'), next: finish, hasCapacity: false })).not.toContain('createJob');
@@ -110,7 +149,11 @@ describe('the plan while chunks are encoded', () => {
 
   it.each<[string, PodSnapshot[], object]>([
     ['a fault of the input', [failed(0, 1), failed(2, 10)], { exitCode: 10, error: { message: /^Chunk 3: / } }],
-    ['lack of memory', [failed(1, 137, 'OOMKilled')], { error: { code: 'resource_exhausted', message: /^Chunk 2: / } }],
+    [
+      'lack of memory',
+      [failed(1, 137, { reason: 'OOMKilled' })],
+      { error: { code: 'resource_exhausted', message: /^Chunk 2: / } },
+    ],
     ['a failure without a word', [failed(1, 20)], { error: { code: 'storage_error', message: /^Chunk 2: / } }],
   ])('is to end the attempt after %s, and to name the chunk', (_, pods, end) => {
     const concluded = actionOf({ job: ended('Failed', 'FailedIndexes'), pods }, 'concludeAttempt')?.end;
@@ -127,7 +170,7 @@ describe('the plan while chunks are encoded', () => {
       ...ended('Failed'),
       indexed: { parallelism: 2, completions: 3, completed: '0,2', failed: '1' },
     };
-    const pods = [failed(1, 137, 'OOMKilled'), failed(2, 20), podOf(2, { phase: 'Succeeded' })];
+    const pods = [failed(1, 137, { reason: 'OOMKilled' }), failed(2, 20), podOf(2, { phase: 'Succeeded' })];
     const end = actionOf({ job: failedJob, pods }, 'concludeAttempt')?.end;
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'resource_exhausted' } });
     expect(end?.kind === 'failed' ? end.error?.message : '').toMatch(/^Chunk 2: /);
@@ -148,6 +191,7 @@ describe('the plan while chunks are encoded', () => {
   it('is to use more slots, and to leave them only as chunks end', () => {
     expect(actionOf({ parallelism: 4 }, 'scaleJob')?.parallelism).toBe(4);
     expect(done({ parallelism: 1 })).toEqual([]);
+    expect(done({ parallelism: 1, pods: [podOf(0), waiting(1, 1)] })).toEqual([]);
     expect(actionOf({ parallelism: 1, pods: [podOf(0), failed(1, 20)] }, 'scaleJob')?.parallelism).toBe(1);
     expect(actionOf({ parallelism: 1, pods: [podOf(0), pending(1)] }, 'scaleJob')?.parallelism).toBe(1);
   });
@@ -163,7 +207,67 @@ describe('the plan while chunks are encoded', () => {
     ]);
   });
 
-  it('is to create the Job anew when only pods of lost nodes are left, at no cost of an attempt', () => {
+  it('shows a chunk whose next step cannot start, whether others run or not', () => {
+    for (const pods of [[waiting(2, 20)], [podOf(0), waiting(2, 20)]]) {
+      const { conditions, phase } = actionOf({ pods }, 'writeStatus')?.status ?? {};
+      expect(conditions).toMatchObject([
+        { reason: 'CreateContainerConfigError', message: 'Chunk 3: publish: secret "media" not found' },
+      ]);
+      expect(phase).toBe('encoding');
+      expect(actionOf({ pods }, 'recordWaiting')?.reason?.code).toBe('cannot_start');
+      expect(done({ pods })).toContain('recordProblem');
+    }
+    expect(done({ pods: [podOf(0), waiting(2, 2)] })).not.toContain('recordProblem');
+  });
+
+  it('fails the job once a chunk has waited past the pending deadline, whether others run or not', () => {
+    for (const pods of [[waiting(2, 3_700)], [podOf(0), waiting(2, 3_700)]]) {
+      expect(actionOf({ pods }, 'failJob')?.error.message).toMatch(/^CreateContainerConfigError: Chunk 3: /);
+    }
+  });
+
+  it('shows an outage of the storage, in which chunks that work go on while no chunk is at its last try', () => {
+    const away = { isStorageAway: true };
+    const pods = [podOf(0), failed(1, 20)];
+    expect(done({ pods })).toEqual([]);
+    expect(done({ ...away, pods })).toEqual(['writeStatus', 'recordWaiting']);
+    expect(actionOf({ ...away, pods }, 'writeStatus')?.status.conditions).toMatchObject([
+      { reason: 'StorageUnavailable', message: expect.stringMatching(/media bucket .*ECONNREFUSED/) as string },
+    ]);
+    expect(done({ ...away, pods: [...pods, failed(0, 20)] })).not.toContain('deleteJob');
+    expect(done({ ...away, pods: [...pods, failed(1, 20, { seconds: 90 })] })).toContain('deleteJob');
+    expect(done({ ...away, pods: [failed(0, 20), pending(1)] })).toContain('deleteJob');
+    expect(done({ ...away, pods: [failed(1, 20), failed(1, 20)] })).not.toContain('concludeAttempt');
+  });
+
+  it('an outage of the storage changes nothing for chunks that it has not failed', () => {
+    for (const pods of [[podOf(0)], [podOf(0), failed(1, 20, { seconds: 90 })]])
+      expect(done({ pods, isStorageAway: true })).toEqual([]);
+  });
+
+  it('deletes the Job once only pods are left that added containers keep running', () => {
+    expect(done({ pods: [held(0, 0, 20), held(1, 0, 20)] })).toEqual(['deleteJob']);
+    expect(done({ pods: [held(0, 0, 20), held(1, 0, 1)] })).toEqual([]);
+    expect(done({ pods: [held(0, 0, 20), podOf(1)] })).not.toContain('deleteJob');
+  });
+
+  it('ends the attempt after a failure that an added container hides from the Job controller', () => {
+    expect(done({ pods: [held(0, 20, 1), podOf(1)] })).toEqual([]);
+    const end = actionOf({ pods: [held(0, 20, 20), podOf(1)] }, 'concludeAttempt')?.end;
+    expect(end).toMatchObject({ kind: 'failed', error: { code: 'storage_error' } });
+  });
+
+  it('starts no chunk in a pool of concurrency 0, and says that it waits', () => {
+    const pool = { name: 'default', spec: { concurrency: 0 } };
+    expect(done({ pool, parallelism: 0 })).toEqual([]);
+    expect(actionOf({ pool, parallelism: 0, pods: [podOf(0)] }, 'scaleJob')?.parallelism).toBe(1);
+    const empty = { pool, parallelism: 0, pods: [] };
+    expect(actionOf(empty, 'scaleJob')?.parallelism).toBe(0);
+    expect(actionOf(empty, 'writeStatus')?.status.conditions).toMatchObject([{ reason: 'Queued' }]);
+    expect(done({ ...empty, pods: [pending(1)] })).not.toContain('failJob');
+  });
+
+  it('is to create the Job again when only pods of lost nodes are left, at no cost of an attempt', () => {
     expect(done({ pods: [lost(0), failed(1, 20)] })).toEqual(['deleteJob']);
     expect(done({ pods: [lost(0), podOf(1)] })).not.toContain('deleteJob');
   });
@@ -171,7 +275,7 @@ describe('the plan while chunks are encoded', () => {
   it('is to stop the Job of a job that is suspended or has been cancelled', () => {
     const suspended = { ...mediaJob, spec: { ...mediaJob.spec, suspend: true } };
     expect(done({ mediaJob: suspended })).toContain('deleteJob');
-    const cancelled = { ...row, status: 'cancelled', error: null, results: null } as Job;
+    const cancelled = exampleJob({ ...row, status: 'cancelled' });
     expect(done({ row: cancelled, pods: [failed(0, 20)] })).toContain('deleteJob');
   });
 });
@@ -180,25 +284,27 @@ describe('the plan after the first part', () => {
   const split: JobSnapshot = { ...job, metadata: { ...job.metadata, name: `mj-${id}-1` } };
   const { indexed: _, ...splitJob } = split;
   const published = podOf(0, { phase: 'Succeeded', containers: [] });
-  const afterSplit = (next: ObservedFilm['next'], more: Partial<Observed> = {}) =>
+  const afterSplit = (next: ObservedUnits['next'], more: Partial<FlatObserved> = {}) =>
     plan(
-      {
+      observedOf({
         ...observed,
         job: splitJob,
         pod: published,
-        film: { ...film, part: 'split', snapshot: null, pods: [], next },
+        units: { ...units, kind: 'split', pending: null, pods: [], next },
         ...more,
-      },
+      }),
       now,
       settings,
     ).actions.map((action) => action.do);
 
-  it('is to complete a job that stayed one piece, and to encode the chunks of a film', () => {
+  it('a split that has ended completes a job that stayed in one piece, and is followed by the chunks of another', () => {
     expect(afterSplit(null)).toEqual(['concludeAttempt']);
-    expect(afterSplit({ kind: 'encode', film: snapshot })).toEqual(['createJob']);
+    expect(afterSplit({ kind: 'chunk', split: pendingChunks, chunks: [1, 2, 3] })).toEqual(['createJob']);
   });
 
   it('is to wait while the object storage is away', () => {
-    expect(afterSplit({ kind: 'encode', film: snapshot }, { isStorageAway: true })).not.toContain('createJob');
+    expect(
+      afterSplit({ kind: 'chunk', split: pendingChunks, chunks: [1, 2, 3] }, { isStorageAway: true }),
+    ).not.toContain('createJob');
   });
 });

@@ -1,8 +1,8 @@
 import type { JobErrorCode } from '#domain/errors.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobPhase } from '#domain/kubernetes/media-job.ts';
-import type { NodeSnapshot } from '../cache/nodes.ts';
-import type { PodSnapshot } from '../snapshots.ts';
+import type { NodeSnapshot } from '../snapshots/node.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
 
 /** What keeps an attempt from starting. */
 export interface PodProblem {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { endOfAttempt } from './reconcile/attempt-end.ts';
-import { isPodOver, trimJob, trimPod } from './snapshots.ts';
+import { endOfAttempt } from './attempt-end.ts';
+import { isPodOver, trimPod } from '../snapshots/pod.ts';
+import { trimJob } from '../snapshots/job.ts';
 
 const finishedAt = '2026-11-21T12:00:00Z';
 const ended = { terminated: { exitCode: 0, reason: 'Completed', finishedAt } };

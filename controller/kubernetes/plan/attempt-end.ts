@@ -1,9 +1,10 @@
 import type { JobErrorCode } from '#domain/errors.ts';
-import type { AttemptEnd } from '#domain/jobs/attempts.ts';
+import { type AttemptEnd, mayBeStorageOutage } from '#domain/jobs/attempts.ts';
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
-import { parseReport } from '#domain/runner/report.ts';
-import { endOfJob, type ContainerSnapshot, type JobSnapshot, lastStepOf, type PodSnapshot } from '../snapshots.ts';
+import { parseReport } from '#domain/work/report.ts';
+import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
+import { type ContainerSnapshot, lastFinishedMs, lastStepOf, type PodSnapshot } from '../snapshots/pod.ts';
 
 /** A pod that exists this long after its deletion time is on a node that does not respond. */
 const afterDeletionMs = 5_000;
@@ -18,8 +19,8 @@ interface ObservedAttempt {
  * How an attempt ended; null while it continues. Success is read from the pod, which shows it about a second before the
  * Job.
  *
- * A disruption is recognized by the pod's condition or by its deletion, never by an exit code: 137 is also the code of a
- * container that ran out of memory.
+ * A disruption is recognized by the pod's condition or by its deletion, never by an exit code: 137 is also the code of
+ * a container that ran out of memory.
  */
 export function endOfAttempt({ attempt, job, pod }: ObservedAttempt, nowMs: number): AttemptEnd | null {
   if (pod !== null) {
@@ -43,7 +44,7 @@ export function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): Atte
     const isOverdue = deletionTimestamp !== undefined && nowMs > Date.parse(deletionTimestamp) + afterDeletionMs;
     return isOverdue ? { kind: 'disrupted' } : null;
   }
-  if (pod.reason === 'Evicted' && isOverLimit(pod.message)) {
+  if (pod.reason === 'Evicted' && exceedsLimit(pod.message)) {
     return failed('resource_exhausted', exitCodes.outOfResource, attempt);
   }
   if (pod.reason === 'DeadlineExceeded') return failed('deadline_exceeded', exitCodes.transient, attempt);
@@ -53,8 +54,18 @@ export function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): Atte
   return endOfContainer(broken, attempt);
 }
 
+/** An outage of the storage explains failures within this time. */
+const outageExplainsMs = 60_000;
+
+/** Whether a pod has just failed by the object storage. */
+export function isStorageFailure(pod: PodSnapshot, attempt: number, nowMs: number): boolean {
+  if (nowMs - (lastFinishedMs(pod) ?? 0) > outageExplainsMs) return false;
+  const end = endOfPod(pod, attempt, nowMs);
+  return end !== null && mayBeStorageOutage(end, attempt);
+}
+
 /** The kubelet's message for a pod that exceeded its scratch limit; under node pressure the message differs. */
-function isOverLimit(message: string): boolean {
+function exceedsLimit(message: string): boolean {
   return /exceeds the (?:total )?limit|exceeds? its local ephemeral storage limit|exceeds the limit/i.test(message);
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { endOfAttempt } from './attempt-end.ts';
-import type { JobSnapshot, PodSnapshot } from '../snapshots.ts';
+import type { JobSnapshot } from '../snapshots/job.ts';
+import type { PodSnapshot } from '../snapshots/pod.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 const job: JobSnapshot = { metadata: { name: 'mj-1-1' }, isSuspended: false, conditions: [], hasPod: true };

@@ -101,7 +101,7 @@ export function notAdoptedStatus({ mediaJob, reason, message, nowMs }: NotAdopte
 interface NotAdopted {
   readonly mediaJob: MediaJob;
   /** Of the condition `Progressing`. */
-  readonly reason: 'AdoptionFailed' | 'ProfileNotFound' | 'ProfileInvalid';
+  readonly reason: 'AdoptionFailed' | 'ProfileNotFound' | 'ProfileInvalid' | 'StorageUnavailable';
   readonly message: string;
   readonly nowMs: number;
 }
@@ -160,8 +160,8 @@ const progressStep = 5;
 const progressEveryMs = 5_000;
 
 /**
- * Whether `wanted` differs enough from the current status to be written: any condition at once, progress by its step and
- * interval.
+ * Whether `wanted` differs enough from the current status to be written: any condition at once, progress by its step
+ * and interval.
  *
  * @param sinceWrittenMs the time since this process last wrote the status
  */
