@@ -1,33 +1,42 @@
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
-import type { LeaderContext } from '../leader-context.ts';
-import { isBatch } from './batch.ts';
-import { Batches } from './batches.ts';
-import { BatchReconciler } from './reconcile-batch.ts';
-import { BatchTaskServer } from './task-server.ts';
-import { watchBatches } from './watch-batches.ts';
+import { batchKey } from '../snapshots/names.ts';
+import type { TaskEndpoint } from '../../task-requests.ts';
+import { Batches, type BatchesPorts } from './batches.ts';
+import { BatchReconciler, type BatchReconcilerPorts } from './reconcile-batch.ts';
+import { BatchTaskServer, type TaskServerPorts } from './task-server.ts';
+import { watchBatches, type WatchBatchesPorts } from './watch-batches.ts';
+
+/** What a leader does with batches needs this. */
+export type BatchPorts = BatchesPorts &
+  BatchReconcilerPorts &
+  TaskServerPorts &
+  WatchBatchesPorts & {
+    /** Where runners of batches ask for tasks. */
+    readonly taskEndpoint: TaskEndpoint;
+  };
 
 /** What a leader does with batches during one term. */
 export class BatchWork {
   readonly batches: Batches;
-  readonly #context: LeaderContext;
+  readonly #ports: BatchPorts;
   readonly #reconciler: BatchReconciler;
 
-  constructor(context: LeaderContext) {
-    this.#context = context;
-    this.batches = new Batches(context);
-    this.#reconciler = new BatchReconciler(context, this.batches);
+  constructor(ports: BatchPorts) {
+    this.#ports = ports;
+    this.batches = new Batches(ports);
+    this.#reconciler = new BatchReconciler(ports, this.batches);
   }
 
   /** Begins to hand out tasks; ends when `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { taskDesk } = this.#context.dependencies;
-    const server = new BatchTaskServer(this.#context, this.batches);
-    taskDesk.server = server;
+    const { taskEndpoint } = this.#ports;
+    const server = new BatchTaskServer(this.#ports, this.batches);
+    taskEndpoint.server = server;
     signal.addEventListener('abort', () => {
-      if (taskDesk.server === server) taskDesk.server = null;
+      if (taskEndpoint.server === server) taskEndpoint.server = null;
     });
-    await watchBatches(this.#context, this.batches, signal);
+    await watchBatches(this.#ports, this.batches, signal);
   }
 
   /** Whether the job of a ticket is left to the batches. */
@@ -35,9 +44,14 @@ export class BatchWork {
     return this.batches.leaves(ticket);
   }
 
-  /** Reconciles the MediaJob of a key if it is that of a batch; null for any other. */
+  /** The key of a batch that has not ended; undefined for any other id. */
+  keyOf(id: string): string | undefined {
+    return this.batches.find(id) === undefined ? undefined : batchKey(id);
+  }
+
+  /** Reconciles the batch of a key; null for any other key. */
   reconcile(key: string): Promise<Requeue> | null {
-    const mediaJob = this.#context.caches.mediaJob(key);
-    return mediaJob !== undefined && isBatch(mediaJob) ? this.#reconciler.reconcile(key) : null;
+    const prefix = batchKey('');
+    return key.startsWith(prefix) ? this.#reconciler.reconcile(key.slice(prefix.length)) : null;
   }
 }

@@ -1,48 +1,74 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
-import type { LeaderContext } from '../leader-context.ts';
-import { hasEnded } from '../snapshots.ts';
-import type { ClaimedJob } from '../slots/claimed-jobs.ts';
+import { batchable, isBatchable } from '#domain/work/batchable.ts';
+import type { WorkQueue } from '#platform/kubernetes/work-queue.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Caches } from '../cache/caches.ts';
+import { batchMs } from '../manifests/batch-manifest.ts';
 import { leaseOwner } from '../slots/claimed-jobs.ts';
-import { type Batch, batchOf, batchPool, batchQueue, batchTypes, isBatch, isForBatch } from './batch.ts';
-import { batchMediaJob, batchMs } from './batch-manifest.ts';
-import { WaitingImages } from './waiting-images.ts';
+import type { PoolSlots } from '../slots/pool-slots.ts';
+import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
+import { batchJobName, batchKey, idOfRun } from '../snapshots/names.ts';
+import type { ClaimedJob } from '../snapshots/routing.ts';
+import { type Batch, batchPool } from './batch.ts';
+import { WaitingImages, type WaitingImagesPorts } from './waiting-images.ts';
 
-/** One more pod for so many waiting jobs: about as long as a pod takes to start. */
+/** When image jobs make a batch. */
+export interface BatchSettings {
+  /** So many image jobs at once make a batch. */
+  readonly min: number;
+  /** The most jobs of a batch. */
+  readonly tasksMax: number;
+  /** The address at which the runner of a batch asks for its tasks, and its token. */
+  readonly tasksOf: (batchId: string) => { url: string; token: string };
+}
+
+/** What the register of batches needs. */
+export interface BatchesPorts extends WaitingImagesPorts {
+  readonly jobs: WaitingImagesPorts['jobs'] & Pick<JobStore, 'countClaimed'>;
+  readonly tickets: Pick<TicketQueue, 'add'>;
+  readonly caches: Pick<Caches, 'batchJobs' | 'keyOfJob'>;
+  readonly slots: Pick<PoolSlots, 'claimed' | 'freeForImages' | 'mustYield' | 'running'>;
+  readonly workQueue: Pick<WorkQueue, 'add'>;
+  /** Null: every image job has a Job of its own. */
+  readonly batchSettings: BatchSettings | null;
+  readonly randomUuid: () => string;
+  readonly log: Logger;
+}
+
+/** Waiting jobs for each further pod; they take about as long as the pod's start. */
 const jobsPerPod = 25;
 /** For how long image jobs run by themselves after a batch could not start. */
 const pauseMs = 10 * 60_000;
 
-const slotOfBatch: ClaimedJob = { pool: batchPool, isSuspended: false, priority: 0 };
+const slotOfBatch: ClaimedJob = { pool: batchPool, isSuspended: false, priority: 0, isImage: true };
 
 /** The batches of one term that have not ended: each has a slot of the pool `default`. */
 export class Batches {
   readonly waiting: WaitingImages;
-  readonly #context: LeaderContext;
+  readonly #ports: BatchesPorts;
   readonly #active = new Map<string, Batch>();
-  #adding: Promise<void> | null = null;
   #pausedUntilMs = 0;
   /** Whether a job may wait that was left to batches, and has no ticket. */
   #hasLeft = false;
 
-  constructor(context: LeaderContext) {
-    this.#context = context;
-    this.waiting = new WaitingImages(context);
+  constructor(ports: BatchesPorts) {
+    this.#ports = ports;
+    this.waiting = new WaitingImages(ports);
   }
 
-  /** Reads the batches of earlier terms from the caches. */
+  /** Continues the batches of earlier terms. */
   begin(): void {
-    for (const mediaJob of this.#context.caches.mediaJobs.values()) {
-      if (isBatch(mediaJob) && !hasEnded(mediaJob)) this.store(mediaJob);
-    }
+    for (const job of this.#ports.caches.batchJobs()) if (endOfJob(job) === null) this.resume(job);
   }
 
   get isEnabled(): boolean {
-    return this.#context.dependencies.batches !== null && this.#context.now() >= this.#pausedUntilMs;
+    return this.#ports.batchSettings !== null && this.#ports.now() >= this.#pausedUntilMs;
   }
 
-  /** The slots that batches take, beside those of the claimed rows. */
+  /** The slots that batches take in addition to claimed rows. */
   claims(): ({ readonly id: string } & ClaimedJob)[] {
     return [...this.#active.keys()].map((id) => ({ id, ...slotOfBatch }));
   }
@@ -58,24 +84,24 @@ export class Batches {
 
   /** Whether a waiting job gets no MediaJob of its own, since a batch may take it. */
   mayTake(job: Job): boolean {
-    return this.isEnabled && isForBatch(job);
+    return this.isEnabled && isBatchable(job);
   }
 
   /**
-   * Whether the job of a ticket is left to the batches, of which one more is made where it is worth it. A job without a
-   * ticket is not lost: the batches look for rows, and the sweeper adds the ticket again.
+   * Whether the job of a ticket is left to the batches; makes another batch where it is worth it. A job without a
+   * ticket is not lost: batches look for rows, and the sweeper adds the ticket again.
    */
   async leaves({ jobId, attempt, queue, priority = 0 }: Ticket): Promise<boolean> {
-    const { jobs, batches } = this.#context.dependencies;
-    if (!this.isEnabled || batches === null || attempt !== 1 || queue !== batchQueue || priority !== 0) return false;
-    const waiting = await this.waiting.read();
-    if (!waiting.includes(jobId)) return false;
+    const { jobs, batchSettings: batches } = this.#ports;
+    if (!this.isEnabled || batches === null || !isBatchable({ attempt, queue, priority })) return false;
+    const waiting = await this.waiting.countWith(jobId);
+    if (waiting === 0) return false;
     if (this.#active.size === 0) {
-      const alone = await jobs.countHeld(leaseOwner, { types: batchTypes, limit: batches.min });
-      if (waiting.length + alone < batches.min) return false;
+      const alone = await jobs.countClaimed(leaseOwner, batches.min);
+      if (waiting + alone < batches.min) return false;
     }
     this.#hasLeft = true;
-    await this.#addFor(waiting.length);
+    this.#addFor(waiting);
     return true;
   }
 
@@ -84,59 +110,52 @@ export class Batches {
     if (!this.#hasLeft || !this.isEnabled) return;
     const { length } = await this.waiting.read();
     if (length === 0) this.#hasLeft = this.#active.size > 0;
-    else await this.#addFor(length);
+    else this.#addFor(length);
   }
 
-  /** Makes batches for so many waiting jobs, while the pool has slots. */
-  async #addFor(jobsWaiting: number): Promise<void> {
-    this.#adding ??= this.#add(Math.ceil(jobsWaiting / jobsPerPod)).finally(() => (this.#adding = null));
-    await this.#adding;
-  }
-
-  async #add(wanted: number): Promise<void> {
-    const { slots, client, dependencies, now } = this.#context;
+  /** Makes batches for so many waiting jobs, while the pool has slots. Their reconciles create their Jobs. */
+  #addFor(jobsWaiting: number): void {
+    const { slots, workQueue, randomUuid, now } = this.#ports;
+    const wanted = Math.ceil(jobsWaiting / jobsPerPod);
     const open = () => this.all().filter(({ isClosing }) => !isClosing).length;
-    while (this.isEnabled && open() < wanted && slots.freeForTickets(batchPool) > 0) {
-      const id = dependencies.randomUuid();
-      const mediaJob = batchMediaJob(id, dependencies.runnerNamespace, dependencies.mark);
-      slots.add({ id, attempt: 1 }, slotOfBatch);
-      this.#active.set(id, batchOf(mediaJob, now()));
-      try {
-        await client.create(mediaJobs, mediaJob);
-      } catch (error) {
-        // Should it exist all the same, it is taken for one of an earlier term.
-        this.remove(id);
-        throw error;
-      }
+    while (open() < wanted && slots.freeForImages(batchPool) > 0) {
+      const id = randomUuid();
+      slots.claimed.set(id, slotOfBatch);
+      slots.running.claim(batchJobName(id), id);
+      this.#store(id, { createdMs: now(), isNew: true });
+      workQueue.add(batchKey(id));
     }
   }
 
-  /** The batch of a MediaJob that the cache shows. */
-  store(mediaJob: MediaJob): Batch {
-    const stored = batchOf(mediaJob, this.#context.now());
-    const batch = this.#active.get(stored.id) ?? stored;
-    this.#active.set(batch.id, batch);
-    return batch;
+  /** Continues the batch of a Job, or concludes what it left. */
+  resume({ metadata }: JobSnapshot): void {
+    const id = idOfRun(metadata);
+    this.#store(id, { createdMs: Date.parse(metadata.creationTimestamp ?? ''), isNew: false });
+    this.#ports.workQueue.add(batchKey(id));
+  }
+
+  #store(id: string, begin: Pick<Batch, 'createdMs' | 'isNew'>): void {
+    const waitsSinceMs = this.#ports.now();
+    this.#active.set(id, { id, ...begin, waitsSinceMs, askedMs: null, current: null, tasks: 0, isClosing: false });
   }
 
   remove(id: string): void {
     this.#active.delete(id);
-    this.#context.slots.claimed.remove(id);
+    this.#ports.slots.claimed.remove(id);
   }
 
   /** A batch could not start, so the next one could not either: what waits for one gets its tickets again. */
   async pause(): Promise<void> {
-    const { now, dependencies } = this.#context;
+    const { now, tickets, log } = this.#ports;
     this.#pausedUntilMs = now() + pauseMs;
-    dependencies.log.warn({ pause_ms: pauseMs }, 'batch did not start, image jobs run by themselves');
-    for (const jobId of await this.waiting.read())
-      await dependencies.queue.add({ jobId, attempt: 1, queue: batchQueue });
+    log.warn({ pause_ms: pauseMs }, 'batch did not start, image jobs run by themselves');
+    for (const jobId of await this.waiting.read()) await tickets.add({ jobId, attempt: 1, queue: batchable.queue });
   }
 
   /** Whether a batch has done its share, or its slot is wanted by jobs that go first. */
-  mustClose({ isClosing, createdMs, jobs }: Batch): boolean {
-    const { slots, now, dependencies } = this.#context;
-    const isSpent = jobs.length >= (dependencies.batches?.tasksMax ?? 0) || now() - createdMs > batchMs;
+  mustClose({ isClosing, createdMs, tasks }: Batch): boolean {
+    const { slots, now, batchSettings } = this.#ports;
+    const isSpent = tasks >= (batchSettings?.tasksMax ?? 0) || now() - createdMs > batchMs;
     return isClosing || isSpent || slots.mustYield(batchPool);
   }
 }

@@ -1,75 +1,96 @@
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
-import { hasReason } from '#platform/kubernetes/errors.ts';
-import { jobs, type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
-import { keyOf } from '#platform/kubernetes/store.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import { hasReason, unlessDeleted } from '#platform/kubernetes/errors.ts';
+import { jobs } from '#platform/kubernetes/objects.ts';
+import { refOf } from '#platform/kubernetes/store.ts';
 import type { Requeue } from '#platform/kubernetes/work-queue.ts';
-import { type LeaderContext, wakeWaiting } from '../leader-context.ts';
-import { endOfAttempt } from '../reconcile/attempt-end.ts';
-import { problemAfterMs } from '../reconcile/plan-waiting.ts';
-import { podProblemOf } from '../reconcile/pod-problem.ts';
-import { recordProblem, refOf, unlessDeleted, writeStatus } from '../reconcile/write-status.ts';
-import { hasEnded, type JobSnapshot } from '../snapshots.ts';
-import { type Batch, batchJobName, batchPool, ownerOf } from './batch.ts';
-import { batchManifest } from './batch-manifest.ts';
-import { activeBatchStatus, type BatchFailure, endedBatchStatus } from './batch-status.ts';
-import type { Batches } from './batches.ts';
-import { concludeTask } from './conclude-task.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { Caches } from '../cache/caches.ts';
+import type { JobManifests } from '../manifests/job-manifest.ts';
+import { endOfAttempt } from '../plan/attempt-end.ts';
+import type { PlanSettings } from '../plan/observed.ts';
+import { problemAfterMs } from '../plan/plan-waiting.ts';
+import { podProblemOf, waitingReasonOf } from '../plan/pod-problem.ts';
+import type { PoolProblems } from '../pools/pool-problems.ts';
+import type { PoolSlots } from '../slots/pool-slots.ts';
+import type { JobSnapshot } from '../snapshots/job.ts';
+import { batchJobName } from '../snapshots/names.ts';
+import { type Batch, batchPool, ownerOf } from './batch.ts';
+import type { Batches, BatchSettings } from './batches.ts';
+import { concludeTask, type ConcludeTaskPorts } from './conclude-task.ts';
+
+/** What reconciling batches needs. */
+export interface BatchReconcilerPorts {
+  readonly client: Pick<KubeClient, 'create' | 'delete'>;
+  readonly jobs: Pick<JobStore, 'claimedUnder' | 'recordWaitingOf'>;
+  readonly caches: Pick<Caches, 'job' | 'podCreationFailures' | 'podOf' | 'pools'>;
+  readonly slots: Pick<PoolSlots, 'hasCapacity' | 'running'>;
+  readonly conclusion: ConcludeTaskPorts;
+  readonly batchSettings: BatchSettings | null;
+  readonly manifests: Pick<JobManifests, 'batchOf' | 'isOutdated'>;
+  readonly settings: Pick<PlanSettings, 'pendingDeadlineMs'>;
+  readonly problems: Pick<PoolProblems, 'ofBatches'>;
+  readonly runnerNamespace: string;
+  /** Reconciles the jobs that wait for a slot of a pool. */
+  readonly wake: (pool: string) => void;
+  readonly log: Logger;
+  readonly now: () => number;
+}
 
 /** A runner that has not asked for a task by then counts as one that cannot start. */
 const startMsMax = 5 * 60_000;
 const checkMs = 15_000;
 
-interface ShownBatch {
-  readonly batch: Batch;
-  readonly mediaJob: MediaJob;
-}
-
-/** Reconciles the MediaJobs of batches. */
+/** Reconciles batches with their Jobs. */
 export class BatchReconciler {
-  readonly #context: LeaderContext;
+  readonly #ports: BatchReconcilerPorts;
   readonly #batches: Batches;
 
-  constructor(context: LeaderContext, batches: Batches) {
-    this.#context = context;
+  constructor(ports: BatchReconcilerPorts, batches: Batches) {
+    this.#ports = ports;
     this.#batches = batches;
   }
 
-  async reconcile(key: string): Promise<Requeue> {
-    const { caches, ownWrites, slots, now, dependencies } = this.#context;
-    const mediaJob = ownWrites.newest(key, caches.mediaJob(key));
-    if (mediaJob === undefined || mediaJob.metadata?.deletionTimestamp !== undefined) return undefined;
-    if (hasEnded(mediaJob)) return removeEnded(mediaJob, this.#context);
-    const batch = this.#batches.store(mediaJob);
-    const name = batchJobName(batch.id);
+  async reconcile(id: string): Promise<Requeue> {
+    const { caches, slots, problems, now, settings } = this.#ports;
+    const batch = this.#batches.find(id);
+    // It has ended, or the last leader created it too late for this one: then its runner ends.
+    if (batch === undefined) return this.#deleteHeldPod(id);
+    const name = batchJobName(id);
     const job = caches.job(name);
     const waitedMs = batch.askedMs === null ? now() - batch.waitsSinceMs : 0;
-    if (waitedMs > Math.min(startMsMax, dependencies.pendingDeadlineMs) && job?.isSuspended !== true)
-      return this.#giveUp({ batch, mediaJob }, job);
+    if (waitedMs > Math.min(startMsMax, settings.pendingDeadlineMs) && job?.isSuspended !== true)
+      return this.#giveUp(batch, job);
     if (job === null) {
-      if (slots.running.isBeingCreated(name)) return undefined;
-      // It was deleted, or the last leader did not get to it.
-      if (!slots.running.isNeverCreated(name)) return this.#end({ batch, mediaJob }, { kind: 'disrupted' }, null);
-      return this.#createJob(batch, mediaJob);
+      if (slots.running.isBeingCreated(name)) return { afterMs: checkMs };
+      return slots.running.isNeverCreated(name) ? this.#createJob(batch) : this.#end(batch, { kind: 'disrupted' });
     }
     const ended = endOfAttempt({ attempt: 1, job, pod: caches.podOf(name) }, now());
-    if (ended !== null) return this.#end({ batch, mediaJob }, ended, failureOf(ended));
-    if (mediaJob.spec.suspend === true) batch.isClosing = true;
-    if (waitedMs > problemAfterMs && !job.isSuspended) await this.#showProblem(batch, mediaJob);
+    if (ended !== null) return this.#end(batch, ended);
+    if (waitedMs === 0) problems.ofBatches.delete(id);
+    if (waitedMs > problemAfterMs && !job.isSuspended) {
+      // A pool or an image that was corrected: another batch follows with the new settings.
+      if (this.#isOutdated(job)) {
+        await removeJob(job, this.#ports);
+        return this.#end(batch, { kind: 'disrupted' });
+      }
+      await this.#showProblem(batch, job);
+    }
     return waitedMs > 0 ? { afterMs: waitedMs > problemAfterMs ? checkMs : problemAfterMs } : undefined;
   }
 
-  async #createJob(batch: Batch, mediaJob: MediaJob): Promise<Requeue> {
-    const { caches, client, slots, dependencies } = this.#context;
-    const { batches: settings, runnerNamespace, template } = dependencies;
+  async #createJob(batch: Batch): Promise<Requeue> {
+    const { caches, client, slots, batchSettings, runnerNamespace: namespace, manifests } = this.#ports;
     const name = batchJobName(batch.id);
-    const spec = caches.pools.get(runnerNamespace, batchPool)?.spec;
-    if (settings === null || spec === undefined || mediaJob.spec.suspend === true) return { afterMs: checkMs };
-    if (!slots.hasCapacity(batchPool, name)) {
-      batch.waitsSinceMs = this.#context.now();
+    const spec = caches.pools.get(namespace, batchPool)?.spec;
+    if (batchSettings === null || spec === undefined) return { afterMs: checkMs };
+    if (!slots.hasCapacity({ pool: batchPool, isImage: true }, name)) {
+      batch.waitsSinceMs = this.#ports.now();
       return { afterMs: checkMs };
     }
-    const tasks = settings.tasksOf(batch.id);
-    const manifest = batchManifest({ id: batch.id, mediaJob, pool: { name: batchPool, spec }, tasks }, template);
+    const pool = { name: batchPool, spec };
+    const manifest = manifests.batchOf({ id: batch.id, namespace, pool, tasks: batchSettings.tasksOf(batch.id) });
     slots.running.beginCreation(name, { jobId: batch.id, pool: batchPool });
     try {
       await client.create(jobs, manifest);
@@ -81,77 +102,75 @@ export class BatchReconciler {
     return { afterMs: problemAfterMs };
   }
 
-  async #giveUp(shown: ShownBatch, job: JobSnapshot | null): Promise<undefined> {
-    if (job !== null) await removeJob(job, this.#context);
-    const message = 'Its runner has not asked for a task. Image jobs run by themselves for ten minutes.';
-    return this.#end(shown, { kind: 'disrupted' }, { reason: 'BatchNotStarted', message });
+  async #giveUp(batch: Batch, job: JobSnapshot | null): Promise<undefined> {
+    if (job !== null) await removeJob(job, this.#ports);
+    return this.#end(batch, { kind: 'disrupted' }, { isFailure: true });
   }
 
-  /** The pod of a batch is over, or cannot start: what it was at is concluded, and the MediaJob shows its end. */
-  async #end({ batch, mediaJob }: ShownBatch, ended: AttemptEnd, failure: BatchFailure | null): Promise<undefined> {
-    const { dependencies, slots, now } = this.#context;
+  /** The pod of a batch has ended, or cannot start: its current task is concluded. */
+  async #end(batch: Batch, ended: AttemptEnd, { isFailure = ended.kind === 'failed' } = {}): Promise<undefined> {
+    const { jobs: rows, conclusion, slots, problems, wake, log } = this.#ports;
     batch.isClosing = true;
-    // A runner that ended well has reported what it was at, unless no leader answered: then the manifest says it.
+    // A runner that ended well has reported the end of its task, unless no leader answered: then the manifest says it.
     const cause: AttemptEnd = ended.kind === 'done' ? { kind: 'disrupted' } : ended;
-    for (const row of await dependencies.jobs.heldUnder(ownerOf(batch.id))) {
-      const result = await concludeTask(row, cause, dependencies);
-      batch.ended += 1;
-      if (result !== 'completed') batch.failed += 1;
+    const claimed = await rows.claimedUnder(ownerOf(batch.id));
+    const [only] = claimed.length === 1 ? claimed : [];
+    // The pod's exit belongs to its current task. Two overlapping requests for a task may have claimed another row.
+    const currentId = batch.current?.jobId ?? only?.id;
+    for (const row of claimed)
+      await concludeTask(row, row.id === currentId ? cause : { kind: 'disrupted' }, conclusion);
+    if (ended.kind === 'failed') {
+      const { exitCode, error } = ended;
+      log.warn({ batch_id: batch.id, exit_code: exitCode, code: error?.code }, 'runner of a batch failed');
     }
-    await writeStatus(mediaJob, endedBatchStatus({ mediaJob, batch, nowMs: now() }, failure), this.#context);
+    problems.ofBatches.delete(batch.id);
     this.#batches.remove(batch.id);
+    await this.#deleteHeldPod(batch.id);
     const isRunning = slots.running.end(batchJobName(batch.id)) !== undefined;
-    if (isRunning) wakeWaiting(batchPool, this.#context);
-    if (failure !== null && batch.askedMs === null && batch.ended === 0) await this.#batches.pause();
+    if (isRunning) wake(batchPool);
+    if (isFailure && batch.isNew && batch.askedMs === null) await this.#batches.pause();
+  }
+
+  /** Deletes the Job of an ended batch whose pod an added container keeps running. Any other keeps its log. */
+  async #deleteHeldPod(batchId: string): Promise<undefined> {
+    const { caches } = this.#ports;
+    const name = batchJobName(batchId);
+    const job = caches.job(name);
+    if (job !== null && caches.podOf(name)?.hasRunningSidecar === true) await removeJob(job, this.#ports);
+  }
+
+  #isOutdated({ metadata }: JobSnapshot): boolean {
+    const { caches, runnerNamespace, manifests } = this.#ports;
+    return manifests.isOutdated(metadata, caches.pools.get(runnerNamespace, batchPool)?.spec ?? null);
   }
 
   /** Shows why the pod of a batch does not start. */
-  async #showProblem(batch: Batch, mediaJob: MediaJob): Promise<void> {
-    const { caches, now } = this.#context;
-    const problem = podProblemOf(caches.podOf(batchJobName(batch.id)), null);
-    const shown = mediaJob.status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
-    if (problem === null || shown === problem.reason) return;
-    await writeStatus(mediaJob, activeBatchStatus({ mediaJob, batch, nowMs: now() }, problem), this.#context);
-    recordProblem({ mediaJob, pool: { name: batchPool, spec: null } }, problem, this.#context);
+  async #showProblem(batch: Batch, job: JobSnapshot): Promise<void> {
+    const { caches, jobs: rows, problems, now } = this.#ports;
+    const pod = caches.podOf(batchJobName(batch.id));
+    const problem = podProblemOf(pod, await caches.podCreationFailures.of(job, pod, now()));
+    if (problem === null) return void problems.ofBatches.delete(batch.id);
+    problems.ofBatches.set(batch.id, { ...problem, pool: batchPool });
+    // Every job that waits for a batch waits for this pod; a claim clears it.
+    const waiting = await this.#batches.waiting.read();
+    await rows.recordWaitingOf({ jobIds: waiting, attempt: 1 }, waitingReasonOf(problem));
   }
 }
 
-function failureOf(ended: AttemptEnd): BatchFailure | null {
-  if (ended.kind !== 'failed') return null;
-  const message = ended.error?.message ?? `Its runner ended with ${ended.exitCode ?? 'a signal'}.`;
-  return { reason: 'RunnerFailed', message };
+/** What stopping a batch needs. */
+export interface StopBatchPorts {
+  readonly client: Pick<KubeClient, 'delete'>;
+  readonly caches: Pick<Caches, 'job'>;
 }
 
 /** Stops the pod of a batch. Its end is noticed like any other. */
-export async function stopBatch(batch: Batch, context: LeaderContext): Promise<void> {
+export async function stopBatch(batch: Batch, ports: StopBatchPorts): Promise<void> {
   batch.isClosing = true;
-  const job = context.caches.job(batchJobName(batch.id));
-  if (job !== null) await removeJob(job, context);
+  const job = ports.caches.job(batchJobName(batch.id));
+  if (job !== null) await removeJob(job, ports);
 }
 
-async function removeJob(job: JobSnapshot, { client }: LeaderContext): Promise<void> {
+async function removeJob(job: JobSnapshot, { client }: Pick<StopBatchPorts, 'client'>): Promise<void> {
   const { uid = '' } = job.metadata;
   await client.delete(jobs, refOf(job), { uid, propagation: 'Background' }).catch(unlessDeleted);
-}
-
-async function removeEnded(mediaJob: MediaJob, { client, dependencies, now }: LeaderContext): Promise<Requeue> {
-  const endedMs = Date.parse(mediaJob.status?.completionTime ?? '') || 0;
-  const ttlMs = endedMs + dependencies.mediaJobTtlMs - now();
-  if (ttlMs > 0) return { afterMs: ttlMs };
-  const { uid = '' } = mediaJob.metadata ?? {};
-  await client.delete(mediaJobs, refOf(mediaJob), { uid, propagation: 'Background' }).catch(unlessDeleted);
-  return undefined;
-}
-
-/** How often the status of a batch that runs is written. */
-const statusEveryMs = 10_000;
-
-/** Shows what a batch has done, if that has changed since its status was written. */
-export async function showBatch(batch: Batch, context: LeaderContext): Promise<void> {
-  const { caches, ownWrites, now } = context;
-  const key = keyOf({ metadata: { namespace: context.dependencies.runnerNamespace, name: `mj-${batch.id}` } });
-  const mediaJob = ownWrites.newest(key, caches.mediaJob(key));
-  if (mediaJob === undefined || hasEnded(mediaJob) || batch.askedMs === null) return;
-  if (mediaJob.status?.batch?.ended === batch.ended || ownWrites.sinceMs(key, now()) < statusEveryMs) return;
-  await writeStatus(mediaJob, activeBatchStatus({ mediaJob, batch, nowMs: now() }, null), context);
 }

@@ -1,32 +1,26 @@
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
-import { fieldManager, type KubeClient } from '#platform/kubernetes/client.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
-import { type RunnerPool, runnerPools } from '#platform/kubernetes/objects.ts';
+import { runnerPools } from '#platform/kubernetes/objects.ts';
 import { backoffMs, pause } from '#platform/lifecycle/backoff.ts';
-import type { Logger } from '#platform/telemetry/logger.ts';
-
-interface PoolsToEnsure {
-  readonly client: KubeClient;
-  readonly namespace: string;
-  readonly pools: Readonly<Record<string, RunnerPoolSpec>>;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-}
+import { type ClusterCopyPorts, restoreCluster } from './cluster-copy.ts';
+import { isSizedByOthers, sizeManager } from './pool-size.ts';
 
 const retryBackoff = { baseMs: 1_000, maxMs: 30_000 };
 
 /**
- * Creates and updates the RunnerPools of the settings; retried until it succeeds or `signal` aborts. The chart does not
- * hold them, since Helm installs no custom resource together with its definition.
+ * Creates and updates the RunnerPools of the settings, in a rebuilt cluster after what the copy has; retried until it
+ * succeeds or `signal` aborts. The chart cannot create them, since Helm installs no custom resource together with its
+ * definition.
  *
- * The settings size a pool until another field manager sets its concurrency, as `kubectl scale` and autoscalers do: from
- * then on the size is theirs. The concurrency has a field manager of its own, so that a scaled pool still
- * follows the settings in every other field.
+ * The settings size a pool until another field manager, such as `kubectl scale` or an autoscaler, sets its concurrency.
+ * The concurrency has a field manager of its own, so that a scaled pool follows the settings in every other field.
  */
-export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Promise<void> {
+export async function ensurePools(ports: ClusterCopyPorts, signal: AbortSignal): Promise<void> {
+  const { pools, log } = ports;
   for (let failures = 1; !signal.aborted; failures += 1) {
     try {
-      for (const [name, spec] of Object.entries(rest.pools)) await writePool(name, spec, rest);
+      await restoreCluster(ports);
+      for (const [name, spec] of Object.entries(pools)) await writePool(name, spec, ports);
       return;
     } catch (error) {
       if (signal.aborted) return;
@@ -37,13 +31,10 @@ export async function ensurePools({ log, signal, ...rest }: PoolsToEnsure): Prom
   }
 }
 
-/** The field manager of the concurrency. */
-const sizeManager = 'reelwright-pool-size';
-
 async function writePool(
   name: string,
   { concurrency, ...spec }: RunnerPoolSpec,
-  { client, namespace }: Pick<PoolsToEnsure, 'client' | 'namespace'>,
+  { client, runnerNamespace: namespace }: ClusterCopyPorts,
 ): Promise<void> {
   const metadata = { namespace, name };
   const existing = await client.get(runnerPools, metadata).catch((error: unknown) => {
@@ -54,13 +45,4 @@ async function writePool(
     await client.apply(runnerPools, { metadata, spec: { concurrency } }, { manager: sizeManager });
   }
   await client.apply(runnerPools, { metadata, spec: spec as RunnerPoolSpec });
-}
-
-/** Whether another field manager owns the concurrency. */
-function isSizedByOthers({ metadata }: RunnerPool): boolean {
-  const ours = [sizeManager, fieldManager];
-  return (metadata?.managedFields ?? []).some(({ manager = '', fieldsV1 }) => {
-    const spec = fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
-    return spec !== undefined && 'f:concurrency' in spec && !ours.includes(manager);
-  });
 }

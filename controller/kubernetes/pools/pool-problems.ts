@@ -5,16 +5,20 @@ interface Problem {
   readonly message: string;
 }
 
-/** The last problem that kept a job of each pool from running. */
+/** The last problem of each pool that prevented a job from running. */
 export class PoolProblems {
+  /** Of batches whose pod does not start, by id: no MediaJob shows them. */
+  readonly ofBatches = new Map<string, Problem & { readonly pool: string }>();
   readonly #last = new Map<string, Problem>();
 
   note(pool: string, problem: Problem): void {
     this.#last.set(pool, problem);
   }
 
-  /** The last problem of a pool while one of its MediaJobs shows it; '' otherwise. */
+  /** The problem of a batch in a pool, or the last one while a MediaJob of the pool shows it; '' without any. */
   lastOf(pool: string, mediaJobs: Iterable<MediaJob>): string {
+    for (const { pool: own, reason, message } of this.ofBatches.values())
+      if (own === pool) return `${reason}: ${message}`;
     const last = this.#last.get(pool);
     if (last === undefined) return '';
     for (const { status } of mediaJobs) {

@@ -1,22 +1,44 @@
 import { poolOfQueue, queueNames } from '#domain/jobs/routing.ts';
 import type { RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { runnerPools } from '#platform/kubernetes/objects.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
-import type { LeaderContext } from '../leader-context.ts';
+import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import type { Caches } from '../cache/caches.ts';
+import type { RunningJobs } from '../slots/running-jobs.ts';
+import { type ClusterCopyPorts, copyPools } from './cluster-copy.ts';
+import type { PoolProblems } from './pool-problems.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
-import { labels } from '../manifests/names.ts';
+import { labels } from '../snapshots/names.ts';
 
 /** The numbers of a pool change with every job, so they are written at this interval. */
 const everyMs = 10_000;
 const errorLengthMax = 1_000;
 
-/** Keeps the status of the pools and the metric of waiting jobs up to date until `signal` aborts; writes only changes. */
-export async function poolStatusLoop(context: LeaderContext, signal: AbortSignal): Promise<void> {
-  const waiting = new WaitingJobs(context.dependencies.metrics);
+/** What the status of the pools needs. */
+export interface PoolStatusPorts extends ClusterCopyPorts {
+  readonly client: ClusterCopyPorts['client'] & Pick<KubeClient, 'mergePatch'>;
+  readonly caches: Pick<Caches, 'mediaJobs' | 'pools'>;
+  readonly slots: { readonly running: Pick<RunningJobs, 'count'> };
+  readonly tickets: Pick<TicketQueue, 'depth'>;
+  readonly problems: Pick<PoolProblems, 'lastOf'>;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Keeps the status of the pools, their copy and the metric of waiting jobs up to date until `signal` aborts; writes
+ * only changes.
+ */
+export async function poolStatusLoop(ports: PoolStatusPorts, signal: AbortSignal): Promise<void> {
+  const waiting = new WaitingJobs(ports.metrics);
   while (!signal.aborted) {
-    waiting.count(context.caches.mediaJobs.values());
-    await writeChanges(context, signal).catch((error: unknown) => {
-      if (!signal.aborted) context.dependencies.log.warn({ err: error }, 'RunnerPool status could not be written');
+    waiting.count(ports.caches.mediaJobs.values());
+    await writeChanges(ports, signal).catch((error: unknown) => {
+      if (!signal.aborted) ports.log.warn({ err: error }, 'RunnerPool status could not be written');
+    });
+    await copyPools(ports).catch((error: unknown) => {
+      if (!signal.aborted) ports.log.warn({ err: error }, 'RunnerPools could not be copied');
     });
     await pause(everyMs, signal);
   }
@@ -24,16 +46,16 @@ export async function poolStatusLoop(context: LeaderContext, signal: AbortSignal
   waiting.count([]);
 }
 
-async function writeChanges(context: LeaderContext, signal: AbortSignal): Promise<void> {
-  const { client, caches, dependencies, problems, slots } = context;
-  const depths = await dependencies.queue.depth();
+async function writeChanges(ports: PoolStatusPorts, signal: AbortSignal): Promise<void> {
+  const { client, caches, tickets, problems, slots, runnerNamespace: namespace } = ports;
+  const depths = await tickets.depth();
   for (const { metadata, status } of caches.pools.values()) {
     const name = metadata?.name ?? '';
     const queue = queueNames.find((each) => poolOfQueue[each] === name);
     const depth = queue === undefined ? null : depths[queue];
     const wanted: RunnerPoolStatus = {
       observedGeneration: metadata?.generation ?? 0,
-      active: slots.claimed.count(name),
+      active: slots.running.count(name),
       queued: depth === null ? 0 : depth.pending + depth.retry,
       lastError: problems.lastOf(name, caches.mediaJobs.values()).slice(0, errorLengthMax),
       selector: `${labels.pool}=${name}`,
@@ -42,7 +64,6 @@ async function writeChanges(context: LeaderContext, signal: AbortSignal): Promis
       ([field, value]) => status?.[field as keyof RunnerPoolStatus] !== value,
     );
     if (!isChanged) continue;
-    const ref = { namespace: dependencies.runnerNamespace, name };
-    await client.mergePatch(runnerPools, ref, { status: wanted }, { subresource: 'status', signal });
+    await client.mergePatch(runnerPools, { namespace, name }, { status: wanted }, { subresource: 'status', signal });
   }
 }

@@ -1,6 +1,6 @@
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { hasEnded } from '../snapshots.ts';
+import { hasEnded } from '../snapshots/media-job.ts';
 
 interface Waiting {
   readonly pool: string;

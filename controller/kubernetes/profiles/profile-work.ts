@@ -1,26 +1,26 @@
 import { WorkQueue } from '#platform/kubernetes/work-queue.ts';
-import type { LeaderContext } from '../leader-context.ts';
-import { publishProfiles } from './publish-profiles.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import { type ProfilePorts, publishProfiles } from './publish-profiles.ts';
 
 /** The profiles are published as a whole, so the queue has one key. */
 const everyProfile = 'all';
 const retryBackoff = { baseMs: 1_000, maxMs: 30_000 };
 
 /**
- * Publishes the MediaProfiles of the cluster during one term. Nothing else waits for them: jobs run without the
- * definition of MediaProfile, or the right to list them, as after half an upgrade.
+ * Publishes the MediaProfiles of the cluster during one term. Nothing waits for them: jobs run without their definition
+ * or the right to list them, as in the middle of an upgrade.
  */
 export class ProfileWork {
-  readonly #context: LeaderContext;
+  readonly #profiles: ProfilePorts['caches']['profiles'];
   readonly #queue: WorkQueue;
 
-  constructor(context: LeaderContext) {
-    this.#context = context;
+  constructor(ports: ProfilePorts & { readonly log: Logger }) {
+    this.#profiles = ports.caches.profiles;
     this.#queue = new WorkQueue({
       name: 'mediaprofiles',
-      handle: () => publishProfiles(context),
+      handle: () => publishProfiles(ports),
       concurrency: 1,
-      log: context.dependencies.log,
+      log: ports.log,
       backoff: retryBackoff,
     });
   }
@@ -31,10 +31,9 @@ export class ProfileWork {
 
   /** Begins once the MediaProfiles are listed. */
   start(): void {
-    // Also when there are none: those of an earlier term may have been deleted.
+    // Also when there are none: profiles of an earlier term may have been deleted.
     this.changed();
-    const { profiles } = this.#context.caches;
-    void profiles
+    void this.#profiles
       .whenSynced()
       .then(() => this.#queue.start())
       .catch(() => undefined);

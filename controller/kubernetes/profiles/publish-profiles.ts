@@ -1,11 +1,28 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type MediaProfileStatus, outlineOf, readMediaProfile } from '#domain/kubernetes/media-profile.ts';
 import type { ClusterProfile } from '#domain/media/cluster-profiles.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import type { EventRecorder } from '#platform/kubernetes/events.ts';
+import { unlessDeleted } from '#platform/kubernetes/errors.ts';
 import { type MediaProfile, mediaProfiles } from '#platform/kubernetes/objects.ts';
-import type { Requeue } from '#platform/kubernetes/work-queue.ts';
-import type { LeaderContext } from '../leader-context.ts';
-import { timeOf } from '../reconcile/status.ts';
-import { refOf, unlessDeleted } from '../reconcile/write-status.ts';
+import { refOf } from '#platform/kubernetes/store.ts';
+import type { Requeue, WorkQueue } from '#platform/kubernetes/work-queue.ts';
+import type { ProfileStore } from '#platform/postgres/profile-store.ts';
+import type { Caches } from '../cache/caches.ts';
+import { timeOf } from '../plan/status.ts';
+import { mayForget, type WholenessPorts } from '../pools/cluster-copy.ts';
+
+/** What the publication of profiles needs. */
+export interface ProfilePorts extends WholenessPorts {
+  readonly client: Pick<KubeClient, 'get' | 'mergePatch'>;
+  readonly profiles: ProfileStore;
+  readonly caches: Pick<Caches, 'pools' | 'profiles'>;
+  /** Keys of MediaJobs that wait for a profile. */
+  readonly profileWaiters: Set<string>;
+  readonly workQueue: Pick<WorkQueue, 'add'>;
+  readonly recorder: Pick<EventRecorder, 'record'>;
+  readonly now: () => number;
+}
 
 /** A former leader may still write what it knew, and a database may be restored: both are corrected after this. */
 const checkEveryMs = 60_000;
@@ -15,12 +32,12 @@ const messageLengthMax = 2_000;
 type Read = ReturnType<typeof readMediaProfile>;
 
 /**
- * Copies the MediaProfiles to Postgres, where jobs get theirs, then reconciles the MediaJobs that wait for a profile, and
- * shows in each status what became of it. A MediaProfile that is not valid any more keeps its last valid version.
+ * Copies the MediaProfiles to Postgres, from where jobs get them, reconciles the MediaJobs that wait for a profile, and
+ * writes each status. A MediaProfile that became invalid keeps its last valid version.
  */
-export async function publishProfiles(context: LeaderContext): Promise<Requeue> {
-  const { caches, dependencies, profileWaiters, queue } = context;
-  const before = await dependencies.profiles.read();
+export async function publishProfiles(ports: ProfilePorts): Promise<Requeue> {
+  const { caches, profiles, profileWaiters, workQueue } = ports;
+  const before = await profiles.read();
   const all = [...caches.profiles.values()]
     .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
     .map((object) => {
@@ -29,11 +46,12 @@ export async function publishProfiles(context: LeaderContext): Promise<Requeue> 
       return { object, read, inUse };
     });
   const wanted = all.flatMap(({ inUse = [] }) => inUse);
-  if (!isDeepStrictEqual(wanted, before)) await dependencies.profiles.replace(wanted);
-  for (const key of profileWaiters) queue.add(key);
+  const names = new Set(all.map(({ object }) => nameOf(object)));
+  const mayReplace = before.every(({ profile }) => names.has(profile.name)) || (await mayForget(ports));
+  if (mayReplace && !isDeepStrictEqual(wanted, before)) await profiles.replace(wanted);
+  for (const key of profileWaiters) workQueue.add(key);
   profileWaiters.clear();
-  for (const { object, read, inUse } of all)
-    await writeStatus(object, statusOf(object, { read, inUse }, context), context);
+  for (const { object, read, inUse } of all) await writeStatus(object, statusOf(object, { read, inUse }, ports), ports);
   return { afterMs: checkEveryMs };
 }
 
@@ -44,7 +62,7 @@ function nameOf({ metadata }: MediaProfile): string {
 function statusOf(
   { metadata, status }: MediaProfile,
   { read, inUse }: { readonly read: Read; readonly inUse: ClusterProfile | undefined },
-  { now }: LeaderContext,
+  { now }: ProfilePorts,
 ): MediaProfileStatus {
   const observedGeneration = metadata?.generation ?? 0;
   const isValid = 'entry' in read;
@@ -65,8 +83,19 @@ function messageOf(faults: readonly string[], isInUse: boolean): string {
   return isInUse ? `${text}. The last valid version stays in use.` : text;
 }
 
-async function writeStatus(object: MediaProfile, status: MediaProfileStatus, { client }: LeaderContext): Promise<void> {
+async function writeStatus(
+  object: MediaProfile,
+  status: MediaProfileStatus,
+  { client, recorder }: ProfilePorts,
+): Promise<void> {
   if (isDeepStrictEqual({ ...object.status, ...status }, object.status)) return;
+  const [valid] = status.conditions ?? [];
+  if (valid?.status === 'False') {
+    const { apiVersion, kind } = mediaProfiles;
+    const regarding = { ...object, apiVersion, kind };
+    const { reason, message: note } = valid;
+    recorder.record({ regarding, type: 'Warning', action: 'Publishing', reason, note });
+  }
   const patch = { metadata: { uid: object.metadata?.uid ?? '' }, status };
   await client.mergePatch(mediaProfiles, refOf(object), patch, { subresource: 'status' }).catch(unlessDeleted);
 }
