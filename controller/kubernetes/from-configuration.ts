@@ -1,16 +1,16 @@
 import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
-import { runnerVariables } from '#domain/runner/steps.ts';
+import { runnerVariables } from '#domain/work/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { RunnerPoolSettings } from '#platform/config/kubernetes-variables.ts';
 import { storageEnvironment, type StorageName, type StorageSettings } from '#platform/config/storage-settings.ts';
 import type { ExecutorDependencies } from '../dependencies.ts';
-import type { MediaJobDependencies } from './dependencies.ts';
+import type { MediaJobDependencies } from './leader/dependencies.ts';
 import { OwnMark } from './manifests/own-mark.ts';
 import { reportSecretOf, reportTokenOf } from '../reports.ts';
 import { tasksPath, taskTokenOf } from '../task-requests.ts';
 
-/** The dependencies of the Kubernetes executor, from those of the worker. */
+/** The dependencies of the Kubernetes executor, from the worker's. */
 export function kubernetesDependencies(dependencies: ExecutorDependencies): MediaJobDependencies {
   const { config, kubernetes: clients, runner } = dependencies;
   const { kubernetes } = config;

@@ -4,8 +4,8 @@ import type { Ticket } from '#domain/jobs/ticket.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
 import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
 import type { Executor } from '../executor.ts';
-import type { MediaJobDependencies } from './dependencies.ts';
-import { LeaderController } from './leader-controller.ts';
+import type { MediaJobDependencies } from './leader/dependencies.ts';
+import { LeaderController } from './leader/leader-controller.ts';
 import { ClaimedJobs, leaseOwner } from './slots/claimed-jobs.ts';
 
 /** The Lease of the leader, in the namespace of the release. */
@@ -67,7 +67,15 @@ export class KubernetesExecutor implements Executor {
   }
 
   async leaves(ticket: Ticket): Promise<boolean> {
-    return this.#leader !== null && (await this.#leader.batchWork.leaves(ticket));
+    return this.#leader !== null && (await this.#leader.leaves(ticket));
+  }
+
+  activePods(queue: QueueName): number {
+    return this.#leader?.activePods(queue) ?? 0;
+  }
+
+  async ticketsForReservedSlots(): Promise<readonly Ticket[]> {
+    return (await this.#leader?.ticketsForReservedSlots()) ?? [];
   }
 
   async run(job: Job): Promise<void> {

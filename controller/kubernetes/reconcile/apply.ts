@@ -1,150 +1,194 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
-import { needsContentKey } from '#jobs/step-access.ts';
+import { needsContentKey } from '#domain/work/access.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
-import { hasReason } from '#platform/kubernetes/errors.ts';
-import { jobs, type KubeObject, mediaJobs, type Resource } from '#platform/kubernetes/objects.ts';
-import { type LeaderContext, wakeWaiting } from '../leader-context.ts';
-import { jobManifest } from '../manifests/job-manifest.ts';
-import { partJobName, partKinds } from '../manifests/names.ts';
-import { claimOf, type JobSnapshot } from '../snapshots.ts';
-import { applyAdopt } from './apply-adopt.ts';
-import { concludeAndClaim, failIfRefused, failJob } from './conclude.ts';
+import { hasReason, unlessDeleted } from '#platform/kubernetes/errors.ts';
+import { jobs as batchJobs, type KubeObject, mediaJobs, type Resource } from '#platform/kubernetes/objects.ts';
+import { refOf } from '#platform/kubernetes/store.ts';
+import type { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { JobManifests } from '../manifests/job-manifest.ts';
+import type { Action, Observed } from '../plan/observed.ts';
+import { podProblemOf, waitingReasonOf } from '../plan/pod-problem.ts';
+import { activeStatus } from '../plan/status.ts';
+import type { PoolSlots } from '../slots/pool-slots.ts';
+import { unitJobName, unitJobsOf } from '../snapshots/names.ts';
+import { claimOf } from '../snapshots/routing.ts';
+import { type AdoptPorts, applyAdopt } from './adopt.ts';
+import { concludeAndClaim, type ConcludeDependencies, failIfRefused, failJob } from './conclude.ts';
 import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
-import type { Action, Observed } from './observed.ts';
-import { podProblemOf, waitingReasonOf } from './pod-problem.ts';
-import { activeStatus } from './status.ts';
-import { recordProblem, refOf, unlessDeleted, writeStatus } from './write-status.ts';
+import type { Outcome } from './outcome.ts';
+
+/** What the actions of a plan need. */
+export interface ApplyPorts extends AdoptPorts {
+  readonly client: KubeClient;
+  readonly jobs: Pick<JobStore, 'report' | 'recordWaiting'>;
+  readonly conclusion: ConcludeDependencies;
+  readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
+  readonly slots: AdoptPorts['slots'] & Pick<PoolSlots, 'add' | 'claimed' | 'running'>;
+  readonly manifests: Pick<JobManifests, 'manifestOf'>;
+  readonly baseUrl: string;
+  /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
+  readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
+  /** Reconciles the jobs that wait for a slot of a pool. */
+  readonly wake: (pool: string) => void;
+  readonly progressRate: Pick<TokenBucket, 'take'>;
+}
 
 type ActionOf<Kind extends Action['do']> = Extract<Action, { do: Kind }>;
 
-/**
- * Does one action; each may be repeated. A conflict with a deterministic name means that it was done before.
- *
- * @returns false if the following actions of the plan need another observation; `waits` if something else has to change
- *   before that
- */
-export async function applyAction(
-  action: Action,
+type Actions = {
+  readonly [Kind in Action['do']]: (
+    action: ActionOf<Kind>,
+    observed: Observed,
+    ports: ApplyPorts,
+  ) => Promise<Outcome> | Outcome;
+};
+
+/** What each action does; each may be repeated. A conflict with a deterministic name means that it was done before. */
+const actions: Actions = {
+  adopt: (_, { mediaJob }, ports) => applyAdopt(mediaJob, ports),
+  createJob: (_, observed, ports) => createJob(observed, rowOf(observed), ports),
+  scaleJob: async ({ job: { metadata }, parallelism }, _, { client }): Promise<Outcome> => {
+    const patch = { metadata: { uid: metadata.uid }, spec: { parallelism } };
+    await client.mergePatch(batchJobs, refOf({ metadata }), patch).catch(unlessDeleted);
+    return 'continue';
+  },
+  deleteKeys: async (_, observed, ports): Promise<Outcome> => {
+    await deleteKeySecrets(observed.mediaJob, rowOf(observed), ports);
+    return 'continue';
+  },
+  deleteJob: ({ job }, _, { client }) => remove(batchJobs, job, client),
+  deleteMediaJob: (_, { mediaJob }, { client }) => remove(mediaJobs, mediaJob, client),
+  concludeAttempt: applyEnd,
+  failJob: applyEnd,
+  reportPhase,
+  writeStatus: async ({ status, isProgress }, { mediaJob }, { statuses, progressRate, now }): Promise<Outcome> => {
+    if (isProgress === true) progressRate.take(now());
+    await statuses.write(mediaJob, status);
+    return 'continue';
+  },
+  recordWaiting: async ({ reason }, observed, { jobs }): Promise<Outcome> => {
+    const { id, attempt } = rowOf(observed);
+    await jobs.recordWaiting({ jobId: id, attempt }, reason);
+    return 'continue';
+  },
+  recordProblem: ({ problem }, { mediaJob, pool }, { statuses }) => {
+    statuses.recordProblem(mediaJob, pool.name, problem);
+    return 'continue';
+  },
+};
+
+/** Does one action of a plan. */
+export async function applyAction<Kind extends Action['do']>(
+  action: ActionOf<Kind>,
   observed: Observed,
-  context: LeaderContext,
-): Promise<boolean | 'waits'> {
-  const { mediaJob, row } = observed;
-  const { client, dependencies, progressRate, now } = context;
-  if (action.do === 'adopt') return applyAdopt(mediaJob, context);
-  if (action.do === 'writeStatus') {
-    if (action.isProgress === true) progressRate.take(now());
-    return writeStatus(mediaJob, action.status, context);
-  }
-  if (action.do === 'deleteMediaJob') return remove(mediaJobs, mediaJob, client);
-  if (action.do === 'deleteJob') return remove(jobs, action.job, client);
-  if (action.do === 'scaleJob') return scale(action.job, action.parallelism, client);
-  if (action.do === 'recordProblem') return recordProblem(observed, action.problem, context);
-  if (row === null) throw new TypeError(`${action.do} needs a row`);
-  if (action.do === 'createJob') return createJob(observed, row, context);
-  if (action.do === 'deleteKeys') {
-    await deleteKeySecrets(mediaJob, row, context);
-    return true;
-  }
-  if (action.do === 'reportPhase') {
-    // A suspension keeps the progress of the attempt.
-    const isSuspension = action.phase === 'suspended' || row.phase === 'suspended';
-    const reached = progressOf(action.phase, action.fraction ?? 0);
-    const progress = isSuspension ? Math.max(row.progress, reached) : reached;
-    await dependencies.jobs.report({ jobId: row.id, attempt: row.attempt, phase: action.phase, progress });
-    return true;
-  }
-  if (action.do === 'recordWaiting') {
-    await dependencies.jobs.recordWaiting({ jobId: row.id, attempt: row.attempt }, action.reason);
-    return true;
-  }
-  return applyEnd(action, observed, row, context);
+  ports: ApplyPorts,
+): Promise<Outcome> {
+  return (actions as { readonly [Each in Kind]: Actions[Each] })[action.do](action, observed, ports);
+}
+
+function rowOf({ row }: Observed): Job {
+  if (row === null) throw new TypeError('the action needs a row');
+  return row;
+}
+
+async function reportPhase(
+  { phase, fraction = 0 }: ActionOf<'reportPhase'>,
+  observed: Observed,
+  { jobs }: ApplyPorts,
+): Promise<Outcome> {
+  const row = rowOf(observed);
+  // A suspension keeps the progress of the attempt.
+  const isSuspension = phase === 'suspended' || row.phase === 'suspended';
+  const reached = progressOf(phase, fraction);
+  const progress = isSuspension ? Math.max(row.progress, reached) : reached;
+  await jobs.report({ jobId: row.id, attempt: row.attempt, phase, progress });
+  return 'continue';
 }
 
 /** The attempt ended, or the job fails. */
 async function applyEnd(
   action: ActionOf<'concludeAttempt' | 'failJob'>,
-  { job, mediaJob }: Observed,
-  row: Job,
-  context: LeaderContext,
-): Promise<false> {
-  const { dependencies, slots } = context;
-  const { creationTimestamp } = job?.metadata ?? {};
+  observed: Observed,
+  ports: ApplyPorts,
+): Promise<Outcome> {
+  const row = rowOf(observed);
+  const { current, mediaJob } = observed;
+  const { conclusion, slots } = ports;
+  const { creationTimestamp } = current.job?.metadata ?? {};
   const attempt = { row, begunAt: creationTimestamp === undefined ? null : new Date(creationTimestamp) };
-  const outcome =
+  const { next } =
     action.do === 'concludeAttempt'
-      ? await concludeAndClaim(attempt, action.end, dependencies)
-      : await failJob(attempt, action.error, dependencies);
-  if (outcome === 'next_claimed') slots.add({ id: row.id, attempt: row.attempt + 1 }, claimOf(mediaJob, row));
+      ? await concludeAndClaim(attempt, action.end, conclusion)
+      : await failJob(attempt, action.error, conclusion);
+  if (next === 'claimed') slots.add({ id: row.id, attempt: row.attempt + 1 }, claimOf(mediaJob, row));
   else slots.claimed.remove(row.id);
   if (action.do === 'concludeAttempt' && action.end.kind === 'done') {
-    for (const part of partKinds) {
-      const pool = slots.running.end(partJobName(row, part));
-      if (pool !== undefined) wakeWaiting(pool, context);
+    for (const { name } of unitJobsOf(row)) {
+      const pool = slots.running.end(name);
+      if (pool !== undefined) ports.wake(pool);
     }
   }
   // At the end of the job the plan deletes the key; here the next attempt gets one of its own.
-  if (outcome !== 'job_ended' && needsContentKey(row)) await deleteKeySecrets(mediaJob, row, context);
-  return false;
+  if (next !== null && needsContentKey(row)) await deleteKeySecrets(mediaJob, row, ports);
+  return 'observe_again';
 }
 
-async function createJob(observed: Observed, row: Job, context: LeaderContext): Promise<boolean> {
-  const { mediaJob, pool, film } = observed;
-  if (pool.spec === null) throw new TypeError('a Job needs a pool');
-  const { client, dependencies, slots } = context;
-  if (needsContentKey(row)) await createKeySecret(mediaJob, row, context);
-  const manifest = jobManifest(
-    {
-      job: row,
-      mediaJob,
-      pool: { name: pool.name, spec: pool.spec },
-      report: dependencies.reportFor({ jobId: row.id, attempt: row.attempt }),
-      keyEndpoint: keyEndpoint(dependencies.baseUrl, row.hash),
-      part: film?.next == null ? null : { ...film.next, parallelism: film.parallelism },
-    },
-    dependencies.template,
-  );
+async function createJob(observed: Observed, row: Job, ports: ApplyPorts): Promise<Outcome> {
+  const { mediaJob, pool, units } = observed;
+  if (pool.spec === null || units?.next == null) throw new TypeError('a Job needs a pool and units');
+  const { client, conclusion, slots } = ports;
+  if (needsContentKey(row)) await createKeySecret(mediaJob, row, ports);
+  const manifest = ports.manifests.manifestOf({
+    job: row,
+    mediaJob,
+    pool: { name: pool.name, spec: pool.spec },
+    report: ports.reportFor({ jobId: row.id, attempt: row.attempt }),
+    keyEndpoint: keyEndpoint(ports.baseUrl, row.hash),
+    units: { ...units.next, parallelism: units.parallelism },
+  });
   const name = manifest.metadata?.name ?? '';
-  // The part before it has ended, and leaves its slot.
-  if (film !== null) slots.running.end(partJobName(row, film.part));
+  // The units before have ended and leave their slot.
+  slots.running.end(unitJobName(row, units.kind));
   slots.running.beginCreation(name, { jobId: row.id, pool: pool.name, pods: manifest.spec?.parallelism ?? 1 });
   try {
-    await client.create(jobs, manifest);
+    await client.create(batchJobs, manifest);
   } catch (error) {
     // Created before, by this leader or the last one; the cache will show it.
-    if (hasReason(error, 'AlreadyExists')) return true;
+    if (hasReason(error, 'AlreadyExists')) return 'continue';
     slots.running.failCreation(name, row.id);
-    if (!(await failIfRefused(row, error, dependencies))) {
-      if (hasReason(error, 'Forbidden')) await showRefusal(observed, row, error.message, context);
+    if (!(await failIfRefused(row, error, conclusion))) {
+      if (hasReason(error, 'Forbidden')) await showRefusal(observed, row, error.message, ports);
       throw error;
     }
     slots.claimed.remove(row.id);
-    return false;
+    return 'observe_again';
   }
-  return true;
+  return 'continue';
 }
 
 /** Shows that the namespace's quota allows no more Jobs; the creation is retried with growing delays. */
-async function showRefusal(observed: Observed, row: Job, message: string, context: LeaderContext): Promise<void> {
+async function showRefusal(observed: Observed, row: Job, message: string, ports: ApplyPorts): Promise<void> {
   const { mediaJob, pool } = observed;
+  const { statuses, jobs, now } = ports;
   const problem = podProblemOf(null, message);
   if (problem?.phase !== 'quota_exceeded' || mediaJob.status?.phase === problem.phase) return;
-  const status = activeStatus({ mediaJob, row, pool: pool.name, problem, nowMs: context.now() });
+  const status = activeStatus({ mediaJob, row, pool: pool.name, problem, nowMs: now() });
   const { attempt: _, ...withoutAttempt } = status;
-  await writeStatus(mediaJob, withoutAttempt, context);
-  recordProblem(observed, problem, context);
-  await context.dependencies.jobs.recordWaiting({ jobId: row.id, attempt: row.attempt }, waitingReasonOf(problem));
+  await statuses.write(mediaJob, withoutAttempt);
+  statuses.recordProblem(mediaJob, pool.name, problem);
+  await jobs.recordWaiting({ jobId: row.id, attempt: row.attempt }, waitingReasonOf(problem));
 }
 
-async function scale({ metadata }: JobSnapshot, parallelism: number, client: KubeClient): Promise<true> {
-  const patch = { metadata: { uid: metadata.uid }, spec: { parallelism } };
-  await client.mergePatch(jobs, refOf({ metadata }), patch).catch(unlessDeleted);
-  return true;
-}
-
-async function remove(resource: Resource<KubeObject>, object: KubeObject, client: KubeClient): Promise<true> {
+async function remove(
+  resource: Resource<KubeObject>,
+  object: KubeObject,
+  client: Pick<KubeClient, 'delete'>,
+): Promise<Outcome> {
   const { uid = '' } = object.metadata ?? {};
   await client.delete(resource, refOf(object), { uid, propagation: 'Background' }).catch(unlessDeleted);
-  return true;
+  return 'continue';
 }

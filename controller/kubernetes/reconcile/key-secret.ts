@@ -1,16 +1,25 @@
 import type { Job } from '#domain/jobs/job.ts';
-import { runnerVariables } from '#domain/runner/steps.ts';
+import { runnerVariables } from '#domain/work/steps.ts';
 import { hasReason } from '#platform/kubernetes/errors.ts';
 import { type MediaJob, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
-import type { LeaderContext } from '../leader-context.ts';
-import { keySecretName, labels } from '../manifests/names.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import { keySecretName, labels } from '../snapshots/names.ts';
+
+interface KeySecretPorts {
+  readonly client: Pick<KubeClient, 'create' | 'delete'>;
+  readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
+}
 
 /** Creates the immutable Secret with the content key for `publish`; it is deleted with the attempt. */
-export async function createKeySecret(mediaJob: MediaJob, row: Job, context: LeaderContext): Promise<void> {
-  const { client, dependencies } = context;
+export async function createKeySecret(
+  mediaJob: MediaJob,
+  row: Job,
+  { client, contentKeys }: KeySecretPorts,
+): Promise<void> {
   // The process that concluded an earlier attempt may have died before it deleted that attempt's key.
-  await deleteKeySecrets(mediaJob, { id: row.id, attempt: row.attempt - 1 }, context);
-  const { kid, key } = await dependencies.contentKeys.findOrCreate(row.hash);
+  await deleteKeySecrets(mediaJob, { id: row.id, attempt: row.attempt - 1 }, { client });
+  const { kid, key } = await contentKeys.findOrCreate(row.hash);
   const { apiVersion, kind } = mediaJobs;
   const { name = '', namespace = '', uid = '' } = mediaJob.metadata ?? {};
   const secret = {
@@ -33,13 +42,13 @@ export async function createKeySecret(mediaJob: MediaJob, row: Job, context: Lea
 const attemptsBack = 3;
 
 /**
- * Deletes the keys of an attempt and of the last ones before it, by name: the controller may not list Secrets. A key that
- * is missed is deleted with its MediaJob.
+ * Deletes the keys of an attempt and of the last ones before it, by name, since the controller may not list Secrets.
+ * Other keys are deleted with their MediaJob.
  */
 export async function deleteKeySecrets(
   { metadata }: MediaJob,
   { id, attempt: last }: Pick<Job, 'id' | 'attempt'>,
-  { client }: LeaderContext,
+  { client }: Pick<KeySecretPorts, 'client'>,
 ): Promise<void> {
   for (let attempt = last; attempt >= Math.max(1, last - attemptsBack); attempt -= 1) {
     const ref = { namespace: metadata?.namespace, name: keySecretName({ id, attempt }) };

@@ -3,24 +3,27 @@ import type { RunnerPoolSpec } from '#domain/kubernetes/runner-pool.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
-import type { StorageWatch } from '../storage-watch.ts';
-import type { TaskDesk } from '../task-requests.ts';
-import type { JobTemplate } from './manifests/job-manifest.ts';
-import type { OwnMark } from './manifests/own-mark.ts';
-import type { ConcludeDependencies } from './reconcile/conclude.ts';
-import type { PlanSettings } from './reconcile/observed.ts';
+import type { StorageWatch } from '../../storage-watch.ts';
+import type { TaskEndpoint } from '../../task-requests.ts';
+import type { BatchSettings } from '../batches/batches.ts';
+import type { JobTemplate } from '../manifests/job-template.ts';
+import type { OwnMark } from '../manifests/own-mark.ts';
+import type { ConcludeDependencies } from '../reconcile/conclude.ts';
+import type { PlanSettings } from '../plan/observed.ts';
 
 /** The dependencies of the Kubernetes executor. */
 export interface MediaJobDependencies
   extends Omit<ConcludeDependencies, 'jobs' | 'queue' | 'storageWatch'>, PlanSettings {
-  readonly storageWatch: Pick<StorageWatch, 'isOutage' | 'isAway'>;
+  readonly storageWatch: Pick<StorageWatch, 'isOutage' | 'isAway' | 'problem'>;
   readonly client: KubeClient;
   readonly jobs: JobStore;
   readonly queue: TicketQueue;
   readonly profiles: ProfileStore;
+  readonly poolCopy: PoolStore;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly source: AdoptDependencies['source'];
   readonly media: ObjectStore;
@@ -40,15 +43,8 @@ export interface MediaJobDependencies
   /** The address to which the runner of an attempt POSTs its reports, and its token; null: none. */
   readonly reportFor: (attempt: { jobId: string; attempt: number }) => { url: string; token: string } | null;
   /** Where runners of batches ask for tasks. */
-  readonly taskDesk: TaskDesk;
+  readonly taskEndpoint: TaskEndpoint;
   /** Batches of image jobs; null: every image job has a Job of its own. */
-  readonly batches: {
-    /** So many image jobs at once make a batch. */
-    readonly min: number;
-    /** A batch does at most so many jobs. */
-    readonly tasksMax: number;
-    /** The address at which the runner of a batch asks for its tasks, and its token. */
-    readonly tasksOf: (batchId: string) => { url: string; token: string };
-  } | null;
+  readonly batches: BatchSettings | null;
   readonly randomUuid: () => string;
 }

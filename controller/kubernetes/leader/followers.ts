@@ -4,8 +4,8 @@ import type { Job } from '#domain/jobs/job.ts';
 export type RowState = Pick<Job, 'id' | 'status' | 'attempt' | 'progress'>;
 
 /**
- * MediaJobs that follow the row of another job, made by an equal submission. No watch reports changes of that row, so the
- * rows of all followers are read together, in one query.
+ * MediaJobs that follow the row of an equal job. No watch reports changes of that row, so the rows of all followers are
+ * polled in one query.
  */
 export class Followers {
   readonly #stateOf = new Map<string, RowState>();

@@ -1,0 +1,183 @@
+import type { Job } from '#domain/jobs/job.ts';
+import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
+import type { Ticket } from '#domain/jobs/ticket.ts';
+import type { LeaderTerm } from '#platform/kubernetes/leader-elector.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
+import { collectGarbage } from '#platform/lifecycle/collect-garbage.ts';
+import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
+import { ensurePools } from '../pools/ensure-pools.ts';
+import { poolStatusLoop } from '../pools/pool-status.ts';
+import { ticketOf } from '#jobs/enqueue.ts';
+import { batchPool } from '../batches/batch.ts';
+import { failIfRefused } from '../reconcile/conclude.ts';
+import { claimOf } from '../snapshots/routing.ts';
+import { CacheEvents } from './cache-events.ts';
+import { showQueuedJobs } from './queued-jobs.ts';
+import { composeTerm, type Term, type TermInput } from './term.ts';
+
+/** How often the claimed jobs are read from Postgres: a cancelled job stops within this and a pod's five seconds. */
+const resyncEveryMs = 1_000;
+/** How long no job is admitted after the API server did not create a MediaJob. */
+const startPauseMs = 10_000;
+/** Log lines about a failing resync: one a minute. */
+const resyncLogRate = { perSecond: 1 / 60, burst: 1 };
+
+/**
+ * The work of a leader during one term. It lists everything after it acquired the lease, so that the objects of the
+ * last leader are known before any is created. All its state is in Postgres and in the API server, for the next leader.
+ */
+export class LeaderController {
+  readonly #term: LeaderTerm;
+  readonly #parts: Term;
+  readonly #resyncLog = new TokenBucket(resyncLogRate);
+  readonly #stopping = new AbortController();
+  #isReady = false;
+  #pausedUntilMs = 0;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(input: TermInput) {
+    this.#term = input.term;
+    this.#parts = composeTerm(input);
+  }
+
+  /** Begins and returns at once: the API server may be away. */
+  start(): void {
+    const { log } = this.#parts.ports;
+    this.#ended = this.#run().catch((error: unknown) => {
+      if (!this.#stopping.signal.aborted) log.error({ err: error }, 'leader stopped by a bug');
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isReady = false;
+    this.#stopping.abort(new Error('the term has ended'));
+    const { ports, workQueue, streams, profileWork } = this.#parts;
+    await ports.caches.stop();
+    await Promise.all([workQueue, streams, profileWork].map((queue) => queue.stop({ queued: 'drop' })));
+    await this.#ended;
+  }
+
+  /** Whether the job of a ticket is left to the batches. */
+  leaves(ticket: Ticket): Promise<boolean> {
+    return this.#parts.batchWork.leaves(ticket);
+  }
+
+  /** How many more jobs of `queue` may be claimed. */
+  freeSlots(queue: QueueName): number {
+    return this.#mayClaim() ? this.#parts.ports.slots.freeForTickets(poolOfQueue[queue]) : 0;
+  }
+
+  /** What the status of the queue's pool shows as `active`. */
+  activePods(queue: QueueName): number {
+    return this.#parts.ports.slots.running.count(poolOfQueue[queue]);
+  }
+
+  /** Tickets of the image jobs that have waited longest, for their reserved slots while no other is free. */
+  async ticketsForReservedSlots(): Promise<readonly Ticket[]> {
+    const { slots, jobs } = this.#parts.ports;
+    if (!this.#mayClaim() || slots.freeForTickets(batchPool) > 0) return [];
+    const limit = slots.freeForImages(batchPool);
+    if (limit === 0) return [];
+    const ids = await jobs.batchableIds(limit);
+    const rows = await Promise.all(ids.map((id) => jobs.find(id)));
+    return rows.flatMap((row) => (row === null ? [] : ticketOf(row)));
+  }
+
+  #mayClaim(): boolean {
+    return this.#isReady && this.#term.isHeld() && this.#parts.ports.now() >= this.#pausedUntilMs;
+  }
+
+  /** Makes sure that a claimed job has its MediaJob. */
+  async run(job: Job): Promise<void> {
+    if (!this.#isReady) throw new Error('this process is not the leader');
+    const { caches, slots, workQueue, conclusion, now } = this.#parts.ports;
+    const key = caches.keyOfJob(job.id);
+    slots.add(job, claimOf(key === undefined ? undefined : caches.mediaJob(key), job));
+    if (key !== undefined) {
+      workQueue.add(key);
+      return;
+    }
+    try {
+      await this.#parts.resync.createMediaJob(job);
+    } catch (error) {
+      // The claim is given back: no reconcile may create the Job meanwhile.
+      slots.claimed.remove(job.id);
+      slots.running.forgetUnclaimed((jobId) => jobId !== job.id);
+      if (await failIfRefused(job, error, conclusion)) return;
+      // Every other job would fail in the same way: the namespace is missing, or the API server is away.
+      this.#pausedUntilMs = now() + startPauseMs;
+      throw error;
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    const { ports, batchWork, resync, profileWork, workQueue, streams } = this.#parts;
+    const { caches, slots } = ports;
+    const poolDeleted = (name: string) => {
+      if (name in ports.pools) void this.#ensurePools();
+    };
+    const events = new CacheEvents({ ...ports, resync, profileWork, poolDeleted });
+    await caches.start(events);
+    await caches.whenSynced();
+    batchWork.batches.begin();
+    // The lists of ten thousand jobs leave five times as much garbage as cached data.
+    collectGarbage();
+    await this.#ensurePools();
+    profileWork.start();
+    while (!signal.aborted && !(await this.#resyncOnce())) await pause(resyncEveryMs, signal);
+    if (signal.aborted) return;
+    // Before the first resync no job counted as claimed.
+    for (const jobId of slots.claimed.ids) for (const job of caches.jobsOf(jobId)) events.jobStored(job);
+    this.#isReady = true;
+    await Promise.all([workQueue, streams].map((queue) => queue.start()));
+    slots.claimed.announce();
+    const loops = [
+      poolStatusLoop(ports, signal),
+      showQueuedJobs({ ...ports, resync, batches: batchWork.batches }, signal),
+      batchWork.run(signal),
+      claimPreferred(ports, signal),
+    ];
+    while (!signal.aborted) {
+      await pause(resyncEveryMs, signal);
+      if (!signal.aborted) await this.#resyncOnce();
+    }
+    await Promise.all(loops);
+  }
+
+  async #ensurePools(): Promise<void> {
+    await ensurePools(this.#parts.ports, this.#stopping.signal);
+  }
+
+  /** Whether it succeeded. */
+  async #resyncOnce(): Promise<boolean> {
+    try {
+      await this.#parts.resync.run();
+      return true;
+    } catch (error) {
+      const { log, now } = this.#parts.ports;
+      const nowMs = now();
+      if (!this.#stopping.signal.aborted && this.#resyncLog.hasToken(nowMs)) {
+        this.#resyncLog.take(nowMs);
+        log.warn({ err: error }, 'claimed jobs could not be resynced');
+      }
+      return false;
+    }
+  }
+}
+
+/** Claims jobs with a priority above 0 as soon as slots are free, until `signal` aborts. */
+async function claimPreferred(
+  { slots, caches, workQueue, storageWatch, log }: Term['ports'],
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await slots.claimed.nextChange(signal);
+      if (storageWatch.isAway) continue;
+      for (const jobId of await slots.claimPreferred()) workQueue.add(caches.keyOfJob(jobId) ?? '');
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, 'jobs could not be claimed by priority');
+    }
+  }
+}
