@@ -2,7 +2,9 @@ import { addApiRoutes } from './api/api-routes.ts';
 import type { ApiDependencies } from './api/dependencies.ts';
 import { addDeliveryRoutes } from './delivery/delivery-routes.ts';
 import type { DeliveryDependencies } from './delivery/dependencies.ts';
-import type { HttpServerOptions } from '#platform/http/server.ts';
+import { probeListener } from '#platform/http/probe-listener.ts';
+import { httpServerComponent, type HttpServerOptions } from '#platform/http/server.ts';
+import type { Component } from '#platform/lifecycle/component.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Database } from '#platform/postgres/database.ts';
 
@@ -39,4 +41,23 @@ export function httpServiceOptions(dependencies: DeliveryServiceDependencies | S
       if (config.surfaces.has('delivery')) await addDeliveryRoutes(app, dependencies, context);
     },
   };
+}
+
+/**
+ * The listeners of a process with the mode `server` or `all`. A pod that has jobs is unready without the database; one
+ * that delivers is unready until it has reached the media bucket once. In later outages servers continue with what is
+ * cached, and job routes need neither bucket nor Redis.
+ */
+export function serverComponents(
+  dependencies: (DeliveryServiceDependencies | ServiceDependencies) & { readonly config: Pick<Config, 'probePort'> },
+): readonly Component[] {
+  const { config } = dependencies;
+  const options = httpServiceOptions(dependencies);
+  const server = httpServerComponent(options);
+  if (config.probePort === 0) return [server];
+  const required = {
+    ...(config.surfaces.has('api') && { database: 'always' as const }),
+    ...(config.surfaces.has('delivery') && { media_bucket: 'once' as const }),
+  };
+  return [server, probeListener({ ...options, config, required })];
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { httpServiceOptions, type ServiceDependencies } from './http-service.ts';
-import { httpServerComponent } from './platform/http/server.ts';
+import { serverComponents, type ServiceDependencies } from './http-service.ts';
 import { controllerComponents, workerListener } from './controller/controller.ts';
-import { TaskDesk } from './controller/task-requests.ts';
+import { TaskEndpoint } from './controller/task-requests.ts';
 import { type Config, type DeliveryConfig, loadConfig } from './platform/config/config.ts';
+import { missingFolders } from './platform/config/missing-folders.ts';
 import { helpText } from './platform/config/documentation.ts';
 import { sections } from './platform/config/variables.ts';
 import { findIsolation, type Isolation } from './platform/commands/isolation.ts';
@@ -23,8 +23,10 @@ import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { openListDatabase } from './platform/postgres/job-list.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
+import { PoolStore } from './platform/postgres/pool-store.ts';
 import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
+import { DeletionFence } from './platform/postgres/deletion-fence.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { prepareDatabase } from './platform/postgres/prepare-database.ts';
@@ -36,11 +38,12 @@ import type { ObjectStore } from './platform/storage/object-store.ts';
 import { openObjectStore } from './platform/storage/open.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
 import { Metrics } from './platform/telemetry/metrics.ts';
+import { programVersion } from './platform/telemetry/program-version.ts';
 import { startTracing } from './platform/telemetry/tracing.ts';
 
 /**
- * The program: configuration, resources, components by mode, then a wait for the signal to stop. Everything is built by
- * hand here; components stop in reverse order, and then resources close in reverse order.
+ * The program: configuration, resources, components by mode, then a wait for the signal to stop. Components stop in
+ * reverse order, then resources close in reverse order.
  *
  * Exit codes: 0 stopped by a signal, 1 failed, 2 the configuration is wrong, 130 a second signal.
  */
@@ -56,11 +59,16 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
+  const { config, misspelt } = loaded;
   if (flags.includes('--check-config')) {
-    process.stdout.write('The configuration is valid.\n');
+    for (const { variable, nearest } of misspelt)
+      process.stderr.write(`${variable}: is not a known variable; did you mean ${nearest}?\n`);
+    const missing = await missingFolders(config);
+    process.stderr.write(missing.map((fault) => `${fault}\n`).join(''));
+    if (missing.length === 0) process.stdout.write('The configuration is valid.\n');
+    else process.exitCode = 2;
     return;
   }
-  const { config, misspelt } = loaded;
   const log = createLogger({ level: config.logLevel, name: `reelwright-${config.mode}` });
   for (const name of misspelt) log.warn(name, 'unknown variable, probably misspelt');
   const signal = stopSignal(log);
@@ -83,11 +91,20 @@ async function run(config: Config | DeliveryConfig, log: Logger, signal: AbortSi
   const resources = new Resources();
   try {
     const components = await openComponents(config, { log, resources, signal });
-    log.info({ mode: config.mode }, 'starting');
+    log.info({ mode: config.mode, version: programVersion() }, 'starting');
+    warnOfStaleMasters(config, log);
     await runComponents(components, { log, stopTimeoutMs, signal });
   } finally {
     await resources.closeAll(log);
   }
+}
+
+/** A master that caches keep for a year names objects that the retention has deleted by then. */
+function warnOfStaleMasters(config: Config | DeliveryConfig, log: Logger): void {
+  const { mode, surfaces, revisionRetentionMs, streamMutableCacheControl } = config;
+  const isDelivering = mode !== 'worker' && surfaces.has('delivery');
+  if (isDelivering && revisionRetentionMs !== null && streamMutableCacheControl === null)
+    log.warn({ revision_retention_ms: revisionRetentionMs }, 'streams in caches outlive their objects');
 }
 
 interface Process {
@@ -125,7 +142,7 @@ async function openComponents(
     webDir: fileURLToPath(new URL('web', import.meta.url)),
   };
   // Delivery alone writes nothing to the database and starts while it is away: streams and images do not need it.
-  if (config.source === null) return [httpServerComponent(httpServiceOptions({ ...shared, config }))];
+  if (config.source === null) return serverComponents({ ...shared, config });
   const preparation = prepareDatabase({ database, log, signal });
   const dependencies: WholeDependencies = {
     ...shared,
@@ -136,12 +153,12 @@ async function openComponents(
     profiles: new ProfileStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),
-    taskDesk: new TaskDesk(),
+    taskEndpoint: new TaskEndpoint(),
   };
   void reportMissingRights(dependencies.source, config.source.bucket, log);
   // The listeners start first, so that the process is alive and not ready while it waits for the database.
   return [
-    ...(config.mode === 'worker' ? [] : [httpServerComponent(httpServiceOptions(dependencies))]),
+    ...(config.mode === 'worker' ? [] : serverComponents(dependencies)),
     ...(config.mode === 'worker' && config.workerMetricsPort !== 0 ? [workerListener(dependencies)] : []),
     ...redisCheck(config, log),
     preparation.component,
@@ -171,7 +188,11 @@ async function reportMissingRights(source: ObjectStore, bucket: string, log: Log
 }
 
 /** What a server with the surface `api` and a worker share. */
-type WholeDependencies = ServiceDependencies & { readonly config: Config; readonly taskDesk: TaskDesk };
+type WholeDependencies = ServiceDependencies & {
+  readonly config: Config;
+  readonly taskEndpoint: TaskEndpoint;
+  readonly checkDatabase: (signal: AbortSignal) => Promise<void>;
+};
 
 /** The components of a worker, and what only they need. */
 async function openControllerComponents(
@@ -186,8 +207,10 @@ async function openControllerComponents(
   return controllerComponents({
     ...dependencies,
     ...kubernetes,
+    poolCopy: new PoolStore(database),
     webhookEvents: new WebhookEventStore(database),
     cleanup: new CleanupStore(database),
+    fence: new DeletionFence(database),
     retention: new RetentionStore(database),
     random: () => Math.random(),
     runner: {

@@ -1,3 +1,4 @@
+import { delayAfter } from '#domain/backoff.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
@@ -6,30 +7,30 @@ import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
+import { withSpan } from '#platform/telemetry/tracing.ts';
 import type { Executor } from './executor.ts';
+import type { PeriodicTask } from './periodic-component.ts';
 
 export interface AdmissionDependencies {
   readonly jobs: Pick<JobStore, 'claim' | 'giveBack'>;
   readonly queue: TicketQueue;
   readonly executor: Executor;
   /** Admission pauses while the object storage is away. */
-  readonly storageWatch: { whenAvailable(signal: AbortSignal): Promise<void> };
+  readonly storageWatch: { readonly isAway: boolean; whenAvailable(signal: AbortSignal): Promise<void> };
   readonly metrics: Pick<Metrics, 'queueWait'>;
   readonly log: Logger;
 }
 
 /** The delay before a job that `run` could not start is tried again (a full disk, an API server that is away). */
 const startRetryMs = 5_000;
-const errorPauseMs = { first: 200, max: 5_000 };
+const errorBackoff = { baseMs: 200, maxMs: 5_000 };
 
 /**
  * Admission of one queue: tickets become running work.
  *
- * One ticket at a time, and only while the executor has a free slot, so that a ticket never waits in a worker that
- * cannot serve it. Each ticket is held briefly: claim the row, start the attempt, delete the ticket. A crash before the
- * claim leaves a ticket that the queue delivers again; a crash after it leaves a lease that lapses. After an error the
- * ticket stays in the queue.
+ * Takes one ticket at a time, and only while the executor has a free slot: claim the row, start the attempt, delete the
+ * ticket. A crash before the claim leaves a ticket that the queue delivers again; a crash after it leaves a lease that
+ * lapses. After an error the ticket stays in the queue.
  */
 export function admissionComponent(queueName: QueueName, dependencies: AdmissionDependencies): Component {
   const name = `admission of ${queueName}`;
@@ -56,38 +57,51 @@ async function admitUntil(
 ): Promise<void> {
   const { queue, executor, storageWatch, log } = dependencies;
   const reader = queue.reader(queueName);
-  let pauseMs = errorPauseMs.first;
+  let failures = 0;
   while (!signal.aborted) {
     try {
       await storageWatch.whenAvailable(signal);
       await executor.whenFree(queueName, signal);
       const taken = await reader.next(signal);
       if (taken === null) continue;
-      const { ticket } = taken;
-      const returned = await withSpan('admission', spanOf(ticket), () => admit(ticket, dependencies));
+      const returned = await admitTraced(taken.ticket, dependencies);
       await taken.done();
       // Only now: while the ticket is taken, the queue ignores another one of the same attempt.
       if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
-      pauseMs = errorPauseMs.first;
+      failures = 0;
     } catch (error) {
       if (signal.aborted) break;
       log.error({ err: error, queue: queueName }, 'ticket admission failed');
-      await pause(pauseMs, signal);
-      pauseMs = Math.min(errorPauseMs.max, pauseMs * 2);
+      failures += 1;
+      await pause(delayAfter(failures, errorBackoff), signal);
     }
   }
   await reader.close().catch((error: unknown) => log.warn({ err: error }, 'ticket reader close failed'));
 }
 
+/** Admission past the queue, for jobs with reserved slots. Their tickets are dropped when they come. */
+export function reservedSlotsTask(dependencies: AdmissionDependencies): PeriodicTask {
+  const { queue, executor, storageWatch } = dependencies;
+  const work = async () => {
+    if (storageWatch.isAway) return;
+    for (const ticket of (await executor.ticketsForReservedSlots?.()) ?? []) {
+      const returned = await admitTraced(ticket, dependencies);
+      if (returned !== null) await queue.add(returned, { delayMs: startRetryMs });
+    }
+  };
+  return { name: 'admission to reserved slots', work };
+}
+
 /** The admission in the trace of the request that made the job. */
-function spanOf({ jobId, attempt, queue, trace }: Ticket): SpanSettings {
+function admitTraced(ticket: Ticket, dependencies: AdmissionDependencies): Promise<Ticket | null> {
+  const { jobId, attempt, queue, trace } = ticket;
   const attributes = { 'job.id': jobId, 'job.attempt': attempt, 'job.queue': queue };
-  return { parent: trace, kind: 'consumer', attributes };
+  return withSpan('admission', { parent: trace, kind: 'consumer', attributes }, () => admit(ticket, dependencies));
 }
 
 /**
- * Claims the ticket's attempt and starts it, unless the executor claims it for a batch. A ticket of an attempt that ended or is claimed already is dropped. An attempt
- * that cannot be started is given back, which costs nothing: its ticket is returned.
+ * Claims the ticket's attempt and starts it, unless the executor claims it for a batch. A ticket of an attempt that
+ * ended or is claimed already is dropped. Returns the ticket of an attempt that could not be started.
  */
 async function admit(ticket: Ticket, { jobs, executor, metrics, log }: AdmissionDependencies): Promise<Ticket | null> {
   const { jobId, attempt } = ticket;

@@ -1,116 +1,128 @@
-import { text } from 'node:stream/consumers';
-import { revisionOfMaster } from '#domain/media/master-playlist.ts';
-import { filmRoot, masterKey, resultManifestKey, revisionOf, videoKey, workRoot } from '#domain/media/object-keys.ts';
+import { jobTypeRow } from '#domain/job-types/index.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
-import type { Film } from '#domain/runner/film.ts';
-import type { Component } from '#platform/lifecycle/component.ts';
+import {
+  chunkedRoot,
+  imageFolder,
+  resultManifestKey,
+  revisionOf,
+  videoFolder,
+  videoKey,
+  workRoot,
+} from '#domain/media/object-keys.ts';
+import { readSplit } from '#jobs/next-units.ts';
 import type { CleanupStore, JobToCleanUp } from '#platform/postgres/cleanup-store.ts';
+import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { periodicComponent } from './periodic-component.ts';
-import { readFilm } from '#jobs/film.ts';
-import { revisionRoots } from '#jobs/revision-roots.ts';
+import { workThrough } from './due-rows.ts';
+import type { PeriodicTask } from './periodic-component.ts';
+import { currentRevision, removeAllButLast, removeUnused } from './remove-objects.ts';
 
 export interface CleanupDependencies {
   readonly cleanup: CleanupStore;
+  readonly fence: DeletionFence;
   readonly media: ObjectStore;
   readonly metrics: Pick<Metrics, 'cleanupBacklog'>;
   readonly log: Logger;
-  readonly everyMs: number;
   /** A job is cleaned up this long after its end, when no worker can still be writing for it. */
   readonly graceMs: number;
 }
 
-const pageSize = 100;
-/** Several at once, since most of the time goes into waiting for the bucket. */
-const jobsAtOnce = 8;
+/** A claimed job, and which revisions of its attempts its results name; null where that could not be asked at once. */
+type ClaimedJob = JobToCleanUp & { readonly named: ReadonlySet<string> | null };
 
 /**
  * Removes what final jobs left in the media bucket: their working objects, and revisions that never became public.
  *
- * The rows name the attempts, each attempt has one revision, and a working object names that of the job's film, so the
- * bucket is not searched. A revision is kept when
- * the job's results or the top master playlist name it. It is also kept when its attempt wrote a result manifest: such a
- * revision was complete and may have been public for a moment, so a player may still have its playlist.
+ * The rows name the attempts and their revisions, and a working object names the revision of a chunked encode, so the
+ * bucket is not searched. A revision stays when the job's results or the top master playlist name it. It also stays
+ * when its attempt wrote a result manifest: it may have been public for a moment, so a player may have its playlist.
  *
- * A round goes on until no job is due. A job whose cleanup fails, or whose worker vanishes, is due again later, so it
- * delays no other job.
+ * Jobs share a chunked encode: its objects stay while such a job has not ended or ended lately, and the job is due
+ * again later. Each page of deletions asks that again under the lock of the hash, so a worker that was paused deletes
+ * nothing of a job that began meanwhile.
+ *
+ * A round continues until no job is due. A job whose cleanup fails is due again later, so it delays no other job.
  */
-export function cleanupComponent(dependencies: CleanupDependencies): Component {
-  const { cleanup, metrics, everyMs, graceMs, log } = dependencies;
+export function cleanupTask(dependencies: CleanupDependencies): PeriodicTask {
+  const { cleanup, metrics, graceMs, media, log } = dependencies;
   const work = async (signal: AbortSignal) => {
-    for (let isFull = true; isFull && !signal.aborted;) {
-      const jobs = await cleanup.claim({ graceMs, limit: pageSize });
-      isFull = jobs.length === pageSize;
-      const cleanUpRest = async () => {
-        for (let job = jobs.pop(); job !== undefined && !signal.aborted; job = jobs.pop())
-          await cleanUp(job, dependencies);
-      };
-      await Promise.all(Array.from({ length: jobsAtOnce }, cleanUpRest));
-      metrics.cleanupBacklog.set(await cleanup.backlog(graceMs));
-    }
+    const claim = async (limit: number): Promise<ClaimedJob[]> => {
+      const jobs = await cleanup.claim({ graceMs, limit });
+      const named = await cleanup.namedRevisions(jobs.flatMap(attemptsOf)).catch(() => null);
+      return jobs.map((job) => ({ ...job, named }));
+    };
+    await workThrough<ClaimedJob>({
+      claim,
+      handle: (job) => cleanUp(job, dependencies),
+      mark: (jobs) => cleanup.markSwept(jobs.map(({ jobId }) => jobId)),
+      onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'job cleanup failed'),
+      media,
+      signal,
+    });
+    metrics.cleanupBacklog.set(await cleanup.backlog(graceMs));
   };
-  return periodicComponent({ name: 'cleanup', everyMs, log, work });
+  return { name: 'cleanup', work };
 }
 
-async function cleanUp(job: JobToCleanUp, { cleanup, media, log }: CleanupDependencies): Promise<void> {
+/** Removes what the job shares with others. Returns the keys of its own working objects; null: it is deferred. */
+async function cleanUp(job: ClaimedJob, dependencies: CleanupDependencies): Promise<readonly string[] | null> {
+  const { media, log } = dependencies;
   const { jobId, hash } = job;
-  try {
-    let removed = 0;
-    const film = await readFilm(jobId, media);
-    for (const rev of await unpublishedRevisions(job, film, media))
-      for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
-    if (film !== null) removed += await removeUnder(media, `${filmRoot(film.rev)}/`);
-    // Last: the manifests among them say which revisions were complete.
-    removed += await removeUnder(media, `${workRoot(jobId)}/`);
-    await cleanup.markSwept(jobId);
-    log.debug({ job_id: jobId, objects: removed }, 'job cleaned up');
-  } catch (error) {
-    log.warn({ err: error, job_id: jobId }, 'job cleanup failed');
+  const split = jobTypeRow(job.type).firstUnit === 'split' ? await readSplit(jobId, media) : null;
+  for (const rev of await unpublishedRevisions(job, dependencies)) {
+    const images = await removeAllButLast(media, imageFolder(hash, rev));
+    if (images.length > 0) await media.delete(images);
+    const isUsed = async () => (await currentRevision(hash, media)) === rev;
+    await removeUnused({ hash, prefix: videoFolder(hash, rev), isUsed }, dependencies);
   }
+  for (const rev of split === null ? [] : [split.rev, ...(split.earlier ?? [])]) {
+    if (await removeChunked(job, rev, dependencies)) continue;
+    log.debug({ job_id: jobId }, 'job cleanup deferred');
+    return null;
+  }
+  // Last: the documents among them say which revisions were complete, and lead to the chunked encode.
+  return removeAllButLast(media, `${workRoot(jobId)}/`);
 }
 
-async function unpublishedRevisions(job: JobToCleanUp, film: Film | null, media: ObjectStore): Promise<string[]> {
-  const { jobId, hash, attempt: lastAttempt } = job;
-  const named = JSON.stringify(job.results);
+function attemptsOf({ jobId, attempt }: JobToCleanUp) {
+  return Array.from({ length: attempt }, (_, index) => ({
+    jobId,
+    attempt: index + 1,
+    rev: revisionOf(jobId, index + 1),
+  }));
+}
+
+/** The revisions of the job's attempts that no player can know. */
+async function unpublishedRevisions(
+  { named, ...job }: ClaimedJob,
+  { cleanup, media }: CleanupDependencies,
+): Promise<string[]> {
+  const attempts = attemptsOf(job);
+  const published = named ?? (await cleanup.namedRevisions(attempts));
   const unpublished: string[] = [];
-  for (let attempt = 1; attempt <= lastAttempt; attempt++) {
-    const rev = revisionOf(jobId, attempt);
-    if (named.includes(`/${rev}/`)) continue;
-    if ((await media.head(resultManifestKey(jobId, attempt))) !== null) continue;
-    unpublished.push(rev);
+  for (const { jobId, attempt, rev } of attempts) {
+    if (published.has(rev)) continue;
+    if ((await media.head(resultManifestKey(jobId, attempt))) === null) unpublished.push(rev);
   }
-  // A film is that of other jobs too: its master playlist, written last, says that one of them has finished it.
-  const isFinished = film !== null && (await media.head(videoKey(hash, film.rev, masterPath))) !== null;
-  if (film !== null && !isFinished) unpublished.push(film.rev);
-  if (unpublished.length === 0) return [];
-  const current = await currentRevision(hash, media);
-  return unpublished.filter((rev) => rev !== current);
+  return unpublished;
 }
 
-/** The revision that the top master playlist of `hash` names; null without one. */
-export async function currentRevision(hash: string, media: ObjectStore): Promise<string | null> {
-  const master = await media.get(masterKey(hash));
-  return master === null ? null : revisionOfMaster(await text(master.body));
-}
-
-/** The most keys that S3 deletes in one request. */
-const keysAtOnce = 1000;
-
-/** Removes every object whose key begins with `prefix`; returns their number. */
-export async function removeUnder(store: ObjectStore, prefix: string): Promise<number> {
-  let keys: string[] = [];
-  let removed = 0;
-  const remove = async () => {
-    if (keys.length > 0) await store.delete(keys);
-    removed += keys.length;
-    keys = [];
-  };
-  for await (const { key } of store.list(prefix)) {
-    keys.push(key);
-    if (keys.length === keysAtOnce) await remove();
-  }
-  await remove();
-  return removed;
+/** Removes the working objects of a chunked encode, and its segments unless one job has finished it; whether it did. */
+async function removeChunked(
+  { jobId, hash }: JobToCleanUp,
+  rev: string,
+  dependencies: CleanupDependencies,
+): Promise<boolean> {
+  const { media, graceMs } = dependencies;
+  const mayBeContinued = (locked: LockedHash) => locked.mayBeContinued({ jobId, hash }, graceMs);
+  // Its master playlist is written last. A job that writes it now has not ended.
+  const isFinished = (await media.head(videoKey(hash, rev, masterPath))) !== null;
+  const isUsed = async (locked: LockedHash) =>
+    (await mayBeContinued(locked)) || (await currentRevision(hash, media)) === rev;
+  const stream = { hash, prefix: videoFolder(hash, rev), isUsed };
+  if (!isFinished && (await removeUnused(stream, dependencies)) === null) return false;
+  const working = { hash, prefix: `${chunkedRoot(rev)}/`, isUsed: mayBeContinued };
+  return (await removeUnused(working, dependencies)) !== null;
 }

@@ -1,25 +1,30 @@
 import { queueNames } from '#domain/jobs/routing.ts';
-import { runnerVariables } from '#domain/runner/steps.ts';
+import { runnerVariables } from '#domain/work/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import { storageEnvironment } from '#platform/config/storage-settings.ts';
-import { admissionComponent } from './admission.ts';
+import { admissionComponent, reservedSlotsTask } from './admission.ts';
 import type { ControllerDependencies, ExecutorDependencies } from './dependencies.ts';
 import type { Executor } from './executor.ts';
 import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
 import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
 import { ProcessExecutor } from './process/process-executor.ts';
-import { cleanupComponent } from './cleanup.ts';
+import { cleanupTask } from './cleanup.ts';
 import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './queue-gauges.ts';
 import { reportHandler } from './reports.ts';
 import { StorageWatch } from './storage-watch.ts';
-import { retentionComponent } from './retention.ts';
+import { overdueGaugesTask } from './overdue-gauges.ts';
+import { periodicComponent } from './periodic-component.ts';
+import { retentionTasks } from './retention.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { taskRequestHandler } from './task-requests.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
-/** The worker's components in the order of their start, after the database: the executor starts before anything is admitted. */
+/**
+ * The worker's components in the order of their start, after the database: the executor starts before anything is
+ * admitted.
+ */
 export function controllerComponents(dependencies: ControllerDependencies): Component[] {
   const { config, jobs, queue, webhookEvents, metrics, log, clock, random } = dependencies;
   const { outageDeadlineMs } = config;
@@ -35,11 +40,15 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     config.executor === 'kubernetes'
       ? new KubernetesExecutor(kubernetesDependencies(executing))
       : processExecutorOf(executing);
+  const admission = { jobs, queue, executor, storageWatch, metrics, log };
   return [
     storageWatch,
     ...(config.executor === 'kubernetes' ? [] : [withoutClusterProfiles(dependencies)]),
     { name: `executor ${executor.name}`, start: () => executor.start(), stop: (signal) => executor.stop(signal) },
-    ...queueNames.map((name) => admissionComponent(name, { jobs, queue, executor, storageWatch, metrics, log })),
+    ...queueNames.map((name) => admissionComponent(name, admission)),
+    ...(config.executor === 'kubernetes'
+      ? [periodicComponent({ ...reservedSlotsTask(admission), everyMs: reservedSlotsEveryMs, log })]
+      : []),
     sweeperComponent({
       jobs,
       queue,
@@ -58,14 +67,16 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       clock,
       random,
     }),
-    cleanupComponent({ ...dependencies, everyMs: cleanupEveryMs, graceMs: cleanupGraceMs }),
-    retentionComponent({
-      ...dependencies,
-      everyMs: cleanupEveryMs,
-      jobRetentionMs: config.jobRetentionMs,
-      revisionRetentionMs: config.revisionRetentionMs,
-    }),
-    queueGaugesComponent({ queue, jobs, metrics, log, everyMs: gaugesEveryMs }),
+    ...[
+      cleanupTask({ ...dependencies, graceMs: cleanupGraceMs }),
+      ...retentionTasks({
+        ...dependencies,
+        jobRetentionMs: config.jobRetentionMs,
+        revisionRetentionMs: config.revisionRetentionMs,
+      }),
+    ].map((task) => periodicComponent({ ...task, everyMs: cleanupEveryMs, log })),
+    periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
+    queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
 }
 
@@ -74,22 +85,30 @@ function withoutClusterProfiles({ profiles }: Pick<ControllerDependencies, 'prof
   return { name: 'profiles', start: () => profiles.replace([]), stop: () => Promise.resolve() };
 }
 
+type WorkerListenerDependencies = Pick<ControllerDependencies, 'config' | 'jobs' | 'metrics' | 'taskEndpoint'> & {
+  /** Rejects until the database is reached and migrated, and while it does not answer. */
+  readonly checkDatabase: (signal: AbortSignal) => Promise<void>;
+};
+
 /** The listener of a process that is a worker alone: it answers before the database does. */
 export function workerListener({
   config,
   jobs,
   metrics,
-  taskDesk,
-}: Pick<ControllerDependencies, 'config' | 'jobs' | 'metrics' | 'taskDesk'>): Component {
+  taskEndpoint,
+  checkDatabase,
+}: WorkerListenerDependencies): Component {
   const { host, workerMetricsPort: port, webhookSecret } = config;
   if (config.kubernetes === null) return workerListenerComponent({ host, port, metrics });
   const fromRunners = {
     '/reports/': reportHandler({ jobs, webhookSecret }),
-    '/batches/': taskRequestHandler({ desk: taskDesk, webhookSecret }),
+    '/batches/': taskRequestHandler({ endpoint: taskEndpoint, webhookSecret }),
   };
-  return workerListenerComponent({ host, port, metrics, fromRunners });
+  return workerListenerComponent({ host, port, metrics, fromRunners, checkDatabase });
 }
 
+/** An image job behind videos begins within this and the start of its pod. */
+const reservedSlotsEveryMs = 1_000;
 const gaugesEveryMs = 5_000;
 const cleanupEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can still be writing for it. */

@@ -2,8 +2,10 @@ import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import type { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import type { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
@@ -12,17 +14,19 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
 import type { StorageWatch } from './storage-watch.ts';
-import type { TaskDesk } from './task-requests.ts';
+import type { TaskEndpoint } from './task-requests.ts';
 
 /** The dependencies of a worker. */
 export interface ControllerDependencies {
   readonly config: Config;
   readonly jobs: JobStore;
   readonly profiles: ProfileStore;
+  readonly poolCopy: PoolStore;
   readonly contentKeys: ContentKeyStore;
   readonly queue: TicketQueue;
   readonly webhookEvents: WebhookEventStore;
   readonly cleanup: CleanupStore;
+  readonly fence: DeletionFence;
   readonly retention: RetentionStore;
   readonly media: ObjectStore;
   readonly source: ObjectStore;
@@ -33,7 +37,7 @@ export interface ControllerDependencies {
   /** 0 ≤ random < 1. */
   readonly random: () => number;
   /** Connects the worker's listener with the leader: runners of batches ask for their tasks there. */
-  readonly taskDesk: TaskDesk;
+  readonly taskEndpoint: TaskEndpoint;
   /** With the `kubernetes` executor: its clients. */
   readonly kubernetes?: KubernetesInput;
   /** The process executor starts Node with the runner's main file. */

@@ -16,11 +16,18 @@ export interface Executor {
   freeSlots(queue: QueueName): number;
   /** Waits until `freeSlots` is above 0; rejects with the signal's reason once it aborts. */
   whenFree(queue: QueueName, signal: AbortSignal): Promise<void>;
-  /**
-   * Whether the executor itself will claim the job of a ticket, with others in a batch: then admission drops the ticket.
-   * Absent: it never does.
-   */
+  /** Whether the executor will claim the job of a ticket itself, for a batch; admission then drops the ticket. */
   leaves?(ticket: Ticket): Promise<boolean>;
+  /**
+   * Tickets of waiting jobs that may start although no ticket of their queue may, in slots that are reserved for them.
+   * Absent: none are.
+   */
+  ticketsForReservedSlots?(): Promise<readonly Ticket[]>;
+  /**
+   * How many pods of a queue's pool are at work, as its concurrency counts them; 0 without the lead. Absent: the
+   * claimed jobs in the database are.
+   */
+  activePods?(queue: QueueName): number;
   /** Starts the attempt of a claimed job and returns at once. A second call for the same attempt changes nothing. */
   run(job: Job): Promise<void>;
   /** Stops the running attempts as disruptions, so that another worker takes them. `signal` aborts at the deadline. */

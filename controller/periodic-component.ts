@@ -2,12 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
-interface Repetition {
+/** What is repeated. */
+export interface PeriodicTask {
   readonly name: string;
-  readonly everyMs: number;
-  readonly log: Logger;
   /** Called at the start, and again `everyMs` after each call has ended, also after a failure, which is logged. */
   readonly work: (signal: AbortSignal) => Promise<void>;
+}
+
+interface Repetition extends PeriodicTask {
+  readonly everyMs: number;
+  readonly log: Logger;
 }
 
 /** A component that repeats its work, never twice at once. */

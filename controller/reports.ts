@@ -1,11 +1,11 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { progressOf } from '#domain/jobs/progress.ts';
-import { parseReport } from '#domain/runner/report.ts';
+import { parseReport } from '#domain/work/report.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 
-// Runner pods send `POST /reports/<job id>/<attempt>`, one report as JSON. Progress is advisory: no state depends on it.
-// A token is valid for one attempt.
+// Runner pods send `POST /reports/<job id>/<attempt>`, one report as JSON. No state depends on progress. A token is
+// valid for one attempt.
 
 /** The attempt that a report describes. */
 interface Attempt {

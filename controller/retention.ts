@@ -1,80 +1,144 @@
-import { revisionOf } from '#domain/media/object-keys.ts';
-import { revisionRoots } from '#jobs/revision-roots.ts';
-import type { Component } from '#platform/lifecycle/component.ts';
-import type { RetentionStore, SupersedingJob } from '#platform/postgres/retention-store.ts';
+import { masterKey, imageFolder, revisionOf, videoFolder } from '#domain/media/object-keys.ts';
+import type { JobResults } from '#domain/job-types/index.ts';
+import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
+import type { ExpiredJob, OldJob, RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { currentRevision, removeUnder } from './cleanup.ts';
-import { periodicComponent } from './periodic-component.ts';
+import { workThrough } from './due-rows.ts';
+import type { PeriodicTask } from './periodic-component.ts';
+import { currentRevision, removeAllButLast, removeUnused, type SharedObjects } from './remove-objects.ts';
+
+/*
+ * Removes what is older than the retention times. A job's row is marked as expired first, so that an equal request
+ * makes a new job; then its objects are deleted, and last the row is marked or deleted. A crash leaves a row that is
+ * due again. Each page of objects asks again, under the lock of the hash, what other rows, the top master playlist and
+ * running jobs need.
+ */
 
 export interface RetentionDependencies {
   readonly retention: RetentionStore;
+  readonly cleanup: Pick<CleanupStore, 'resultsOf'>;
+  readonly fence: DeletionFence;
   readonly media: ObjectStore;
   readonly log: Logger;
-  readonly everyMs: number;
   /** `JOB_RETENTION`; null: jobs are kept. */
   readonly jobRetentionMs: number | null;
-  /** `REVISION_RETENTION`; null: replaced revisions are kept. */
+  /** `REVISION_RETENTION`; null: replaced streams are kept. */
   readonly revisionRetentionMs: number | null;
 }
 
-const pageSize = 100;
-
-/**
- * Removes what is older than the retention times: revisions that a newer stream of their hash replaced, and the rows of
- * final jobs. Revisions come first, since the rows name them. A round goes on until nothing is due.
- */
-export function retentionComponent(dependencies: RetentionDependencies): Component {
-  const { everyMs, log } = dependencies;
-  const work = async (signal: AbortSignal) => {
-    await removeRevisions(dependencies, signal);
-    await deleteJobs(dependencies, signal);
-  };
-  return periodicComponent({ name: 'retention', everyMs, log, work });
-}
-
-async function removeRevisions(dependencies: RetentionDependencies, signal: AbortSignal): Promise<void> {
-  const { retention, revisionRetentionMs: retentionMs, log } = dependencies;
-  if (retentionMs === null) return;
-  for (let isFull = true; isFull && !signal.aborted;) {
-    const jobs = await retention.claimSuperseding({ retentionMs, limit: pageSize });
-    isFull = jobs.length === pageSize;
-    for (const job of jobs) {
-      if (signal.aborted) return;
-      await removeEarlier(job, dependencies).catch((error: unknown) =>
-        log.warn({ err: error, job_id: job.jobId }, 'replaced revisions not removed'),
-      );
-    }
+/** A task for each retention time that is set, so that neither waits for the other. */
+export function retentionTasks(dependencies: RetentionDependencies): PeriodicTask[] {
+  const { retention, media, log, jobRetentionMs, revisionRetentionMs } = dependencies;
+  const tasks: PeriodicTask[] = [];
+  if (revisionRetentionMs !== null) {
+    const work = (signal: AbortSignal) =>
+      workThrough<ExpiredJob>({
+        claim: (limit) => retention.claimReplaced({ retentionMs: revisionRetentionMs, limit }),
+        handle: (job) => removeReplaced(job, revisionRetentionMs, dependencies),
+        mark: (jobs) => retention.markRevisionsDeleted(jobs.map(({ jobId }) => jobId)),
+        onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'replaced stream not removed'),
+        media,
+        signal,
+      });
+    tasks.push({ name: 'revision retention', work });
   }
+  if (jobRetentionMs !== null) {
+    const work = (signal: AbortSignal) =>
+      workThrough<OldJob>({
+        claim: (limit) => retention.claimOld({ retentionMs: jobRetentionMs, limit }),
+        handle: (job) => removeOld(job, dependencies),
+        mark: (jobs) => retention.deleteJobs(jobs.map(({ jobId }) => jobId)),
+        onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'old job not deleted'),
+        media,
+        signal,
+      });
+    tasks.push({ name: 'job retention', work });
+  }
+  return tasks;
 }
 
-async function removeEarlier(
-  { jobId, hash }: SupersedingJob,
-  { retention, media, log }: RetentionDependencies,
-): Promise<void> {
-  const current = await currentRevision(hash, media);
+/** Removes a replaced stream. The cover and the preview of its job stay, since its results still name them. */
+async function removeReplaced(
+  job: ExpiredJob,
+  retentionMs: number,
+  dependencies: RetentionDependencies,
+): Promise<readonly string[] | null> {
+  const { cleanup, fence, log } = dependencies;
+  const { jobId, hash } = job;
+  const except = imageKeysOf(await cleanup.resultsOf(jobId));
+  const streams = streamsOf(job, retentionMs, dependencies);
+  const isExpired = await fence.underLock(hash, async (locked) => {
+    for (const { isUsed } of streams) if (await isUsed(locked)) return false;
+    await locked.expireResults(jobId);
+    return true;
+  });
+  if (!isExpired) return null;
   let removed = 0;
-  for (const earlier of await retention.supersededBy(jobId)) {
-    const revs = Array.from({ length: earlier.attempt }, (_, index) => revisionOf(earlier.jobId, index + 1));
-    for (const rev of [...revs, ...(earlier.rev === null ? [] : [earlier.rev])]) {
-      if (rev === current) continue;
-      for (const root of revisionRoots(hash, rev)) removed += await removeUnder(media, root);
-    }
-  }
-  await retention.markEarlierRemoved(jobId);
-  if (removed > 0) log.info({ job_id: jobId, objects: removed }, 'replaced revisions removed');
+  for (const stream of streams) removed += (await removeUnused({ ...stream, except }, dependencies)) ?? 0;
+  log.info({ job_id: jobId, objects: removed }, 'replaced stream removed');
+  return [];
 }
 
-async function deleteJobs(
-  { retention, jobRetentionMs: retentionMs, log }: RetentionDependencies,
-  signal: AbortSignal,
-): Promise<void> {
-  if (retentionMs === null) return;
-  let deleted = pageSize;
-  let sum = 0;
-  while (deleted === pageSize && !signal.aborted) {
-    deleted = await retention.deleteJobs({ retentionMs, limit: pageSize });
-    sum += deleted;
-  }
-  if (sum > 0) log.info({ jobs: sum }, 'old jobs deleted');
+/** Removes all objects of a job's results; also the stream that is played, where no other job made it. */
+async function removeOld(job: OldJob, dependencies: RetentionDependencies): Promise<readonly string[] | null> {
+  const { media } = dependencies;
+  const { hash, streamRev, isExpired } = job;
+  if (!isExpired) return null;
+  const folders = [...revisionsOf(job)].flatMap((rev) =>
+    streamRev === null ? [imageFolder(hash, rev), videoFolder(hash, rev)] : [imageFolder(hash, rev)],
+  );
+  const keys: string[] = [];
+  for (const folder of folders) keys.push(...(await removeAllButLast(media, folder)));
+  if (streamRev === null) return keys;
+  await unpublish(job, dependencies);
+  for (const stream of streamsOf(job, null, dependencies)) await removeUnused(stream, dependencies);
+  return keys;
+}
+
+/** Removes the top master playlist if it names a revision of this job alone. */
+async function unpublish(job: ExpiredJob, { fence, media }: RetentionDependencies): Promise<void> {
+  // What names none of them now may name one later only for a job that shares it.
+  const named = await currentRevision(job.hash, media);
+  if (named === null || !revisionsOf(job).has(named)) return;
+  await fence.underLock(job.hash, async (locked) => {
+    const current = await currentRevision(job.hash, media);
+    if (current === null || !revisionsOf(job).has(current) || (await isShared(job, current, { locked }))) return;
+    locked.assertHeld();
+    await media.delete([masterKey(job.hash)]);
+  });
+}
+
+/** The streams of the job, none of which may be removed while another job or the top master playlist names it. */
+function streamsOf(job: ExpiredJob, retentionMs: number | null, { media }: RetentionDependencies): SharedObjects[] {
+  const { hash } = job;
+  return [...revisionsOf(job)].map((rev) => ({
+    hash,
+    prefix: videoFolder(hash, rev),
+    isUsed: async (locked) =>
+      (await isShared(job, rev, { locked, retentionMs })) || (await currentRevision(hash, media)) === rev,
+  }));
+}
+
+/** Every revision that the job's attempts made, and the one of its stream. */
+function revisionsOf({ jobId, attempt, streamRev }: ExpiredJob): ReadonlySet<string> {
+  const ofAttempts = Array.from({ length: attempt }, (_, index) => revisionOf(jobId, index + 1));
+  return new Set(streamRev === null ? ofAttempts : [...ofAttempts, streamRev]);
+}
+
+/** Whether another job names the revision or may yet make it. Revisions of the job's attempts belong to it alone. */
+async function isShared(
+  job: ExpiredJob,
+  rev: string,
+  { locked, retentionMs = null }: { readonly locked: LockedHash; readonly retentionMs?: number | null },
+): Promise<boolean> {
+  if (revisionsOf({ ...job, streamRev: null }).has(rev)) return false;
+  return (await locked.isNamed(job, rev, retentionMs)) || (await locked.mayBeContinued(job));
+}
+
+/** The keys of the images that stand beside a stream in the results of a `video:full`. */
+function imageKeysOf(results: JobResults | null): ReadonlySet<string> {
+  const { artifacts } = (results ?? {}) as { readonly artifacts?: Readonly<Record<string, { key: string } | null>> };
+  return new Set(Object.values(artifacts ?? {}).flatMap((artifact) => artifact?.key ?? []));
 }

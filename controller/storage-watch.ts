@@ -20,11 +20,11 @@ interface StorageWatchOptions {
 const probeTimeoutMs = 5_000;
 
 /**
- * Whether the buckets answer. The buckets are checked only after an attempt failed by storage: if one of them does not
- * answer, the attempt costs nothing and admission pauses until both answer, or until the outage deadline. Without the
- * pause, every waiting job would start, fail and use up its attempts.
+ * Whether the buckets answer. They are checked only after an attempt failed by storage: if one does not answer, the
+ * attempt does not count, and admission pauses until both answer or until the outage deadline. Without the pause, every
+ * waiting job would start, fail and use up its attempts.
  *
- * The state is this process's own: after a restart, the first attempt that fails by storage finds the outage again.
+ * The state is this process's own: after a restart, the next attempt that fails by storage finds the outage.
  */
 export class StorageWatch implements Component {
   readonly name = 'storage watch';
@@ -32,6 +32,7 @@ export class StorageWatch implements Component {
   readonly #stopping = new AbortController();
   readonly #changed = new EventEmitter().setMaxListeners(0);
   #awaySinceMs: number | null = null;
+  #problem = '';
   #watching: Promise<void> = Promise.resolve();
 
   constructor(options: StorageWatchOptions) {
@@ -50,6 +51,11 @@ export class StorageWatch implements Component {
     return this.#awaySinceMs !== null && performance.now() - this.#awaySinceMs < this.#options.outageDeadlineMs;
   }
 
+  /** Which bucket is away and why, for people; null while `isAway` is false. */
+  get problem(): string | null {
+    return this.isAway ? this.#problem : null;
+  }
+
   /** Checks the buckets after an attempt failed by storage: whether that was an outage, which costs no attempt. */
   async isOutage(): Promise<boolean> {
     if (this.#awaySinceMs !== null) return this.isAway;
@@ -58,12 +64,16 @@ export class StorageWatch implements Component {
     // Another attempt may have found the outage at the same time.
     if (this.#awaySinceMs === null) {
       this.#awaySinceMs = performance.now();
+      this.#problem = problemOf(problem);
       this.#watching = this.#watch(problem);
     }
     return this.isAway;
   }
 
-  /** Resolves while both buckets answer, or once an outage lasts longer than its deadline; rejects with the signal's reason. */
+  /**
+   * Resolves while both buckets answer, or once an outage lasts longer than its deadline; rejects with the signal's
+   * reason.
+   */
   async whenAvailable(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     while (this.isAway) await once(this.#changed, 'changed', { signal });
@@ -95,12 +105,30 @@ export class StorageWatch implements Component {
   async #probe(): Promise<unknown> {
     try {
       const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(probeTimeoutMs)]);
-      await Promise.all([this.#options.source, this.#options.media].map((store) => pingUnlessRefused(store, signal)));
+      const { source, media } = this.#options;
+      await Promise.all(
+        Object.entries({ source, media }).map(([bucket, store]) =>
+          pingUnlessRefused(store, signal).catch((cause: unknown) => {
+            throw new Error(`the ${bucket} bucket does not answer`, { cause });
+          }),
+        ),
+      );
       return null;
     } catch (error) {
       return error;
     }
   }
+}
+
+/** The bucket and the innermost system code (`ECONNREFUSED`), without an address. */
+function problemOf(problem: unknown): string {
+  const codes: string[] = [];
+  for (let at = problem instanceof Error ? problem.cause : null; at instanceof Error; at = at.cause) {
+    const { code } = at as { code?: unknown };
+    codes.push(typeof code === 'string' && code !== 'storage_error' ? code : at.name);
+  }
+  const reason = codes.findLast((code) => code !== 'Error') ?? 'no answer';
+  return `${problem instanceof Error ? problem.message : 'the storage does not answer'} (${reason})`;
 }
 
 /** A refusal is an answer: a key may allow reading objects and not the bucket. */

@@ -20,15 +20,14 @@ export interface SweeperDependencies {
 const ticketsAtOnce = 500;
 
 /**
- * Once the database answers again, workers have this long to renew the leases that lapsed during the outage: their work
- * went on meanwhile and is worth more than a quick start of the next attempt.
+ * Once the database answers again, workers have this long to renew the leases that lapsed during the outage, since
+ * their work continued meanwhile.
  */
 const renewalGraceMsMax = 5_000;
 
 /**
- * The sweeper repairs what a crash or a wiped queue leaves behind: a lapsed lease becomes the next attempt of its job,
- * and a waiting job without a ticket gets one. Any number of sweepers may run: each row is handled by one of them. The
- * next round repeats what a crash of the sweeper left undone.
+ * The sweeper repairs what a crash or a wiped queue leaves: a lapsed lease becomes the next attempt of its job, and a
+ * waiting job without a ticket gets one. Any number of sweepers may run; each row is handled by one of them.
  */
 export function sweeperComponent(dependencies: SweeperDependencies): Component {
   const { jobs, log, everyMs, leaseMs, ticketAgeMs } = dependencies;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parseTaskRequest, type TaskRequest } from '#domain/runner/batch.ts';
-import type { Task } from '#domain/runner/task.ts';
+import { parseTaskRequest, type TaskRequest } from '#domain/work/batch-tasks.ts';
+import type { Task } from '#domain/work/task.ts';
 import { bodyOf, isToken, reportSecretOf, tokenOf } from './reports.ts';
 
-// Runners of batches ask for their tasks: `POST /batches/<batch id>/tasks` (domain/runner/batch.ts). A token is valid
-// for one batch.
+// Runners of batches ask for their tasks: `POST /batches/<batch id>/tasks` (domain/work/batch-tasks.ts). A token is
+// valid for one batch.
 
 /** What a runner is answered: a task, none for now, or that it must end. */
 export type TaskAnswer = { readonly task: Task } | 'wait' | 'end';
@@ -15,7 +15,7 @@ export interface TaskServer {
 }
 
 /** Where the leader takes requests for tasks; in a process that does not lead it is empty. */
-export class TaskDesk {
+export class TaskEndpoint {
   server: TaskServer | null = null;
 }
 
@@ -30,15 +30,15 @@ export function tasksPath(batchId: string): string {
 }
 
 interface HandlerDependencies {
-  readonly desk: TaskDesk;
+  readonly endpoint: TaskEndpoint;
   readonly webhookSecret: string;
 }
 
 /** Answers requests under `/batches/`. */
-export function taskRequestHandler({ desk, webhookSecret }: HandlerDependencies) {
+export function taskRequestHandler({ endpoint, webhookSecret }: HandlerDependencies) {
   const secret = reportSecretOf(webhookSecret);
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { status, body } = await answerTo(request, desk, secret);
+    const { status, body } = await answerTo(request, endpoint, secret);
     // The runner's next connection may lead to the leader.
     const headers = { 'cache-control': 'no-store', ...(status === 503 ? { connection: 'close' } : {}) };
     response.writeHead(status, body === undefined ? headers : { ...headers, 'content-type': 'application/json' });
@@ -48,7 +48,7 @@ export function taskRequestHandler({ desk, webhookSecret }: HandlerDependencies)
 
 async function answerTo(
   request: IncomingMessage,
-  { server }: TaskDesk,
+  { server }: TaskEndpoint,
   secret: Buffer,
 ): Promise<{ readonly status: number; readonly body?: string }> {
   const [, batchId = ''] = /^\/batches\/([0-9a-f-]{36})\/tasks$/.exec(request.url ?? '') ?? [];

@@ -11,19 +11,24 @@ interface ListenerOptions {
   readonly metrics: Pick<Metrics, 'registry'>;
   /** With the `kubernetes` executor: what runner pods send, by the beginning of the path, such as `/reports/`. */
   readonly fromRunners?: Readonly<Record<string, RequestHandler>>;
+  /** Rejects until the database is reached and migrated, and while it does not answer. */
+  readonly checkDatabase?: (signal: AbortSignal) => Promise<void>;
 }
+
+const readinessTimeoutMs = 2_000;
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /**
- * The worker's own small listener: `/healthz` and `/metrics` (C4.59). It reports on this process alone, so that a
+ * The worker's own small listener: `/healthz` and `/metrics` (C25.6). It reports on this process alone, so that a
  * worker is not restarted because a database is away.
  */
-export function workerListenerComponent({ host, port, metrics, fromRunners = {} }: ListenerOptions): Component {
+export function workerListenerComponent(options: ListenerOptions): Component {
+  const { host, port, fromRunners = {} } = options;
   const server = createServer((request, response) => {
     response.setHeader('x-trace-id', traceIdWithoutSpan(request.headers['traceparent']));
     const [, handler] = Object.entries(fromRunners).find(([path]) => request.url?.startsWith(path)) ?? [];
-    const answered = handler === undefined ? answer(request, response, metrics) : handler(request, response);
+    const answered = handler === undefined ? answer(request, response, options) : handler(request, response);
     answered.catch(() => response.destroy());
   });
   server.requestTimeout = 10_000;
@@ -46,11 +51,15 @@ export function workerListenerComponent({ host, port, metrics, fromRunners = {} 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { registry }: Pick<Metrics, 'registry'>,
+  { metrics: { registry }, checkDatabase }: ListenerOptions,
 ): Promise<void> {
   const path = request.url?.split('?')[0];
   if (request.method !== 'GET' && request.method !== 'HEAD') return plain(response, 405, 'method not allowed');
   if (path === '/healthz') return plain(response, 200, 'OK');
+  if (path === '/readyz/database' && checkDatabase !== undefined) {
+    const failure = await checkDatabase(AbortSignal.timeout(readinessTimeoutMs)).catch((error: unknown) => ({ error }));
+    return failure === undefined ? plain(response, 200, 'OK') : plain(response, 503, 'not ready: database');
+  }
   if (path !== '/metrics') return plain(response, 404, 'not found');
   const text = await registry.metrics();
   response.writeHead(200, { 'content-type': registry.contentType, 'cache-control': 'no-store' }).end(text);

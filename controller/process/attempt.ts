@@ -1,4 +1,5 @@
-import { isJobProblem, type JobErrorCode } from '#domain/errors.ts';
+import { delayAfter } from '#domain/backoff.ts';
+import { isJobProblem } from '#domain/errors.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
@@ -6,22 +7,14 @@ import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { type SpanSettings, withSpan } from '#platform/telemetry/tracing.ts';
 import { completeByEarlierAttempt } from '#jobs/complete-attempt.ts';
-import {
-  type AttemptResult,
-  concludeAttempt,
-  conclusionOf,
-  type ConclusionDependencies,
-  countAttempt,
-  enqueueNextAttempt,
-  resultOf,
-} from '#jobs/conclude-attempt.ts';
+import { concludeAttempt, type Conclusion, conclusionOf, type ConclusionDependencies } from '#jobs/conclude-attempt.ts';
+import { countAttempt, endAttempt, type EndedAttempt } from '#jobs/end-attempt.ts';
 import { keepLease, type StopReason } from './lease.ts';
-import { type FilmDependencies, runWork } from './run-film.ts';
+import { type UnitDependencies, runUnits } from './run-units.ts';
 import type { AttemptToRun } from './run-steps.ts';
 
-export interface AttemptDependencies extends FilmDependencies, ConclusionDependencies {
+export interface AttemptDependencies extends UnitDependencies, ConclusionDependencies {
   readonly jobs: JobStore;
 }
 
@@ -36,14 +29,14 @@ interface AttemptInput {
 /**
  * One attempt under a lease: runs the steps and concludes the attempt by how they ended.
  *
- * After a lost lease or a cancellation nothing is recorded: the row belongs to another worker or is final. An end is
- * recorded however long the database is away, since a finished encode is worth more than a free slot.
+ * After a lost lease or a cancellation nothing is recorded: the row belongs to another worker or is final. Recording an
+ * end waits for the database, however long, since a finished encode is worth more than a free slot.
  */
 export async function runAttempt(
   { job, workspace, lease, stop }: AttemptInput,
   dependencies: AttemptDependencies,
 ): Promise<void> {
-  const { jobs, metrics } = dependencies;
+  const { jobs, clock } = dependencies;
   const log = dependencies.log.child({ job_id: job.id, attempt: job.attempt, type: job.type });
   const renewing = new AbortController();
   const renewed = keepLease({
@@ -55,44 +48,34 @@ export async function runAttempt(
     onLoss: (reason) => stop.abort(reason satisfies StopReason),
     signal: renewing.signal,
   });
-  const startedAt = performance.now();
-  let concluded: Concluded = { result: 'bug' };
+  const begunAt = clock();
+  let ended: EndedAttempt | null = null;
   try {
-    const earlier = await earlierCompletion(job, dependencies);
-    if (earlier !== null) {
-      concluded = { result: earlier };
-      return;
-    }
-    concluded = await withSpan('attempt', spanOf(job), async (span) => {
-      const end = await endOfSteps({ job, trace: span.trace, workspace, signal: stop.signal }, dependencies);
-      const ended = { job, end, stop: stop.signal };
-      const conclusion = await withSpan('completion', {}, () => conclude(ended, dependencies)).catch(
-        (error: unknown) => {
-          log.error({ err: error }, 'attempt end not recorded');
-          return conclude({ ...ended, end: endByError(error, job.attempt) }, dependencies);
-        },
-      );
-      span.setAttributes({ 'job.result': conclusion.result });
-      return conclusion;
-    });
+    const earlier = await earlierConclusion(job, dependencies);
+    ended = await endAttempt(
+      {
+        job,
+        begunAt,
+        run: async (trace) =>
+          earlier === null
+            ? endOfSteps({ job, trace, workspace, signal: stop.signal }, dependencies)
+            : { kind: 'done' },
+        conclude: async (end) => earlier ?? concludeAnyhow({ job, end, stop: stop.signal }, { ...dependencies, log }),
+      },
+      dependencies,
+    );
   } finally {
     renewing.abort();
     await renewed;
-    const durationMs = performance.now() - startedAt;
-    countAttempt(metrics, { type: job.type, result: concluded.result, seconds: durationMs / 1000 });
-    log.info({ ...concluded, duration_ms: Math.round(durationMs) }, 'attempt ended');
+    if (ended === null) countAttempt({ job, begunAt, result: 'bug' }, dependencies);
+    const { result = 'bug', code } = ended ?? {};
+    log.info({ result, code, duration_ms: clock().getTime() - begunAt.getTime() }, 'attempt ended');
   }
-}
-
-/** The attempt in the trace of the request that made the job. */
-function spanOf(job: Job): SpanSettings {
-  const attributes = { 'job.id': job.id, 'job.type': job.type, 'job.attempt': job.attempt };
-  return { parent: job.trace, kind: 'consumer', attributes };
 }
 
 async function endOfSteps(attempt: AttemptToRun, dependencies: AttemptDependencies): Promise<AttemptEnd> {
   try {
-    return await runWork(attempt, dependencies);
+    return await runUnits(attempt, dependencies);
   } catch (error) {
     if (attempt.signal.aborted) return { kind: 'disrupted' };
     dependencies.log.error({ err: error, job_id: attempt.job.id }, 'step not started');
@@ -107,48 +90,53 @@ function endByError(error: unknown, attempt: number): AttemptEnd {
   return { kind: 'failed', exitCode, error: toJobError(error, attempt) };
 }
 
-interface EndedAttempt {
+interface AttemptToConclude {
   readonly job: Job;
   readonly end: AttemptEnd;
   readonly stop: AbortSignal;
 }
 
-/** What an attempt came to; `code` is its error's. */
-interface Concluded {
-  readonly result: AttemptResult;
-  readonly code?: JobErrorCode | undefined;
+/** An error that every try would meet is how the attempt ended. */
+function concludeAnyhow(attempt: AttemptToConclude, dependencies: AttemptDependencies): Promise<Conclusion> {
+  return conclude(attempt, dependencies).catch((error: unknown) => {
+    dependencies.log.error({ err: error }, 'attempt end not recorded');
+    return conclude({ ...attempt, end: endByError(error, attempt.job.attempt) }, dependencies);
+  });
 }
 
-async function conclude({ job, end, stop }: EndedAttempt, dependencies: AttemptDependencies): Promise<Concluded> {
+async function conclude({ job, end, stop }: AttemptToConclude, dependencies: AttemptDependencies): Promise<Conclusion> {
   const reason = stop.reason as StopReason | undefined;
-  if (stop.aborted && reason !== 'stopping') return { result: reason === 'cancelled' ? 'cancelled' : 'lost' };
+  if (stop.aborted && reason !== 'stopping')
+    return { kind: 'unrecorded', result: reason === 'cancelled' ? 'cancelled' : 'lost' };
   const { log } = dependencies;
   const conclusion = await untilAnswered(() => concludeAttempt({ job, end }, dependencies), { log, stop });
-  if (conclusion === null) return { result: 'disrupted' };
-  if (conclusion.kind === 'again') await enqueueNextAttempt(conclusion, dependencies);
-  const error = conclusion.kind === 'ended' ? conclusion.job.error : end.kind === 'failed' ? end.error : null;
-  return { result: resultOf(conclusion), code: error?.code };
+  if (conclusion === null) return { kind: 'unrecorded', result: 'disrupted' };
+  return lostUnlessCurrent(conclusion);
 }
 
-/** When the bucket cannot be reached now, the attempt begins all the same. */
-async function earlierCompletion(job: Job, dependencies: AttemptDependencies): Promise<AttemptResult | null> {
+/** The completion by an earlier attempt; null: there is none, or the bucket cannot be reached now. */
+async function earlierConclusion(job: Job, dependencies: AttemptDependencies): Promise<Conclusion | null> {
   const completion = await completeByEarlierAttempt(job, dependencies).catch((error: unknown) => {
     dependencies.log.warn({ err: error, job_id: job.id }, 'earlier attempt check failed');
     return null;
   });
-  if (completion === null || completion.outcome === 'not_whole') return null;
-  return resultOf(conclusionOf(completion));
+  return completion === null || completion.outcome === 'not_whole' ? null : lostUnlessCurrent(conclusionOf(completion));
 }
 
-const answerPauseMs = { first: 500, max: 10_000 };
+/** A lease was held for the attempt: if it is not the current one, it was lost. */
+function lostUnlessCurrent(conclusion: Conclusion): Conclusion {
+  return conclusion.kind === 'not_current' ? { kind: 'unrecorded', result: 'lost' } : conclusion;
+}
+
+const answerBackoff = { baseMs: 500, maxMs: 10_000 };
 
 /** After this time a refusal of the bucket counts as permanent. */
 const bucketPatienceMs = 5 * 60_000;
 
 /**
- * Repeats `work` until it succeeds, however long the database is away. The lease is renewed meanwhile; when another
- * worker has the job by then, the guarded transaction refuses. A worker that stops tries once; null: it did not
- * succeed, and the lease will lapse.
+ * Repeats `work` until it succeeds, however long the database is away. The lease is renewed meanwhile; if another
+ * worker gets the job, the guarded transaction refuses. A worker that stops tries once; null: it failed, and the lease
+ * lapses.
  *
  * @throws an error that another call would meet again, and an error of the bucket after `bucketPatienceMs`
  */
@@ -157,16 +145,14 @@ async function untilAnswered<T>(
   { log, stop }: { log: Logger; stop: AbortSignal },
 ): Promise<T | null> {
   const givesUpAt = performance.now() + bucketPatienceMs;
-  let pauseMs = answerPauseMs.first;
-  for (;;) {
+  for (let failures = 1; ; failures += 1) {
     try {
       return await work();
     } catch (error) {
       if (isBug(error) || (isJobProblem(error) && performance.now() > givesUpAt)) throw error;
       log.warn({ err: error }, 'attempt end not recorded yet, trying again');
       if (stop.aborted) return null;
-      await pause(pauseMs, stop);
-      pauseMs = Math.min(answerPauseMs.max, pauseMs * 2);
+      await pause(delayAfter(failures, answerBackoff), stop);
     }
   }
 }

@@ -33,8 +33,8 @@ const answerMsMax = 2_000;
  * Renews a job's lease until `signal` aborts or the lease is lost: three times in its duration, since each renewal
  * writes the row. In between the row is read, so that a cancellation is noticed soon.
  *
- * While the database cannot be reached the work goes on, since no other worker can get the job either. The first answer
- * decides. If another worker has the job by then, each has written under its own revision.
+ * The work continues while the database is away, since no other worker can get the job either. If another one has it
+ * afterwards, each has written under its own revision.
  */
 export async function keepLease({ jobs, job, owner, leaseMs, log, onLoss, signal }: LeaseInput): Promise<void> {
   const renewEveryMs = leaseMs / 3;

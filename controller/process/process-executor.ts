@@ -4,12 +4,12 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
 import { type QueueName } from '#domain/jobs/routing.ts';
-import { keptRunnerVariables } from '#jobs/step-access.ts';
+import { warmRunnerVariables } from '#domain/work/access.ts';
 import { findIsolation, type Isolation, isolated, memoryLimit } from '#platform/commands/isolation.ts';
 import type { Executor } from '../executor.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
-import { KeptRunner } from './kept-runner.ts';
-import { KeptRunners } from './kept-runners.ts';
+import { WarmRunner } from './warm-runner.ts';
+import { WarmRunners } from './warm-runners.ts';
 import type { StopReason } from './lease.ts';
 import { endsWithParent } from './run-steps.ts';
 import { compileCacheName, removeAbandonedWorkspaces, workspacePrefix } from './workspaces.ts';
@@ -21,16 +21,16 @@ export interface ProcessExecutorOptions {
   readonly leaseMs: number;
   /** The folder in which each attempt gets a workspace. */
   readonly workDir: string;
-  /** A kept runner is replaced after this many jobs. */
+  /** A warm runner is replaced after this many jobs. */
   readonly jobsPerRunner: number;
   /** Makes this process's name as a lease owner unique. */
   readonly randomUuid: () => string;
 }
 
-/** The memory of a kept runner; images are bounded by their pixels, and the largest need less than half of it. */
-const keptRunnerBytesMax = 4 * 1024 ** 3;
+/** The memory of a warm runner; images are bounded by their pixels, and the largest need less than half of it. */
+const warmRunnerBytesMax = 4 * 1024 ** 3;
 
-type ExecutorDependencies = Omit<AttemptDependencies, 'isolation' | 'keptRunners'>;
+type ExecutorDependencies = Omit<AttemptDependencies, 'isolation' | 'warmRunners'>;
 
 interface Running {
   readonly queue: QueueName;
@@ -49,13 +49,14 @@ export class ProcessExecutor implements Executor {
   readonly lease: { readonly owner: string; readonly durationMs: number };
   readonly #options: ProcessExecutorOptions;
   readonly #dependencies: ExecutorDependencies;
-  readonly #keptRunners: KeptRunners;
+  readonly #warmRunners: WarmRunners;
   #isolation: Isolation | null = null;
-  /** Of kept runners, which read from object storage by themselves; empty where this machine has none. */
-  #keptIsolation: Isolation = [];
+  /** Of warm runners, which read from object storage themselves; empty where this machine has no isolation. */
+  #warmIsolation: Isolation = [];
   /**
-   * Compiled modules of the runner: `steps`, and those of kept runners in `images`. A folder of this process alone, since
-   * whoever writes to it runs code in the steps. `process` only reads it, and kept runners only read `steps`.
+   * Compiled modules of the runner in `steps`, and of warm runners in `images`. The folder belongs to this process
+   * alone, since whoever writes to it runs code in the steps: `process` only reads it, and warm runners only read
+   * `steps`.
    */
   #compileCache = '';
   readonly #running = new Map<string, Running>();
@@ -64,7 +65,7 @@ export class ProcessExecutor implements Executor {
   constructor(options: ProcessExecutorOptions, dependencies: ExecutorDependencies) {
     this.#options = options;
     this.#dependencies = dependencies;
-    this.#keptRunners = new KeptRunners({ start: () => this.#startKeptRunner(), tasksMax: options.jobsPerRunner });
+    this.#warmRunners = new WarmRunners({ start: () => this.#startWarmRunner(), tasksMax: options.jobsPerRunner });
     this.lease = { owner: `${hostname()}:${process.pid}:${options.randomUuid()}`, durationMs: options.leaseMs };
   }
 
@@ -76,8 +77,8 @@ export class ProcessExecutor implements Executor {
     const found = await findIsolation({ env: base, readOnly: this.#compileCache });
     if ('reason' in found) return log.warn({ reason: found.reason }, 'process isolation unavailable');
     this.#isolation = found.isolation;
-    const kept = await findIsolation({ env: base, readOnly: join(this.#compileCache, 'steps'), keepsNetwork: true });
-    if ('isolation' in kept) this.#keptIsolation = [...kept.isolation, ...memoryLimit(keptRunnerBytesMax)];
+    const warm = await findIsolation({ env: base, readOnly: join(this.#compileCache, 'steps'), keepsNetwork: true });
+    if ('isolation' in warm) this.#warmIsolation = [...warm.isolation, ...memoryLimit(warmRunnerBytesMax)];
   }
 
   freeSlots(queue: QueueName): number {
@@ -99,7 +100,7 @@ export class ProcessExecutor implements Executor {
       ...this.#dependencies,
       base: this.#base('steps'),
       isolation: this.#isolation,
-      keptRunners: this.#keptRunners,
+      warmRunners: this.#warmRunners,
     };
     const { log } = dependencies;
     const ended = runAttempt({ job, workspace, lease: this.lease, stop }, dependencies)
@@ -117,7 +118,7 @@ export class ProcessExecutor implements Executor {
     const reason: StopReason = 'stopping';
     for (const running of this.#running.values()) running.stop.abort(reason);
     const all = Promise.all([...this.#running.values()].map((running) => running.ended)).then(() =>
-      this.#keptRunners.stop(),
+      this.#warmRunners.stop(),
     );
     const deadline = signal.aborted ? Promise.resolve() : once(signal, 'abort');
     await Promise.race([all, deadline]);
@@ -128,14 +129,14 @@ export class ProcessExecutor implements Executor {
     return { ...this.#dependencies.base, NODE_COMPILE_CACHE: join(this.#compileCache, of) };
   }
 
-  async #startKeptRunner(): Promise<KeptRunner> {
+  async #startWarmRunner(): Promise<WarmRunner> {
     const { runner, storage, log } = this.#dependencies;
     // For temporary files; each job has its own workspace.
     const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix()));
     const base = this.#base('images');
-    const env = { ...keptRunnerVariables({ workspace, base, storage }), ...endsWithParent };
-    const command = isolated({ program: runner.program, args: [runner.script, 'serve'] }, this.#keptIsolation);
-    const started = new KeptRunner(command, { env, cwd: workspace });
+    const env = { ...warmRunnerVariables({ workspace, base, storage }), ...endsWithParent };
+    const command = isolated({ program: runner.program, args: [runner.script, 'serve'] }, this.#warmIsolation);
+    const started = new WarmRunner(command, { env, cwd: workspace });
     void started
       .ended()
       .then(() => rm(workspace, { recursive: true, force: true, maxRetries: 3 }))

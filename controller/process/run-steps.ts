@@ -4,19 +4,19 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { keyEndpoint } from '#domain/playback/endpoints.ts';
 import { exitCodes } from '#domain/exit-codes.ts';
-import { partAttributes } from '#domain/runner/film.ts';
-import { runnerVariables } from '#domain/runner/steps.ts';
-import type { FilmPart, Task } from '#domain/runner/task.ts';
+import { accessOf, type StepAccess, stepVariables } from '#domain/work/access.ts';
+import type { Split } from '#domain/work/split.ts';
+import { runnerVariables, type StepName } from '#domain/work/steps.ts';
+import { type Task, taskOf } from '#domain/work/task.ts';
+import { type Unit, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { runnerTaskOf } from '#jobs/runner-task.ts';
-import { accessOf, type StepAccess, type StepName, stepsOf, stepVariables } from '#jobs/step-access.ts';
 import { type Isolation, isolated } from '#platform/commands/isolation.ts';
-import type { TaskOutcome } from './kept-runner.ts';
-import type { KeptRunners } from './kept-runners.ts';
+import type { TaskOutcome } from './warm-runner.ts';
+import type { WarmRunners } from './warm-runners.ts';
 import { type ProgressOfReport, reportReader, showLogLine } from './step-output.ts';
 
 export interface StepDependencies {
@@ -34,7 +34,7 @@ export interface StepDependencies {
   /** For the step `process`; null where this machine has none. */
   readonly isolation: Isolation | null;
   /** They run the step `all`. */
-  readonly keptRunners: Pick<KeptRunners, 'run'>;
+  readonly warmRunners: Pick<WarmRunners, 'run'>;
   readonly baseUrl: string;
   readonly maxFileSizeBytes: number;
   /** A step that takes longer than this is stopped, and its attempt fails. */
@@ -48,24 +48,28 @@ export interface AttemptToRun {
   /** The span that the steps continue. */
   readonly trace: TraceContext;
   readonly workspace: string;
-  /** The part of a film that the steps do, and the film's revision once it is known; absent: the whole job. */
-  readonly film?: { readonly part: FilmPart; readonly rev?: string };
-  /** What the steps' reports say of the progress of the job. */
-  readonly progress?: ProgressOfReport;
   /** Aborts when the attempt is to stop; the exit codes of its processes do not count then. */
   readonly signal: AbortSignal;
 }
 
-/** Runs the steps of an attempt, or of a part of its film, one after another, up to the first that fails. */
-export async function runSteps(attempt: AttemptToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
-  for (const step of stepsOf(attempt.job.type, attempt.film?.part)) {
-    const end = await runStep(step, attempt, dependencies);
+export interface UnitToRun extends AttemptToRun {
+  readonly unit: Unit;
+  /** What the source was split into; null before. */
+  readonly split: Split | null;
+  /** The job's progress by a report of the unit; by default the unit's own. */
+  readonly progress?: ProgressOfReport;
+}
+
+/** Runs the steps of a unit, one after another, up to the first that fails. */
+export async function runSteps(unit: UnitToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
+  for (const step of unitKindRow(unit.unit.kind).steps) {
+    const end = await runStep(step, unit, dependencies);
     if (end.kind !== 'done') return end;
   }
   return { kind: 'done' };
 }
 
-async function runStep(step: StepName, attempt: AttemptToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
+async function runStep(step: StepName, attempt: UnitToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
   const { job, workspace, signal } = attempt;
   const { runner, isolation, stepTimeoutMs, log } = dependencies;
   const reports = reportReader(job, dependencies, attempt.progress);
@@ -76,7 +80,8 @@ async function runStep(step: StepName, attempt: AttemptToRun, dependencies: Step
     onLogLine: (line: string) => showLogLine(line, { job, step, log }),
   };
   const run = async () => {
-    if (step === 'all') return dependencies.keptRunners.run({ task: taskOf(attempt, dependencies), workspace }, watch);
+    if (step === 'all')
+      return dependencies.warmRunners.run({ task: writtenTask(attempt, dependencies), workspace }, watch);
     const command = { program: runner.program, args: [runner.script, step] };
     return runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
       ...watch,
@@ -106,7 +111,7 @@ async function runStep(step: StepName, attempt: AttemptToRun, dependencies: Step
 /** The step `process` may reach no collector, so this process sends its span. */
 async function traced(
   run: () => Promise<StepOutcome>,
-  { job, trace, film }: AttemptToRun,
+  { job, trace, unit }: UnitToRun,
   { base }: StepDependencies,
 ): Promise<StepOutcome> {
   const endpoint = base[runnerVariables.otlpEndpoint];
@@ -116,7 +121,7 @@ async function traced(
     'job.id': job.id,
     'job.type': job.type,
     'job.attempt': job.attempt,
-    ...partAttributes(film?.part ?? null),
+    ...unitAttributes(unit),
   };
   const failure = new Error('the step failed');
   let ended: StepOutcome | undefined;
@@ -131,23 +136,23 @@ async function traced(
   return ended as StepOutcome;
 }
 
-function taskOf({ job, trace, film }: AttemptToRun, { maxFileSizeBytes }: StepDependencies): Task {
-  return runnerTaskOf({ job, maxFileSizeBytes, trace, ...(film === undefined ? {} : { film }) });
+function writtenTask({ job, trace, unit, split }: UnitToRun, { maxFileSizeBytes }: StepDependencies): Task {
+  return taskOf({ job, unit, split, maxFileSizeBytes, trace }) as Task;
 }
 
 async function environmentOf(
   step: StepName,
-  attempt: AttemptToRun,
+  attempt: UnitToRun,
   dependencies: StepDependencies,
 ): Promise<Record<string, string>> {
   const { job, workspace } = attempt;
   const { storage, baseUrl } = dependencies;
   const { [runnerVariables.otlpEndpoint]: _collector, ...base } = dependencies.base;
-  const access = accessOf(step, job, attempt.film?.part);
+  const access = accessOf(step, attempt.unit.kind, job);
   return {
     ...stepVariables({
       access,
-      task: taskOf(attempt, dependencies),
+      task: writtenTask(attempt, dependencies),
       workspace,
       base: step === 'process' ? base : dependencies.base,
       storage,

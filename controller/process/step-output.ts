@@ -3,7 +3,7 @@ import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { redact } from '#domain/redact.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
-import { parseReport, type Report } from '#domain/runner/report.ts';
+import { parseReport, type Report } from '#domain/work/report.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -23,7 +23,7 @@ export type ProgressOfReport = (
   report: Extract<Report, { readonly phase: JobPhase }>,
 ) => { readonly phase: JobPhase; readonly progress: number } | null;
 
-/** A step's progress is that of the job. */
+/** A step's progress is the job's. */
 const ownProgress: ProgressOfReport = (report) => {
   const fraction = report.type === 'phase' ? 0 : report.fraction;
   return { phase: report.phase, progress: progressOf(report.phase, fraction) };
@@ -65,8 +65,8 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies, progre
 }
 
 /**
- * Logs a line of the runner, with its fields under `runner`, so that none hides one of the worker's. The runner's lines
- * are JSON; any other line on its standard error comes from a crash.
+ * Logs a line of the runner, with its fields under `runner`. The runner's lines are JSON; any other line on its
+ * standard error comes from a crash.
  */
 export function showLogLine(
   line: string,

@@ -7,9 +7,8 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 
 /**
  * A workspace is named after the machine and the process that made it, so that a starting worker can remove the
- * workspaces of a killed one. The machine is part of the name because containers that share a folder may have equal
- * process ids for different processes. The process's start time is part of it because a container's worker has the same
- * id after each restart.
+ * workspaces of a killed one. Containers that share a folder may have equal process ids, hence the machine; a restarted
+ * container's worker has the same id again, hence the start time.
  */
 export function workspacePrefix(): string {
   return `${prefixOfMachine()}${process.pid}.${startedAt}-`;

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterDelivery } from '#domain/webhooks/delivery.ts';
+import { Receivers } from '#domain/webhooks/receivers.ts';
 import { webhookSignatureHeaders } from '#domain/webhooks/signature.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import { type OutboundAnswer, OutboundError, postOutbound } from '#platform/outbound-http/outbound-http.ts';
 import type { DueWebhookEvent, WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -10,7 +11,7 @@ import { traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { withSpan } from '#platform/telemetry/tracing.ts';
 
 export interface WebhookDependencies {
-  readonly events: Pick<WebhookEventStore, 'due' | 'recordAttempt'>;
+  readonly events: Pick<WebhookEventStore, 'dueHosts' | 'take' | 'giveUp' | 'recordAttempt'>;
   readonly metrics: Pick<Metrics, 'webhookAttempts' | 'webhookDelay'>;
   /** `WEBHOOK_SECRET`. */
   readonly secret: string;
@@ -24,19 +25,18 @@ export interface WebhookDependencies {
   readonly random: () => number;
 }
 
-/** The most that one attempt takes, DNS, TLS and the answer included (C6.6). */
+/** The most that one attempt takes, DNS, TLS and the answer included (C21.10). */
 const attemptTimeoutMs = 10_000;
 const pollEveryMs = 500;
-/** A receiver that hangs occupies four of the requests at most, so it delays no other receiver (C6.16). */
-const requestsPerHostMax = 4;
-const requestsMax = 64;
+/** How many hosts are looked at in one round; the next one goes on from there. */
+const hostsAtOnce = 1_000;
 /** After this time another sender takes an event that was not recorded: twice the time of an attempt. */
-const holdMs = 20_000;
+const reservedMs = 20_000;
 
 /**
  * The webhook sender works from the events table alone: an event is written in the transaction of the job's final
- * state. The sender takes due events, sends the stored bytes, and records each attempt together with the next one's
- * time. A crash between sending and recording sends the same event again, under the same `webhook-id`; none is lost.
+ * state. The sender claims due events, sends the stored bytes, and records each attempt with the time of the next. A
+ * crash between sending and recording repeats the event under the same `webhook-id`; none is lost.
  */
 export function webhookSenderComponent(dependencies: WebhookDependencies): Component {
   const sender = new WebhookSender(dependencies);
@@ -60,7 +60,8 @@ class WebhookSender {
   readonly #dependencies: WebhookDependencies;
   readonly #deadline = new AbortController();
   readonly #requests = new Set<Promise<void>>();
-  readonly #requestsByHost = new Map<string, number>();
+  readonly #receivers = new Receivers();
+  #lastHost = '';
 
   constructor(dependencies: WebhookDependencies) {
     this.#dependencies = dependencies;
@@ -71,7 +72,7 @@ class WebhookSender {
     while (!stopping.aborted) {
       const taken = await this.#takeDue();
       // A request that ends makes room for another of its host at once.
-      if (taken === 0) await Promise.race([...this.#requests, pause(stopping)]);
+      if (taken === 0) await Promise.race([...this.#requests, pause(pollEveryMs, stopping)]);
     }
     await Promise.all(this.#requests);
   }
@@ -81,13 +82,16 @@ class WebhookSender {
     this.#deadline.abort();
   }
 
-  /** Begins a request for each due event that its host and this sender have room for; returns their number. */
+  /** Begins the requests that due hosts get; returns their number. */
   async #takeDue(): Promise<number> {
     const { events, log } = this.#dependencies;
-    const limit = requestsMax - this.#requests.size;
-    if (limit === 0) return 0;
     try {
-      const due = await events.due({ limit, holdMs, requestsPerHostMax, requestsUnderWay: this.#requestsByHost });
+      const { hosts, next } = await events.dueHosts({ after: this.#lastHost, limit: hostsAtOnce });
+      this.#lastHost = next;
+      const names = hosts.map(({ host }) => host);
+      const requests = this.#receivers.allot(names, performance.now());
+      if (requests.size === 0) return 0;
+      const due = await events.take({ requests, reservedMs });
       for (const event of due) this.#begin(event);
       return due.length;
     } catch (error) {
@@ -97,32 +101,50 @@ class WebhookSender {
   }
 
   #begin(event: DueWebhookEvent): void {
-    const { log } = this.#dependencies;
-    const count = (change: number) => {
-      const requests = (this.#requestsByHost.get(event.host) ?? 0) + change;
-      if (requests === 0) this.#requestsByHost.delete(event.host);
-      else this.#requestsByHost.set(event.host, requests);
-    };
-    count(1);
-    const request = deliver(event, this.#dependencies, this.#deadline.signal)
-      .catch((error: unknown) => {
-        if (this.#deadline.signal.aborted) return;
-        log.error({ err: error, event_id: event.id }, 'webhook attempt not recorded');
-      })
-      .finally(() => {
-        this.#requests.delete(request);
-        count(-1);
-      });
+    this.#receivers.begin(event.host);
+    const request = this.#deliver(event).finally(() => this.#requests.delete(request));
     this.#requests.add(request);
+  }
+
+  async #deliver(event: DueWebhookEvent): Promise<void> {
+    const { log } = this.#dependencies;
+    const { host } = event;
+    const startedAtMs = performance.now();
+    let isAnswered = false;
+    try {
+      isAnswered = await deliver(event, this.#dependencies, this.#deadline.signal);
+    } catch (error) {
+      if (!this.#deadline.signal.aborted) log.error({ err: error, event_id: event.id }, 'webhook attempt not recorded');
+    }
+    const nowMs = performance.now();
+    const failingMs = this.#receivers.end({ host, isAnswered, durationMs: nowMs - startedAtMs, nowMs });
+    // Events that no sender came to try, as after a weekend without one, get what a single event would have got: a host
+    // that does not answer for as long as all attempts of one event take.
+    const isGivenUp = failingMs !== null && failingMs >= sum(this.#dependencies.backoffMs);
+    if (isGivenUp && !this.#deadline.signal.aborted) await this.#giveUpOverdue(host);
+  }
+
+  async #giveUpOverdue(host: string): Promise<void> {
+    const { events, metrics, log } = this.#dependencies;
+    try {
+      const count = await events.giveUp(host);
+      if (count === 0) return;
+      metrics.webhookAttempts.inc({ outcome: 'failed' }, count);
+      log.warn({ host, count }, 'overdue webhooks given up');
+    } catch (error) {
+      log.warn({ err: error, host }, 'overdue webhooks not given up');
+    }
   }
 }
 
-async function pause(signal: AbortSignal): Promise<void> {
-  await sleep(pollEveryMs, undefined, { signal }).catch(() => undefined);
-}
+const sum = (delaysMs: readonly number[]) => delaysMs.reduce((all, delayMs) => all + delayMs, 0);
 
-/** Makes one attempt and records it with the time of the next. */
-async function deliver(event: DueWebhookEvent, dependencies: WebhookDependencies, signal: AbortSignal): Promise<void> {
+/** Makes one attempt and records it with the time of the next; whether the receiver answered. */
+async function deliver(
+  event: DueWebhookEvent,
+  dependencies: WebhookDependencies,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { events, metrics, clock, backoffMs, random, log } = dependencies;
   metrics.webhookDelay.observe(event.overdueMs / 1000);
   const startedAt = clock();
@@ -151,6 +173,7 @@ async function deliver(event: DueWebhookEvent, dependencies: WebhookDependencies
   const fields = { job_id: event.jobId, event_id: event.id, attempt: event.attempt, status_code: statusCode };
   if (next === 'sent') log.info(fields, 'webhook delivered');
   else log.warn({ ...fields, error, is_last: next === 'failed' }, 'webhook attempt failed');
+  return statusCode !== null;
 }
 
 /** The receiver's answer, or why there was none. */

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/runner/kept-runner.ts';
+import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 
 /** What happens while a task runs. */
@@ -31,8 +31,8 @@ interface CurrentTask {
 /** The longest time that a timer can have, about 25 days. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** A runner's process that is handed one task after another (domain/runner/kept-runner.ts). */
-export class KeptRunner {
+/** A runner's process that is handed one task after another (domain/work/warm-runner.ts). */
+export class WarmRunner {
   readonly #tasks = new PassThrough();
   readonly #stopping = new AbortController();
   readonly #ended: Promise<Omit<TaskOutcome, 'timedOut'>>;

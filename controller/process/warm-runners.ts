@@ -1,10 +1,10 @@
 import { exitCodes } from '#domain/exit-codes.ts';
-import type { ServedTask } from '#domain/runner/kept-runner.ts';
-import type { KeptRunner, TaskOutcome, TaskWatch } from './kept-runner.ts';
+import type { ServedTask } from '#domain/work/warm-runner.ts';
+import type { WarmRunner, TaskOutcome, TaskWatch } from './warm-runner.ts';
 
-export interface KeptRunnersOptions {
+export interface WarmRunnersOptions {
   /** Starts a runner. */
-  readonly start: () => Promise<KeptRunner>;
+  readonly start: () => Promise<WarmRunner>;
   /** A runner is replaced after this many tasks. */
   readonly tasksMax: number;
   /** A runner without a task ends after this time. */
@@ -16,16 +16,16 @@ const idleMsDefault = 60_000;
 const rssBytesMax = 512 * 1024 * 1024;
 
 /**
- * Runners that are kept for the next task: as many as there were tasks at once. One that failed a task, however, is
- * replaced, since the bytes that it decoded may have left anything behind.
+ * Idle runners for the next tasks: as many as there were tasks at once. One that failed a task is replaced, since the
+ * bytes that it decoded may have changed anything in it.
  */
-export class KeptRunners {
-  readonly #options: KeptRunnersOptions;
-  readonly #running = new Set<KeptRunner>();
+export class WarmRunners {
+  readonly #options: WarmRunnersOptions;
+  readonly #running = new Set<WarmRunner>();
   /** The one that was used last is at the end, and is used next, so that those that are not needed end. */
-  readonly #idle: { readonly runner: KeptRunner; readonly timer: NodeJS.Timeout }[] = [];
+  readonly #idle: { readonly runner: WarmRunner; readonly timer: NodeJS.Timeout }[] = [];
 
-  constructor(options: KeptRunnersOptions) {
+  constructor(options: WarmRunnersOptions) {
     this.#options = options;
   }
 
@@ -45,26 +45,26 @@ export class KeptRunners {
     await Promise.all([...this.#running].map((runner) => runner.stop()));
   }
 
-  async #start(): Promise<KeptRunner> {
+  async #start(): Promise<WarmRunner> {
     const runner = await this.#options.start();
     this.#running.add(runner);
     void this.#watch(runner);
     return runner;
   }
 
-  async #watch(runner: KeptRunner): Promise<void> {
+  async #watch(runner: WarmRunner): Promise<void> {
     await runner.ended();
     this.#running.delete(runner);
     this.#forget(runner);
   }
 
-  #takeIdle(): KeptRunner | undefined {
+  #takeIdle(): WarmRunner | undefined {
     const taken = this.#idle.pop();
     clearTimeout(taken?.timer);
     return taken?.runner;
   }
 
-  #keep(runner: KeptRunner): void {
+  #keep(runner: WarmRunner): void {
     const end = () => {
       this.#forget(runner);
       void runner.stop();
@@ -72,7 +72,7 @@ export class KeptRunners {
     this.#idle.push({ runner, timer: setTimeout(end, this.#options.idleMs ?? idleMsDefault) });
   }
 
-  #forget(runner: KeptRunner): void {
+  #forget(runner: WarmRunner): void {
     const index = this.#idle.findIndex((idle) => idle.runner === runner);
     if (index !== -1) clearTimeout(this.#idle.splice(index, 1)[0]?.timer);
   }

@@ -1,0 +1,82 @@
+import { pause } from '#platform/lifecycle/backoff.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+
+/** Rows that become due, such as jobs to clean up. */
+interface DueRows<Row> {
+  /** Takes rows that no other call gets for some time; fewer than `limit` only when no more are due. */
+  readonly claim: (limit: number) => Promise<readonly Row[]>;
+  /**
+   * Works on one row. Returns the keys of objects that are the row's alone, to be deleted before it is marked; null
+   * when nothing more can be done for now. A row that is not marked is due again later.
+   */
+  readonly handle: (row: Row) => Promise<readonly string[] | null>;
+  /** Notes that the work on these rows is done. */
+  readonly mark: (rows: readonly Row[]) => Promise<unknown>;
+  readonly onFailure: (row: Row, error: unknown) => void;
+  readonly media: Pick<ObjectStore, 'delete'>;
+  readonly signal: AbortSignal;
+}
+
+interface HandledRow<Row> {
+  readonly row: Row;
+  readonly keys: readonly string[];
+}
+
+const pageSize = 100;
+/** Many at once, since most of the time goes into waiting for the bucket. */
+const rowsAtOnce = 32;
+/** Of each task in each process, so that a backlog of years takes little of the database from submissions. */
+const rowsPerSecondMax = 550;
+
+/**
+ * Works through all rows that are due, a page at a time. One that fails delays no other. When every row of a page
+ * fails, the bucket or the database is away, and the rest waits for the next round.
+ */
+export async function workThrough<Row>(due: DueRows<Row>): Promise<void> {
+  const { claim, signal } = due;
+  for (let goesOn = true; goesOn && !signal.aborted;) {
+    const nextPageAtMs = performance.now() + (pageSize / rowsPerSecondMax) * 1000;
+    const rows = await claim(pageSize);
+    const failures = await workOn(rows, due);
+    goesOn = rows.length === pageSize && failures < pageSize;
+    if (goesOn) await pause(Math.max(0, nextPageAtMs - performance.now()), signal);
+  }
+}
+
+/** Returns how many of the rows failed. */
+async function workOn<Row>(rows: readonly Row[], due: DueRows<Row>): Promise<number> {
+  const { handle, onFailure, signal } = due;
+  const handled: HandledRow<Row>[] = [];
+  let failures = 0;
+  /** Null where it failed. */
+  const settle = async <Result>(row: Row, result: Promise<Result>): Promise<Result | null> => {
+    try {
+      return await result;
+    } catch (error) {
+      failures += 1;
+      onFailure(row, error);
+      return null;
+    }
+  };
+  const rest = rows.values();
+  const handleRest = async () => {
+    for (const row of rest) {
+      if (signal.aborted) return;
+      const keys = await settle(row, handle(row));
+      if (keys !== null) handled.push({ row, keys });
+    }
+  };
+  await Promise.all(Array.from({ length: rowsAtOnce }, handleRest));
+  // One request and one statement for all rows. When they fail, each row by itself: a bad one stops no other.
+  await finish(handled, due).catch(async () => {
+    for (const one of handled) await settle(one.row, finish([one], due));
+  });
+  return failures;
+}
+
+async function finish<Row>(handled: readonly HandledRow<Row>[], { media, mark }: DueRows<Row>): Promise<void> {
+  if (handled.length === 0) return;
+  const keys = handled.flatMap((one) => one.keys);
+  if (keys.length > 0) await media.delete(keys);
+  await mark(handled.map(({ row }) => row));
+}
