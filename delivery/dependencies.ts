@@ -5,7 +5,9 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
-/** What the surface `delivery` is made of. `main.ts` builds each of these and closes it after the server has stopped. */
+/**
+ * What the surface `delivery` is made of. `main.ts` builds each of these and closes it after the server has stopped.
+ */
 export interface DeliveryDependencies {
   readonly config: Pick<
     Config,

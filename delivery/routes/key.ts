@@ -1,17 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import { KnownProblem } from '#domain/errors.ts';
-import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import type { ContentKey } from '#domain/playback/content-key.ts';
 import { corsHook, preflightHandler } from '../cors.ts';
-import { addKeyFastPath } from '../key-fast-path.ts';
-import { bearerTokenOf, checkToken, exposedHeaders, type KeyDependencies, keyLimit } from '../key-access.ts';
-import { addressBucket } from '#platform/http/rate-limit.ts';
+import type { DataPlane } from '../data-plane/data-plane.ts';
+import { exposedHeaders, type KeyAccess } from '../keys/key-access.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 
-// `GET /api/key/{hash}` (C4.37 to C4.41, C5.3, C7.13 to C7.16): a content key for a playback token. `X-API-Key` means nothing here.
+// `GET /api/key/{hash}` (C18.6 to C18.11, C19.3, C22.14 to C22.17): a content key for a playback token. `X-API-Key`
+// means nothing here.
 
 const withCors = corsHook(exposedHeaders);
-const noStore = { 'cache-control': 'no-store' };
 /** A ClearKey licence request is a list of key ids: well below this. */
 const licenceRequestBytesMax = 16 * 1024;
 
@@ -43,6 +41,13 @@ interface KeyRoute {
   Params: { hash: string };
 }
 type KeyRequest = FastifyRequest<KeyRoute>;
+
+interface KeyRouteDependencies {
+  readonly plane: DataPlane;
+  readonly access: KeyAccess;
+  readonly metrics: Metrics;
+}
+
 /** The outcome of a request by the status of its answer, for `svc_key_requests_total`. */
 const outcomes: Readonly<Record<number, string>> = {
   200: 'served',
@@ -52,10 +57,11 @@ const outcomes: Readonly<Record<number, string>> = {
   429: 'limited',
 };
 
-export async function addKeyRoutes(app: FastifyInstance, dependencies: KeyDependencies): Promise<void> {
-  addKeyFastPath(app, dependencies);
+export async function addKeyRoutes(app: FastifyInstance, dependencies: KeyRouteDependencies): Promise<void> {
+  const { plane, access, metrics } = dependencies;
+  plane.answerKeys(access);
   const onResponse = async (_request: FastifyRequest, { statusCode }: FastifyReply) =>
-    dependencies.metrics.keyRequests.inc({ outcome: outcomes[statusCode] ?? 'failed' });
+    metrics.keyRequests.inc({ outcome: outcomes[statusCode] ?? 'failed' });
   const shared = { onRequest: withCors, onResponse };
   app.options('/api/key/:hash', { onRequest: withCors }, preflightHandler('GET, OPTIONS', 'Authorization'));
 
@@ -71,7 +77,11 @@ export async function addKeyRoutes(app: FastifyInstance, dependencies: KeyDepend
  * The licence of EME's ClearKey (W3C Encrypted Media Extensions, section 9.1.4). Players POST a licence request, some
  * without a content type. Its key ids are not read: the token decides, and a media has one key.
  */
-function addClearKeyRoutes(scope: FastifyInstance, dependencies: KeyDependencies, shared: RouteShorthandOptions): void {
+function addClearKeyRoutes(
+  scope: FastifyInstance,
+  dependencies: KeyRouteDependencies,
+  shared: RouteShorthandOptions,
+): void {
   const url = '/api/key/:hash/clearkey';
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
@@ -91,19 +101,13 @@ function addClearKeyRoutes(scope: FastifyInstance, dependencies: KeyDependencies
 }
 
 /** @throws KnownProblem `rate_limited`, `unauthorized`, `forbidden`, `not_found` */
-async function findKey(request: KeyRequest, reply: FastifyReply, dependencies: KeyDependencies): Promise<ContentKey> {
-  reply.headers(noStore);
-  const { hash } = request.params;
-  const token = checkToken(request, hash, dependencies);
-  const bucket = token?.bucket ?? `address:${addressBucket(request.ip)}`;
-  await dependencies.limiter.spend(keyLimit(dependencies.config), bucket, reply);
-  if (bearerTokenOf(request.headers) === null) {
-    reply.header('www-authenticate', 'Bearer');
-    throw new KnownProblem('unauthorized');
-  }
-  // The same body for all reasons, so that a guess reveals nothing.
-  if (token?.verdict !== 'valid') throw new KnownProblem('forbidden');
-  const key = mediaHashSchema.safeParse(hash).success ? await dependencies.keys.find(hash) : null;
-  if (key === null) throw new KnownProblem('not_found', 'There is no content key for this media.');
-  return key;
+async function findKey(
+  request: KeyRequest,
+  reply: FastifyReply,
+  { plane, access }: KeyRouteDependencies,
+): Promise<ContentKey> {
+  const decision = plane.decisionOf(request.raw) ?? (await access.decide(request.raw, request.params.hash));
+  reply.headers({ 'cache-control': 'no-store', ...decision.headers });
+  if ('problem' in decision) throw decision.problem;
+  return decision.key;
 }

@@ -4,14 +4,27 @@ import { join, relative } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { addStaticFile, isServable } from '#platform/http/static-file.ts';
 
-// The player page: the files of `web/`, and the player libraries from their packages. All files are read at start and have
-// fixed routes, so no request can name another file.
+// The player page: the files of `web/`, and the player libraries from their packages. All files are read at start and
+// have fixed routes, so no request can name another file.
 
 /** Address below `/player/` → the file in its package. */
 const vendored = {
   'vendor/shaka-player.js': 'shaka-player/dist/shaka-player.compiled.js',
   'vendor/hls.js': 'hls.js/dist/hls.min.js',
 } as const;
+
+/** The fragment of the page's address holds a token: only files of this server run, and nothing is sent elsewhere. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob: data:",
+  "media-src 'self' blob: data:",
+  "connect-src 'self' data:",
+  "worker-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
 
 export async function addPlayerRoutes(app: FastifyInstance, { webDir }: { readonly webDir: string }): Promise<void> {
   const require = createRequire(import.meta.url);
@@ -25,6 +38,7 @@ export async function addPlayerRoutes(app: FastifyInstance, { webDir }: { readon
   app.get('/player', (_request, reply) => reply.redirect('/player/', 308));
   for (const [address, file] of files) {
     const urls = address === 'index.html' ? ['/player/', '/player/index.html'] : [`/player/${address}`];
-    addStaticFile(app, { urls, name: address, bytes: await readFile(file) });
+    const headers = { 'content-security-policy': contentSecurityPolicy };
+    addStaticFile(app, { urls, name: address, bytes: await readFile(file), headers });
   }
 }

@@ -14,10 +14,11 @@ import type { DeliveryDependencies } from '../dependencies.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { requestProblemOf, statusOfProblem } from '#platform/http/problem-response.ts';
-import { exposedHeaders, ThumbFastPath, thumbCacheControl } from '../thumb-fast-path.ts';
-import type { ThumbMaker } from '../thumb-maker.ts';
+import type { DataPlane } from '../data-plane/data-plane.ts';
+import { exposedHeaders, thumbCacheControl } from '../images/thumb-headers.ts';
+import type { ThumbMaker } from '../images/thumb-maker.ts';
 
-// `GET /thumb/{sig}/{encoded_key}` (C4.42 to C4.53): signed, resized images.
+// `GET /thumb/{sig}/{encoded_key}` (C20.1 to C20.13): signed, resized images.
 
 const doc: RouteDoc = {
   tag: 'Playback',
@@ -37,12 +38,15 @@ const doc: RouteDoc = {
   problems: ['invalid_request', 'forbidden', 'not_found', 'unreadable_image', 'busy'],
 };
 
-type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metrics'> & { readonly thumbs: ThumbMaker };
+type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metrics'> & {
+  readonly thumbs: ThumbMaker;
+  readonly plane: DataPlane;
+};
 
 export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependencies): void {
-  const { config, metrics, thumbs } = dependencies;
+  const { config, metrics, thumbs, plane, clock } = dependencies;
   const secrets = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
-  const fastPath = new ThumbFastPath(app, dependencies);
+  const fastPath = plane.answerThumbs(thumbs, clock);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/thumb/:sig/:encoded_key',
@@ -57,7 +61,7 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
         const { key, query } = address;
         stage = 'image';
         const variant = thumbVariantOf(key, query, request.headers.accept ?? '');
-        const { bytes, etag } = await thumbs.get(variant);
+        const { bytes, etag } = await thumbs.get(variant, request.raw);
         fastPath.remember(request.raw.url ?? '', variant, query);
         describe(reply, query, dependencies).headers({ etag, 'content-type': storedContentType(`.${variant.format}`) });
         if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
@@ -69,7 +73,15 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
       }
     },
   });
+  app.get('/thumb/*', () => {
+    throw new KnownProblem('not_found', 'The address of an image is /thumb/{signature}/{encoded_key}.');
+  });
 }
+
+const messageOf = {
+  forbidden: 'The signature does not hold for this address.',
+  unsorted: 'The signature covers the query as it is written; sign its names in alphabetical order.',
+} as const;
 
 /** @throws KnownProblem `forbidden`, `not_found`, `invalid_request` */
 function readAddress(
@@ -79,10 +91,13 @@ function readAddress(
 ): ThumbVerdict & { kind: 'valid' | 'moved' } {
   const verdict = readThumb(request.raw.url ?? '', secrets, Math.floor(clock().getTime() / 1000));
   if (verdict.kind === 'valid' || verdict.kind === 'moved') return verdict;
-  if (verdict.kind === 'not_an_image') throw new KnownProblem('not_found');
-  if (verdict.kind === 'forbidden')
-    throw new KnownProblem('forbidden', 'The signature does not hold, or the address has expired.');
-  throw new KnownProblem('invalid_request', 'The options are not valid.', { faults: faultsOf(verdict.error) });
+  if (verdict.kind === 'invalid')
+    throw new KnownProblem('invalid_request', 'The options are not valid.', { faults: faultsOf(verdict.error) });
+  if (verdict.kind === 'not_an_image')
+    throw new KnownProblem('not_found', 'encoded_key names no image below images/ or videos/ of the media bucket.');
+  if (verdict.kind === 'expired')
+    throw new KnownProblem('forbidden', `The address expired at ${new Date(verdict.exp * 1000).toISOString()}.`);
+  throw new KnownProblem('forbidden', messageOf[verdict.kind]);
 }
 
 function describe(reply: FastifyReply, query: ThumbQuery, { clock }: Pick<ThumbDependencies, 'clock'>): FastifyReply {

@@ -1,9 +1,10 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { MediaReader } from './media-reader.ts';
-import { writeInTurn } from './write-turns.ts';
+import type { WriteTurns } from './write-turns.ts';
 import type { ReadCursor, CoalescedRead } from './coalesced-read.ts';
 
 interface Sending {
@@ -12,6 +13,7 @@ interface Sending {
   readonly end: number;
   /** For the rest, when the read fails or its memory is released meanwhile. */
   readonly media: MediaReader;
+  readonly writes: WriteTurns;
 }
 
 /**
@@ -23,6 +25,16 @@ export function sendRead(response: ServerResponse, read: CoalescedRead, sending:
   if (!response.destroyed) new ReadSender(response, read, sending).pump();
 }
 
+/** Counts the bytes that are written for a response, when it ends or its client leaves. */
+export function countSentBytes(
+  { streamBytes }: Pick<Metrics, 'streamBytes'>,
+  { socket }: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const before = socket.bytesWritten;
+  response.once('close', () => streamBytes.inc(Math.max(0, socket.bytesWritten - before)));
+}
+
 class ReadSender {
   readonly #response: ServerResponse;
   readonly #cursor: ReadCursor;
@@ -31,7 +43,7 @@ class ReadSender {
   #underWay: readonly Piece[] = [];
   /** For its turn to write. */
   #isWaiting = false;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(response: ServerResponse, read: CoalescedRead, sending: Sending) {
     this.#response = response;
@@ -42,11 +54,11 @@ class ReadSender {
   }
 
   pump(): void {
-    if (this.#isOver || this.#isWaiting || this.#underWay.length > 0) return;
+    if (this.#hasEnded || this.#isWaiting || this.#underWay.length > 0) return;
     this.#isWaiting = true;
-    writeInTurn(() => {
+    this.#sending.writes.run(() => {
       this.#isWaiting = false;
-      if (!this.#isOver) this.#write();
+      if (!this.#hasEnded) this.#write();
     });
   }
 
@@ -81,7 +93,7 @@ class ReadSender {
     const range = { start: this.#cursor.position, end: Math.min(end, sizeBytes) - 1 };
     this.#stop();
     try {
-      const rest = await media.openRange(key, { range, ifMatch: etag });
+      const rest = await media.openRange(key, { range, ifMatch: etag }, this.#response.req);
       if (rest === null) this.#response.destroy();
       else await pipeline(rest.body, this.#response);
     } catch {
@@ -91,8 +103,8 @@ class ReadSender {
 
   /** Called when all is sent and when the client has left. */
   #stop(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     for (const piece of this.#underWay) piece.release();
     this.#underWay = [];
     this.#cursor.leave();

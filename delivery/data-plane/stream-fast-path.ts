@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyInstance } from 'fastify';
 import { acceptsGzip } from '#platform/http/request-headers.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
-import { addFastPath, FastAnswers } from './fast-path.ts';
+import { FastAnswers } from './fast-answers.ts';
 import type { MediaReader, Playlist } from './media-reader.ts';
-import { sendRead } from './send-read.ts';
-import { countStreamBytes } from './stream-bytes.ts';
+import { countSentBytes, sendRead } from './send-read.ts';
+import type { WriteTurns } from './write-turns.ts';
 
 // The fast path of streams: the whole of an object, and a playlist that is in memory.
 
@@ -23,26 +22,13 @@ export interface PlainTarget {
 
 interface StreamFastPathDependencies {
   readonly media: MediaReader;
+  readonly writes: WriteTurns;
   readonly metrics: Metrics;
   /** Null for an address that is left to the framework. */
   readonly targetOf: (url: string) => PlainTarget | null;
 }
 
-/** Why the fast path did not answer a request that it has sent to the bucket; the framework sends no second one. */
-const failures = new WeakMap<IncomingMessage, Error>();
-
-/** @throws Error when the fast path failed to open the object of `request` */
-export function throwFastPathFailure(request: IncomingMessage): void {
-  const failure = failures.get(request);
-  if (failure !== undefined) throw failure;
-}
-
-export function addStreamFastPath(app: FastifyInstance, dependencies: StreamFastPathDependencies): void {
-  const fastPath = new StreamFastPath(dependencies);
-  addFastPath(app, '/stream/', (request, response, passOn) => fastPath.take(request, response, passOn));
-}
-
-class StreamFastPath {
+export class StreamFastPath {
   readonly #dependencies: StreamFastPathDependencies;
   readonly #answers: FastAnswers;
   readonly #targets = new Map<string, PlainTarget>();
@@ -52,12 +38,12 @@ class StreamFastPath {
     this.#answers = new FastAnswers(dependencies.metrics, '/stream/{hash}/*');
   }
 
-  take(request: IncomingMessage, response: ServerResponse, passOn: () => void): boolean {
+  take(request: IncomingMessage, response: ServerResponse, passOn: (failure?: Error) => void): boolean {
     const target = this.#targetOf(request.url ?? '');
     if (target === null) return false;
     const startedAtMs = performance.now();
     if (target.isPlaylist) {
-      const playlist = this.#dependencies.media.keptPlaylist(target.key);
+      const playlist = this.#dependencies.media.cachedPlaylist(target.key);
       const acceptEncoding = request.headers['accept-encoding'];
       const isGzip = acceptEncoding !== undefined && acceptsGzip(acceptEncoding);
       if (playlist === null || (isGzip && playlist.gzippedNow === null)) return false;
@@ -75,9 +61,9 @@ class StreamFastPath {
   ): Promise<void> {
     let read: CoalescedRead | null = null;
     try {
-      read = await this.#dependencies.media.open(target.key);
+      read = await this.#dependencies.media.open(target.key, request);
     } catch (error) {
-      failures.set(request, error as Error);
+      return passOn(error as Error);
     }
     if (read === null) passOn();
     else if (!response.destroyed) this.#answerRead(request, response, { target, startedAtMs, read });
@@ -112,11 +98,12 @@ class StreamFastPath {
     const traceId = this.#begin(request, response, answer);
     const head = [...target.headers, 'x-trace-id', traceId, 'etag', etag, 'content-length', String(sizeBytes)];
     response.writeHead(200, head);
-    sendRead(response, read, { start: 0, end: sizeBytes, media: this.#dependencies.media });
+    const { media, writes } = this.#dependencies;
+    sendRead(response, read, { start: 0, end: sizeBytes, media, writes });
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, { startedAtMs }: Started): string {
-    countStreamBytes(request, response, this.#dependencies.metrics);
+    countSentBytes(this.#dependencies.metrics, request, response);
     return this.#answers.begin(request, response, startedAtMs);
   }
 }
@@ -128,7 +115,7 @@ interface Started {
 
 interface OpenOptions extends Started {
   readonly target: PlainTarget;
-  readonly passOn: () => void;
+  readonly passOn: (failure?: Error) => void;
 }
 
 interface PlaylistAnswer extends Started {

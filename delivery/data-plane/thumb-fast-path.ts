@@ -1,16 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { type ThumbQuery, type ThumbVariant, thumbCacheKey } from '#domain/playback/thumb.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
-import { corsHeaders } from './cors.ts';
-import { addFastPath, FastAnswers } from './fast-path.ts';
-import type { ThumbMaker } from './thumb-maker.ts';
+import { corsHeaders } from '../cors.ts';
+import { FastAnswers } from './fast-answers.ts';
+import { exposedHeaders, thumbCacheControl } from '../images/thumb-headers.ts';
+import type { ThumbMaker } from '../images/thumb-maker.ts';
 
-// The fast path of images: one in memory, at an address whose signature has held before.
+// The fast path of images in memory, at addresses whose signature was verified before.
 
-export const exposedHeaders = 'Content-Length, ETag, X-Trace-ID';
 const plainHeaders = Object.entries(corsHeaders(exposedHeaders)).flat();
 const addressesMax = 20_000;
 
@@ -33,10 +32,9 @@ export class ThumbFastPath {
   readonly #answers: FastAnswers;
   readonly #addresses = new LRUCache<string, KnownAddress>({ max: addressesMax });
 
-  constructor(app: FastifyInstance, dependencies: ThumbFastPathDependencies) {
+  constructor(dependencies: ThumbFastPathDependencies) {
     this.#dependencies = dependencies;
     this.#answers = new FastAnswers(dependencies.metrics, '/thumb/{sig}/{encoded_key}');
-    addFastPath(app, '/thumb/', (request, response) => this.#take(request, response));
   }
 
   /** Remembers an address that was answered with an image. */
@@ -47,11 +45,11 @@ export class ThumbFastPath {
     this.#addresses.set(url, { cacheKey: thumbCacheKey(variant), exp: query.exp ?? null, headers });
   }
 
-  #take(request: IncomingMessage, response: ServerResponse): boolean {
+  take(request: IncomingMessage, response: ServerResponse): boolean {
     const address = this.#addresses.get(request.url ?? '');
     if (address === undefined) return false;
     const cacheControl = thumbCacheControl(address.exp, this.#dependencies.clock);
-    const thumb = cacheControl === null ? null : this.#dependencies.thumbs.kept(address.cacheKey);
+    const thumb = cacheControl === null ? null : this.#dependencies.thumbs.cached(address.cacheKey);
     if (cacheControl === null || thumb === null) return false;
     const head = [...address.headers, 'x-trace-id', this.#answers.begin(request, response, performance.now())];
     head.push('cache-control', cacheControl, 'etag', thumb.etag, 'content-length', String(thumb.bytes.length));
@@ -59,11 +57,4 @@ export class ThumbFastPath {
     response.end(thumb.bytes);
     return true;
   }
-}
-
-/** `Cache-Control` of an image whose address expires at `exp`; null when it has. */
-export function thumbCacheControl(exp: number | null, clock: () => Date): string | null {
-  if (exp === null) return 'public, max-age=31536000, immutable';
-  const secondsLeft = exp - Math.floor(clock().getTime() / 1000);
-  return secondsLeft < 0 ? null : `public, max-age=${secondsLeft}`;
 }

@@ -1,7 +1,7 @@
 import type { Piece } from '#platform/storage/blocks.ts';
 
 /** The bytes of a read that are in memory, in order: all so far, or what its slowest reader has not taken. */
-export class HeldPieces {
+export class CachedBytes {
   #pieces: { readonly piece: Piece; readonly start: number }[] = [];
   #endBytes = 0;
 

@@ -2,7 +2,7 @@ import { ownPiece } from '#platform/storage/blocks.ts';
 import type { Download } from '#platform/storage/object-store.ts';
 import { batchBytesMax, CoalescedRead } from './coalesced-read.ts';
 
-/** Objects up to this size are kept after their first read: they cost little, and init segments are among them. */
+/** Objects up to this size are cached after their first read: they cost little, and init segments are among them. */
 const smallBytesMax = 64 * 1024;
 /** No object may take more than this part of the memory. */
 const shareMax = 1 / 8;
@@ -11,19 +11,19 @@ const seenMax = 16_384;
 /** The memory that an object may occupy, relative to its size; an object in more is copied together. */
 const occupiedMax = 1.25;
 /** What a reader holds of an evicted read until its client has taken it: the blocks of one batch, the first partly. */
-const readerBytesMax = batchBytesMax.kept + 512 * 1024;
+const readerBytesMax = batchBytesMax.cached + 512 * 1024;
 /** The cost of an entry beside its bytes. */
 const overheadBytes = 1024;
 
 /**
- * Reads of objects that never change: those under way, which equal requests join, and those that are kept, bounded by
- * their memory, the least recently used evicted first. Memory that readers still hold of an evicted one counts too.
+ * Reads of objects that never change: reads under way, which equal requests join, and cached ones, bounded by their
+ * memory, the least recently used evicted first. Memory of an evicted read that readers still use counts too.
  *
- * A large object is kept when it is requested for the second time, so that a scan over many objects (a crawler, one
- * viewer of a long film) evicts nothing that others watch.
+ * A large object is cached when it is requested for the second time, so that a scan over many objects (a crawler, one
+ * viewer of a long video) evicts nothing that others watch.
  *
  * Not `lru-cache`: a read under way occupies memory and cannot be evicted, its size grows, and an object that does not
- * fit beside those under way is not kept (docs/decisions/0100).
+ * fit in the rest is not cached (docs/design/delivery.md).
  */
 export class ReadCache {
   readonly #bytesMax: number;
@@ -39,34 +39,37 @@ export class ReadCache {
     this.#bytesMax = bytesMax;
   }
 
-  /** A read, kept or under way, that a new reader can have whole. */
+  /** A read, cached or under way, that a new reader can have whole. */
   find(key: string): CoalescedRead | null {
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
     const { read } = entry;
-    if (!read.isJoinable || (!read.isKept && !this.#tryKeep(key, read))) return null;
+    if (!read.isJoinable || (!read.isCached && !this.#tryCache(key, read))) return null;
     // A map keeps the order of insertion, so the entry moves to its end.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     return read;
   }
 
-  /** Begins a read that others may join. */
-  begin(key: string, download: Download): CoalescedRead {
+  /** Begins a read that others may join; `onEnd` is called when it needs its source no more. */
+  begin(key: string, download: Download, onEnd: () => void = () => {}): CoalescedRead {
     const read = new CoalescedRead(download, {
-      onEnd: () => this.#onEnd(key, read),
+      onEnd: () => {
+        onEnd();
+        this.#onEnd(key, read);
+      },
       onUnread: () => this.#settle(read),
     });
     const isRequestedAgain = this.#notice(key);
     this.#remove(key);
     this.#entries.set(key, { read, bytes: 0 });
-    if (isRequestedAgain) this.#tryKeep(key, read);
+    if (isRequestedAgain) this.#tryCache(key, read);
     read.start();
     return read;
   }
 
   /** Keeps the read if there is memory for all of it. */
-  #tryKeep(key: string, read: CoalescedRead): boolean {
+  #tryCache(key: string, read: CoalescedRead): boolean {
     const { sizeBytes } = read.info;
     if (!this.#reserve(key, sizeBytes + overheadBytes)) return false;
     read.keep();
@@ -80,7 +83,7 @@ export class ReadCache {
     const isTooMuch = () => this.#bytes - entry.bytes + bytes > this.#bytesMax;
     for (const [other, { read }] of this.#entries) {
       if (!isTooMuch()) break;
-      if (other !== key && read.isKept && read.state === 'whole') this.#remove(other);
+      if (other !== key && read.isCached && read.state === 'whole') this.#remove(other);
     }
     if (isTooMuch()) return false;
     this.#bytes += bytes - entry.bytes;
@@ -93,11 +96,11 @@ export class ReadCache {
     if (entry?.read !== read) return;
     if (read.state !== 'whole') return this.#remove(key);
     const { sizeBytes } = read.info;
-    if (!read.isKept && sizeBytes <= smallBytesMax && read.isJoinable) this.#tryKeep(key, read);
-    if (!read.isKept) return this.#remove(key);
+    if (!read.isCached && sizeBytes <= smallBytesMax && read.isJoinable) this.#tryCache(key, read);
+    if (!read.isCached) return this.#remove(key);
     // The last block is rarely full, and an object from a slow source lies in many partly filled blocks.
-    if (read.heldBytes > occupiedMax * sizeBytes) read.compact((parts) => ownPiece(Buffer.concat(parts)));
-    if (!this.#reserve(key, read.heldBytes + overheadBytes)) this.#remove(key);
+    if (read.memoryBytes > occupiedMax * sizeBytes) read.compact((parts) => ownPiece(Buffer.concat(parts)));
+    if (!this.#reserve(key, read.memoryBytes + overheadBytes)) this.#remove(key);
   }
 
   #remove(key: string): void {
@@ -105,7 +108,7 @@ export class ReadCache {
     if (entry === undefined) return;
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
-    if (!entry.read.isKept) return;
+    if (!entry.read.isCached) return;
     const lingering = Math.min(entry.bytes, entry.read.readerCount * readerBytesMax);
     if (lingering > 0) this.#lingering.set(entry.read, lingering);
     this.#bytes += lingering;

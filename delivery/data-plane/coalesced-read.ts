@@ -1,26 +1,26 @@
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectInfo, PieceReceiver } from '#platform/storage/object-store.ts';
-import { HeldPieces } from './held-pieces.ts';
+import { CachedBytes } from './cached-bytes.ts';
 
-// One read of an object, shared by all readers that request it while it lasts and, when it is kept, by later ones.
+// One read of an object, shared by all readers that request it meanwhile and, when it is cached, by later ones.
 //
-//   reading    bytes come. A read that is not kept releases what every reader has taken, and its source is paused while
-//              the readers lag behind; a kept one holds all bytes and is never paused
-//   whole      all bytes are there; only a kept read is found again
+//   reading    bytes arrive. An uncached read releases what every reader has taken, and its source is paused while the
+//              readers lag behind; a cached one stores all bytes and is never paused
+//   whole      all bytes are there; only a cached read is found again
 //   failed     the source failed: readers notice after they have taken what came before
 //   released   evicted from the cache, or without readers: its memory is used for other objects
 //
-// A reader of a failed or released read takes the rest from the bucket by itself. So a slow reader holds what it was
-// handed last, never a whole object.
+// A reader of a failed or released read requests the rest from the bucket itself. So a slow reader occupies the piece
+// that it was handed last, never a whole object.
 
-/** How far the source of a read that is not kept may be ahead of its slowest reader. */
+/** How far the source of an uncached read may be ahead of its slowest reader. */
 const aheadBytesMax = 256 * 1024;
 
 /**
- * Handed to a reader at once; one that does not read holds as much memory. Of a kept read it is what a segment usually
- * has: its readers share that memory, and the cache counts it.
+ * Bytes handed to a reader at once, which one that does not read occupies. Of a cached read it is the usual size of a
+ * segment, in memory that readers share and the cache counts.
  */
-export const batchBytesMax = { passing: 512 * 1024, kept: 2 * 1024 * 1024 } as const;
+export const batchBytesMax = { passing: 512 * 1024, cached: 2 * 1024 * 1024 } as const;
 
 type State = 'reading' | 'whole' | 'failed' | 'released';
 
@@ -35,10 +35,10 @@ export class CoalescedRead implements PieceReceiver {
   readonly info: ObjectInfo;
   readonly #download: Download;
   readonly #events: ReadEvents;
-  readonly #pieces = new HeldPieces();
+  readonly #pieces = new CachedBytes();
   #readers = new Set<ReadCursor>();
   #state: State = 'reading';
-  #isKept = false;
+  #isCached = false;
   #isPaused = false;
 
   constructor(download: Download, events: ReadEvents) {
@@ -51,8 +51,8 @@ export class CoalescedRead implements PieceReceiver {
     return this.#state;
   }
 
-  get isKept(): boolean {
-    return this.#isKept;
+  get isCached(): boolean {
+    return this.#isCached;
   }
 
   /** Whether a reader that joins now gets every byte. */
@@ -65,7 +65,7 @@ export class CoalescedRead implements PieceReceiver {
   }
 
   /** The memory that it occupies. */
-  get heldBytes(): number {
+  get memoryBytes(): number {
     return this.#pieces.memoryBytes;
   }
 
@@ -76,11 +76,13 @@ export class CoalescedRead implements PieceReceiver {
 
   /** Holds every byte from now on, until `release`. */
   keep(): void {
-    this.#isKept = true;
+    this.#isCached = true;
     this.#pace();
   }
 
-  /** Adds a reader of the bytes from `start` to before `end`; `onMore` is called when bytes or the state have changed. */
+  /**
+   * Adds a reader of the bytes from `start` to before `end`; `onMore` is called when bytes or the state have changed.
+   */
   join({ start, end }: { start: number; end: number }, onMore: () => void): ReadCursor {
     const cursor = new ReadCursor(this, { start, end, onMore });
     this.#readers.add(cursor);
@@ -96,7 +98,7 @@ export class CoalescedRead implements PieceReceiver {
 
   /** Ends a read that has no readers and will not be found again. */
   endUnread(): void {
-    const isNeeded = this.#readers.size > 0 || (this.#state === 'whole' && this.#isKept);
+    const isNeeded = this.#readers.size > 0 || (this.#state === 'whole' && this.#isCached);
     if (!isNeeded && this.#state !== 'released') this.#end('released');
   }
 
@@ -138,7 +140,7 @@ export class CoalescedRead implements PieceReceiver {
   }
 
   #pace(): void {
-    if (this.#isKept || (this.#state !== 'reading' && this.#state !== 'whole')) return;
+    if (this.#isCached || (this.#state !== 'reading' && this.#state !== 'whole')) return;
     if (this.#readers.size === 0) return;
     let slowest = Infinity;
     for (const { position } of this.#readers) slowest = Math.min(slowest, position);
@@ -193,7 +195,7 @@ export class ReadCursor {
 
   /** The received bytes that were not taken yet, at most a batch; each piece must be released. */
   take(): { bytes: Buffer; piece: Piece }[] {
-    const bytesMax = this.#read.isKept ? batchBytesMax.kept : batchBytesMax.passing;
+    const bytesMax = this.#read.isCached ? batchBytesMax.cached : batchBytesMax.passing;
     const taken = this.#read.take(this.#position, this.#end, bytesMax);
     for (const { bytes } of taken) this.#position += bytes.length;
     return taken;

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
-import { writeInTurn } from './write-turns.ts';
+import { WriteTurns } from './write-turns.ts';
 
 /** Writes that take `ms` of processor time each; the turns of the event loop in which they ran, in order. */
 async function turnsOf(count: number, ms: number): Promise<number[]> {
+  const writes = new WriteTurns();
   let turn = 0;
   const turns: number[] = [];
   const countTurns = () => {
@@ -12,7 +13,7 @@ async function turnsOf(count: number, ms: number): Promise<number[]> {
   setImmediate(countTurns);
   await new Promise<void>((resolve) => {
     for (let n = 0; n < count; n++)
-      writeInTurn(() => {
+      writes.run(() => {
         for (const endMs = performance.now() + ms; performance.now() < endMs;);
         turns.push(turn);
         if (n === count - 1) resolve();

@@ -3,8 +3,8 @@ import type { ContentKey } from '#domain/playback/content-key.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 
 /**
- * A key is revoked by deleting its row, and every server forgets it within this time. A popular media asks the database
- * once in it, whatever its players do.
+ * A key is revoked by deleting its row, and every server forgets it within this time. Each media asks the database once
+ * in it, whatever its players do.
  */
 const rememberedMs = 5_000;
 const keysMax = 10_000;
@@ -23,7 +23,7 @@ export class RememberedKeys {
   }
 
   /** The key of `hash` when it is remembered, else null. */
-  kept(hash: string): ContentKey | null {
+  cached(hash: string): ContentKey | null {
     return this.#keys.get(hash) ?? null;
   }
 

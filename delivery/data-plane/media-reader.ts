@@ -1,7 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
+import { KnownProblem } from '#domain/errors.ts';
+import { isBelowRevision } from '#domain/media/object-keys.ts';
+import type { ClientAddresses } from '#platform/http/client-addresses.ts';
+import { Shares } from '#platform/rate-limit/shares.ts';
 import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { ReadCache } from './read-cache.ts';
@@ -16,8 +21,6 @@ const playlistShare = 1 / 8;
 const freshMs = 1_000;
 /** Missing objects are remembered for a moment, so that requests for them do not reach the bucket. */
 const missing = { ttl: 1_000, max: 10_000 };
-/** Objects below a revision never change (domain/media/object-keys.ts). */
-const belowRevision = /^videos\/[0-9a-f]{2}\/[^/]+\/[0-9a-f]{16}\//;
 
 /** A small object in memory, and its compressed form, made when it is first requested. */
 export interface Playlist {
@@ -32,33 +35,46 @@ export interface Playlist {
   readonly gzipEtag: string;
 }
 
-interface KeptPlaylist {
+interface CachedPlaylist {
   readonly playlist: Playlist;
   /** By `performance.now()`; infinite for an object that never changes. */
   readonly freshUntilMs: number;
 }
 
+/**
+ * Reads of the bucket at the pace of their clients, whole objects and ranges: each needs a connection and about half a
+ * megabyte. The store has as many connections and some for images (platform/storage/s3/s3-endpoint.ts).
+ */
+const readsMax = 576;
+
+/** Who reads: the request whose client is charged. */
+export type Reader = Pick<IncomingMessage, 'socket' | 'headers'>;
+
 interface MediaReaderOptions {
+  readonly clients: ClientAddresses;
   readonly cacheBytesMax: number;
   readonly metrics: Pick<Metrics, 'streamCacheEvents'>;
 }
 
 /**
- * The only access of delivery to streams in the media bucket: recently requested objects are in memory, and an object
- * that several clients request at once is read once. Nothing here needs a database.
+ * Delivery's access to streams in the media bucket. Recently requested objects are in memory, and an object that
+ * several clients request at once is read once. Needs no database.
  */
 export class MediaReader {
   readonly #media: ObjectStore;
   readonly #metrics: MediaReaderOptions['metrics'];
-  readonly #playlists: LRUCache<string, KeptPlaylist>;
+  readonly #playlists: LRUCache<string, CachedPlaylist>;
   readonly #reads: ReadCache;
   readonly #playlistsUnderWay = new Map<string, Promise<Playlist | null>>();
   readonly #missing = new LRUCache<string, true>(missing);
+  readonly #clients: ClientAddresses;
+  readonly #bucketReads = new Shares(readsMax);
   readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
 
-  /** `cacheBytesMax` bounds all that is kept and shared; with 0 only the playlists under way are shared. */
-  constructor(media: ObjectStore, { cacheBytesMax, metrics }: MediaReaderOptions) {
+  /** `cacheBytesMax` bounds all that is cached and shared; with 0 only the playlists under way are shared. */
+  constructor(media: ObjectStore, { cacheBytesMax, metrics, clients }: MediaReaderOptions) {
     this.#media = media;
+    this.#clients = clients;
     this.#metrics = metrics;
     const playlistBytes = Math.max(1, Math.floor(cacheBytesMax * playlistShare));
     this.#playlists = new LRUCache({ maxSize: playlistBytes, maxEntrySize: Math.ceil(playlistBytes / 8) });
@@ -67,21 +83,23 @@ export class MediaReader {
 
   /** Null when there is no such object. */
   async head(key: string, signal: AbortSignal): Promise<ObjectInfo | null> {
-    const kept = this.kept(key);
-    if (kept !== null) return kept.info;
+    const cached = this.cached(key);
+    if (cached !== null) return cached.info;
     return this.#unlessMissing(key, () => this.#media.head(key, signal, { attemptsMax: 1 }));
   }
 
   /** An object that is whole in memory, else null. */
-  kept(key: string): CoalescedRead | null {
+  cached(key: string): CoalescedRead | null {
     const read = this.#reads.find(key);
     return read?.state === 'whole' ? read : null;
   }
 
   /**
    * The whole object, shared with others who request it. The caller must join it at once. Null when there is no object.
+   *
+   * @throws KnownProblem `busy` when the client has as many reads under way as it may
    */
-  async open(key: string): Promise<CoalescedRead | null> {
+  async open(key: string, reader: Reader): Promise<CoalescedRead | null> {
     const found = this.#reads.find(key);
     const opening = found === null ? this.#opening.get(key) : undefined;
     const isJoined = found?.state === 'reading' || opening !== undefined;
@@ -90,20 +108,31 @@ export class MediaReader {
     if (opening !== undefined) {
       if ((await opening) === null) return null;
       // Not shared where there is no memory to keep it: a slow client would delay the others.
-      return this.#reads.find(key) ?? this.#begin(key);
+      return this.#reads.find(key) ?? this.#begin(key, this.#share(reader));
     }
     // No client's signal ends it, since others may wait for it; the store's timeout does.
-    const begun = this.#begin(key).finally(() => this.#opening.delete(key));
+    const begun = this.#begin(key, this.#share(reader)).finally(() => this.#opening.delete(key));
     this.#opening.set(key, begun);
     return begun;
   }
 
-  async #begin(key: string): Promise<CoalescedRead | null> {
-    const download = await this.#unlessMissing(key, () => this.#media.download(key));
-    if (download === null) return null;
-    const read = this.#reads.begin(key, download);
-    setImmediate(() => read.endUnread());
+  async #begin(key: string, giveBack: () => void): Promise<CoalescedRead | null> {
+    let read: CoalescedRead | null = null;
+    try {
+      const download = await this.#unlessMissing(key, () => this.#media.download(key));
+      read = download === null ? null : this.#reads.begin(key, download, giveBack);
+    } finally {
+      if (read === null) giveBack();
+    }
+    setImmediate(() => read?.endUnread());
     return read;
+  }
+
+  /** Charges a read of the bucket to its client; called when it has ended. @throws KnownProblem `busy` */
+  #share(reader: Reader): () => void {
+    const giveBack = this.#bucketReads.take(this.#clients.bucketOf(reader));
+    if (giveBack === null) throw new KnownProblem('busy');
+    return giveBack;
   }
 
   #count(kind: 'playlist' | 'object', result: 'hit' | 'joined' | 'miss'): void {
@@ -117,26 +146,39 @@ export class MediaReader {
     return found;
   }
 
-  /** A part of the object, for one client; `signal` ends it when that client leaves. Null when there is no object. */
-  openRange(
+  /**
+   * A part of the object, for one client; `signal` ends it when that client leaves. Null when there is no object.
+   *
+   * @throws KnownProblem `busy` when the client has as many reads under way as it may
+   */
+  async openRange(
     key: string,
     options: { readonly range: ByteRange; readonly ifMatch: string; readonly signal?: AbortSignal },
+    reader: Reader,
   ): Promise<StoredObject | null> {
-    return this.#media.get(key, { ...options, attemptsMax: 1 });
+    const giveBack = this.#share(reader);
+    let found: StoredObject | null = null;
+    try {
+      found = await this.#media.get(key, { ...options, attemptsMax: 1 });
+      found?.body.once('close', giveBack);
+      return found;
+    } finally {
+      if (found === null) giveBack();
+    }
   }
 
   /** A playlist that can be answered without a request to the bucket. */
-  keptPlaylist(key: string): Playlist | null {
-    const kept = this.#playlists.get(key);
-    if (kept === undefined || kept.freshUntilMs <= performance.now()) return null;
+  cachedPlaylist(key: string): Playlist | null {
+    const cached = this.#playlists.get(key);
+    if (cached === undefined || cached.freshUntilMs <= performance.now()) return null;
     this.#count('playlist', 'hit');
-    return kept.playlist;
+    return cached.playlist;
   }
 
   /** A small object whole; null when there is none, or it is too large for one. */
   async playlist(key: string): Promise<Playlist | null> {
-    const kept = this.keptPlaylist(key);
-    if (kept !== null) return kept;
+    const cached = this.cachedPlaylist(key);
+    if (cached !== null) return cached;
     const underWay = this.#playlistsUnderWay.get(key);
     this.#count('playlist', underWay === undefined ? 'miss' : 'joined');
     if (underWay !== undefined) return underWay;
@@ -157,7 +199,7 @@ export class MediaReader {
     const before = this.#playlists.get(key)?.playlist;
     // The same playlist read again keeps its compressed form.
     const playlist = before?.info.etag === found.info.etag ? before : playlistOf(found.info, bytes);
-    const freshUntilMs = belowRevision.test(key) ? Infinity : requestedAtMs + freshMs;
+    const freshUntilMs = isBelowRevision(key) ? Infinity : requestedAtMs + freshMs;
     // Bytes, text, and the compressed form, which is made later and is never much larger.
     this.#playlists.set(key, { playlist, freshUntilMs }, { size: 3 * bytes.length + 1024 });
     return playlist;

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
+import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
+import { Shares } from '#platform/rate-limit/shares.ts';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -21,7 +24,16 @@ export interface Thumb {
 /** Where an image came from, for `svc_image_results_total`. */
 type ThumbOrigin = 'memory_hit' | 'bucket_hit' | 'processed';
 
+interface FoundThumb {
+  readonly thumb: Thumb;
+  readonly origin: ThumbOrigin;
+}
+
+/** Images of all clients that are looked for or made at once. */
+const underWayMax = 256;
+
 interface ThumbMakerDependencies {
+  readonly clients: ClientAddresses;
   readonly media: ObjectStore;
   readonly images: ImageProcessor;
   readonly metrics: Metrics;
@@ -29,8 +41,8 @@ interface ThumbMakerDependencies {
 }
 
 /**
- * Makes variants of images, in three layers: memory, the media bucket (`cache/thumb/…`), processing. The same variant
- * requested several times at once is made once. Objects below a revision never change, so nothing here expires.
+ * Makes variants of images, in three layers: memory, the media bucket (`cache/thumb/…`), processing. Concurrent
+ * requests for a variant make it once. Objects below a revision never change, so nothing here expires.
  */
 export class ThumbMaker {
   readonly #dependencies: ThumbMakerDependencies;
@@ -39,56 +51,65 @@ export class ThumbMaker {
     maxEntrySize: memoryBytesMax / 8,
     sizeCalculation: ({ bytes }) => Math.max(1, bytes.length),
   });
-  readonly #underWay = new Map<string, Promise<{ thumb: Thumb; origin: ThumbOrigin }>>();
+  readonly #shares = new Shares(underWayMax);
+  readonly #underWay = new Map<string, Promise<FoundThumb>>();
 
   constructor(dependencies: ThumbMakerDependencies) {
     this.#dependencies = dependencies;
   }
 
   /** @throws KnownProblem `not_found`, `unreadable_image`, `busy` */
-  async get(variant: ThumbVariant): Promise<Thumb> {
+  async get(variant: ThumbVariant, request: IncomingMessage): Promise<Thumb> {
     const cacheKey = thumbCacheKey(variant);
-    const kept = this.kept(cacheKey);
-    if (kept !== null) return kept;
+    const cached = this.cached(cacheKey);
+    if (cached !== null) return cached;
     this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: 'miss' });
-    const { thumb, origin } = await this.#once(cacheKey, () => this.#find(variant, cacheKey));
+    const { thumb, origin } = await this.#once(cacheKey, request, (client) => this.#find(variant, cacheKey, client));
     this.#dependencies.metrics.imageResults.inc({ result: origin });
     return thumb;
   }
 
   /** The variant of this cache key when it is in memory, counted as a hit. */
-  kept(cacheKey: string): Thumb | null {
-    const kept = this.#memory.get(cacheKey);
-    if (kept === undefined) return null;
+  cached(cacheKey: string): Thumb | null {
+    const cached = this.#memory.get(cacheKey);
+    if (cached === undefined) return null;
     this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'memory', result: 'hit' });
     this.#dependencies.metrics.imageResults.inc({ result: 'memory_hit' });
-    return kept;
+    return cached;
   }
 
-  #once(cacheKey: string, work: () => Promise<{ thumb: Thumb; origin: ThumbOrigin }>) {
+  /** @throws KnownProblem `busy` when the client has as many images under way as it may */
+  #once(cacheKey: string, request: IncomingMessage, work: (client: string) => Promise<FoundThumb>) {
     const running = this.#underWay.get(cacheKey);
     if (running !== undefined) return running;
-    const begun = work().finally(() => this.#underWay.delete(cacheKey));
+    const client = this.#dependencies.clients.bucketOf(request);
+    const giveBack = this.#shares.take(client);
+    if (giveBack === null) throw new KnownProblem('busy');
+    const begun = work(client).finally(() => {
+      giveBack();
+      this.#underWay.delete(cacheKey);
+    });
     this.#underWay.set(cacheKey, begun);
     return begun;
   }
 
-  async #find(variant: ThumbVariant, cacheKey: string): Promise<{ thumb: Thumb; origin: ThumbOrigin }> {
+  async #find(variant: ThumbVariant, cacheKey: string, client: string): Promise<FoundThumb> {
     const stored = await this.#readStored(cacheKey);
     this.#dependencies.metrics.imageCacheEvents.inc({ layer: 'bucket', result: stored === null ? 'miss' : 'hit' });
-    const thumb = thumbOf(stored ?? (await this.#process(variant)));
+    const thumb = thumbOf(stored ?? (await this.#process(variant, client)));
     this.#memory.set(cacheKey, thumb);
     if (stored === null) void this.#store(cacheKey, thumb.bytes);
     return { thumb, origin: stored === null ? 'processed' : 'bucket_hit' };
   }
 
-  async #process(variant: ThumbVariant): Promise<Buffer> {
+  async #process(variant: ThumbVariant, client: string): Promise<Buffer> {
     const source = await this.#read(variant.key);
-    if (source === null) throw new KnownProblem('not_found');
+    if (source === null) throw new KnownProblem('not_found', 'The object that encoded_key names does not exist.');
     try {
       return await this.#dependencies.images.make(
         source.map(({ bytes }) => bytes),
         variant,
+        client,
       );
     } catch (error) {
       if (error instanceof ImageRefused) throw new KnownProblem('unreadable_image', undefined, { cause: error });

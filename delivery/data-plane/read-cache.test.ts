@@ -63,8 +63,8 @@ function ask(cache: ReadCache, key: string, sizeBytes: number): 'memory' | 'sour
   return 'source';
 }
 
-describe('kept objects', () => {
-  it('a large object is kept when it is requested for the second time', () => {
+describe('cached objects', () => {
+  it('a large object is cached when it is requested for the second time', () => {
     const cache = new ReadCache(64 * mebibyte);
     expect(['a', 'a', 'a', 'a'].map((key) => ask(cache, key, mebibyte))).toEqual([
       'source',
@@ -74,7 +74,7 @@ describe('kept objects', () => {
     ]);
   });
 
-  it('a small object is kept after its first read', () => {
+  it('a small object is cached after its first read', () => {
     const cache = new ReadCache(64 * mebibyte);
     expect(['a', 'a'].map((key) => ask(cache, key, 1000))).toEqual(['source', 'memory']);
   });
@@ -83,28 +83,30 @@ describe('kept objects', () => {
     const cache = new ReadCache(10 * mebibyte);
     const keys = Array.from({ length: 20 }, (_, n) => `key-${n}`);
     for (const key of [...keys, ...keys]) ask(cache, key, mebibyte);
-    const kept = keys.filter((key) => cache.find(key) !== null);
-    // Ten would fit but for what an entry costs beside its bytes.
-    expect(kept).toEqual(keys.slice(-9));
-    expect(kept.reduce((sum, key) => sum + (cache.find(key)?.heldBytes ?? 0), 0)).toBeLessThanOrEqual(10 * mebibyte);
+    const cached = keys.filter((key) => cache.find(key) !== null);
+    // Ten would fit if an entry cost no more than its bytes.
+    expect(cached).toEqual(keys.slice(-9));
+    expect(cached.reduce((sum, key) => sum + (cache.find(key)?.memoryBytes ?? 0), 0)).toBeLessThanOrEqual(
+      10 * mebibyte,
+    );
   });
 
-  it('a kept object occupies little more than its bytes, also when it came in mostly empty blocks', () => {
+  it('a cached object occupies little more than its bytes, also when it came in mostly empty blocks', () => {
     const cache = new ReadCache(64 * mebibyte);
     const blocks = new BlockPool();
-    for (const isKept of [false, true]) {
+    for (const isCached of [false, true]) {
       const source = new Source('a', 700_000);
       const cursor = whole(cache.begin('a', source.download));
       for (let n = 0; n < 700; n += 100) source.send(100_000, blocks);
       source.finish();
       while (!cursor.isDone) for (const { piece } of cursor.take()) piece.release();
       cursor.leave();
-      expect(cache.find('a')?.isKept ?? false).toBe(isKept);
+      expect(cache.find('a')?.isCached ?? false).toBe(isCached);
     }
-    const kept = cache.find('a')!;
-    expect(kept.heldBytes).toBe(700_000);
+    const cached = cache.find('a')!;
+    expect(cached.memoryBytes).toBe(700_000);
     const bytes = Buffer.concat(
-      whole(kept)
+      whole(cached)
         .take()
         .map((taken) => taken.bytes),
     );
@@ -118,13 +120,13 @@ describe('kept objects', () => {
     expect(ask(cache, 'hot', mebibyte)).toBe('memory');
   });
 
-  it('an object over an eighth of the memory is not kept, and none is without memory', () => {
+  it('an object over an eighth of the memory is not cached, and none is without memory', () => {
     const [small, none] = [new ReadCache(16 * mebibyte), new ReadCache(0)];
-    expect([1, 2, 3].map(() => ask(small, 'film', 3 * mebibyte))).toEqual(['source', 'source', 'source']);
+    expect([1, 2, 3].map(() => ask(small, 'video', 3 * mebibyte))).toEqual(['source', 'source', 'source']);
     expect([1, 2, 3].map(() => ask(none, 'init', 100))).toEqual(['source', 'source', 'source']);
   });
 
-  it('an object of which only a part came is not kept', () => {
+  it('an object of which only a part came is not cached', () => {
     const cache = new ReadCache(64 * mebibyte);
     ask(cache, 'a', mebibyte);
     const source = new Source('a', mebibyte);
@@ -135,7 +137,7 @@ describe('kept objects', () => {
     expect([read.state, cache.find('a')]).toEqual(['failed', null]);
   });
 
-  it('an object whose source ended before its last byte is not kept', () => {
+  it('an object whose source ended before its last byte is not cached', () => {
     const cache = new ReadCache(64 * mebibyte);
     const source = new Source('a', 1000);
     const read = cache.begin('a', source.download);
@@ -154,7 +156,7 @@ describe('reads under way', () => {
     const first = whole(cache.begin('a', source.download));
     source.send(1000);
     const joined = cache.find('a');
-    expect(joined?.isKept).toBe(true);
+    expect(joined?.isCached).toBe(true);
     for (const { piece } of first.take()) piece.release();
     first.taken();
     const second = whole(joined!);
@@ -181,7 +183,7 @@ describe('reads under way', () => {
     expect(source.isPaused).toBe(false);
   });
 
-  it('a reader is handed a segment of a kept read at once, and half a megabyte of another', () => {
+  it('a reader is handed a segment of a cached read at once, and half a megabyte of another', () => {
     const cache = new ReadCache(64 * mebibyte);
     const handedBytes = ['a', 'a'].map((key) => {
       const source = new Source(key, 3 * mebibyte);

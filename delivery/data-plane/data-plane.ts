@@ -1,0 +1,88 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientAddresses } from '#platform/http/client-addresses.ts';
+import type { FastPaths } from '#platform/http/fast-paths.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Metrics } from '#platform/telemetry/metrics.ts';
+import type { ThumbMaker } from '../images/thumb-maker.ts';
+import type { KeyAccess, KeyDecision } from '../keys/key-access.ts';
+import type { CoalescedRead } from './coalesced-read.ts';
+import { KeyFastPath } from './key-fast-path.ts';
+import { MediaReader, type Playlist } from './media-reader.ts';
+import { countSentBytes, sendRead } from './send-read.ts';
+import { type PlainTarget, StreamFastPath } from './stream-fast-path.ts';
+import { ThumbFastPath } from './thumb-fast-path.ts';
+import { WriteTurns } from './write-turns.ts';
+
+export type { CoalescedRead, MediaReader, PlainTarget, Playlist };
+
+interface DataPlaneOptions {
+  readonly store: ObjectStore;
+  readonly metrics: Metrics;
+  readonly fastPaths: FastPaths;
+  readonly clients: ClientAddresses;
+  /** Bounds all that is cached and shared. */
+  readonly cacheBytesMax: number;
+}
+
+/**
+ * The part of delivery that is built for speed (README.md of this folder), behind one interface: routes read and send
+ * through it, and register what it may answer before the framework. Each server has one, with all its state.
+ */
+export class DataPlane {
+  readonly media: MediaReader;
+  readonly #options: DataPlaneOptions;
+  readonly #writes = new WriteTurns();
+
+  constructor(options: DataPlaneOptions) {
+    const { store, ...rest } = options;
+    this.#options = options;
+    this.media = new MediaReader(store, rest);
+  }
+
+  /** Answers whole objects and cached playlists before the framework, where `targetOf` gives their object. */
+  answerStreams(targetOf: (url: string) => PlainTarget | null): void {
+    const { metrics, fastPaths } = this.#options;
+    const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf });
+    fastPaths.add('/stream/', (request, response, passOn) => fastPath.take(request, response, passOn));
+  }
+
+  /** Answers cached content keys before the framework. */
+  answerKeys(access: KeyAccess): void {
+    const { metrics, fastPaths } = this.#options;
+    const fastPath = new KeyFastPath({ access, metrics });
+    fastPaths.add(fastPath.prefix, (request, response, passOn) => fastPath.take(request, response, passOn));
+  }
+
+  /** Answers images in memory before the framework; the routes report valid addresses to what it returns. */
+  answerThumbs(thumbs: ThumbMaker, clock: () => Date): ThumbFastPath {
+    const { metrics, fastPaths } = this.#options;
+    const fastPath = new ThumbFastPath({ thumbs, metrics, clock });
+    fastPaths.add('/thumb/', (request, response) => fastPath.take(request, response));
+    return fastPath;
+  }
+
+  /**
+   * Sends `start` to before `end` of a read as the body of a response whose head was written, past the framework's
+   * streams.
+   */
+  send(response: ServerResponse, read: CoalescedRead, part: { readonly start: number; readonly end: number }): void {
+    sendRead(response, read, { ...part, media: this.media, writes: this.#writes });
+  }
+
+  /** Counts the bytes that are written for a response, when it ends or its client leaves. */
+  countBytes(request: IncomingMessage, response: ServerResponse): void {
+    countSentBytes(this.#options.metrics, request, response);
+  }
+
+  /** @throws Error with which the fast path failed, so that the bucket or the database is not asked twice */
+  throwFailure(request: IncomingMessage): void {
+    const learnt = this.#options.fastPaths.learnt(request);
+    if (learnt instanceof Error) throw learnt;
+  }
+
+  /** What the fast path of keys decided about a request that it passed on, which is counted by then. */
+  decisionOf(request: IncomingMessage): KeyDecision | undefined {
+    this.throwFailure(request);
+    return this.#options.fastPaths.learnt(request) as KeyDecision | undefined;
+  }
+}
