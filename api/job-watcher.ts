@@ -1,19 +1,19 @@
-import type { Job } from '#domain/jobs/job.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import type { JobQueries } from '#platform/postgres/job-queries.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
 interface Waiter {
   readonly id: string;
   readonly since: Date;
-  readonly resolve: (job: Job | null) => void;
+  readonly resolve: (job: ShownJob | null) => void;
 }
 
 /** The longest delay before a change is reported. */
 const intervalMs = 500;
 
 /**
- * Waits for changes of jobs on behalf of any number of clients: one query each half second for all of them, and no query
- * without clients. A notification of the database would be faster, but does not pass through every pooler.
+ * Waits for changes of jobs on behalf of any number of clients: one query each half second for all of them, and no
+ * query without clients. A notification of the database would be faster, but does not pass through every pooler.
  */
 export class JobWatcher {
   readonly #queries: JobQueries;
@@ -37,9 +37,9 @@ export class JobWatcher {
     id: string,
     since: Date,
     { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-  ): Promise<Job | null> {
+  ): Promise<ShownJob | null> {
     if (this.#isStopped || signal.aborted) return Promise.resolve(null);
-    const { promise, resolve } = Promise.withResolvers<Job | null>();
+    const { promise, resolve } = Promise.withResolvers<ShownJob | null>();
     const waiter = { id, since, resolve };
     const giveUp = () => resolve(null);
     const timer = setTimeout(giveUp, timeoutMs);

@@ -2,11 +2,14 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 
-const advice = 'Send an API key in the header X-API-Key; the header Authorization is not read here.';
+/** The same for a missing and a wrong key: the answer does not say which it was. */
+const advice =
+  'Send one of the API keys of this service in the header X-API-Key; it is missing or another one. ' +
+  'The header Authorization is not read here.';
 
 /**
- * Checks that `X-API-Key` is one of `apiKeys` (C5.1; several for rotation). Every key is compared, by digest and in
- * constant time, so that neither the answer nor its time reveals which part of a key was right (C5.2).
+ * Checks that `X-API-Key` is one of `apiKeys` (C19.1; several for rotation). Every key is compared, by digest and in
+ * constant time, so the time of the answer reveals nothing (C19.2).
  *
  * @returns the digest of the given key, which names the bucket of its rate limit
  * @throws KnownProblem `unauthorized`, the same for a missing and a wrong key

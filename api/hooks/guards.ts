@@ -9,7 +9,7 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 export interface Guards {
   /** Requires a valid `X-API-Key`. */
   readonly authenticated: Guard;
-  /** The same, and counts the request against the key's limit (C8.6). */
+  /** The same, and counts the request against the key's limit (C23.6). */
   readonly limited: Guard;
 }
 

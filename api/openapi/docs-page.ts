@@ -1,7 +1,8 @@
 import { jobErrors, requestErrors } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 
-// `/docs`: Swagger UI over `/openapi.json`, and the codes of problems and of failed jobs, to which problem documents link.
+// `/docs`: Swagger UI over `/openapi.json`, and the codes of problems and of failed jobs, to which problem documents
+// link.
 
 const style = `
 :root{color-scheme:light dark}

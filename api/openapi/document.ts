@@ -2,16 +2,13 @@ import { z } from 'zod';
 import type { RequestErrorCode } from '#domain/errors.ts';
 import { requestErrors } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
-import { answerSchemas, bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
 import type { DocumentedRoute, RouteDoc } from '#platform/http/route-doc.ts';
+import { componentSchemas, reference } from './components.ts';
+import { answerExamples, problemExamples } from './examples.ts';
 
 // The OpenAPI 3.1 document, made from the routes and from the zod schemas of requests and answers.
 
 type Json = Record<string, unknown>;
-
-const addressOf = (name: string) => `#/components/schemas/${name}`;
-const reference = (name: string) => ({ $ref: addressOf(name) });
-const problemContent = { 'application/problem+json': { schema: reference('Problem') } };
 
 /** The OpenAPI 3.1 document of `routes`. */
 export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
@@ -33,7 +30,7 @@ export function openApiDocument(routes: readonly DocumentedRoute[]): Json {
     paths,
     webhooks: { jobEnded: { post: webhookOperation } },
     components: {
-      schemas: { ...componentsOf(answerSchemas, 'output'), ...componentsOf(bodySchemas, 'input') },
+      schemas: componentSchemas(),
       securitySchemes: {
         api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
         playback_token: { type: 'http', scheme: 'bearer', description: 'A playback token, signed by the application.' },
@@ -72,7 +69,7 @@ function pathParameters(path: string, doc: RouteDoc): Json[] {
 
 function queryParameters(doc: RouteDoc): Json[] {
   if (doc.query === undefined) return [];
-  const { properties = {} } = z.toJSONSchema(jobListQuerySchema, { io: 'output' });
+  const { properties = {} } = z.toJSONSchema(doc.query, { io: 'output' });
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
 }
 
@@ -106,7 +103,7 @@ const webhookOperation = {
   description:
     'Sent to the `callback_url` of a job that has completed or failed. Any 2xx within ten seconds acknowledges it; anything else is tried again, five times in all. The same event may come twice.',
   parameters: headerParameters(webhookHeaders),
-  requestBody: { required: true, content: { 'application/json': { schema: reference('WebhookEvent') } } },
+  requestBody: { required: true, ...jsonContent(['WebhookEvent']) },
   responses: { '2XX': { description: 'Received.' }, '410': { description: 'Send no further attempts.' } },
 };
 
@@ -116,17 +113,26 @@ const limitHeaders = {
 };
 
 function answersOf(doc: RouteDoc): Json {
-  const answers = Object.entries(doc.answers).map(([status, { description, schemas, contentType }]) => {
-    const shapes = (schemas ?? []).map(reference);
-    const json = { 'application/json': { schema: shapes.length === 1 ? shapes[0] : { anyOf: shapes } } };
-    const other = contentType === undefined ? {} : { content: { [contentType]: { schema: {} } } };
+  const answers = Object.entries(doc.answers).map(([status, { description, schemas = [], contentType }]) => {
     const headers = {
       'X-Trace-ID': { schema: { type: 'string' }, description: 'The id of the request in traces and logs.' },
       ...(doc.isLimited === true ? limitHeaders : {}),
     };
-    return [status, { description, headers, ...(shapes.length > 0 ? { content: json } : other) }];
+    const other = contentType === undefined ? {} : { content: { [contentType]: { schema: {} } } };
+    return [status, { description, headers, ...(schemas.length > 0 ? jsonContent(schemas) : other) }];
   });
   return Object.fromEntries(answers) as Json;
+}
+
+/** A JSON body that matches one of these schemas. */
+function jsonContent(names: readonly string[]): { content: Json } {
+  const shapes = names.map(reference);
+  const examples = names.map((name) => (answerExamples as Readonly<Record<string, Json>>)[name]);
+  const media = {
+    schema: shapes.length === 1 ? shapes[0] : { anyOf: shapes },
+    examples: Object.assign({}, ...examples),
+  };
+  return { content: { 'application/json': media } };
 }
 
 /** One answer per status, with its codes. Every route may also answer 405 and 500. */
@@ -134,38 +140,12 @@ function problemsOf(doc: RouteDoc): Json {
   const codes = new Set<RequestErrorCode>([...doc.problems, 'method_not_allowed', 'internal_error']);
   if (doc.credential !== 'none') codes.add('unauthorized');
   if (doc.isLimited === true) codes.add('rate_limited');
-  const byStatus: Record<string, { description: string; content: Json }> = {};
-  for (const code of codes) {
-    const status = String(statusOfProblem(code));
-    const line = `\`${code}\`: ${requestErrors[code].publicMessage}`;
-    const before = byStatus[status]?.description;
-    byStatus[status] = { description: before === undefined ? line : `${before} ${line}`, content: problemContent };
-  }
-  return byStatus;
-}
-
-/** The schemas as components that refer to each other by name. */
-function componentsOf(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Json {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
-  const made = z.toJSONSchema(registry, {
-    uri: addressOf,
-    io,
-    override: ({ jsonSchema }) => {
-      // Answers may get new fields at any time, so they allow additional properties.
-      if (io === 'output') delete jsonSchema.additionalProperties;
-      // Generated clients take a field with a default for one that is always there, also in requests.
-      if (io === 'input' && jsonSchema.default !== undefined) {
-        jsonSchema.description = [jsonSchema.description, `Default: \`${JSON.stringify(jsonSchema.default)}\``]
-          .filter(Boolean)
-          .join(' ');
-        delete jsonSchema.default;
-      }
-    },
-  });
-  const components = Object.entries(made.schemas).map(([id, { $schema: _dialect, $id: _id, ...schema }]) => [
-    id,
-    schema,
-  ]);
-  return Object.fromEntries(components) as Json;
+  const statuses = Map.groupBy(codes, (code) => String(statusOfProblem(code)));
+  return Object.fromEntries(
+    [...statuses].map(([status, ofStatus]) => {
+      const description = ofStatus.map((code) => `\`${code}\`: ${requestErrors[code].publicMessage}`).join(' ');
+      const media = { schema: reference('Problem'), examples: problemExamples(ofStatus) };
+      return [status, { description, content: { 'application/problem+json': media } }];
+    }),
+  );
 }

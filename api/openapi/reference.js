@@ -5,8 +5,8 @@ const showTheme = () => document.documentElement.classList.toggle('dark-mode', p
 prefersDark.addEventListener('change', showTheme);
 showTheme();
 
-// The row that the address names moves down while Swagger UI renders: it is kept in view until the reader does something.
-// Swagger UI rewrites the fragment, so it is read first.
+// The row of the fragment moves down while Swagger UI renders, so it is scrolled into view until the reader does
+// something. Swagger UI rewrites the fragment, so it is read first.
 const named = location.hash.startsWith('#problem-') ? document.getElementById(location.hash.slice(1)) : null;
 if (named) {
   const observer = new ResizeObserver(() => named.scrollIntoView());

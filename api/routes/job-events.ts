@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Job } from '#domain/jobs/job.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
@@ -9,9 +9,9 @@ import { jobToWire } from '../wire/job.ts';
 import { findJob } from './jobs.ts';
 import * as docs from './jobs.doc.ts';
 
-// `GET /api/jobs/{id}/events`: a job's states as Server-Sent Events (HTML standard, section 9.2; C4.14, C4.15). An event
-// is a whole Job, so a client that reconnects needs only the newest. The event's id is the job's version, so a client
-// that sends `Last-Event-ID` gets only newer states.
+// `GET /api/jobs/{id}/events`: a job's states as Server-Sent Events (HTML standard, section 9.2; C13.16, C13.17). An
+// event is a whole Job, so a client that reconnects needs only the newest. The event's id is the job's version, so a
+// client that sends `Last-Event-ID` gets only newer states.
 
 /** Shorter than the minute after which proxies close an idle connection. */
 const heartbeatMs = 15_000;
@@ -46,7 +46,7 @@ export function addJobEventRoutes(
 
 /** Advances only as fast as the client reads: a slow client gets fewer states, and always the last one. */
 async function* eventsOf(
-  first: Job,
+  first: ShownJob,
   { knownVersion, watcher, signal }: { knownVersion: number; watcher: JobWatcher; signal: AbortSignal },
 ): AsyncGenerator<string> {
   yield `retry: ${reconnectAfterMs}\n\n`;
@@ -59,12 +59,12 @@ async function* eventsOf(
   }
 }
 
-function eventOf(job: Job): string {
+function eventOf(job: ShownJob): string {
   return `id: ${versionOf(job)}\nevent: job\ndata: ${JSON.stringify(jobToWire(job))}\n\n`;
 }
 
 /** Grows with every change that a caller can see (the trigger on `jobs`). */
-function versionOf(job: Job): number {
+function versionOf(job: ShownJob): number {
   return job.updatedAt.getTime();
 }
 

@@ -1,4 +1,5 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { jobListQuerySchema } from '../wire/schemas.ts';
 
 // Documentation of the job routes in the OpenAPI document.
 
@@ -44,9 +45,10 @@ export const list: RouteDoc = {
   tag: 'Jobs',
   operationId: 'listJobs',
   summary: 'List jobs, newest first',
-  description: 'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page.',
+  description:
+    'For the next page, repeat the request with `cursor` set to the `next_cursor` of this page. Jobs have their `results` with `include=results` alone.',
   credential: 'api_key',
-  query: 'jobList',
+  query: jobListQuerySchema,
   answers: { 200: { description: 'One page.', schemas: ['JobList'] } },
   problems: ['invalid_request', 'busy'],
 };
@@ -65,6 +67,7 @@ export const find: RouteDoc = {
     304: { description: 'The job is unchanged.' },
   },
   problems: ['not_found', 'invalid_request'],
+  insteadOf: { DELETE: 'POST /api/jobs/{id}/cancel ends a job; its row stays.' },
 };
 
 export const retry: RouteDoc = {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
 import { explain, faultsOf } from '#domain/jobs/faults.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import type { ShownJob } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
@@ -21,11 +21,12 @@ import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readCursor, writeCursor } from '../job-cursor.ts';
-import { jobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
+import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
 import * as docs from './jobs.doc.ts';
 
-// Job management (C4.1–C4.13). Every route requires `X-API-Key`; those that make jobs are limited for each key.
+// Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that
+// make jobs are limited for each key.
 
 /** `Retry-After` of an active job in seconds: a hint, since jobs take seconds to hours. */
 const pollAfterSec = 2;
@@ -52,12 +53,13 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
   });
 
   app.get('/api/jobs', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
-    const { cursor, limit, ...filter } = validated(jobListQuerySchema, request.query);
+    const { cursor, limit, include, ...filter } = validated(jobListQuerySchema, request.query);
     const after = cursor === undefined ? null : readCursor(cursor);
     // One more than is shown: it exists when there is another page.
-    const jobs = await listJobs(dependencies.listDatabase, filter, { after, limit: limit + 1 });
+    const page = { after, limit: limit + 1, hasResults: include === 'results' };
+    const jobs = await listJobs(dependencies.listDatabase, filter, page);
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
-    const shown = jobs.slice(0, limit).map((job) => jobToWire(job));
+    const shown = jobs.slice(0, limit).map(listedJobToWire);
     return { jobs: shown, next_cursor: last === undefined ? null : writeCursor(last) };
   });
 
@@ -94,15 +96,21 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
   );
 }
 
-/** @throws KnownProblem `not_found`, also for a malformed id (C7.10) */
-export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<Job> {
+const adviceForNames = 'A job_id is a UUID. GET /api/jobs?hash= lists the jobs of a hash.';
+
+function isUuid(text: string): boolean {
+  return z.uuid().safeParse(text).success;
+}
+
+/** @throws KnownProblem `not_found`, also for a malformed id (C22.11) */
+export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: string): Promise<ShownJob> {
   if (id === '') throw notFound('/api/jobs/');
-  const job = await jobs.find(id);
-  if (job === null) throw new KnownProblem('not_found', 'There is no such job.');
+  const job = await jobs.findShown(id);
+  if (job === null) throw new KnownProblem('not_found', isUuid(id) ? 'There is no such job.' : adviceForNames);
   return job;
 }
 
-/** Accepts an empty body or an object without fields, which some clients must send (C4.9). */
+/** Accepts an empty body or an object without fields, which some clients must send (C13.18). */
 export function refuseFields(request: FastifyRequest): void {
   validated(bodySchemas.NoFields.optional(), request.body);
 }
@@ -114,11 +122,11 @@ function validated<Schema extends z.ZodType>(schema: Schema, input: unknown): z.
   throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(parsed.error, { schema }) });
 }
 
-/** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C4.7). */
+/** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C13.10). */
 function answerJob(
   request: FastifyRequest,
   reply: FastifyReply,
-  { job, reason }: { readonly job: Job; readonly reason: WaitingReason | null },
+  { job, reason }: { readonly job: ShownJob; readonly reason: WaitingReason | null },
 ): FastifyReply {
   const body = JSON.stringify(jobToWire(job, reason));
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;

@@ -14,7 +14,7 @@ type WebhookRouteDependencies = Pick<ApiDependencies, 'jobs' | 'log'> & {
   readonly webhooks: CallbackStore;
 };
 
-/** `GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver` (C4.16, C4.17). */
+/** `GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver` (C21.21, C21.22). */
 export function addWebhookRoutes(app: FastifyInstance, dependencies: WebhookRouteDependencies): void {
   const { guards, webhooks, log } = dependencies;
   const onRequest = guards.authenticated;

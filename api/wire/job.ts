@@ -1,10 +1,17 @@
 import { jobTypeRow } from '#domain/job-types/index.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import type { Job, ShownJob } from '#domain/jobs/job.ts';
+import type { ListedJob } from '#platform/postgres/job-list.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
 import type { Wire } from './schemas.ts';
 
-/** The Job (C2.19). */
-export function jobToWire(job: Job, reason: Job['waitingReason'] = job.waitingReason): Wire<'Job'> {
+/** A job of a list (C13.12). */
+export function listedJobToWire({ results, ...job }: ListedJob): Wire<'ListedJob'> {
+  const { results: _, ...wire } = jobToWire({ ...job, results: null });
+  return results === undefined ? wire : { ...wire, results };
+}
+
+/** The Job (C13.1). */
+export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.waitingReason): Wire<'Job'> {
   return {
     job_id: job.id,
     type: job.type,
@@ -15,27 +22,33 @@ export function jobToWire(job: Job, reason: Job['waitingReason'] = job.waitingRe
     progress: job.progress,
     eta: job.eta?.toISOString() ?? null,
     attempt: job.attempt,
-    profile: jobTypeRow(job.type).makesStream ? (job.profile?.name ?? 'default') : null,
+    profile: profileNameOf(job),
     callback_status: job.callbackStatus,
     retry_of_job_id: job.retryOfJobId,
     error: job.error,
     results: job.results,
+    results_expired: job.resultsExpired,
     created_at: job.createdAt.toISOString(),
     updated_at: job.updatedAt.toISOString(),
   };
 }
 
-/** The answer to a submission (C2.53–C2.55). */
+/** The answer to a submission (C11.31–C11.33). */
 export function submissionToWire(
   { job, isNew }: { readonly job: Job; readonly isNew: boolean },
   reason: Job['waitingReason'],
 ): Wire<'JobCreated'> | Wire<'JobCompleted'> | Wire<'Job'> {
   if (isNew) return { job_id: job.id, hash: job.hash, status: job.status };
   if (job.status !== 'completed' || job.results === null) return jobToWire(job, reason);
-  return { job_id: job.id, type: job.type, hash: job.hash, status: job.status, results: job.results };
+  const { id, type, hash, status, results } = job;
+  return { job_id: id, type, hash, status, profile: profileNameOf(job), results };
 }
 
-/** The answer to a retry (C2.56). */
+function profileNameOf({ type, profile }: Pick<ListedJob, 'type' | 'profile'>): string | null {
+  return jobTypeRow(type).makesStream ? (profile?.name ?? 'default') : null;
+}
+
+/** The answer to a retry (C13.19). */
 export function retryToWire(sourceJobId: string, jobs: readonly Job[]): Wire<'Retry'> {
   return {
     source_job_id: sourceJobId,
@@ -49,8 +62,8 @@ export function retryToWire(sourceJobId: string, jobs: readonly Job[]): Wire<'Re
   };
 }
 
-/** The webhook of a job and its attempts (C4.16). */
-export function webhookToWire(job: Job, webhook: Callback | null): Wire<'Callbacks'> {
+/** The webhook of a job and its attempts (C21.21). */
+export function webhookToWire(job: ShownJob, webhook: Callback | null): Wire<'Callbacks'> {
   return {
     job_id: job.id,
     callback_url: job.callbackUrl,

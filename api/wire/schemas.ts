@@ -17,31 +17,36 @@ function ofEachType<Schema>(schemaOf: (type: JobType) => Schema): [Schema, ...Sc
   return jobTypeNames.map(schemaOf) as [Schema, ...Schema[]];
 }
 
+const jobOfType = (type: JobType) =>
+  z.object({
+    job_id: z.uuid(),
+    type: z.literal(type),
+    hash: z.string(),
+    status: jobStatusSchema,
+    phase: jobPhaseSchema.nullable(),
+    reason: waitingReasonSchema.nullable(),
+    progress: z.int().min(0).max(100),
+    /** When its encoding will have ended at its speed so far; null in every other phase. */
+    eta: time.nullable(),
+    attempt: z.int().min(1),
+    /** The encoding profile of its stream; null where it makes none. */
+    profile: z.string().nullable(),
+    callback_status: callbackStatusSchema.nullable(),
+    retry_of_job_id: z.uuid().nullable(),
+    error: jobErrorSchema.nullable(),
+    results: jobTypes[type].results.nullable(),
+    /** Whether retention removed objects that the results name. */
+    results_expired: z.boolean(),
+    created_at: time,
+    updated_at: time,
+  });
+
 /** One shape for each job type, told apart by `type`: the results of a job depend on it. */
-const jobSchema = z.discriminatedUnion(
+const jobSchema = z.discriminatedUnion('type', ofEachType(jobOfType));
+/** A job of a list, with its results where they are asked for. */
+const listedJobSchema = z.discriminatedUnion(
   'type',
-  ofEachType((type) =>
-    z.object({
-      job_id: z.uuid(),
-      type: z.literal(type),
-      hash: z.string(),
-      status: jobStatusSchema,
-      phase: jobPhaseSchema.nullable(),
-      reason: waitingReasonSchema.nullable(),
-      progress: z.int().min(0).max(100),
-      /** When its encoding will have ended at its speed so far; null in every other phase. */
-      eta: time.nullable(),
-      attempt: z.int().min(1),
-      /** The encoding profile of its stream; null where it makes none. */
-      profile: z.string().nullable(),
-      callback_status: callbackStatusSchema.nullable(),
-      retry_of_job_id: z.uuid().nullable(),
-      error: jobErrorSchema.nullable(),
-      results: jobTypes[type].results.nullable(),
-      created_at: time,
-      updated_at: time,
-    }),
-  ),
+  ofEachType((type) => jobOfType(type).partial({ results: true })),
 );
 
 const jobCreatedSchema = z.object({ job_id: z.uuid(), hash: z.string(), status: jobStatusSchema });
@@ -53,6 +58,7 @@ const jobCompletedSchema = z.discriminatedUnion(
       type: z.literal(type),
       hash: z.string(),
       status: z.literal('completed'),
+      profile: z.string().nullable(),
       results: jobTypes[type].results,
     }),
   ),
@@ -83,13 +89,13 @@ const retrySchema = z.object({
   ),
 });
 
-const jobListSchema = z.object({ jobs: z.array(jobSchema), next_cursor: z.string().nullable() });
+const jobListSchema = z.object({ jobs: z.array(listedJobSchema), next_cursor: z.string().nullable() });
 
 const callbacksSchema = z.object({
   job_id: z.uuid(),
   callback_url: z.string().nullable(),
   callback_status: callbackStatusSchema.nullable(),
-  /** Null until the job is over, and without a `callback_url`. */
+  /** Null until the job has ended, and without a `callback_url`. */
   event_id: z.uuid().nullable(),
   next_attempt_at: time.nullable(),
   attempts: z.array(
@@ -124,6 +130,7 @@ export const answerSchemas = {
   Job: jobSchema,
   JobCreated: jobCreatedSchema,
   JobCompleted: jobCompletedSchema,
+  ListedJob: listedJobSchema,
   JobList: jobListSchema,
   Retry: retrySchema,
   Callbacks: callbacksSchema,
@@ -144,4 +151,6 @@ export const jobListQuerySchema = z.strictObject({
   hash: mediaHashSchema.optional(),
   limit: z.coerce.number<string>().int().min(1).max(100).default(50),
   cursor: z.string().max(256).optional(),
+  /** What each job has besides. */
+  include: z.literal('results').optional(),
 });

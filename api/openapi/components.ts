@@ -1,0 +1,117 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
+import { retryPlanSchema } from '#domain/job-types/retry-plan.ts';
+import { sourceFoundSchema, warningSchema } from '#domain/job-types/shared-results.ts';
+import { stageResultSchema } from '#domain/job-types/video-full.ts';
+import { jobErrorSchema } from '#domain/job-error.ts';
+import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
+import { answerSchemas, bodySchemas } from '../wire/schemas.ts';
+
+// The components of the OpenAPI document. Every object has a name: generators of clients make a class of each
+// component, and some (openapi-python-client) make no class at all of a union whose members have no names.
+
+type Json = Record<string, unknown>;
+type Direction = 'input' | 'output';
+
+const addressOf = (name: string) => `#/components/schemas/${name}`;
+
+/** A `$ref` to a component. */
+export const reference = (name: string) => ({ $ref: addressOf(name) });
+
+/** The components of all answers and request bodies, by name. */
+export function componentSchemas(): Record<string, Json> {
+  const results = ofEachType('Results', (type) => jobTypes[type].results);
+  const options = ofEachType('Options', (type) => jobTypes[type].options);
+  const shared = {
+    JobError: jobErrorSchema,
+    WaitingReason: waitingReasonSchema,
+    RetryPlan: retryPlanSchema,
+    SourceFound: sourceFoundSchema,
+    StageResult: stageResultSchema,
+    Warning: warningSchema,
+  };
+  const outputs = { ...answerSchemas, ...membersOf(answerSchemas), ...results, ...shared };
+  const inputs = { ...bodySchemas, ...membersOf(bodySchemas), ...options };
+  return { ...componentsOf(outputs, 'output'), ...componentsOf(inputs, 'input') };
+}
+
+/** `video:full` → `VideoFull` */
+function pascalCase(name: string): string {
+  return name.replaceAll(/(?:^|[^A-Za-z\d])([A-Za-z\d])/g, (_, first: string) => first.toUpperCase());
+}
+
+function ofEachType(suffix: string, schemaOf: (type: JobType) => z.ZodType): Record<string, z.ZodType> {
+  return Object.fromEntries(jobTypeNames.map((type) => [`${pascalCase(type)}${suffix}`, schemaOf(type)]));
+}
+
+/** The members of unions over the job types: `VideoFullJob` of `Job`. */
+function membersOf(schemas: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+  const unions = Object.entries(schemas).flatMap(([name, schema]) =>
+    schema instanceof z.ZodDiscriminatedUnion ? [{ name, members: schema.options }] : [],
+  );
+  return Object.fromEntries(
+    unions.flatMap(({ name, members }) =>
+      members.map((member, index) => [`${pascalCase(jobTypeNames[index] ?? '')}${name}`, member as z.ZodType]),
+    ),
+  );
+}
+
+function componentsOf(schemas: Readonly<Record<string, z.ZodType>>, io: Direction): Record<string, Json> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
+  const made = z.toJSONSchema(registry, { uri: addressOf, io, override: ({ jsonSchema }) => adapt(jsonSchema, io) });
+  const components: Record<string, Json> = {};
+  for (const [name, { $schema: _dialect, $id: _id, ...schema }] of Object.entries(made.schemas))
+    components[name] = withNamedObjects(schema, name, components);
+  return components;
+}
+
+function adapt(schema: z.core.JSONSchema.BaseSchema, io: Direction): void {
+  // Answers may get new fields at any time, so they allow additional properties.
+  if (io === 'output') delete schema.additionalProperties;
+  // Generated clients take a field with a default for one that is always there, also in requests.
+  if (io === 'input' && schema.default !== undefined) {
+    const note = `Default: \`${JSON.stringify(schema.default)}\``;
+    schema.description = [schema.description, note].filter(Boolean).join(' ');
+    delete schema.default;
+  }
+  // zod states the bounds of whole numbers that a double can tell apart, which example generators take for the value.
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  const members = schema.oneOf ?? [];
+  if (members.length > 0 && members.every(({ $ref }) => $ref !== undefined))
+    Object.assign(schema, { discriminator: { propertyName: 'type', mapping: mappingOf(members) } });
+}
+
+/** The member of a union for each job type, in whose order they stand. */
+function mappingOf(members: readonly z.core.JSONSchema.BaseSchema[]): Json {
+  return Object.fromEntries(members.map(({ $ref }, index) => [jobTypeNames[index], $ref]));
+}
+
+/**
+ * `schema` with its nested objects as components of their own, named by the fields that lead to them; equal objects are
+ * one component.
+ */
+function withNamedObjects(schema: Json, name: string, components: Record<string, Json>): Json {
+  const named = (value: unknown, path: string): unknown => {
+    if (Array.isArray(value)) return value.map((item) => named(item, path));
+    if (typeof value !== 'object' || value === null) return value;
+    const nested = withNamedObjects(value as Json, path, components);
+    if (nested['properties'] === undefined) return nested;
+    const equal = Object.keys(components).find((other) => isDeepStrictEqual(components[other], nested));
+    components[equal ?? path] = nested;
+    return reference(equal ?? path);
+  };
+  const fields = Object.entries(schema).map(([key, value]) => {
+    if (key === 'items') return [key, named(value, name.replace(/s$/, ''))];
+    if (key === 'anyOf' || key === 'oneOf') return [key, named(value, name)];
+    if (key !== 'properties') return [key, value];
+    const properties = Object.entries(value as Json);
+    return [
+      key,
+      Object.fromEntries(properties.map(([field, of]) => [field, named(of, `${name}${pascalCase(field)}`)])),
+    ];
+  });
+  return Object.fromEntries(fields) as Json;
+}
