@@ -8,8 +8,8 @@ import { runCommand } from '#platform/commands/run-command.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { readMaster, readMedia, type RenditionLine } from './playlists.ts';
 
-// Checks the results as a caller: every object exists, and the stream, fetched over HTTP as a player does, decrypts with
-// the key from the key endpoint and decodes without an error.
+// Checks the results as a caller: every object exists, and the stream, fetched over HTTP as a player does, decrypts
+// with the key from the key endpoint and decodes without an error.
 
 interface Service {
   readonly baseUrl: string;

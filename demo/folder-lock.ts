@@ -9,7 +9,9 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
-/** Locks a folder; null when a living run holds the lock. A process id that another program has reused counts as living. */
+/**
+ * Locks a folder; null when a living run holds the lock. A process id that another program has reused counts as living.
+ */
 export async function lockFolder(folder: string): Promise<FolderLock | null> {
   const file = join(folder, 'in-use-by');
   for (let attempt = 0; attempt < 3; attempt += 1) {

@@ -31,8 +31,12 @@ import { choosePort, PortTaken, type Service, startService } from './service.ts'
  */
 
 const checkout = resolve(import.meta.dirname, '..');
-/** The pictures of a storyboard are not encrypted, so an encrypted stream has none by default. */
-const settings = { MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always' } } }) };
+const settings = {
+  // Frames of a storyboard are not encrypted, so an encrypted stream has none by default.
+  MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always' } } }),
+  // A first webhook goes to a receiver on this machine.
+  WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
+};
 const tokenLifetimeSec = 12 * 60 * 60;
 const output = process.stdout;
 const say = (line: string) => void output.write(`${line}\n`);

@@ -12,6 +12,8 @@ r/video/r540/playlist.m3u8
 r/video/r360/playlist.m3u8
 #EXT-X-STREAM-INF:BANDWIDTH=730001,AUDIO="other"
 r/video/r360/playlist.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=130000,CODECS="mp4a.40.2",AUDIO="audio"
+r/audio/en/playlist.m3u8
 #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=90000,URI="r/video/r360/iframes.m3u8"
 `;
 

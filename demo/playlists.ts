@@ -33,7 +33,8 @@ export function readMaster(text: string): RenditionLine[] {
   for (const line of linesOf(text)) {
     const { TYPE, URI } = line.startsWith('#EXT-X-MEDIA:') ? attributesOf(line) : {};
     if (TYPE === 'AUDIO' && URI !== undefined) found.set(URI, { kind: 'audio', uri: URI });
-    if (!line.startsWith('#') && isVariant) found.set(line, { kind: 'video', uri: line });
+    // The variant of audio alone names the playlist of an audio rendition.
+    if (!line.startsWith('#') && isVariant && !found.has(line)) found.set(line, { kind: 'video', uri: line });
     if (!line.startsWith('#') || line.startsWith('#EXT-X-STREAM-INF:')) isVariant = line.startsWith('#');
   }
   return [...found.values()];

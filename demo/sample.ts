@@ -21,15 +21,15 @@ const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durat
 const videoKey = 'sample/video-v3.mp4';
 const imageKey = 'sample/image-v1.jpg';
 
-/** A source graph of ffmpeg (`-f lavfi`) for the picture of a sample. */
-type Picture = (sample: VideoSample) => string;
+/** A source graph of ffmpeg (`-f lavfi`) for the video of a sample. */
+type VideoGraph = (sample: VideoSample) => string;
 
-/** Test bars with a timecode: every frame differs, for tests that compare pictures. */
-export const testBars: Picture = ({ width, height, frameRate, durationSec }) =>
+/** Test bars with a timecode: every frame differs, for tests that compare frames. */
+export const testBars: VideoGraph = ({ width, height, frameRate, durationSec }) =>
   `testsrc2=size=${width}x${height}:rate=${frameRate}:duration=${durationSec}`;
 
 /** A flight into a fractal in drifting colours, computed at half the size, which takes a quarter of the time. */
-const film: Picture = ({ width, height, frameRate, durationSec }) => {
+const zoom: VideoGraph = ({ width, height, frameRate, durationSec }) => {
   const half = `size=${width / 2}x${height / 2}:rate=${frameRate}`;
   const frames = frameRate * durationSec;
   const colours = 'n=4:c0=0x0b1d3a:c1=0x7b3f8c:c2=0xf08a5d:c3=0x2a9d8f:seed=7:speed=0.02';
@@ -53,7 +53,7 @@ interface Captions {
 const demoCaptions: readonly Captions[] = [
   {
     language: 'eng',
-    lines: ['Two languages of sound …', '… and two of captions.', 'Move over the time line for pictures.'],
+    lines: ['Two audio languages …', '… and two of captions.', 'Move over the time line for previews.'],
   },
   { language: 'deu', lines: ['Ton in zwei Sprachen …', '… und Untertitel in zweien.', 'Die Zeitleiste zeigt Bilder.'] },
 ];
@@ -69,11 +69,13 @@ function captionInput({ lines }: Captions): string[] {
   return ['-f', 'srt', '-i', `data:text/plain;base64,${Buffer.from(cues.join('\n')).toString('base64')}`];
 }
 
-/** A moving picture and two audio tracks in two languages, each beeping once a second at its own pitch; and captions. */
+/**
+ * A moving video and two audio tracks in two languages, each beeping once a second at its own pitch; and captions.
+ */
 export function videoCommand(
   ffmpeg: string,
   sample: VideoSample,
-  picture: Picture = film,
+  graph: VideoGraph = zoom,
   captions: readonly Captions[] = [],
 ): Command {
   const { durationSec } = sample;
@@ -81,7 +83,7 @@ export function videoCommand(
     program: ffmpeg,
     args: [
       ['-nostdin', '-v', 'error', '-y'],
-      lavfi(picture(sample)),
+      lavfi(graph(sample)),
       lavfi(`sine=frequency=220:beep_factor=4:sample_rate=48000:duration=${durationSec}`),
       lavfi(`sine=frequency=330:beep_factor=3:sample_rate=48000:duration=${durationSec}`),
       captions.flatMap(captionInput),
@@ -103,7 +105,7 @@ export function videoCommand(
   };
 }
 
-/** A picture with detail at every scale. */
+/** An image with detail at every scale. */
 function imageCommand(ffmpeg: string): Command {
   return {
     program: ffmpeg,
@@ -142,7 +144,7 @@ export async function makeSources({ bucket, input, env, signal, say }: MakeOptio
   const madeVideo = () =>
     make(
       videoKey,
-      videoCommand(ffmpeg, demoVideo, film, demoCaptions),
+      videoCommand(ffmpeg, demoVideo, zoom, demoCaptions),
       `video: ${durationSec} s, ${width}×${height}, two languages`,
     );
   return {

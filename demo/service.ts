@@ -186,7 +186,9 @@ async function lastError(log: string): Promise<string> {
   return (errors.at(-1) ?? lines.at(-1) ?? 'the log is empty').slice(0, 500);
 }
 
-/** `wanted` if given (`0`: any free port), else 3000 if free, else any free port. @throws Error when `wanted` is in use */
+/**
+ * `wanted` if given (`0`: any free port), else 3000 if free, else any free port. @throws Error when `wanted` is in use
+ */
 export async function choosePort(wanted: string | undefined): Promise<number> {
   if (wanted === undefined || wanted === '') return (await probePort(3000)) ?? (await probePort(0)) ?? 0;
   const port = Number(wanted);

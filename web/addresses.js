@@ -9,7 +9,11 @@ const root = new URL('..', document.baseURI);
 /** An image of this service (`/thumb`), relative to `root`. */
 const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
 
-/** @returns {{hash: string, token: string, engine: 'shaka' | 'hls' | 'dash', poster: string}} `poster` is an address or '' */
+/**
+ * `poster` is an address or ''.
+ *
+ * @returns {{hash: string, token: string, engine: 'shaka' | 'hls' | 'dash', poster: string}}
+ */
 export function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
   const poster = given.get('poster') ?? '';
@@ -34,16 +38,23 @@ export const masterAddress = (hash) => new URL(`stream/${encodeURIComponent(hash
 
 export const dashAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/manifest.mpd`, root).href;
 
-/** The picture of an audio-only stream. */
+/** The poster of an audio-only stream. */
 export const waveformAddress = (hash) => new URL(`stream/${encodeURIComponent(hash)}/waveform.webp`, root).href;
 
 export const keyAddress = (hash) => new URL(`api/key/${encodeURIComponent(hash)}`, root).href;
 
 export const clearKeyAddress = (hash) => `${keyAddress(hash)}/clearkey`;
 
-/** Whether `uri`, from a playlist or manifest, is the key endpoint of `hash` or its licence, on any host. */
-export function isKeyAddress(uri, hash) {
-  return new URL(uri, root).pathname.replace(/\/clearkey$/, '').endsWith(`/api/key/${encodeURIComponent(hash)}`);
+/**
+ * What an address is of: the `key` or its licence, on any host; the `stream`'s own list; or a `part` of the stream,
+ * which is a segment, an init segment or the playlist of a track.
+ *
+ * @returns {'key' | 'stream' | 'part'}
+ */
+export function kindOfAddress(uri, hash) {
+  const path = new URL(uri, root).pathname;
+  if (path.replace(/\/clearkey$/, '').endsWith(`/api/key/${encodeURIComponent(hash)}`)) return 'key';
+  return /\/(?:master\.m3u8|manifest\.mpd)$/.test(path) ? 'stream' : 'part';
 }
 
 /**

@@ -1,9 +1,9 @@
 import { wireKeyboard } from './keyboard.js';
 
-// The controls of the picture: play, seek with a preview, volume and full screen. They use only the media element, not the
-// player library.
+// The controls of the stage: play, seek with a preview, volume and full screen. They use only the media element, not
+// the player library.
 
-/** Controls over the picture (full screen) hide after this long without input. */
+/** Controls over the video (full screen) hide after this long without input. */
 const idleMs = 2500;
 
 const element = (id) => document.getElementById(id);
@@ -25,10 +25,12 @@ export function bufferedAhead(video) {
 }
 
 /**
- * @param pictureAt returns the storyboard tile at a time in seconds, or null
- * @param toggleCaptions shows or hides the captions
+ * @param video the media element
+ * @param preview `tileAt(time)`: the storyboard tile at a time in seconds, or null; `titleAt(time)`: the chapter's
+ * title, or ''
+ * @param actions what keys do to the menus: see `bindings` in keyboard.js
  */
-export function wireControls(video, { pictureAt, toggleCaptions }) {
+export function wireControls(video, { tileAt, titleAt, ...actions }) {
   const stage = element('stage');
   const seek = element('seek');
   let isScrubbing = false;
@@ -85,8 +87,8 @@ export function wireControls(video, { pictureAt, toggleCaptions }) {
     video.muted = video.volume === 0;
   });
   element('fullscreen').addEventListener('click', toggleFullScreen);
-  wireScrubTip(video, seek, pictureAt);
-  wireKeyboard(video, { togglePlay: toggle, toggleFullScreen, toggleCaptions });
+  wireScrubTip(video, { tileAt, titleAt });
+  wireKeyboard(video, { togglePlay: toggle, toggleFullScreen, ...actions });
   hideWhenIdle(stage);
   showVolume();
 
@@ -99,35 +101,63 @@ export function wireControls(video, { pictureAt, toggleCaptions }) {
   };
 }
 
-function wireScrubTip(video, seek, pictureAt) {
-  const tip = element('scrub-tip');
-  const picture = element('scrub-picture');
+/** The tip over the seek bar: a frame of the time under the pointer, its chapter and its clock. */
+function wireScrubTip(video, { tileAt, titleAt }) {
+  const [seek, tip, frame] = [element('seek'), element('scrub-tip'), element('scrub-frame')];
   let lookups = 0;
-  seek.addEventListener('pointermove', async (event) => {
+  const show = async (pointerX) => {
     if (seek.disabled || !Number.isFinite(video.duration)) return;
     const { left, width } = seek.getBoundingClientRect();
-    const share = Math.min(1, Math.max(0, (event.clientX - left) / width));
+    const share = Math.min(1, Math.max(0, (pointerX - left) / width));
     const time = share * video.duration;
+    const title = titleAt(time);
     tip.hidden = false;
-    tip.style.left = `${share * width}px`;
+    element('scrub-title').hidden = title === '';
+    element('scrub-title').textContent = title;
     element('scrub-time').textContent = clockText(time);
+    placeTip(tip, left + share * width);
     const lookup = (lookups += 1);
-    const tile = await pictureAt(time).catch(() => null);
+    const tile = await tileAt(time).catch(() => null);
     // The pointer has moved meanwhile.
     if (lookup !== lookups) return;
-    picture.hidden = tile === null;
-    if (tile !== null) showTile(picture, tile);
-  });
+    frame.hidden = tile === null;
+    if (tile !== null) showTile(frame, tile);
+    placeTip(tip, left + share * width);
+  };
+  seek.addEventListener('pointermove', ({ clientX }) => void show(clientX));
   seek.addEventListener('pointerleave', () => {
     lookups += 1;
     tip.hidden = true;
+    liftCaptions();
   });
 }
 
-function showTile(picture, { uri, positionX, positionY, width, height, imageWidth, imageHeight }) {
-  const scale = 160 / width;
-  Object.assign(picture.style, {
-    width: '160px',
+/** Centres the tip at `x` of the window, as far as it stays within the stage. */
+function placeTip(tip, x) {
+  const margin = 4;
+  const half = tip.offsetWidth / 2;
+  const stage = element('stage').getBoundingClientRect();
+  const centre = Math.min(stage.right - half - margin, Math.max(stage.left + half + margin, x));
+  tip.style.left = `${centre - tip.parentElement.getBoundingClientRect().left}px`;
+  liftCaptions();
+}
+
+/** Lifts the captions, which browsers show at the lower edge of the video, above what lies over that edge. */
+function liftCaptions() {
+  const { bottom } = element('screen').getBoundingClientRect();
+  const isBarShown = document.fullscreenElement !== null && !('idle' in element('stage').dataset);
+  const over = [
+    ...(element('scrub-tip').hidden ? [] : [element('scrub-tip')]),
+    ...(isBarShown ? [element('controls')] : []),
+  ];
+  const lift = Math.max(0, ...over.map((each) => bottom - each.getBoundingClientRect().top));
+  element('screen').style.setProperty('--lift', `${Math.round(lift)}px`);
+}
+
+function showTile(frame, { uri, positionX, positionY, width, height, imageWidth, imageHeight }) {
+  const scale = 160 / Math.max(width, height);
+  Object.assign(frame.style, {
+    width: `${width * scale}px`,
     height: `${height * scale}px`,
     backgroundImage: `url(${JSON.stringify(uri)})`,
     backgroundPosition: `${-positionX * scale}px ${-positionY * scale}px`,
@@ -135,13 +165,20 @@ function showTile(picture, { uri, positionX, positionY, width, height, imageWidt
   });
 }
 
-/** Marks the stage as idle after a time without input; style.css then hides controls that lie over the picture. */
+/** Marks the stage as idle after a time without input; style.css then hides controls that lie over the video. */
 function hideWhenIdle(stage) {
   let timer;
+  const sleep = () => {
+    // An open menu is being read.
+    if (!element('panel').hidden) return;
+    stage.dataset.idle = '';
+    liftCaptions();
+  };
   const wake = () => {
     delete stage.dataset.idle;
+    liftCaptions();
     clearTimeout(timer);
-    timer = setTimeout(() => (stage.dataset.idle = ''), idleMs);
+    timer = setTimeout(sleep, idleMs);
   };
   for (const name of ['pointermove', 'pointerdown', 'keydown', 'focusin', 'fullscreenchange'])
     document.addEventListener(name, wake);

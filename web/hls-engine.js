@@ -1,10 +1,9 @@
-import { keyAddress, masterAddress } from './addresses.js';
+import { clearKeyAddress, kindOfAddress, masterAddress } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
-import { openStoryboard } from './storyboard.js';
 
-// hls.js plays clear and encrypted streams. It supports identity keys only in MPEG-TS (video-dev/hls.js#2934), but plays the
-// same segments with a key of the ClearKey system: its loader renames the key format, and the key comes as a ClearKey
-// licence from `/api/key/{hash}/clearkey` (docs/players.md).
+// hls.js plays clear and encrypted streams. It supports identity keys only in MPEG-TS (video-dev/hls.js#2934), but
+// plays the same segments with a key of the ClearKey system: its loader renames the key format, and the key comes as a
+// ClearKey licence from `/api/key/{hash}/clearkey` (docs/guides/players.md).
 
 const idOf = ({ height, bitrate }) => `${height}-${bitrate}`;
 
@@ -12,7 +11,6 @@ const idOf = ({ height, bitrate }) => `${height}-${bitrate}`;
 export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
   const { Hls } = window;
   let isEncrypted = false;
-  let storyboard;
 
   class ClearKeyLoader extends Hls.DefaultConfig.loader {
     load(context, config, callbacks) {
@@ -29,8 +27,9 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     enableWorker: true,
     pLoader: ClearKeyLoader,
     emeEnabled: true,
+    preserveManualLevelOnError: true,
     // The token goes only to the host that served this page, whichever host the playlist names.
-    drmSystems: { 'org.w3.clearkey': { licenseUrl: `${keyAddress(hash)}/clearkey` } },
+    drmSystems: { 'org.w3.clearkey': { licenseUrl: clearKeyAddress(hash) } },
     licenseXhrSetup: (request) => {
       if (token !== '') request.setRequestHeader('Authorization', `Bearer ${token}`);
     },
@@ -42,8 +41,10 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
       if (data.details === Hls.ErrorDetails.KEY_SYSTEM_LICENSE_REQUEST_FAILED)
         return problemOfStatus('key', data.response?.code ?? 0, { hash, token });
     }
-    if (data.type === Hls.ErrorTypes.NETWORK_ERROR)
-      return problemOfStatus('stream', data.response?.code ?? 0, { hash, token });
+    if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
+      const what = kindOfAddress(data.frag?.url ?? data.context?.url ?? data.url ?? masterAddress(hash), hash);
+      return problemOfStatus(what, data.response?.code ?? 0, { hash, token });
+    }
     return new PlaybackProblem({
       kind: 'hls-error',
       title: 'The stream does not play',
@@ -62,13 +63,15 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     hls.on(name, onChange);
   hls.on(Hls.Events.LEVEL_LOADED, (_event, { details }) => (isEncrypted ||= details.encryptedFragments.length > 0));
 
-  const load = () =>
+  const load = (startSec = -1) =>
     new Promise((resolve, reject) => {
+      hls.config.startPosition = startSec;
       let isLoaded = false;
       hls.on(Hls.Events.ERROR, (_event, data) => {
         if (!data.fatal) return;
-        if (isLoaded) onProblem(toProblem(data));
-        else reject(toProblem(data));
+        const problem = toProblem(data);
+        if (isLoaded || problem.isPart) onProblem(problem);
+        else reject(problem);
       });
       hls.on(Hls.Events.FRAG_BUFFERED, () => {
         isLoaded = true;
@@ -125,7 +128,11 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
       network: hls.bandwidthEstimate,
       encryption: isEncrypted ? 'cbcs' : 'none',
     }),
-    pictureAt: async (time) => (await (storyboard ??= openStoryboard(masterAddress(hash))))(time),
+    resume() {
+      // Each segment gets its tries again: without them, the first failure would stop the loading of all tracks.
+      for (const level of hls.levels) level.fragmentError = 0;
+      hls.startLoad();
+    },
     destroy() {
       hls.destroy();
       return Promise.resolve();

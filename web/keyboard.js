@@ -2,7 +2,8 @@
 
 const element = (id) => document.getElementById(id);
 
-function bindings(video, { togglePlay, toggleFullScreen, toggleCaptions }) {
+/** `actions`: `togglePlay`, `toggleFullScreen`, `toggleCaptions`, `togglePanel`, `changeSpeed(steps)`. */
+function bindings(video, { togglePlay, toggleFullScreen, toggleCaptions, togglePanel, changeSpeed }) {
   const seekBy = (seconds) => (video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + seconds)));
   const changeVolume = (difference) => {
     video.volume = Math.min(1, Math.max(0, (video.muted ? 0 : video.volume) + difference));
@@ -26,6 +27,9 @@ function bindings(video, { togglePlay, toggleFullScreen, toggleCaptions }) {
     { keys: ['ArrowDown'], shown: '↓', text: 'Quieter', run: () => changeVolume(-0.05) },
     { keys: ['m'], shown: 'm', text: 'Mute or unmute', run: () => (video.muted = !video.muted) },
     { keys: ['c'], shown: 'c', text: 'Captions on or off', run: toggleCaptions },
+    { keys: ['<'], shown: '<', text: 'Slower', run: () => changeSpeed(-1) },
+    { keys: ['>'], shown: '>', text: 'Faster', run: () => changeSpeed(1) },
+    { keys: ['s'], shown: 's', text: 'Quality, audio, captions, speed, chapters', run: togglePanel },
     { keys: ['f'], shown: 'f', text: 'Full screen', run: toggleFullScreen },
     { keys: ['?'], shown: '?', text: 'Show this list', run: showHelp, needsVideo: false },
   ];
@@ -70,8 +74,8 @@ function usesKey(target, key) {
 }
 
 /**
- * A control that was used by mouse or touch gives up the focus, so that Space and the arrow keys work for the video again.
- * Focus that came by the keyboard stays.
+ * A control that was used by mouse or touch gives up the focus, so that Space and the arrow keys work for the video
+ * again. Focus that came by the keyboard stays.
  */
 function releaseFocusAfterPointer() {
   let isPointer = false;

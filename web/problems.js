@@ -1,16 +1,18 @@
 // Failures of playback: what happened and what to do.
 
 /**
- * A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it. `actions`
- * are what the user can do: `retry`, `other-player`, `enter-token`.
+ * A failure of playback with a title and a text for the user. `kind` is stable: tests and styles may rely on it.
+ * `actions` are what the user can do: `retry`, `other-player`, `enter-token`. `isPart`: the player may continue after
+ * another try.
  */
 export class PlaybackProblem extends Error {
-  constructor({ kind, title, text, actions = [] }) {
+  constructor({ kind, title, text, actions = [], isPart = false }) {
     super(text);
     this.name = 'PlaybackProblem';
     this.kind = kind;
     this.title = title;
     this.actions = actions;
+    this.isPart = isPart;
   }
 }
 
@@ -36,20 +38,24 @@ function whyRefused({ hash, token }) {
   return 'Its signature is not valid.';
 }
 
+export function unreachableProblem(kind) {
+  return new PlaybackProblem({
+    kind,
+    title: navigator.onLine ? 'The server cannot be reached' : 'You are offline',
+    text: 'Check that it is running and that you are online, then try again.',
+    actions: ['retry'],
+  });
+}
+
 /**
- * @param {'key' | 'stream'} what was requested
+ * @param {'key' | 'stream' | 'part'} what was requested
  * @param {number} status of the answer, 0 without an answer
  * @param {{hash: string, token: string}} asked
  */
 export function problemOfStatus(what, status, asked) {
   const kind = `${what}-${status || 'unreachable'}`;
-  if (status === 0)
-    return new PlaybackProblem({
-      kind,
-      title: 'The server cannot be reached',
-      text: 'Check that it is running and that you are online, then try again.',
-      actions: ['retry'],
-    });
+  if (what === 'part') return partProblem(kind, status);
+  if (status === 0) return unreachableProblem(kind);
   if (status === 429)
     return new PlaybackProblem({
       kind,
@@ -65,6 +71,17 @@ export function problemOfStatus(what, status, asked) {
       actions: ['retry'],
     });
   return new PlaybackProblem({ kind, ...(what === 'key' ? keyProblem(status, asked) : streamProblem(status, asked)) });
+}
+
+function partProblem(kind, status) {
+  const answers = { 0: 'The server did not send it.', 404: 'The server does not have it.' };
+  return new PlaybackProblem({
+    kind,
+    title: 'A part of the stream could not be loaded',
+    text: `${answers[status] ?? `The server answered ${status}.`} Playback goes on here as soon as it is loaded.`,
+    actions: ['retry'],
+    isPart: true,
+  });
 }
 
 function keyProblem(status, asked) {

@@ -1,4 +1,4 @@
-import { clearKeyAddress, dashAddress, isKeyAddress, keyAddress, masterAddress } from './addresses.js';
+import { clearKeyAddress, dashAddress, keyAddress, kindOfAddress, masterAddress } from './addresses.js';
 import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './problems.js';
 
 // Shaka Player plays clear and encrypted streams (cbcs in fMP4). With HLS it fetches the key by a request of type KEY,
@@ -9,17 +9,16 @@ export function createShakaEngine(video, { hash, token, isDash = false, onChange
   const { shaka } = window;
   shaka.polyfill.installAll();
   const player = new shaka.Player();
-  // With HLS, Shaka Player shows no captions until it appends a video segment after their choice, and there is none when the
-  // rest of the video is loaded already. So it begins with captions, which `load` hides.
+  // With HLS, Shaka Player shows no captions until it appends a video segment after their choice, and there is none
+  // when the rest of the video is loaded already. So it begins with captions, which `load` hides.
   player.configure('preferredText', [{ language: navigator.language || 'en' }]);
   let isEncrypted = false;
 
   const toProblem = (error) => {
     const { Category, Code } = shaka.util.Error;
-    if (error.category === Category.NETWORK && [Code.BAD_HTTP_STATUS, Code.HTTP_ERROR].includes(error.code)) {
+    if ([Code.BAD_HTTP_STATUS, Code.HTTP_ERROR, Code.TIMEOUT].includes(error.code)) {
       const status = error.code === Code.BAD_HTTP_STATUS ? error.data[1] : 0;
-      const isKey = isKeyAddress(error.data[0], hash);
-      return problemOfStatus(isKey ? 'key' : 'stream', status, { hash, token });
+      return problemOfStatus(kindOfAddress(error.data[0], hash), status, { hash, token });
     }
     if (error.category === Category.DRM && !window.isSecureContext) return insecureContextProblem();
     return new PlaybackProblem({
@@ -33,7 +32,7 @@ export function createShakaEngine(video, { hash, token, isDash = false, onChange
   const networking = player.getNetworkingEngine();
   networking.registerRequestFilter((type, request) => {
     const { KEY, LICENSE } = shaka.net.NetworkingEngine.RequestType;
-    if (![KEY, LICENSE].includes(type) || !isKeyAddress(request.uris[0], hash)) return;
+    if (![KEY, LICENSE].includes(type) || kindOfAddress(request.uris[0], hash) !== 'key') return;
     isEncrypted = true;
     // The token goes only to the host that served this page, whichever host the playlist or manifest names.
     request.uris = [type === KEY ? keyAddress(hash) : clearKeyAddress(hash)];
@@ -60,10 +59,10 @@ export function createShakaEngine(video, { hash, token, isDash = false, onChange
 
   return {
     name: isDash ? 'dash' : 'shaka',
-    async load() {
+    async load(startSec) {
       try {
         await player.attach(video);
-        await player.load(isDash ? dashAddress(hash) : masterAddress(hash));
+        await player.load(isDash ? dashAddress(hash) : masterAddress(hash), startSec);
         player.selectTextTrack(null);
       } catch (error) {
         throw toProblem(error);
@@ -108,15 +107,7 @@ export function createShakaEngine(video, { hash, token, isDash = false, onChange
       const { streamBandwidth, estimatedBandwidth } = player.getStats();
       return { bitrate: streamBandwidth, network: estimatedBandwidth, encryption: isEncrypted ? 'cbcs' : 'none' };
     },
-    /** The storyboard tile at a time, or null. */
-    async pictureAt(time) {
-      const [track] = player.getImageTracks();
-      if (!track) return null;
-      const tile = await player.getThumbnails(track.id, time);
-      if (!tile?.uris[0]) return null;
-      const { positionX, positionY, width, height, imageWidth, imageHeight } = tile;
-      return { uri: tile.uris[0], positionX, positionY, width, height, imageWidth, imageHeight };
-    },
+    resume: () => player.retryStreaming(),
     destroy: () => player.destroy(),
   };
 }

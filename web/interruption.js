@@ -1,0 +1,86 @@
+import { bufferedAhead } from './controls.js';
+
+// A part of the stream that cannot be loaded. What is buffered plays on, the part is requested again, and the viewer is
+// informed only when playback stops for it. Position, tracks and quality stay as they are.
+
+/** Pauses between the automatic tries, in milliseconds: about five minutes, after which the button remains. */
+const retryDelaysMs = [2000, 4000, 8000, 16_000, ...Array.from({ length: 9 }, () => 30_000)];
+/** Playback stands still when its time has not changed for this long. */
+const stillMs = 1000;
+
+/**
+ * @param video the media element
+ * @param resume makes the player try again in place
+ * @param show shows a problem
+ * @param hide hides it again
+ */
+export function createInterruption(video, { resume, show, hide }) {
+  let problem = null;
+  /** The end of what was buffered at the last failure, in seconds. */
+  let blockedAt = 0;
+  let isShown = false;
+  let tries = 0;
+  let retryTimer;
+  let stillTimer;
+  let still = { time: -1, sinceMs: 0 };
+
+  const retry = () => {
+    clearTimeout(retryTimer);
+    retryTimer = undefined;
+    resume();
+  };
+  const look = () => {
+    const now = performance.now();
+    const isMoving = video.currentTime !== still.time || video.paused;
+    if (isMoving) still = { time: video.currentTime, sinceMs: now };
+    if (!isShown && !isMoving && now - still.sinceMs >= stillMs) {
+      isShown = true;
+      show(problem);
+    } else if (isShown && isMoving && !video.paused) {
+      isShown = false;
+      hide();
+    }
+  };
+  const clear = () => {
+    clearTimeout(retryTimer);
+    clearInterval(stillTimer);
+    retryTimer = stillTimer = undefined;
+    if (isShown) hide();
+    problem = null;
+    isShown = false;
+    tries = 0;
+  };
+  const bufferedEnd = () => video.currentTime + bufferedAhead(video);
+  // The last try has loaded more. `buffered` is what all tracks have in common.
+  video.addEventListener('progress', () => {
+    if (problem === null || retryTimer !== undefined) return;
+    if (bufferedAhead(video) > 0.5 && bufferedEnd() > blockedAt + 0.1) clear();
+  });
+  window.addEventListener('online', () => {
+    if (problem !== null) retry();
+  });
+
+  return {
+    isActive: () => problem !== null,
+    isShown: () => isShown,
+    /** A part has failed. */
+    report(found) {
+      problem = found;
+      blockedAt = bufferedEnd();
+      if (isShown) show(found);
+      stillTimer ??= setInterval(look, 250);
+      if (retryTimer === undefined && tries < retryDelaysMs.length) {
+        retryTimer = setTimeout(retry, retryDelaysMs[tries]);
+        tries += 1;
+      }
+    },
+    /** The viewer asks for another try. */
+    retry() {
+      hide();
+      isShown = false;
+      still = { time: video.currentTime, sinceMs: performance.now() };
+      retry();
+    },
+    clear,
+  };
+}

@@ -1,0 +1,79 @@
+// The cues of a stream's storyboard and chapters, which players do not read. The master playlist names both, so that no
+// address is requested in vain.
+
+import { masterAddress } from './addresses.js';
+
+const cuePattern = /([\d:.]+) --> ([\d:.]+)[^\n]*\n([^\n]+)/g;
+const tilePattern = /^(\S+)#xywh=(\d+),(\d+),(\d+),(\d+)$/;
+const escapes = { '&lt;': '<', '&gt;': '>', '&amp;': '&' };
+
+/** `hh:mm:ss.mmm` in seconds. */
+const secondsOf = (time) => time.split(':').reduce((sum, part) => 60 * sum + Number(part), 0);
+
+async function readText(address, cache = 'default') {
+  const response = await fetch(address, { cache });
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+  return await response.text();
+}
+
+async function readCues(address) {
+  const found = (await readText(address)).matchAll(cuePattern);
+  return Array.from(found, ([, from, to, text]) => ({ from: secondsOf(from), to: secondsOf(to), text }));
+}
+
+/** Loads a sheet: its size scales the tile that is cut out of it. */
+async function sizeOf(address) {
+  const image = new Image();
+  image.src = address;
+  await image.decode();
+  return { imageWidth: image.naturalWidth, imageHeight: image.naturalHeight };
+}
+
+/**
+ * @returns `refresh()`, which precedes a player; `chapters()`: `[{from, to, title}]`, empty without any;
+ * `tileAt(time)`: the storyboard tile at a time in seconds, or null. They read what they need at their first call.
+ */
+export function openSideFiles(hash) {
+  const masterUrl = masterAddress(hash);
+  let master;
+  let tiles;
+  // The browser may keep the master playlist for a year, and it changes when the stream is replaced: this asks whether
+  // its copy still holds, and gives players that load it later the new one.
+  const readMaster = () => (master ??= readText(masterUrl, 'no-cache'));
+
+  /** The address behind `pattern` in the master playlist; null where it names none. */
+  const addressOf = async (pattern) => {
+    const named = pattern.exec(await readMaster())?.[1];
+    return named === undefined ? null : new URL(named, masterUrl).href;
+  };
+  const readTiles = async () => {
+    const playlistUrl = await addressOf(/^#EXT-X-IMAGE-STREAM-INF:.*URI="([^"]+)"/m);
+    if (playlistUrl === null) return [];
+    const cuesUrl = new URL('cues.vtt', playlistUrl).href;
+    return (await readCues(cuesUrl)).flatMap(({ from, to, text }) => {
+      const [, sheet, ...place] = tilePattern.exec(text) ?? [];
+      if (sheet === undefined) return [];
+      const [positionX, positionY, width, height] = place.map(Number);
+      return [{ from, to, uri: new URL(sheet, cuesUrl).href, positionX, positionY, width, height }];
+    });
+  };
+  return {
+    /** Ends when the master playlist is the current one; its absence is the player's to report. */
+    refresh: () => readMaster().catch(() => undefined),
+    async chapters() {
+      const cuesUrl = await addressOf(/^#EXT-X-SESSION-DATA:DATA-ID="io\.reelwright\.chapters",URI="([^"]+)"/m);
+      if (cuesUrl === null) return [];
+      const cues = await readCues(cuesUrl);
+      return cues.map(({ from, to, text }) => ({
+        from,
+        to,
+        title: text.replaceAll(/&(?:lt|gt|amp);/g, (e) => escapes[e]),
+      }));
+    },
+    async tileAt(time) {
+      const found = await (tiles ??= readTiles());
+      const tile = found.find(({ from, to }) => time >= from && time < to) ?? found.at(-1);
+      return tile === undefined ? null : { ...tile, ...(await sizeOf(tile.uri)) };
+    },
+  };
+}
