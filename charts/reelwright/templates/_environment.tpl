@@ -12,7 +12,7 @@ lists the names by deployment: (dict "root" $ "component" "api")
 {{- $names := .root.Files.Get "settings.yaml" | fromYaml }}
 {{- range $name, $_ := .root.Values.config }}
 {{- if not (has $name (concat $names.api $names.delivery $names.controller)) }}
-{{- fail (printf "config.%s is not a setting that `config` may hold: see the settings.yaml of this chart and docs/configuration.md" $name) }}
+{{- fail (printf "config.%s is not a setting that `config` may hold: see the settings.yaml of this chart and docs/reference/configuration.md" $name) }}
 {{- end }}
 {{- end }}
 {{- range $name := index $names .component }}

@@ -60,11 +60,25 @@
 {{- include "reelwright.egressRule" (dict "ports" $ports "to" .root.Values.networkPolicies.egress.storage.to) }}
 {{- end }}
 
-{{/* Postgres and Redis. An address given as a value adds its port. Takes the root. */}}
+{{/*
+The port of a URL that is given as a value or by an existing Secret; nothing where it names none, or where no cluster can
+be asked (`helm template`): (dict "root" $ "secret" .Values.secrets.databaseUrl)
+*/}}
+{{- define "reelwright.portOfSecret" -}}
+{{- $url := .secret.value }}
+{{- if .secret.existingSecret }}
+{{- $data := (lookup "v1" "Secret" .root.Release.Namespace .secret.existingSecret).data | default dict }}
+{{- $url = get $data .secret.key | b64dec }}
+{{- end }}
+{{- /* Not by urlParse: it ends the installation, and shows the URL, at a character that services accept. */}}
+{{- regexFind ":[0-9]+$" (regexReplaceAll "(?s)^[^:]*://([^/?#]*@)?([^/?#\\s]*).*$" $url "${2}") | trimPrefix ":" }}
+{{- end }}
+
+{{/* Postgres and Redis. The port of an address is added to those of the values. Takes the root. */}}
 {{- define "reelwright.databaseEgress" -}}
 {{- $egress := .Values.networkPolicies.egress }}
-{{- $postgres := regexFind ":[0-9]+$" (urlParse .Values.secrets.databaseUrl.value).host | trimPrefix ":" }}
-{{- $redis := regexFind ":[0-9]+$" (urlParse .Values.secrets.redisUrl.value).host | trimPrefix ":" }}
+{{- $postgres := include "reelwright.portOfSecret" (dict "root" $ "secret" .Values.secrets.databaseUrl) | trim }}
+{{- $redis := include "reelwright.portOfSecret" (dict "root" $ "secret" .Values.secrets.redisUrl) | trim }}
 {{- include "reelwright.egressRule" (dict "ports" (concat $egress.database.ports (without (list $postgres) "")) "to" $egress.database.to) }}
 {{ include "reelwright.egressRule" (dict "ports" (concat $egress.redis.ports (without (list $redis) "")) "to" $egress.redis.to) }}
 {{- end }}

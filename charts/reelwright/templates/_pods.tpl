@@ -94,11 +94,11 @@ volumeMounts:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 startupProbe:
-  httpGet: { path: /healthz, port: http }
+  httpGet: { path: /healthz, port: {{ .probes | default "http" }} }
   periodSeconds: 1
   failureThreshold: 60
 livenessProbe:
-  httpGet: { path: /healthz, port: http }
+  httpGet: { path: /healthz, port: {{ .probes | default "http" }} }
   periodSeconds: 10
   timeoutSeconds: 3
 resources: {{- toYaml .values.resources | nindent 2 }}
