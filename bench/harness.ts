@@ -16,7 +16,17 @@ export interface BenchLine {
 /** A suite names what it misses in one line instead of running without it. */
 export interface BenchSuite {
   readonly name:
-    'stream' | 'loop' | 'thumb' | 'keys' | 'submissions' | 'images' | 'transcode' | 'kubernetes' | 'chunks';
+    | 'stream'
+    | 'loop'
+    | 'thumb'
+    | 'keys'
+    | 'clients'
+    | 'submissions'
+    | 'rows'
+    | 'images'
+    | 'transcode'
+    | 'kubernetes'
+    | 'chunks';
   missing(): Promise<string | null>;
   run(options: BenchOptions): Promise<readonly BenchLine[]>;
 }

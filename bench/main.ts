@@ -4,25 +4,30 @@ import { join } from 'node:path';
 import { judge, readExpectations, renderTable, unmeasured } from './expectations.ts';
 import type { BenchLine, BenchSuite } from './harness.ts';
 import { chunksSuite } from './suites/chunks.ts';
+import { clientsSuite } from './suites/clients.ts';
 import { imagesSuite } from './suites/images.ts';
 import { keysSuite } from './suites/keys.ts';
 import { kubernetesSuite } from './suites/kubernetes.ts';
 import { loopSuite } from './suites/loop.ts';
+import { rowsSuite } from './suites/rows.ts';
 import { streamSuite } from './suites/stream.ts';
 import { submissionsSuite } from './suites/submissions.ts';
 import { thumbSuite } from './suites/thumb.ts';
 import { transcodeSuite } from './suites/transcode.ts';
 
 // `make bench`: runs the suites that BENCH names (all of them without it, `quick` for some of them with fewer
-// rounds), one after another, prints their lines and writes them to test-results/bench.json. A missed line is printed as missed and fails nothing, since the machines that
-// this runs on are noisy; a suite that broke, or gave a line too few, ends the program with 1.
+// rounds), one after another, prints their lines and writes them to test-results/bench.json. A missed line is printed
+// as missed and fails nothing, since the machines that this runs on are noisy; a suite that broke, or gave a line too
+// few, ends the program with 1.
 
 const suites: readonly BenchSuite[] = [
   streamSuite,
   loopSuite,
   thumbSuite,
   keysSuite,
+  clientsSuite,
   submissionsSuite,
+  rowsSuite,
   imagesSuite,
   transcodeSuite,
   kubernetesSuite,

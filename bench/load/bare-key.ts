@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 
-// The floor of a content key: fastify, one command of Redis for the limit, and 16 bytes. It checks no token. Its arguments
-// are the port and the address of Redis.
+// The floor of a content key: fastify, one command of Redis for the limit, and 16 bytes. It checks no token. Its
+// arguments are the port and the address of Redis.
 
 const [port = '', url = ''] = process.argv.slice(2);
 const key = randomBytes(16);

@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Fastify from 'fastify';
 
-// The floor of the delay of an event loop: that of a process with nothing to do, beside the one that is measured. Its
-// argument is the port; each answer of `/delay` is the 99th percentile in milliseconds since the one before.
+// The floor of the delay of an event loop: an idle process beside the one that is measured. Its argument is the port;
+// each answer of `/delay` is the 99th percentile in milliseconds since the one before.
 
 const [port = ''] = process.argv.slice(2);
 const delay = monitorEventLoopDelay({ resolution: 10 });

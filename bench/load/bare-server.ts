@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import { Pool } from 'pg';
 
-// The floor of a submission: fastify, and one insert into the same PostgreSQL. It checks nothing, limits no caller and reports
-// no queue. Its arguments are the port and the database.
+// The floor of a submission: fastify, and one insert into the same PostgreSQL. It checks nothing, limits no caller and
+// reports no queue. Its arguments are the port and the database.
 
 const [port = '', url = ''] = process.argv.slice(2);
 const pool = new Pool({ connectionString: url, max: 10 });

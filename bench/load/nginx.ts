@@ -54,9 +54,10 @@ export interface Certificate {
 }
 
 /**
- * Forms of the proxy, all with kept-alive connections to the origin and without temporary files. Which one is the fastest
- * depends on the case: `buffered` holds two segments in its buffers, `unbuffered` hands each read on, `cached` keeps
- * objects on disk (a memory file system where there is one) and writes them from large buffers, which beats `sendfile`.
+ * Forms of the proxy, all with kept-alive connections to the origin and without temporary files. Which one is the
+ * fastest depends on the case: `buffered` holds two segments in its buffers, `unbuffered` hands each read on, `cached`
+ * keeps objects on disk (a memory file system where there is one) and writes them from large buffers, which beats
+ * `sendfile`.
  */
 const proxyForms = {
   buffered: 'proxy_buffer_size 64k; proxy_buffers 16 256k; proxy_busy_buffers_size 2m; proxy_max_temp_file_size 0;',

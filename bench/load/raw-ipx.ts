@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { createIPX, createIPXNodeServer, ipxFSStorage } from 'ipx';
 import sharp from 'sharp';
 
-// The peer of an image that is made while a client waits: ipx, over a folder and without a cache, with as many pictures at
-// once as there are cores. It checks no signature and keeps nothing. Its arguments are the port and the folder.
+// The peer of an image that is made while a client waits: ipx, over a folder and without a cache, with as many images
+// at once as there are cores. It checks no signature and keeps nothing. Its arguments are the port and the folder.
 
 const [port = '', dir = ''] = process.argv.slice(2);
 sharp.cache(false);

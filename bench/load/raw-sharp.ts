@@ -4,9 +4,9 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 
-// The floor of an image that is made while a client waits: sharp, with the options of ours, with as many pictures at once
-// as there are cores. No request, no signature, no cache, no process boundary. Its arguments are the folder of the
-// pictures and the width; it says how many a second it made, and the digest of the first.
+// The floor of an image that is made while a client waits: sharp, with the options of ours, with as many images at
+// once as there are cores. No request, no signature, no cache, no process boundary. Its arguments are the folder of the
+// images and the width; it says how many a second it made, and the digest of the first.
 
 const [folder = '', width = ''] = process.argv.slice(2);
 sharp.cache(false);

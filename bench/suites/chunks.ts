@@ -7,26 +7,26 @@ import { defaultEncoding } from '#domain/media/encoding-profile.ts';
 import { planLadder } from '#domain/media/ladder.ts';
 import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
-import { type FilmRun, filmRunSchema, modelOf, type Work } from '../support/film-run.ts';
+import { type ChunkedRun, chunkedRunSchema, modelOf, type Work } from '../support/chunked-run.ts';
 
-// A film in chunks on a cluster with real nodes: the same film by eight pods at once and by one at a time. Each pod is
-// held to a fifth of a processor, so that a small machine plays eight. scripts/e2e finds the cluster and loads the
-// images; the chart is installed and removed (bench/load/film-on-cluster.ts).
+// A video in chunks on a cluster with real nodes: the same video by eight pods at once and by one at a time. Each pod
+// is held to a fifth of a processor, so that a small machine plays eight. scripts/e2e finds the cluster and loads the
+// images; the chart is installed and removed (bench/load/chunks-on-cluster.ts).
 
 interface Measurement {
   /** Before the names of its lines. */
   readonly prefix: string;
   readonly pods: number;
-  readonly filmSec: number;
+  readonly videoSec: number;
   readonly preset: string;
 }
 
-const full: Measurement = { prefix: '', pods: 8, filmSec: 120, preset: 'fast' };
+const full: Measurement = { prefix: '', pods: 8, videoSec: 120, preset: 'fast' };
 /** Shows in a few minutes that the parts work; its ratio of times has no aim. */
-const brief: Measurement = { prefix: 'brief-', pods: 4, filmSec: 40, preset: 'superfast' };
+const brief: Measurement = { prefix: 'brief-', pods: 4, videoSec: 40, preset: 'superfast' };
 const cpu = '200m';
 const chunkSec = 6;
-const program = 'bench/load/film-on-cluster.ts';
+const program = 'bench/load/chunks-on-cluster.ts';
 const checkout = join(import.meta.dirname, '../..');
 
 export const chunksSuite: BenchSuite = {
@@ -64,11 +64,11 @@ function missingCluster(): string | null {
   return getsImages ? null : 'KUBECONFIG is set, but neither E2E_IMAGE_TAG nor E2E_BUILD and E2E_LOAD (scripts/e2e)';
 }
 
-const figuresSchema = z.object({ one: filmRunSchema, many: filmRunSchema });
+const figuresSchema = z.object({ one: chunkedRunSchema, many: chunkedRunSchema });
 
-async function measure({ pods, filmSec, preset }: Measurement): Promise<z.infer<typeof figuresSchema>> {
+async function measure({ pods, videoSec, preset }: Measurement): Promise<z.infer<typeof figuresSchema>> {
   const folders = ['kubectl', 'helm'].map((name) => dirname(findProgram(name) ?? ''));
-  const options = ['--pods', pods, '--cpu', cpu, '--seconds', filmSec, '--preset', preset].map(String);
+  const options = ['--pods', pods, '--cpu', cpu, '--seconds', videoSec, '--preset', preset].map(String);
   const child = spawn(join(checkout, 'scripts/e2e'), options, {
     cwd: checkout,
     env: {
@@ -91,10 +91,10 @@ interface Compared {
 }
 
 function line(id: string, { measurement, what, seconds: [many, one] }: Compared): BenchLine {
-  const { filmSec, pods } = measurement;
+  const { videoSec, pods } = measurement;
   return {
     id,
-    what: `${filmSec} s of 720p in chunks of ${chunkSec} s by ${pods} pods of 0.2 CPU: ${what}, to one pod`,
+    what: `${videoSec} s of 720p in chunks of ${chunkSec} s by ${pods} pods of 0.2 CPU: ${what}, to one pod`,
     value: many / one,
     unit: 'ratio',
     ours: `${many.toFixed(1)} s`,
@@ -102,14 +102,14 @@ function line(id: string, { measurement, what, seconds: [many, one] }: Compared)
   };
 }
 
-/** What the time of the film by many pods is made of. */
-function partLines(run: FilmRun, { pods }: Measurement): BenchLine[] {
-  const { whole, split, cuts, sound, encode, chunk, finish, chunks } = run;
+/** What the time of the video by many pods is made of. */
+function partLines(run: ChunkedRun, { pods }: Measurement): BenchLine[] {
+  const { whole, split, cuts, audio, encode, chunk, finish, chunks } = run;
   const between = { sec: whole.sec - split.sec - encode.sec - finish.sec, cpuSec: 0 };
   const parts: readonly (readonly [string, string, Work])[] = [
     ['split', 'its pod that splits', split],
     ['cuts', 'of that the cuts', cuts],
-    ['sound', 'of that the sound', sound],
+    ['audio', 'of which the audio', audio],
     ['encode', `its ${chunks} chunks`, encode],
     ['chunk', 'the median pod of a chunk', chunk],
     ['finish', 'its pod that publishes', finish],
@@ -132,11 +132,11 @@ const pixels = (width: number, height: number) =>
   );
 
 /** Two hours of 1080p at the default length of a chunk, from the parts that were measured. */
-function modelLines(one: FilmRun, many: FilmRun, { filmSec }: Measurement): BenchLine[] {
+function modelLines(one: ChunkedRun, many: ChunkedRun, { videoSec }: Measurement): BenchLine[] {
   const [lengthSec, defaultChunkSec] = [7_200, 60];
   const size = {
     chunks: lengthSec / defaultChunkSec,
-    lengthRatio: lengthSec / filmSec,
+    lengthRatio: lengthSec / videoSec,
     chunkRatio: (defaultChunkSec / chunkSec) * (pixels(1920, 1080) / pixels(1280, 720)),
   };
   const alone = modelOf(one, size, 1);

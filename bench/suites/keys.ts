@@ -45,7 +45,7 @@ async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Recor
   });
   const database = openDatabase(databaseUrl);
   const keys = new ContentKeyStore(database, { encryptionKeys: [secrets.ENCRYPTION_KEY] });
-  for (let n = 1; n <= mediaCount; n++) await keys.findOrCreate(`film-${n}`);
+  for (let n = 1; n <= mediaCount; n++) await keys.findOrCreate(`video-${n}`);
   await database.close();
   const bare = await startPeer('bare-key.ts', redisUrl);
   stops.push(() => bare.stop());
@@ -55,12 +55,12 @@ async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Recor
 async function measure(contenders: Record<'ours' | 'bare', Contender>): Promise<BenchLine> {
   const tokens = Array.from({ length: mediaCount }, (_, index) =>
     signPlaybackToken(
-      { hash: `film-${index + 1}`, exp: Math.floor(Date.now() / 1000) + 3600 },
+      { hash: `video-${index + 1}`, exp: Math.floor(Date.now() / 1000) + 3600 },
       secrets.KEY_TOKEN_SECRET,
     ),
   );
   const ask = async (name: 'ours' | 'bare', seconds = roundSeconds) => {
-    const path = { prefix: '/api/key/film-', count: mediaCount, suffix: '' };
+    const path = { prefix: '/api/key/video-', count: mediaCount, suffix: '' };
     const program = findProgram('wrk') ?? '';
     return (await load({ ...contenders[name], program, path, tokens, connections, seconds, sizeBytesMin: 16 }))
       .requestsPerSecond;

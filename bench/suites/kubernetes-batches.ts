@@ -15,9 +15,9 @@ import {
   startLeader,
 } from '../support/kubernetes-scene.ts';
 
-// 300 image jobs of the API at once, in batches and with a pod each, on the fake nodes of a cluster of this run. A pod of
-// one job takes 200 ms there, and so does the start of a batch's pod; each of its tasks then takes 20 ms. Real pods start
-// in seconds, which both ways pay for each pod.
+// 300 image jobs of the API at once, in batches and with a pod each, on the fake nodes of a cluster of this run. A pod
+// of one job takes 200 ms there, and so does the start of a batch's pod; each of its tasks then takes 20 ms. Real pods
+// start in seconds, which both ways pay for each pod.
 
 const count = 300;
 const rounds = 3;
@@ -92,7 +92,7 @@ async function untilFinal({ workplace }: Scene, ids: readonly string[]): Promise
 /** Does the tasks of every batch whose pod runs, until `signal` aborts. */
 async function playBatches(scene: Scene, signal: AbortSignal): Promise<void> {
   const { cluster, namespace } = scene;
-  const labelSelector = 'reelwright.dev/batch';
+  const labelSelector = 'reelwright.dev/batch-id';
   const begun = new Set<string>();
   const playing: Promise<void>[] = [];
   while (!signal.aborted) {

@@ -21,8 +21,8 @@ import {
 } from '../support/kubernetes-scene.ts';
 import { measureBatches } from './kubernetes-batches.ts';
 
-// MediaJobs beside plain Jobs on a cluster of this run: a real API server with the real controllers of Jobs, and kwok in
-// the place of kubelets (testing/k8s/small-cluster.ts). Both make the same pods. The worker is one process, its
+// MediaJobs beside plain Jobs on a cluster of this run: a real API server with the real controllers of Jobs, and kwok
+// in the place of kubelets (testing/k8s/small-cluster.ts). Both make the same pods. The worker is one process, its
 // database a PostgreSQL of this run; all of it shares this machine with the API server that it is measured at.
 
 const jobsMany = 2_000;
@@ -143,7 +143,9 @@ async function measureRate(
   };
 }
 
-/** From its creation, and from the moment at which its pod is seen to have succeeded, until a job says it is complete. */
+/**
+ * From its creation, and from the moment at which its pod is seen to have succeeded, until a job says it is complete.
+ */
 async function measureEnd(scene: Scene, sample: BatchJob): Promise<readonly BenchLine[]> {
   const whole = { ours: [] as number[], plain: [] as number[] };
   const endOf = async (who: 'ours' | 'plain'): Promise<number> => {
@@ -180,10 +182,10 @@ async function measureIdleness(scene: Scene): Promise<BenchLine> {
   const writes = increase(before, await countedWrites(scene), isOurs);
   return {
     id: 'kubernetes.idle',
-    what: `writes in ${idleMinutes} idle minutes, but for the lease`,
+    what: `writes in ${idleMinutes} idle minutes, without the lease`,
     value: writes,
     unit: 'writes',
-    ours: `${writes}, beside ${jobsMany} MediaJobs that are over`,
+    ours: `${writes}, beside ${jobsMany} finished MediaJobs`,
     peer: '',
   };
 }

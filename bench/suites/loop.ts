@@ -12,8 +12,8 @@ import { load } from '../load/wrk.ts';
 import { startDeliveryServer } from '../support/delivery-server.ts';
 import { photo } from '../support/photo.ts';
 
-// How late the event loop of delivery is while 200 clients read segments as fast as they can and 20 images are made: what
-// every other request waits. Measured by a timer of 10 ms, which is part of the figure, beside an idle process.
+// How late the event loop of delivery is while 200 clients read segments as fast as they can and 20 images are made:
+// what every other request waits. Measured by a timer of 10 ms, which is part of the figure, beside an idle process.
 
 const rev = '0123456789abcdef';
 const segmentBytes = 2 * 1024 * 1024;
@@ -48,7 +48,7 @@ export const loopSuite: BenchSuite = {
 };
 
 async function startDelivery(folder: string): Promise<Program> {
-  const track = join(folder, dirname(videoKey('film', rev, 'video/r1/seg_1.m4s')));
+  const track = join(folder, dirname(videoKey('video', rev, 'video/r1/seg_1.m4s')));
   await mkdir(track, { recursive: true });
   await mkdir(join(folder, folderOfKeys), { recursive: true });
   for (let n = 1; n <= segmentCount; n++) await writeFile(join(track, `seg_${n}.m4s`), randomBytes(segmentBytes));
@@ -60,7 +60,7 @@ function read(ours: Program, seconds: number) {
   return load({
     ...ours,
     program: findProgram('wrk') ?? '',
-    path: { prefix: `/stream/film/${rev}/video/r1/seg_`, count: segmentCount, suffix: '.m4s' },
+    path: { prefix: `/stream/video/${rev}/video/r1/seg_`, count: segmentCount, suffix: '.m4s' },
     connections: readers,
     seconds,
     sizeBytesMin: segmentBytes,

@@ -11,10 +11,10 @@ import { type Nginx, type ProxyForm, startOrigin, startProxy } from '../load/ngi
 import { load, type Outcome } from '../load/wrk.ts';
 
 // Delivery against a tuned nginx that proxies the same origin: the program as it is shipped, with its default settings,
-// one process each. The origin is an nginx that serves files without checking signatures, the cheapest there is, so that
-// the proxies are what is measured; ours signs its requests all the same. nginx runs in three forms, one with its cache;
-// the peer of a case is the one that answers the most requests a second in it. One case has an origin that speaks TLS, as
-// object storage in a cloud does.
+// one process each. The origin is an nginx that serves files without checking signatures, the cheapest there is, so
+// that the proxies are what is measured; ours signs its requests all the same. nginx runs in three forms, one with its
+// cache; the peer of a case is the one that answers the most requests a second in it. One case has an origin that
+// speaks TLS, as object storage in a cloud does.
 
 const hash = 'bench';
 const rev = '0123456789abcdef';

@@ -15,8 +15,9 @@ import { load } from '../load/wrk.ts';
 import { startDeliveryServer } from '../support/delivery-server.ts';
 import { photo } from '../support/photo.ts';
 
-// `/thumb`: images that are in no cache against raw sharp making the same bytes of the same files and against ipx making
-// the same size, format and quality, and images that are in memory against bare fastify with a buffer of that size.
+// `/thumb`: images that are in no cache against raw sharp making the same bytes of the same files and against ipx
+// making the same size, format and quality, and images that are in memory against bare fastify with a buffer of that
+// size.
 
 const run = promisify(execFile);
 const imagesPerRound = 48;
@@ -48,7 +49,7 @@ interface Scene {
   readonly ours: Program;
   readonly bare: PeerProcess;
   readonly ipx: PeerProcess;
-  /** What raw sharp makes of the picture. */
+  /** What raw sharp makes of the image. */
   readonly digest: string;
   /** Of each contender. */
   readonly rounds: number;
@@ -63,7 +64,7 @@ async function setUp(stops: (() => Promise<void>)[], roundCount: number): Promis
   for (let n = 0; n < imagesPerRound; n++) await link(join(folder, 'photo.jpg'), join(folder, 'round', `${n}.jpg`));
   const ours = await startDeliveryServer(join(folder, 'media'));
   const { digest } = await rawSharp(folder);
-  const path = await addPicture(folder, 'first');
+  const path = await addImage(folder, 'first');
   const made = await fetchImage(ours.url, path);
   if (createHash('sha256').update(made).digest('hex') !== digest)
     throw new Error('ours are not the bytes of raw sharp');
@@ -80,8 +81,8 @@ async function rawSharp(folder: string): Promise<z.infer<typeof outcomeSchema>> 
   return outcomeSchema.parse(JSON.parse(stdout));
 }
 
-/** The signed address of the picture under a key that was not requested before. */
-async function addPicture(folder: string, name: string): Promise<string> {
+/** The signed address of the image under a key that was not requested before. */
+async function addImage(folder: string, name: string): Promise<string> {
   const key = `${folderOfKeys}/${name}.jpg`;
   await link(join(folder, 'photo.jpg'), join(folder, 'media', key));
   return signThumbPath(key, { w: width, f: 'webp' }, secret);
@@ -95,12 +96,12 @@ async function fetchImage(url: string, path: string): Promise<Buffer> {
   return bytes;
 }
 
-let pictures = 0;
+let added = 0;
 
 /** Images a second, none of which is in any cache. */
 async function misses({ folder, ours }: Scene): Promise<number> {
   const paths: string[] = [];
-  for (let n = 0; n < imagesPerRound; n++) paths.push(await addPicture(folder, `miss-${(pictures += 1)}`));
+  for (let n = 0; n < imagesPerRound; n++) paths.push(await addImage(folder, `miss-${(added += 1)}`));
   return fetchAll(ours.url, paths);
 }
 

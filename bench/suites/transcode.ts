@@ -16,11 +16,11 @@ interface Case {
   readonly id: string;
   readonly what: string;
   readonly seconds: number;
-  /** Of the source: a filter for its picture, and how it is encoded and tagged. */
+  /** Of the source: a filter for its frames, and how it is encoded and tagged. */
   readonly rate?: number;
-  readonly picture?: string;
+  readonly filter?: string;
   readonly tags: string;
-  /** What converts a picture to progressive SDR in BT.709, before it is split. */
+  /** What converts frames to progressive SDR in BT.709, before they are split. */
   readonly conversion?: string;
   /** Whether its time is a line too, beside its processor time. */
   readonly hasWall?: boolean;
@@ -51,7 +51,7 @@ const cases: readonly Case[] = [
     what: '20 s of 1080i',
     seconds: 20,
     rate: 50,
-    picture: ',interlace=scan=tff:lowpass=complex',
+    filter: ',interlace=scan=tff:lowpass=complex',
     tags: `${bt709} -flags +ilme+ildct -x264-params tff=1`,
     conversion: 'bwdif=mode=send_frame:parity=tff:deint=all',
   },
@@ -85,10 +85,10 @@ function ffmpeg(): string {
 }
 
 /** A flight into a fractal: detail and movement everywhere. The part is encoded once and repeated. */
-async function makeSource({ id, seconds, rate = 25, picture = '', tags }: Case, { sourceDir }: Service): Promise<void> {
+async function makeSource({ id, seconds, rate = 25, filter = '', tags }: Case, { sourceDir }: Service): Promise<void> {
   const zoom = `start_scale=1.6:end_scale=0.1:end_pts=${rate * partSec}:maxiter=200`;
-  const graph = `mandelbrot=s=960x540:r=${rate}:${zoom},scale=1920:1080${picture}`;
-  const sound = `sine=frequency=220:beep_factor=4:sample_rate=48000:duration=${partSec}`;
+  const graph = `mandelbrot=s=960x540:r=${rate}:${zoom},scale=1920:1080${filter}`;
+  const tone = `sine=frequency=220:beep_factor=4:sample_rate=48000:duration=${partSec}`;
   const encode = `-t ${partSec} -c:v libx264 -preset veryfast -crf 17 ${tags} -c:a aac -b:a 160k -ac 2 part.mp4`;
   const quiet = ['-nostdin', '-v', 'error', '-y'];
   const repeat = `-stream_loop ${seconds / partSec - 1} -i part.mp4 -c copy ${id}.mp4`;
@@ -96,7 +96,7 @@ async function makeSource({ id, seconds, rate = 25, picture = '', tags }: Case, 
     [
       {
         program: ffmpeg(),
-        args: [...quiet, '-f', 'lavfi', '-i', graph, '-f', 'lavfi', '-i', sound, ...encode.split(' ')],
+        args: [...quiet, '-f', 'lavfi', '-i', graph, '-f', 'lavfi', '-i', tone, ...encode.split(' ')],
       },
       { program: ffmpeg(), args: [...quiet, ...repeat.split(' ')] },
     ],
@@ -104,7 +104,7 @@ async function makeSource({ id, seconds, rate = 25, picture = '', tags }: Case, 
   );
 }
 
-/** The least that makes the same renditions: one decode, every rung and the sound in one ffmpeg. */
+/** The least that makes the same renditions: one decode, every rung and the audio in one ffmpeg. */
 function rawCommand({ id, conversion }: Case): { program: string; args: string[] } {
   const rungs = planLadder({ ...size, hdr: 'none' }, defaultEncoding, ['h264']);
   const split = rungs.map((_, index) => `[in${index}]`).join('');
@@ -119,11 +119,11 @@ function rawCommand({ id, conversion }: Case): { program: string; args: string[]
     const encode = `-c:v libx264 -preset ${preset} -profile:v high ${rate} ${gop} raw-${index}.mp4`;
     return ['-map', `[out${index}]`, ...encode.split(' ')];
   });
-  const sound = '-map 0:a -c:a aac -b:a 128k -ac 2 raw-audio.mp4'.split(' ');
+  const encodeAudio = '-map 0:a -c:a aac -b:a 128k -ac 2 raw-audio.mp4'.split(' ');
   const graph = [`[0:v]${common}${split}`, ...branches].join(';');
   return {
     program: ffmpeg(),
-    args: ['-nostdin', '-v', 'error', '-y', '-i', `${id}.mp4`, '-filter_complex', graph, ...encodes, ...sound],
+    args: ['-nostdin', '-v', 'error', '-y', '-i', `${id}.mp4`, '-filter_complex', graph, ...encodes, ...encodeAudio],
   };
 }
 

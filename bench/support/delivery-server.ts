@@ -1,6 +1,9 @@
 import { type Program, secrets, startProgram } from '../../testing/programs.ts';
 
-/** The program as a server of the surface `delivery` alone, with its default settings, over a folder as the media bucket. */
+/**
+ * The program as a server of the surface `delivery` alone, with its default settings, over a folder as the media
+ * bucket.
+ */
 export function startDeliveryServer(mediaDir: string): Promise<Program> {
   const env = {
     MODE: 'server',

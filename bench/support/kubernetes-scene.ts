@@ -4,14 +4,14 @@ import { Agent, fetch as fetchWith } from 'undici';
 import type { KubeObject, Resource } from '#platform/kubernetes/objects.ts';
 import { jobs, type MediaJob, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
 import { Reflector } from '#platform/kubernetes/reflector.ts';
-import { mediaJobAnnotation } from '../../controller/kubernetes/manifests/names.ts';
+import { mediaJobAnnotation } from '../../controller/kubernetes/snapshots/names.ts';
 import { endPrograms, type Program } from '../../testing/programs.ts';
 import { startPostgres } from '../../testing/servers.ts';
 import { type SmallCluster, startSmallCluster } from '../../testing/k8s/small-cluster.ts';
 import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 
-// A cluster without nodes, one worker of the program as it is shipped, and the same work as MediaJobs and as plain Jobs.
-// The plain ones have the very spec that the controller gives its own, so that what is compared is the way there.
+// A cluster without nodes, one worker of the program as it is shipped, and the same work as MediaJobs and as plain
+// Jobs. The plain ones have the very spec that the controller gives its own, so that what is compared is the way there.
 
 export type BatchJob = NonNullable<(typeof jobs)['example']>;
 
@@ -118,18 +118,18 @@ function trimmed(object: KubeObject): Watched {
 interface Wanted {
   readonly count: number;
   readonly isWanted: (metadata: NonNullable<KubeObject['metadata']>) => boolean;
-  readonly isOver: (object: Watched) => boolean;
+  readonly hasEnded: (object: Watched) => boolean;
   readonly withinMs: number;
 }
 
 /**
- * Watches a kind until so many wanted objects are over. Returns once it watches; `times` then has when each was first
- * seen to be over, by this clock, by name.
+ * Watches a kind until enough wanted objects have ended. Returns once it watches; `times` then has when each was first
+ * seen to have ended, by this clock, by name.
  */
 async function watched<T extends KubeObject>(
   { cluster, namespace }: Scene,
   resource: Resource<T>,
-  { count, isWanted, isOver, withinMs }: Wanted,
+  { count, isWanted, hasEnded, withinMs }: Wanted,
 ): Promise<{ readonly times: Promise<Map<string, number>> }> {
   const times = new Map<string, number>();
   const done = Promise.withResolvers<void>();
@@ -138,7 +138,7 @@ async function watched<T extends KubeObject>(
     const name = metadata.name ?? '';
     if (times.has(name) || !isWanted(metadata)) return;
     if (object.conditions.includes('Failed')) done.reject(new Error(`${resource.kind} ${name} failed`));
-    if (isOver(object)) times.set(name, performance.now());
+    if (hasEnded(object)) times.set(name, performance.now());
     if (times.size === count) done.resolve();
   };
   const log = { warn: () => undefined, error: () => undefined };
@@ -166,8 +166,8 @@ async function watched<T extends KubeObject>(
 }
 
 /**
- * When each of `count` objects was complete whose names begin with `prefix`, or those of the MediaJobs that they are for;
- * rejects when one has failed.
+ * When each of `count` objects was complete whose own name, or whose MediaJob's name, begins with `prefix`; rejects
+ * when one has failed.
  */
 export function completions<T extends KubeObject>(
   scene: Scene,
@@ -177,7 +177,7 @@ export function completions<T extends KubeObject>(
   return watched(scene, resource, {
     ...rest,
     isWanted: ({ name, annotations }) => (annotations?.[mediaJobAnnotation] ?? name)?.startsWith(prefix) === true,
-    isOver: ({ conditions }) => conditions.includes('Complete'),
+    hasEnded: ({ conditions }) => conditions.includes('Complete'),
   });
 }
 
@@ -188,7 +188,7 @@ export function podSuccess(scene: Scene, of: string) {
     withinMs: 60_000,
     isWanted: ({ labels, annotations }) =>
       annotations?.[mediaJobAnnotation] === of || labels?.['batch.kubernetes.io/job-name'] === of,
-    isOver: ({ phase }) => phase === 'Succeeded',
+    hasEnded: ({ phase }) => phase === 'Succeeded',
   });
 }
 
@@ -226,7 +226,9 @@ export async function residentMb({ pid }: Program): Promise<number> {
   return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / 1e6;
 }
 
-/** Makes what a cluster holds of jobs that are over: MediaJobs that say so, and their Jobs, which no controller manages. */
+/**
+ * Makes the objects of finished jobs: MediaJobs, and their Jobs, which no controller manages.
+ */
 export async function makeEnded({ cluster, namespace }: Scene, count: number, of: BatchJob): Promise<void> {
   const { admin } = cluster;
   const at = new Date().toISOString();

@@ -15,8 +15,8 @@ export interface ServiceOnOwnServers {
 }
 
 /**
- * Starts the service and waits until it is ready: it listens while its tables are made. What must be stopped is added to
- * `stops`.
+ * Starts the service and waits until it is ready: it listens while its tables are made. What must be stopped is added
+ * to `stops`.
  */
 export async function startOnOwnServers(
   stops: (() => Promise<unknown>)[],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { median } from '../harness.ts';
 
-// What a film cost on a cluster, part by part, from its pods and their logs; and what another film would cost.
+// What a video cost on a cluster, part by part, from its pods and their logs; and what another video would cost.
 
 const seconds = z.iso.datetime().transform((time) => Date.parse(time) / 1000);
 const containerSchema = z.object({
@@ -12,7 +12,7 @@ const podSchema = z.object({
   metadata: z.object({
     name: z.string(),
     creationTimestamp: seconds,
-    labels: z.object({ 'reelwright.dev/part': z.enum(['split', 'encode', 'finish']) }),
+    labels: z.object({ 'reelwright.dev/unit': z.enum(['split', 'chunk', 'finish']) }),
   }),
   status: z.object({
     initContainerStatuses: z.array(containerSchema).default([]),
@@ -36,13 +36,13 @@ type Line = z.infer<typeof lineSchema>;
 export const workSchema = z.object({ sec: z.number(), cpuSec: z.number() });
 export type Work = z.infer<typeof workSchema>;
 
-export const filmRunSchema = z.object({
+export const chunkedRunSchema = z.object({
   /** From its submission to its end. */
   whole: workSchema,
-  /** From the creation of its pod to its end. `cuts` and `sound` are within. */
+  /** From the creation of its pod to its end. `cuts` and `audio` are within. */
   split: workSchema,
   cuts: workSchema,
-  sound: workSchema,
+  audio: workSchema,
   /** From the creation of the first pod of a chunk to the end of the last. */
   encode: workSchema,
   /** The median pod of a chunk, from its creation to its end, and its step that encodes. */
@@ -51,8 +51,8 @@ export const filmRunSchema = z.object({
   chunks: z.int(),
   finish: workSchema,
 });
-/** A film that was made on a cluster. */
-export type FilmRun = z.infer<typeof filmRunSchema>;
+/** A video that was made on a cluster. */
+export type ChunkedRun = z.infer<typeof chunkedRunSchema>;
 
 interface RunInput {
   /** From submission to end, in seconds. */
@@ -63,12 +63,12 @@ interface RunInput {
 }
 
 /** @throws Error when the log of a step does not say what it cost */
-export function filmRunOf({ wallSec, pods, logs }: RunInput): FilmRun {
+export function chunkedRunOf({ wallSec, pods, logs }: RunInput): ChunkedRun {
   const ran = pods.map((pod) => podRunOf(pod, linesOf(logs.get(pod.metadata.name) ?? '')));
-  const parts = { split: partOf(ran, 'split'), encode: partOf(ran, 'encode'), finish: partOf(ran, 'finish') };
-  const ofChunks = ran.filter(({ part }) => part === 'encode');
+  const parts = { split: partOf(ran, 'split'), encode: partOf(ran, 'chunk'), finish: partOf(ran, 'finish') };
+  const ofChunks = ran.filter(({ part }) => part === 'chunk');
   const [split] = ran.filter(({ part }) => part === 'split');
-  if (split === undefined) throw new Error('the film has no pod that splits');
+  if (split === undefined) throw new Error('the video has no pod that splits');
   return {
     whole: { sec: wallSec, cpuSec: ran.reduce((sum, { cpuSec }) => sum + cpuSec, 0) },
     ...parts,
@@ -84,7 +84,7 @@ function middle(of: readonly Work[]): Work {
 }
 
 interface PodRun {
-  readonly part: Pod['metadata']['labels']['reelwright.dev/part'];
+  readonly part: Pod['metadata']['labels']['reelwright.dev/unit'];
   readonly fromSec: number;
   readonly toSec: number;
   readonly cpuSec: number;
@@ -101,7 +101,7 @@ function podRunOf({ metadata, status }: Pod, lines: readonly Line[]): PodRun {
   if (missing.length > 0) throw new Error(`${metadata.name}: no processor time of ${missing[0]?.name}`);
   const process = containers.find(({ name }) => name === 'process')?.state.terminated;
   return {
-    part: metadata.labels['reelwright.dev/part'],
+    part: metadata.labels['reelwright.dev/unit'],
     fromSec: metadata.creationTimestamp,
     toSec: Math.max(...containers.map(({ state }) => state.terminated.finishedAt)),
     cpuSec: [...cpu.values()].reduce((sum, ms) => sum + ms / 1000, 0),
@@ -121,15 +121,15 @@ function partOf(ran: readonly PodRun[], part: PodRun['part']): Work {
 
 const isCut = ({ command = '' }: Line) => command.includes('.nut');
 
-/** How long `split` cuts, and how long it encodes and measures sound. It uses all that it may meanwhile. */
-function withinSplit({ lines, process }: PodRun): Pick<FilmRun, 'cuts' | 'sound'> {
+/** How long `split` cuts, and how long it encodes and measures audio. It uses all that it may meanwhile. */
+function withinSplit({ lines, process }: PodRun): Pick<ChunkedRun, 'cuts' | 'audio'> {
   const started = lines.filter(({ msg }) => msg === 'tool started');
   const first = started.find(isCut)?.time ?? 0;
   const last = started.findLastIndex(isCut);
-  const soundFrom = started[last + 1]?.time ?? 0;
-  const soundTo = started.slice(last + 1).find(({ command = '' }) => command.includes('-version'))?.time ?? soundFrom;
+  const audioFrom = started[last + 1]?.time ?? 0;
+  const audioTo = started.slice(last + 1).find(({ command = '' }) => command.includes('-version'))?.time ?? audioFrom;
   const work = (sec: number): Work => ({ sec, cpuSec: process.cpuSec * (sec / Math.max(process.sec, 1)) });
-  return { cuts: work(soundFrom - first), sound: work(soundTo - soundFrom) };
+  return { cuts: work(audioFrom - first), audio: work(audioTo - audioFrom) };
 }
 
 function linesOf(log: string): Line[] {
@@ -142,20 +142,20 @@ function linesOf(log: string): Line[] {
     });
 }
 
-/** A film beside the one that was measured. */
-export interface FilmSize {
+/** A video beside the one that was measured. */
+export interface OtherSize {
   readonly chunks: number;
   /** Its length, and the work of encoding one of its chunks, to those that were measured. */
   readonly lengthRatio: number;
   readonly chunkRatio: number;
 }
 
-/** What a film of another size would cost with so many pods: what grows with it is scaled, the rest stays. */
-export function modelOf(run: FilmRun, { chunks, lengthRatio, chunkRatio }: FilmSize, pods: number): Work {
+/** The cost of a video of another size with `pods`: what grows with its size is scaled, the rest stays. */
+export function modelOf(run: ChunkedRun, { chunks, lengthRatio, chunkRatio }: OtherSize, pods: number): Work {
   const cost = (of: keyof Work, rounds: number) => {
-    const { split, cuts, sound, chunk, chunkProcess, finish } = run;
-    const fixed = split[of] - cuts[of] - sound[of];
-    const splitting = fixed + cuts[of] * (chunks / run.chunks) + sound[of] * lengthRatio;
+    const { split, cuts, audio, chunk, chunkProcess, finish } = run;
+    const fixed = split[of] - cuts[of] - audio[of];
+    const splitting = fixed + cuts[of] * (chunks / run.chunks) + audio[of] * lengthRatio;
     return splitting + rounds * (chunk[of] - chunkProcess[of] + chunkProcess[of] * chunkRatio) + finish[of];
   };
   return { sec: cost('sec', Math.ceil(chunks / pods)), cpuSec: cost('cpuSec', chunks) };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filmRunOf, modelOf, podsSchema, type Work } from './film-run.ts';
+import { chunkedRunOf, modelOf, podsSchema, type Work } from './chunked-run.ts';
 
 const at = (sec: number) => new Date(sec * 1000).toISOString().replace('.000', '');
 const ran = (name: string, from: number, to: number) => ({
@@ -13,7 +13,7 @@ function podOf(name: string, part: string, [created, ...ends]: readonly [number,
     ran(['fetch', 'process', 'publish'].at(index - ends.length) ?? '', ends[index - 1] ?? created + 2, end),
   );
   return {
-    metadata: { name, creationTimestamp: at(created), labels: { 'reelwright.dev/part': part } },
+    metadata: { name, creationTimestamp: at(created), labels: { 'reelwright.dev/unit': part } },
     status: { initContainerStatuses: steps.slice(0, -1), containerStatuses: steps.slice(-1) },
   };
 }
@@ -39,9 +39,9 @@ const chunkLog = [ended('fetch', 400), ended('process', 4_000), ended('publish',
 const { items: pods } = podsSchema.parse({
   items: [
     podOf('s', 'split', [0, 10, 26, 30]),
-    podOf('a', 'encode', [31, 35, 55, 60]),
-    podOf('b', 'encode', [31, 36, 56, 61]),
-    podOf('c', 'encode', [61, 65, 85, 90]),
+    podOf('a', 'chunk', [31, 35, 55, 60]),
+    podOf('b', 'chunk', [31, 36, 56, 61]),
+    podOf('c', 'chunk', [61, 65, 85, 90]),
     podOf('f', 'finish', [91, 95]),
   ],
 });
@@ -51,10 +51,10 @@ const logs = new Map<string, string>([
   ['f', ended('publish', 700)],
 ]);
 
-describe('the costs of a film on a cluster', () => {
-  const run = filmRunOf({ wallSec: 97, pods, logs });
+describe('the costs of a video on a cluster', () => {
+  const run = chunkedRunOf({ wallSec: 97, pods, logs });
 
-  it('are those of its parts, from the times of the pods and the processor time in their logs', () => {
+  it('are the costs of its parts, from the times of the pods and the processor time in their logs', () => {
     expect(run.whole.sec).toBe(97);
     expect(run.whole.cpuSec).toBeCloseTo(4.7 + 3 * 5 + 0.7);
     expect(run).toMatchObject({
@@ -63,17 +63,19 @@ describe('the costs of a film on a cluster', () => {
       finish: { sec: 4, cpuSec: 0.7 },
     });
     expect(run).toMatchObject({ chunks: 3, chunk: { sec: 29, cpuSec: 5 }, chunkProcess: { sec: 20, cpuSec: 4 } });
-    expect(run).toMatchObject({ cuts: { sec: 4, cpuSec: 0.8 }, sound: { sec: 8, cpuSec: 1.6 } });
+    expect(run).toMatchObject({ cuts: { sec: 4, cpuSec: 0.8 }, audio: { sec: 8, cpuSec: 1.6 } });
   });
 
   it('are not known without the end of every step', () => {
-    expect(() => filmRunOf({ wallSec: 97, pods, logs: new Map([...logs, ['b', '']]) })).toThrow('b: no processor time');
+    expect(() => chunkedRunOf({ wallSec: 97, pods, logs: new Map([...logs, ['b', '']]) })).toThrow(
+      'b: no processor time',
+    );
   });
 
-  it('grow in a longer film with the number of chunks, their length and the sound', () => {
+  it('grow in a longer video with the number of chunks, their length and the audio', () => {
     const size = { chunks: 30, lengthRatio: 20, chunkRatio: 2 };
     const work = (podsMany: number): Work => modelOf(run, size, podsMany);
-    // Split: 18 s, ten times the cuts, twenty times the sound. A chunk: 9 s and twice its process.
+    // Split: 18 s, ten times the cuts, twenty times the audio. A chunk: 9 s and twice its process.
     expect(work(8)).toEqual({
       sec: 18 + 40 + 160 + 4 * (9 + 40) + 4,
       cpuSec: expect.closeTo(2.3 + 8 + 32 + 30 * 9 + 0.7),

@@ -8,10 +8,10 @@ import { apply, kubectl, kubectlJson } from '../../test/e2e/support/kubectl.ts';
 import { type MediaJobObject, mediaJobManifest } from '../../test/e2e/support/objects.ts';
 import { openRelease } from '../../test/e2e/support/open-release.ts';
 import { release } from '../../test/e2e/support/release.ts';
-import { type FilmRun, filmRunOf, podsSchema } from '../support/film-run.ts';
+import { type ChunkedRun, chunkedRunOf, podsSchema } from '../support/chunked-run.ts';
 
-// Installs the chart with a pool of small pods, makes the same film by one pod at a time and by all of them, and prints
-// what each cost as the last line of its output. Run by scripts/e2e (bench/suites/chunks.ts).
+// Installs the chart with a pool of small pods, makes the same video by one pod at a time and by all of them, and
+// prints what each cost as the last line of its output. Run by scripts/e2e (bench/suites/chunks.ts).
 
 const { values: options } = parseArgs({
   options: {
@@ -23,35 +23,32 @@ const { values: options } = parseArgs({
 });
 
 const partSec = 10;
-/** For one film. By one pod it takes about 25 minutes, on a busy machine more. */
+/** For one video. By one pod it takes about 25 minutes, on a busy machine more. */
 const minutesMax = 60;
 
 /** A flight into a fractal: detail and movement everywhere. The part is encoded once and repeated. */
 async function makeSource(): Promise<string> {
   const zoom = `start_scale=1.6:end_scale=0.1:end_pts=${25 * partSec}:maxiter=200`;
   const bt709 = '-pix_fmt yuv420p -colorspace bt709 -color_primaries bt709 -color_trc bt709';
-  // Without pictures that are stored before they are shown, every repetition begins exactly where the last one ends.
+  // Without frames that are stored before they are shown, every repetition begins exactly where the last one ends.
   const rate = '-preset veryfast -bf 0 -g 50 -sc_threshold 0 -b:v 3M -maxrate 4M -bufsize 8M';
-  const picture = `mandelbrot=s=960x540:r=25:${zoom},scale=1280:720`;
-  const part = await sample(
-    'bench-film-part.mp4',
-    `-f lavfi -i ${picture} -t ${partSec} -c:v libx264 ${rate} ${bt709}`,
-  );
-  const sounds = [220, 330].map(
+  const video = `mandelbrot=s=960x540:r=25:${zoom},scale=1280:720`;
+  const part = await sample('bench-long-part.mp4', `-f lavfi -i ${video} -t ${partSec} -c:v libx264 ${rate} ${bt709}`);
+  const tones = [220, 330].map(
     (frequency) =>
       `-f lavfi -i sine=frequency=${frequency}:beep_factor=4:sample_rate=48000:duration=${options.seconds}`,
   );
   const repeated = `-stream_loop ${Number(options.seconds) / partSec - 1} -i ${part}`;
   return sample(
-    'bench-film.mp4',
-    `${repeated} ${sounds.join(' ')} -map 0 -map 1 -map 2 -c:v copy -c:a aac -b:a 128k -ac 2`,
+    'bench-long.mp4',
+    `${repeated} ${tones.join(' ')} -map 0 -map 1 -map 2 -c:v copy -c:a aac -b:a 128k -ac 2`,
   );
 }
 
-/** Makes the film once. Another hash is another film, which shares no chunk with the first. */
-async function makeFilm(name: string, more: object): Promise<FilmRun> {
+/** Makes the video once. Another hash is another video, which shares no chunk with the first. */
+async function makeChunked(name: string, more: object): Promise<ChunkedRun> {
   const beganMs = performance.now();
-  const spec = { type: 'video:transcode', hash: name, source: 'film.mp4', pool: 'default', options: { encrypt: true } };
+  const spec = { type: 'video:transcode', hash: name, source: 'long.mp4', pool: 'default', options: { encrypt: true } };
   await apply(mediaJobManifest(name, { ...spec, ...more }));
   await complete(name);
   const wallSec = (performance.now() - beganMs) / 1000;
@@ -65,7 +62,7 @@ async function makeFilm(name: string, more: object): Promise<FilmRun> {
     logs.set(metadata.name, await kubectl(...inRunners, ...args));
   }
   await keepLogs(name, logs);
-  return filmRunOf({ wallSec, pods: listed.items, logs });
+  return chunkedRunOf({ wallSec, pods: listed.items, logs });
 }
 
 /** For a person who wants to know what a step spent its time on. */
@@ -121,11 +118,11 @@ const { opened, remove } = await openRelease((values) => {
 });
 try {
   const source = bucketOf(opened.servers, 'source');
-  await source.put('film.mp4', await readFile(await makeSource()), { contentType: 'video/mp4' });
+  await source.put('long.mp4', await readFile(await makeSource()), { contentType: 'video/mp4' });
   await source.close();
   // The first warms the nodes for the second, and is so long that it makes no difference to itself.
-  const one = await makeFilm('one', { chunks: 1 });
-  const many = await makeFilm('many', {});
+  const one = await makeChunked('one', { chunks: 1 });
+  const many = await makeChunked('many', {});
   process.stdout.write(`${JSON.stringify({ one, many })}\n`);
 } finally {
   await remove();

@@ -1,0 +1,198 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { setPriority } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { freePort } from '../../testing/free-port.ts';
+import { findProgram } from '../../testing/servers.ts';
+import type { BenchLine, BenchSuite } from '../harness.ts';
+import {
+  type HostileOptions,
+  type PacedOptions,
+  type PacedOutcome,
+  pacedOutcomeSchema,
+} from '../support/client-options.ts';
+import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
+
+// One address takes what it can get of delivery: 300 slow readers of ranges, requests whose heads never end, and 200
+// clients for images that are in no cache. Another address plays a few streams before and meanwhile: how much longer it
+// waits, whether a probe fails, and how much memory the server takes.
+
+const hostile = '127.0.0.2';
+const viewer = '127.0.0.1';
+const perSecond = 30;
+const seconds = { quick: { before: 15, during: 24 }, whole: { before: 60, during: 120 } };
+const warmUp = { perSecond: 200, seconds: 10 };
+/** So many are open when the first ones are answered 408 that the address has all connections that it may have. */
+const halfSentPerSecond = 500;
+/** What a kubelet allows (charts/reelwright/templates/_pods.tpl). */
+const probeTimeoutMs = 3_000;
+const mebibyte = 1024 * 1024;
+const kinds = ['segments', 'keys', 'playlists'] as const;
+
+export const clientsSuite: BenchSuite = {
+  name: 'clients',
+  missing() {
+    const absent = ['versitygw', 'redis-server'].filter((name) => findProgram(name) === null);
+    return Promise.resolve(absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`);
+  },
+  async run({ isQuick }) {
+    const stops: (() => Promise<unknown>)[] = [];
+    try {
+      await comeFirst(process.pid);
+      const probePort = await freePort();
+      const scene = await setUpDelivery(stops, { PROBE_PORT: String(probePort) });
+      await comeFirst(scene.pid);
+      return await measure(scene, { probePort, ...(isQuick ? seconds.quick : seconds.whole) });
+    } finally {
+      for (const stop of stops.toReversed()) await stop();
+    }
+  },
+};
+
+/**
+ * A process, and what it starts later, are not to wait for other programs of the machine. Linux shares processors among
+ * sessions first (`sched_autogroup`), and by niceness within each.
+ */
+async function comeFirst(pid: number): Promise<void> {
+  try {
+    setPriority(pid, -10);
+    await writeFile(`/proc/${pid}/autogroup`, '-20');
+  } catch {
+    // Only an administrator may, or there are no groups.
+  }
+}
+
+interface Measured {
+  readonly probePort: number;
+  /** Seconds. */
+  readonly before: number;
+  readonly during: number;
+}
+
+async function measure(scene: DeliveryScene, { probePort, before, during }: Measured): Promise<BenchLine[]> {
+  const viewers = { port: scene.port, from: viewer, requests: scene.requests };
+  await play({ ...viewers, ...warmUp });
+  const quiet = await play({ ...viewers, perSecond, seconds: before });
+  const quietBytes = await residentBytes(scene.pid);
+  const watch = watchServer(scene.pid, probePort);
+  const { result: loaded, counts } = await besideHostileClients(scene, () =>
+    play({ ...viewers, perSecond, seconds: during }),
+  ).finally(() => void watch.stop());
+  const { failedProbes, probes, memoryBytes } = await watch.stop();
+  const mib = (bytes: number) => `${(bytes / mebibyte).toFixed(0)} MiB`;
+  const failed = loaded.failures.length;
+  const refused = {
+    value: failed,
+    ours: `${failed} of ${during * perSecond}`,
+    peer: `${quiet.failures.length} before`,
+  };
+  const memory = { value: memoryBytes / mebibyte, ours: mib(memoryBytes), peer: `${mib(quietBytes)} before` };
+  const done = Object.entries(counts).map(([what, count]) => `${count} × ${what}`);
+  return [
+    ...kinds.flatMap((kind) => [0.5, 0.99].map((share) => compare(kind, share, quiet.ms, loaded.ms))),
+    line('refused', `requests of another address that failed ${loaded.failures[0] ?? ''}`.trim(), refused),
+    line('failed-probes', 'probes that failed', {
+      value: failedProbes,
+      ours: `${failedProbes} of ${probes}`,
+      peer: '–',
+    }),
+    line('memory', 'resident memory of the server, at most', memory),
+    line('half-sent', 'requests half sent', { value: counts['half-sent'] ?? 0, ours: done.join(', '), peer: '–' }),
+  ];
+}
+
+/** What `work` gives while the hostile clients are at theirs, and what they did. */
+async function besideHostileClients<T>(
+  scene: DeliveryScene,
+  work: () => Promise<T>,
+): Promise<{ result: T; counts: Readonly<Record<string, number>> }> {
+  const clients = startLoad('hostile-clients.ts', {
+    port: scene.port,
+    from: hostile,
+    slowReaders: 300,
+    rangePaths: scene.largePaths,
+    halfSentPerSecond,
+    imageClients: 200,
+    imagePaths: scene.imagePaths,
+  } satisfies HostileOptions);
+  const counts = outcomeOf(clients);
+  const result = await work().finally(() => clients.kill('SIGTERM'));
+  return { result, counts: z.record(z.string(), z.number()).parse(await counts) };
+}
+
+/** A line that is a count, or megabytes. */
+function line(id: string, what: string, figures: Pick<BenchLine, 'value' | 'ours' | 'peer'>): BenchLine {
+  return { id: `clients.${id}`, what, unit: id === 'memory' ? 'MB' : 'calls', ...figures };
+}
+
+type Latencies = Readonly<Record<string, readonly number[]>>;
+
+function compare(kind: string, share: number, before: Latencies, during: Latencies): BenchLine {
+  const [quiet, loaded] = [percentile(before[kind] ?? [], share), percentile(during[kind] ?? [], share)];
+  return {
+    id: `clients.${kind}-p${share * 100}`,
+    what: `${kind} of another address, ${share * 100}th percentile, to before`,
+    value: loaded / quiet,
+    unit: 'ratio',
+    ours: `${loaded.toFixed(1)} ms`,
+    peer: `${quiet.toFixed(1)} ms`,
+  };
+}
+
+/** NaN when there are no figures. */
+function percentile(figures: readonly number[], share: number): number {
+  return figures.toSorted((a, b) => a - b)[Math.ceil(share * figures.length) - 1] ?? Number.NaN;
+}
+
+async function play(options: PacedOptions): Promise<PacedOutcome> {
+  const reader = startLoad('paced-reader.ts', options);
+  return pacedOutcomeSchema.parse(await outcomeOf(reader));
+}
+
+function startLoad(script: string, options: PacedOptions | HostileOptions): ChildProcess {
+  const started = spawn(process.execPath, [join(import.meta.dirname, '../load', script)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  started.stdin?.end(JSON.stringify(options));
+  return started;
+}
+
+/** What a process prints until its end. */
+async function outcomeOf({ stdout }: ChildProcess): Promise<unknown> {
+  if (stdout === null) throw new TypeError('expected a pipe');
+  return JSON.parse(await text(stdout));
+}
+
+/** Probes the server and looks at its memory each second, until it is stopped. */
+function watchServer(pid: number, probePort: number) {
+  const stopped = new AbortController();
+  const seen = { probes: 0, failedProbes: 0, memoryBytes: 0 };
+  const probe = async (path: string) => {
+    const asked = fetch(`http://127.0.0.1:${probePort}${path}`, { signal: AbortSignal.timeout(probeTimeoutMs) });
+    const isFit = await asked.then(({ ok }) => ok).catch(() => false);
+    seen.probes += 1;
+    if (!isFit) seen.failedProbes += 1;
+  };
+  const watch = async () => {
+    while (!stopped.signal.aborted) {
+      const [resident] = await Promise.all([residentBytes(pid), probe('/healthz'), probe('/readyz'), sleep(1000)]);
+      seen.memoryBytes = Math.max(seen.memoryBytes, resident);
+    }
+    return seen;
+  };
+  const watching = watch();
+  return {
+    stop: () => {
+      stopped.abort();
+      return watching;
+    },
+  };
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kibibytes) * 1024;
+}
