@@ -34,8 +34,8 @@ COPY api ./api
 COPY delivery ./delivery
 COPY controller ./controller
 COPY web ./web
-# Every module can be imported without the removed packages; importing a module opens nothing. Each is compiled here once,
-# by the user that will run it (the cache is by user id) and that may not write to the cache then.
+# Every module can be imported without the removed packages; importing a module opens nothing. Each is compiled here
+# once, by the user that will run it (the cache is by user id) and that may not write to the cache then.
 RUN mkdir -m 777 compile-cache \
  && NODE_COMPILE_CACHE=/app/compile-cache setpriv --reuid=10001 --regid=10001 --clear-groups node -e "(async () => { for (const file of require('node:fs').globSync('{domain,platform,jobs,api,delivery,controller}/**/*.ts', { exclude: ['**/image-process.ts'] })) await import('/app/' + file); })()" \
  && chown -R root:root compile-cache && chmod -R a+rX,go-w compile-cache
@@ -57,10 +57,12 @@ COPY domain ./domain
 COPY platform/config ./platform/config
 COPY platform/storage ./platform/storage
 COPY platform/commands ./platform/commands
+COPY platform/external-writes ./platform/external-writes
 COPY platform/images ./platform/images
 COPY platform/telemetry ./platform/telemetry
 COPY runner ./runner
-# The build fails unless every tool, filter and format that a step needs is there. The runner checks ffmpeg at each start too.
+# The build fails unless every tool, filter and format that a step needs is there. The runner checks ffmpeg at each
+# start too.
 RUN node runner/main.ts check
 # Every module can be imported without the removed packages. Each is compiled here once, as above.
 RUN mkdir -m 777 compile-cache \

@@ -1,16 +1,19 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test test-k8s e2e bench check lint types dead-code unit format needs clean distclean
+.PHONY: help demo test faults test-k8s e2e bench check lint types dead-code unit format generate needs clean distclean
 
 help:
 	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=clip.mp4 uses your video'
 	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
+	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
+	@echo 'make faults     a crash, failure, delay or lost answer at every write to the outside; FAULTS_SHARE=5 makes a fifth'
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
 	@echo 'make format     format every file with prettier'
+	@echo 'make generate   write every generated file: CRDs, the settings of the chart, the pages of tried media'
 	@echo 'make clean      remove the data of the demo and the results of tests'
 	@echo 'make distclean  clean, and remove node_modules and .tools'
 
@@ -19,11 +22,16 @@ demo:
 	@scripts/needs demo && exec node demo/main.ts
 
 test:
-	@scripts/needs test && vitest run $(TEST_FLAGS)
+	@scripts/needs test && $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,vitest run) $(TEST_FLAGS)
+
+# Every fault at every write of every scenario, about an hour; `make test` makes one or two of each scenario.
+faults:
+	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) vitest run test/faults/writes.test.ts $(TEST_FLAGS)
 
 # A separate run, one file at a time: the files share one etcd, which some of them compact.
 test-k8s:
-	@scripts/needs test && assets=$$(scripts/envtest) && KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
+	@scripts/needs test && assets=$$(scripts/envtest) && \
+	  KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)
 
 # The program reads BENCH from its environment.
 bench:
@@ -49,6 +57,10 @@ unit: needs
 
 format: needs
 	@prettier --write --log-level warn .
+
+generate: needs
+	@for program in scripts/generate-*.ts; do case $$program in *.test.ts) ;; *) node $$program || exit 1 ;; esac; done
+	@prettier --write --log-level warn test/integration/corpus-*.md charts/reelwright crds
 
 needs:
 	@scripts/needs check

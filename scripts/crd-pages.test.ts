@@ -11,7 +11,7 @@ interface Schema {
 const read = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8');
 
 async function schemaOf(plural: string): Promise<Schema> {
-  const definition = parse(await read(`charts/reelwright/crd-files/${plural}.yaml`)) as {
+  const definition = parse(await read(`crds/${plural}.yaml`)) as {
     spec: { versions: { schema: { openAPIV3Schema: Schema } }[] };
   };
   return definition.spec.versions[0]?.schema.openAPIV3Schema ?? {};
@@ -26,19 +26,19 @@ function fieldNames(schema: Schema | undefined): string[] {
 const ofEveryCondition = new Set(['type', 'status', 'reason', 'message', 'lastTransitionTime', 'observedGeneration']);
 
 test.each([
-  { page: 'mediajob', plural: 'mediajobs' },
-  { page: 'mediaprofile', plural: 'mediaprofiles' },
-  { page: 'runnerpool', plural: 'runnerpools' },
-])('docs/crds/$page.md names every field of spec and status', async ({ page, plural }) => {
-  const text = await read(`docs/crds/${page}.md`);
+  { page: 'mediajob.md', plural: 'mediajobs' },
+  { page: 'mediaprofile.md', plural: 'mediaprofiles' },
+  { page: 'runnerpool.md', plural: 'runnerpools' },
+])('docs/reference/crds/$page names every field of spec and status', async ({ page, plural }) => {
+  const text = await read(`docs/reference/crds/${page}`);
   const { spec, status } = (await schemaOf(plural)).properties ?? {};
   const names = [...fieldNames(spec), ...fieldNames(status).filter((name) => !ofEveryCondition.has(name))];
   expect(names.length).toBeGreaterThan(10);
   expect(names.filter((name) => !new RegExp(`\`([a-z]+(\\[\\])?\\.)?${name}\``).test(text))).toEqual([]);
 });
 
-test('docs/crds/mediajob.md names every phase and condition', async () => {
-  const text = await read('docs/crds/mediajob.md');
+test('docs/reference/crds/mediajob.md names every phase and condition', async () => {
+  const text = await read('docs/reference/crds/mediajob.md');
   const names = [...mediaJobPhases, ...mediaJobConditionTypes];
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { signPlaybackToken, verifyPlaybackToken } from '#domain/playback/token.t
 
 const secret = 'a secret of at least sixteen bytes';
 const key = 'images/ab/photo/0123456789abcdef/thumb.webp';
-const page = new URL('../docs/signing.md', import.meta.url);
+const page = new URL('../docs/guides/signing.md', import.meta.url);
 
 async function run(script: string, args: string[], env: Record<string, string>): Promise<string> {
   const path = fileURLToPath(new URL(script, import.meta.url));
@@ -24,7 +24,7 @@ const vectors = [
   derivedSecret,
 ];
 
-/** The code blocks of docs/signing.md in a language, as one program. */
+/** The code blocks of docs/guides/signing.md in a language, as one program. */
 async function programOf(language: string): Promise<string> {
   const text = await readFile(page, 'utf8');
   const blocks = [...text.matchAll(new RegExp(String.raw`^\`\`\`${language}\n([\s\S]*?)^\`\`\`$`, 'gm'))];
@@ -32,12 +32,12 @@ async function programOf(language: string): Promise<string> {
   return blocks.map(([, code = '']) => code).join('\n');
 }
 
-test('C5.5, C4.43, C4.50: docs/signing.md shows the token, the address and the derived secret that the functions make', async () => {
+test('C19.5, C20.2, C20.10: docs/guides/signing.md shows the token, the address and the derived secret that the functions make', async () => {
   const text = await readFile(page, 'utf8');
   for (const vector of vectors) expect(text).toContain(`\`${vector}\``);
 });
 
-test('the Node code in docs/signing.md makes the vectors', async () => {
+test('the Node code in docs/guides/signing.md makes the vectors', async () => {
   // Two imports of one module may not name the same function twice.
   const code = (await programOf('js')).replace(/^import \{ createHmac \} from 'node:crypto';$/m, '');
   const calls = `console.log([playbackToken('my-video-1', ${exp}, '${secret}'), imageAddress('${key}', { w: 200, f: 'webp' }, '${secret}'), derivedImageSecret('${secret}')].join('\\n'))`;
@@ -46,7 +46,7 @@ test('the Node code in docs/signing.md makes the vectors', async () => {
 });
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
-test.skipIf(!hasPython)('the Python code in docs/signing.md makes the vectors', async () => {
+test.skipIf(!hasPython)('the Python code in docs/guides/signing.md makes the vectors', async () => {
   const code = await programOf('python');
   const calls = `print(playback_token("my-video-1", ${exp}, "${secret}"), image_address("${key}", {"w": 200, "f": "webp"}, "${secret}"), derived_image_secret("${secret}"), sep="\\n")`;
   const { stdout } = await promisify(execFile)('python3', ['-c', `${code}\n${calls}`]);

@@ -16,8 +16,8 @@ interface FileResult {
 }
 
 /**
- * What a run of vitest did. What fails outside a test counts as failed too: a file that does not load, an error that
- * no test caught, a run that left no report, a run without any test.
+ * What a run of vitest did. What fails outside a test counts as failed too: a file that does not load, an error that no
+ * test caught, a run that left no report, a run without any test.
  *
  * @param json what vitest's JSON reporter wrote; undefined when it wrote nothing
  * @param status vitest's exit status
@@ -33,7 +33,7 @@ export function countTests(json: string | undefined, status: number) {
   return { passed, failed: failed === 0 && wentWrong ? 1 : failed, skipped };
 }
 
-/** What failed, each with the messages of its errors (those of every try), without their stacks. */
+/** What failed, each with the messages of its errors in every try, without stacks. */
 export function failuresOf(json: string | undefined): string[] {
   return (parse(json)?.testResults ?? []).flatMap((file) => [
     ...(isFailedOutsideTests(file) ? [`${file.name}: ${withoutStack(file.message)}`] : []),
