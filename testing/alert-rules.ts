@@ -58,7 +58,8 @@ export function tryAlert(rule: AlertRule, samples: Samples): string {
 function valuesOf(name: string, { start, healthy, faulty }: Samples, faultyMinutes: number): string {
   const [first, second, third] = [start.get(name) ?? 0, healthy.get(name), faulty.get(name)];
   const before = healthyMinutes + 1;
-  if (!/_total(?:\{|$)/.test(name)) return [constant(second, before), constant(third, faultyMinutes)].join(' ');
+  if (!/_(?:total|bucket|sum|count)(?:\{|$)/.test(name))
+    return [constant(second, before), constant(third, faultyMinutes)].join(' ');
   const rate = (second ?? first) - first;
   const reached = rate * healthyMinutes;
   const fault = (third ?? 0) - (second ?? 0);

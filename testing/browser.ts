@@ -74,8 +74,8 @@ async function toSent(request: Request): Promise<SentRequest> {
   return { method: request.method(), url: request.url(), headers: await request.allHeaders() };
 }
 
-/** A small copy of a picture. */
-export interface Picture {
+/** A small copy of a frame. */
+export interface ShownFrame {
   /** Mean of all colour values, 0–255. */
   readonly brightness: number;
   /** Mean absolute difference from the brightness: about 0 for one colour. */
@@ -84,10 +84,10 @@ export interface Picture {
 }
 
 /**
- * The picture that the page's video shows, from a screenshot: Chromium does not draw decrypted (EME) frames onto a
+ * The frame that the page's video shows, from a screenshot: Chromium does not draw decrypted (EME) frames onto a
  * canvas.
  */
-export async function pictureOf(page: Page): Promise<Picture> {
+export async function shownFrame(page: Page): Promise<ShownFrame> {
   const png = await page.locator('video').screenshot();
   const small = sharp(png).resize(64, 36, { fit: 'fill' }).removeAlpha();
   const pixels = [...(await small.raw().toBuffer())];
@@ -121,8 +121,8 @@ export async function stateOf(page: Page): Promise<PageState> {
   });
 }
 
-/** Mean difference of two pictures' values, 0–255. */
-export function differenceOf(a: Picture, b: Picture): number {
+/** Mean difference of the values of two frames, 0–255. */
+export function differenceOf(a: ShownFrame, b: ShownFrame): number {
   return a.pixels.reduce((sum, value, index) => sum + Math.abs(value - (b.pixels[index] ?? 0)), 0) / a.pixels.length;
 }
 
@@ -145,7 +145,7 @@ export async function loopVideo(page: Page): Promise<void> {
   });
 }
 
-/** Pauses the page's video, which must have begun to play, and shows its picture at `seconds`. */
+/** Pauses the page's video, which must have begun to play, and shows its frame at `seconds`. */
 export async function pauseAt(page: Page, seconds: number): Promise<void> {
   await page.evaluate((time) => {
     const video = document.querySelector('video');
@@ -155,7 +155,12 @@ export async function pauseAt(page: Page, seconds: number): Promise<void> {
   await page.waitForFunction(() => document.querySelector('video')?.seeking === false);
 }
 
-/** The message over the picture: kind, title and text; '' without a message. */
+/** Opens the panel of the player page with its menus, where it is closed. */
+export async function openMenus(page: Page): Promise<void> {
+  if (await page.locator('#panel').isHidden()) await page.click('#settings');
+}
+
+/** The message over the video: kind, title and text; '' without a message. */
 export async function messageOf(page: Page): Promise<string> {
   const message = page.locator('#message');
   if (await message.isHidden()) return '';

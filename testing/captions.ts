@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runTool } from './media.ts';
 
-// CEA-608 captions (ANSI/CTA-608-E), which no program of the tests writes: pairs of bytes, one for each frame of 29.97 a
-// second, in the pictures of an H.264 video (ATSC A/53 Part 4) or in a Scenarist file.
+// CEA-608 captions (ANSI/CTA-608-E), which no program of the tests writes: pairs of bytes, one for each frame of 29.97
+// a second, in the frames of an H.264 video (ATSC A/53 Part 4) or in a Scenarist file.
 
 /** A caption that pops on and off, at most 32 ASCII characters. */
 export interface Caption {
@@ -58,7 +58,7 @@ export function sccOf(captions: readonly Caption[]): string {
   return `Scenarist_SCC V1.0\n\n${lines.join('\n')}`;
 }
 
-/** The message of a picture (ITU-T H.264, D.1.6) with one pair of the first field. */
+/** The message of a frame (ITU-T H.264, D.1.6) with one pair of the first field. */
 function captionNal(pair: Pair): Buffer {
   const data = [0x47, 0x41, 0x39, 0x34, 0x03, 0xc1, 0xff, 0xfc, ...pair.map(withParity), 0xff];
   const payload = [0xb5, 0x00, 0x31, ...data];
@@ -82,15 +82,17 @@ function withCaptions(h264: Buffer, captions: readonly Caption[]): Buffer {
 
 const ffmpeg = (line: string, cwd: string) => runTool('ffmpeg', ['-v', 'error', '-y', ...line.split(' ')], cwd);
 
-/** A video of 128 × 72 with captions inside of its pictures, `args` (codecs and name) as ffmpeg takes them, in `folder`. */
+/**
+ * A video of 128 × 72 with captions inside of its frames, `args` (codecs and name) as ffmpeg takes them, in `folder`.
+ */
 export async function captionedVideo(folder: string, captions: readonly Caption[], seconds: number, args: string) {
   const work = await mkdtemp(join(tmpdir(), 'reelwright-captions-'));
   try {
     const encoder = '-c:v libx264 -preset ultrafast -x264-params threads=1 -pix_fmt yuv420p';
     await ffmpeg(`-f lavfi -i testsrc2=s=128x72:r=30000/1001:d=${seconds} ${encoder} plain.h264`, work);
     await writeFile(join(work, 'cc.h264'), withCaptions(await readFile(join(work, 'plain.h264')), captions));
-    const sound = `-f lavfi -i sine=r=48000:d=${seconds}`;
-    await ffmpeg(`-r 30000/1001 -i ${join(work, 'cc.h264')} ${sound} -map 0 -map 1 ${args}`, folder);
+    const tone = `-f lavfi -i sine=r=48000:d=${seconds}`;
+    await ffmpeg(`-r 30000/1001 -i ${join(work, 'cc.h264')} ${tone} -map 0 -map 1 ${args}`, folder);
   } finally {
     await rm(work, { recursive: true });
   }

@@ -14,8 +14,10 @@ import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -24,7 +26,7 @@ import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerComponents } from '../controller/controller.ts';
-import { TaskDesk } from '../controller/task-requests.ts';
+import { TaskEndpoint } from '../controller/task-requests.ts';
 import type { ControllerDependencies } from '../controller/dependencies.ts';
 import { compileCacheName } from '../controller/process/workspaces.ts';
 import { migratedDatabase } from './databases.ts';
@@ -82,17 +84,19 @@ export async function openRig(variables: Record<string, string> = {}) {
     log,
     jobs,
     profiles,
+    poolCopy: new PoolStore(database),
     queue,
     media: mediaStore,
     source: sourceStore,
     webhookEvents: new WebhookEventStore(database),
     cleanup: new CleanupStore(database),
+    fence: new DeletionFence(database),
     retention: new RetentionStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),
     random: () => 0,
-    taskDesk: new TaskDesk(),
+    taskEndpoint: new TaskEndpoint(),
     runner: { program: process.execPath, script: scriptedRunner, variables: { PATH: process.env['PATH'] ?? '' } },
   };
 
@@ -144,6 +148,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     media: mediaStore,
     webhookEvents: shared.webhookEvents,
     cleanup: shared.cleanup,
+    fence: shared.fence,
     retention: shared.retention,
     log,
     startWorker,

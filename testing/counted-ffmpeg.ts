@@ -6,7 +6,7 @@ import { findProgram } from '#platform/commands/find-program.ts';
 export type CountedFfmpeg = Awaited<ReturnType<typeof countedFfmpeg>>;
 
 /**
- * An ffmpeg that notes each of its commands before it runs it. On one core x264 has one thread, and the same pictures
+ * An ffmpeg that notes each of its commands before it runs it. On one core x264 has one thread, and the same frames
  * always become the same bytes. Of the chunks whose encoding has begun, the first waits until they are `encodesAtOnce`.
  */
 export async function countedFfmpeg({ isOnOneCore = false, encodesAtOnce = 1 } = {}) {
@@ -34,4 +34,12 @@ export async function countedFfmpeg({ isOnOneCore = false, encodesAtOnce = 1 } =
       (await commands()).flatMap((command) => /trim=start_frame=(\d+):/.exec(command)?.[1] ?? []).map(Number),
     remove: () => rm(dir, { recursive: true }),
   };
+}
+
+/** An ffmpeg that encodes as slowly as its source plays, and is idle meanwhile. Remove the folder after use. */
+export async function slowFfmpeg(folder: string): Promise<string> {
+  const [program, ffmpeg] = [join(folder, 'ffmpeg'), findProgram('ffmpeg', process.env)];
+  const script = ['#!/bin/sh', `case "$*" in *libx264*) exec ${ffmpeg} -re "$@";; esac`, `exec ${ffmpeg} "$@"`];
+  await writeFile(program, `${script.join('\n')}\n`, { mode: 0o755 });
+  return program;
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 
-// A database for each test file, cloned from a template: about 50 ms, where migrating anew costs more each time.
+// A database for each test file, cloned from a template: about 50 ms, where migrating costs more.
 
 export interface TestDatabase {
   /** `postgres://…/<name>` */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { TestContext } from 'vitest';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
@@ -10,7 +11,7 @@ import { createLogger } from '#platform/telemetry/logger.ts';
 import { newJobOf } from './new-job.ts';
 import { makeFolders, readerOf, until, workspacesIn } from './controller-rig.ts';
 import { migratedDatabase } from './databases.ts';
-import { type Program, secrets, startProgram } from './programs.ts';
+import { hastyVariables, type Program, startProgram } from './programs.ts';
 import { startProxy } from './proxy.ts';
 import { startRedis } from './servers.ts';
 
@@ -19,7 +20,8 @@ import { startRedis } from './servers.ts';
 
 export type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
-export async function openFleet() {
+/** A fleet that ends with the test of this context: tests of one file may run at once. */
+export async function openFleet({ onTestFinished }: TestContext) {
   const { dir, source, media, work } = await makeFolders('reelwright-fleet-');
   const testDatabase = await migratedDatabase();
   const redisServer = await startRedis();
@@ -28,20 +30,30 @@ export async function openFleet() {
   const database = openDatabase(testDatabase.url);
   const jobs = new JobStore(database);
   const queue = openRedisTicketQueue({ url: redisServer.url, log });
-  const base = {
-    ...secrets,
-    DATABASE_URL: databaseProxy.url,
-    REDIS_URL: redisProxy.url,
-    SOURCE_BUCKET: `file:${source}`,
-    MEDIA_BUCKET: `file:${media}`,
-    WORK_DIR: work,
-    LEASE_DURATION: '3s',
-    SWEEP_INTERVAL: '500ms',
-    TICKET_AGE: '2s',
-    X264_PRESET: 'ultrafast',
-    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-  };
+  const base = hastyVariables({
+    databaseUrl: databaseProxy.url,
+    redisUrl: redisProxy.url,
+    source,
+    media,
+    work,
+  });
   const { find, finished } = readerOf(jobs);
+  const programs: Program[] = [];
+  const start = async (mode: 'server' | 'worker' | 'all', env: Record<string, string> = {}): Promise<Program> => {
+    const program = await startProgram({ args: [`--mode=${mode}`], env: { ...base, ...env } });
+    programs.push(program);
+    return program;
+  };
+  onTestFinished(async () => {
+    for (const program of programs) await program.end();
+    await queue.close();
+    await database.close();
+    await databaseProxy.close();
+    await redisProxy.close();
+    await redisServer.stop();
+    await testDatabase.drop();
+    await rm(dir, { recursive: true, force: true });
+  });
 
   return {
     database,
@@ -50,8 +62,7 @@ export async function openFleet() {
     jobs,
     queue,
     find,
-    start: (mode: 'server' | 'worker' | 'all', env: Record<string, string> = {}): Promise<Program> =>
-      startProgram({ args: [`--mode=${mode}`], env: { ...base, ...env } }),
+    start,
     async addSource(key: string, file: string): Promise<void> {
       await mkdir(dirname(join(source, key)), { recursive: true });
       await copyFile(file, join(source, key));
@@ -79,14 +90,5 @@ export async function openFleet() {
     /** The folder that is the media bucket. */
     media,
     workspaces: () => workspacesIn(work),
-    async close(): Promise<void> {
-      await queue.close();
-      await database.close();
-      await databaseProxy.close();
-      await redisProxy.close();
-      await redisServer.stop();
-      await testDatabase.drop();
-      await rm(dir, { recursive: true, force: true });
-    },
   };
 }

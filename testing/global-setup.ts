@@ -4,8 +4,8 @@ import { migrate } from '#platform/postgres/migrate.ts';
 import { createDatabase } from './databases.ts';
 import { MissingServer, startPostgres, startRedis, startS3, type S3Server } from './servers.ts';
 
-// Starts each server once for a run of the project `real` and provides its address to the test files. A server that this
-// machine does not have is provided as null; the suites that need it say `describe.skipIf(!inject('redis'))`.
+// Starts each server once for a run of the project `real` and provides its address to the test files. A server that
+// this machine does not have is provided as null; the suites that need it say `describe.skipIf(!inject('redis'))`.
 
 declare module 'vitest' {
   export interface ProvidedContext {

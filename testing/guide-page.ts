@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { onTestFinished } from 'vitest';
 
-// The pages of docs/players.md, served from another origin than the service's, with the libraries from node_modules
-// instead of the CDN.
+// The pages of docs/guides/players.md, served from another origin than the service's, with the libraries from
+// node_modules instead of the CDN.
 
 const checkout = join(import.meta.dirname, '..');
 const libraries: Record<string, string> = {
   'shaka-player.compiled.js': 'node_modules/shaka-player/dist/shaka-player.compiled.js',
+  'dash.all.min.js': 'node_modules/dashjs/dist/modern/umd/dash.all.min.js',
   'hls.min.js': 'node_modules/hls.js/dist/hls.min.js',
   'video.min.js': 'node_modules/video.js/dist/video.min.js',
   'video-js.min.css': 'node_modules/video.js/dist/video-js.min.css',
@@ -29,7 +30,7 @@ interface GuidePage {
 
 /** Serves a page until the test ends. @returns its address */
 export async function serveGuidePage({ player, baseUrl, hash, tokenSecret, change }: GuidePage): Promise<string> {
-  const guide = await readFile(join(checkout, 'docs/players.md'), 'utf8');
+  const guide = await readFile(join(checkout, 'docs/guides/players.md'), 'utf8');
   const token = signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 600 }, tokenSecret);
   const written = (new RegExp(`^\`\`\`html ${player}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(guide)?.[1] ?? '')
     .replaceAll(/https:\/\/cdn\.jsdelivr\.net\/npm\/[^"]*\//g, '/')

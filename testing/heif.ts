@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import sharp, { type Sharp } from 'sharp';
 import { runTool } from './media.ts';
 
-// HEIF files as cameras write them (ISO/IEC 23008-12), put together around the HEVC frames that ffmpeg's libx265 writes:
-// no encoder for them comes with the npm packages.
+// HEIF files as cameras write them (ISO/IEC 23008-12), put together around the HEVC frames that ffmpeg's libx265
+// writes: no encoder for them comes with the npm packages.
 
 export interface HeifLook {
-  /** Pixels of a side of a tile; without it the picture is one coded item. iPhones use 512. */
+  /** Pixels of a side of a tile; without it the image is one coded item. iPhones use 512. */
   readonly tile?: number;
   /** Counter-clockwise quarters that a reader applies. */
   readonly irot?: 0 | 1 | 2 | 3;
@@ -22,7 +22,9 @@ export interface HeifLook {
   /** The number of the transfer function, beside the primaries: 13, sRGB, without it; 16 is PQ and 18 HLG. */
   readonly transfer?: number;
   readonly brand?: 'heic' | 'mif1';
-  /** HDR beside the SDR picture, as phones write it: a gain map (ISO 21496-1, and Apple's own), and what both give in PQ. */
+  /**
+   * HDR beside the SDR image, as phones write it: a gain map (ISO 21496-1, and Apple's own), and what both give in PQ.
+   */
   readonly hasGainMap?: boolean;
 }
 
@@ -61,9 +63,9 @@ function boxBody(bytes: Buffer, type: string): Buffer {
   return bytes.subarray(at + 4, at - 4 + bytes.readUInt32BE(at - 4));
 }
 
-/** A HEIC file that shows `picture`, turned by the reader as `look` says. */
-export async function heic(picture: Sharp, look: HeifLook = {}): Promise<Buffer> {
-  const { data, info } = await picture.removeAlpha().raw().toBuffer({ resolveWithObject: true });
+/** A HEIC file that shows `image`, turned by the reader as `look` says. */
+export async function heic(image: Sharp, look: HeifLook = {}): Promise<Buffer> {
+  const { data, info } = await image.removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const { width, height, channels } = info;
   const tile = look.tile ?? 0;
   const [columns, rows] = tile === 0 ? [1, 1] : [Math.ceil(width / tile), Math.ceil(height / tile)];
@@ -83,7 +85,7 @@ export async function heic(picture: Sharp, look: HeifLook = {}): Promise<Buffer>
   return assemble(frames, { width, height, coded, columns, rows, look });
 }
 
-/** What a reader that knows no gain maps passes over: brightness of 1 to 8 times that of the picture. */
+/** Ignored by readers that know no gain maps: 1 to 8 times the brightness of the image. */
 const gainMapNumbers = Buffer.concat([
   u8(0),
   u16(0, 0),
@@ -108,11 +110,11 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
   const isGrid = look.tile !== undefined;
   const gridId = frames.length + 1;
   const hasMap = look.hasGainMap === true;
-  // The gain map, which is the first frame once more, and the picture in HDR that is derived by it.
+  // The gain map, which is the first frame once more, and the image in HDR that is derived by it.
   const [mapId, hdrId] = [gridId + 1, gridId + 2];
   const primary = isGrid ? gridId : 1;
   const grid = Buffer.concat([u8(0, 0, rows - 1, columns - 1), u16(width, height)]);
-  // Properties count from 1: what every coded item has, then what the picture alone has.
+  // Properties count from 1: what every coded item has, then what the image alone has.
   const pixi = fullBox('pixi', 0, u8(3, ...Array.from({ length: 3 }, () => look.bits ?? 8)));
   const own = [
     fullBox('ispe', 0, u32(width, height)),
@@ -129,7 +131,7 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
     pixi,
   ];
   const ownNumbers = own.map((_, index) => common.length + 1 + index);
-  // Of the picture in HDR and of the gain map. They stand first, as nothing says that the picture's own do.
+  // Of the image in HDR and of the gain map. They stand first, as nothing says that the image's own do.
   const ofMap = hasMap
     ? [
         fullBox('ispe', 0, u32(width, height)),
@@ -178,7 +180,7 @@ function assemble(frames: readonly { hvcC: Buffer; data: Buffer }[], layout: Lay
       fullBox('iinf', 0, u16(infos.length), ...infos),
       ...(references.length > 0 ? [fullBox('iref', 0, ...references), box('idat', ...inlined)] : []),
       box('iprp', box('ipco', ...ofMap, ...common, ...own), fullBox('ipma', 0, u32(items.length), ...items)),
-      // The picture in HDR is preferred to the primary one by readers that know how.
+      // The image in HDR is preferred to the primary one by readers that know how.
       ...(hasMap ? [box('grpl', fullBox('altr', 0, u32(100, 2, hdrId, primary)))] : []),
     );
     const brand = look.brand ?? 'heic';

@@ -7,7 +7,7 @@ import { markdownTable } from './markdown.ts';
 import { runTool } from './media.ts';
 import { tiff } from './tiff.ts';
 
-// Still images of every kind that is decoded, all of one picture: four quarters, red and green above, blue and white
+// Still images of every kind that is decoded, all of the same image: four quarters, red and green above, blue and white
 // below. Made by sharp, by ffmpeg, and by the writers beside this file for what neither writes.
 
 export const colours = {
@@ -20,7 +20,7 @@ export type ColourName = keyof typeof colours;
 /** Of the quarters, from the left above to the right below. */
 export type Corners = readonly [ColourName, ColourName, ColourName, ColourName];
 
-/** The corners of the picture by EXIF orientation, as they are shown. */
+/** The corners of the image by EXIF orientation, as they are shown. */
 const shown: Readonly<Record<number, Corners>> = {
   1: ['red', 'green', 'blue', 'white'],
   2: ['green', 'red', 'white', 'blue'],
@@ -60,19 +60,19 @@ function fill(valuesOf: (colour: ColourName) => readonly number[]): Buffer {
 
 const pixels = fill((name) => colours[name]);
 const raw = { width, height, channels: 3 } as const;
-const picture = () => sharp(pixels, { raw });
-/** The picture as 16-bit samples, so that what is lost in eight bits shows. */
+const quarters = () => sharp(pixels, { raw });
+/** The image as 16-bit samples, so that what is lost in eight bits shows. */
 function deep(of = pixels): Sharp {
   return sharp(
     Uint16Array.from(of, (value) => value * 257),
     { raw },
   ).toColourspace('rgb16');
 }
-const seeThrough = (alpha: number) => picture().ensureAlpha(alpha);
+const seeThrough = (alpha: number) => quarters().ensureAlpha(alpha);
 
-/** The picture in the numbers of Display P3, and the profile that says so. */
+/** The image in the numbers of Display P3, and the profile that says so. */
 async function inP3(): Promise<{ numbers: Buffer; icc: Buffer }> {
-  const file = await picture().withIccProfile('p3').png().toBuffer();
+  const file = await quarters().withIccProfile('p3').png().toBuffer();
   const { icc = Buffer.alloc(0) } = await sharp(file).metadata();
   return { numbers: await sharp(file, { ignoreIcc: true }).raw().toBuffer(), icc };
 }
@@ -106,8 +106,8 @@ const toneMapped = { red: [212, 19, 19], green: [20, 199, 20], blue: [19, 19, 21
 /** sharp takes 16-bit samples for Display P3 already. */
 const deepInP3 = async () => deep((await inP3()).numbers).withIccProfile('p3');
 
-/** The picture, or another, as ffmpeg writes it; the name's extension is the kind. */
-async function byFfmpeg(name: string, args: string, from = picture()): Promise<Buffer> {
+/** The image, or another, as ffmpeg writes it; the name's extension is the kind. */
+async function byFfmpeg(name: string, args: string, from = quarters()): Promise<Buffer> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-corpus-'));
   try {
     await from.png().toFile(join(dir, 'in.png'));
@@ -141,7 +141,7 @@ function image(name: string, make: () => Promise<Buffer>, look: Look = {}): Corp
   return { name, make, corners: shown[orientation] ?? names, ...size, tolerance, ...rest } as CorpusImage;
 }
 
-const turned = (orientation: number) => picture().withMetadata({ orientation });
+const turned = (orientation: number) => quarters().withMetadata({ orientation });
 const grey = Object.fromEntries(
   Object.entries(colours).map(([name, [r, g, b]]) => [name, Array(3).fill(0.299 * r + 0.587 * g + 0.114 * b)]),
 );
@@ -151,16 +151,22 @@ const avifArgs =
   '-c:v libaom-av1 -still-picture 1 -crf 10 -cpu-used 8 -vf scale=out_color_matrix=bt709,format=yuv444p ' +
   '-colorspace bt709 -color_primaries smpte432 -color_trc iec61966-2-1';
 
+/** Two equal frames; the second option for frames is the one that counts. */
+const sequenceArgs =
+  '-frames:v 2 -vf loop=1:1,scale=out_color_matrix=bt709,format=yuv444p -c:v libaom-av1 -crf 10 -cpu-used 8 ' +
+  '-colorspace bt709 -color_primaries bt709 -color_trc iec61966-2-1';
+
 /** Made before sharp's loaders are limited (platform/images/sharp.ts), since it reads a TIFF. */
 export const corpus: readonly CorpusImage[] = [
-  image('JPEG', () => picture().jpeg().toBuffer()),
+  image('JPEG', () => quarters().jpeg().toBuffer()),
+  image('JPEG without its last marker', async () => (await quarters().jpeg().toBuffer()).subarray(0, -2)),
   ...[2, 3, 4, 5, 6, 7, 8].map((orientation) =>
     image(`JPEG, orientation ${orientation}`, () => turned(orientation).jpeg().toBuffer(), { orientation }),
   ),
-  image('JPEG, progressive, Display P3', () => picture().withIccProfile('p3').jpeg({ progressive: true }).toBuffer(), {
+  image('JPEG, progressive, Display P3', () => quarters().withIccProfile('p3').jpeg({ progressive: true }).toBuffer(), {
     tolerance: 10,
   }),
-  image('JPEG, CMYK with a profile', () => picture().toColourspace('cmyk').withIccProfile('cmyk').jpeg().toBuffer(), {
+  image('JPEG, CMYK with a profile', () => quarters().toColourspace('cmyk').withIccProfile('cmyk').jpeg().toBuffer(), {
     expected: printed,
     tolerance: 8,
   }),
@@ -172,19 +178,20 @@ export const corpus: readonly CorpusImage[] = [
       tolerance: 4,
     },
   ),
-  image('PNG', () => picture().png().toBuffer()),
-  image('PNG, palette', () => picture().png({ palette: true }).toBuffer(), { tolerance: 8 }),
+  image('PNG', () => quarters().png().toBuffer()),
+  image('PNG, palette', () => quarters().png({ palette: true }).toBuffer(), { tolerance: 8 }),
   image('PNG, 16 bit', () => deep().png().toBuffer()),
   image('PNG, 16 bit, transparent', () => deep().ensureAlpha(0.5).png().toBuffer(), { alpha: 128 }),
   image('PNG, 16 bit, transparent, Display P3', async () => (await deepInP3()).ensureAlpha(0.5).png().toBuffer(), {
     alpha: 128,
   }),
-  image('WebP', () => picture().webp({ quality: 95 }).toBuffer(), { tolerance: 6 }),
+  image('WebP', () => quarters().webp({ quality: 95 }).toBuffer(), { tolerance: 6 }),
   image('WebP, lossless, transparent', () => seeThrough(0.5).webp({ lossless: true, exact: true }).toBuffer(), {
     alpha: 128,
   }),
-  image('GIF', () => picture().gif().toBuffer(), { tolerance: 8 }),
-  image('AVIF', () => picture().avif({ quality: 80 }).toBuffer(), { tolerance: 5 }),
+  image('GIF', () => quarters().gif().toBuffer(), { tolerance: 8 }),
+  image('AVIF', () => quarters().avif({ quality: 80 }).toBuffer(), { tolerance: 5 }),
+  image('AVIF sequence', () => byFfmpeg('x.avif', sequenceArgs), { tolerance: 6 }),
   image(
     'AVIF, Display P3 by number',
     async () => byFfmpeg('x.avif', avifArgs, sharp((await inP3()).numbers, { raw })),
@@ -198,12 +205,12 @@ export const corpus: readonly CorpusImage[] = [
     },
     { expected: toneMapped, tolerance: 16 },
   ),
-  image('HEIC', () => heic(picture())),
-  image('HEIC, brand mif1', () => heic(picture(), { brand: 'mif1' })),
-  image('HEIC, turned by a quarter', () => heic(picture(), { irot: 3 }), { orientation: 6 }),
-  image('HEIC, mirrored', () => heic(picture(), { imir: 1 }), { orientation: 2 }),
-  image('HEIC, tiles', () => heic(picture(), { tile: 96 })),
-  image('HEIC, 10 bit', () => heic(picture(), { bits: 10 })),
+  image('HEIC', () => heic(quarters())),
+  image('HEIC, brand mif1', () => heic(quarters(), { brand: 'mif1' })),
+  image('HEIC, turned by a quarter', () => heic(quarters(), { irot: 3 }), { orientation: 6 }),
+  image('HEIC, mirrored', () => heic(quarters(), { imir: 1 }), { orientation: 2 }),
+  image('HEIC, tiles', () => heic(quarters(), { tile: 96 })),
+  image('HEIC, 10 bit', () => heic(quarters(), { bits: 10 })),
   image('HEIC, Display P3 by number', async () => heic(sharp((await inP3()).numbers, { raw }), { primaries: 12 }), {
     tolerance: 10,
   }),
@@ -235,7 +242,7 @@ export const corpus: readonly CorpusImage[] = [
     async () => heic(sharp((await inP3()).numbers, { raw }), { tile: 96, primaries: 12, hasGainMap: true }),
     { tolerance: 10 },
   ),
-  image('TIFF', () => picture().tiff({ compression: 'none' }).toBuffer()),
+  image('TIFF', () => quarters().tiff({ compression: 'none' }).toBuffer()),
   ...[6, 7].map((orientation) =>
     image(`TIFF, LZW, orientation ${orientation}`, () => turned(orientation).tiff({ compression: 'lzw' }).toBuffer(), {
       orientation,
@@ -255,7 +262,7 @@ export const corpus: readonly CorpusImage[] = [
   image('TIFF, transparent', () => seeThrough(0.5).tiff({ compression: 'deflate' }).toBuffer(), { alpha: 128 }),
   image(
     'TIFF, CMYK with a profile',
-    () => picture().toColourspace('cmyk').withIccProfile('cmyk').tiff({ compression: 'lzw' }).toBuffer(),
+    () => quarters().toColourspace('cmyk').withIccProfile('cmyk').tiff({ compression: 'lzw' }).toBuffer(),
     {
       expected: printed,
       tolerance: 8,
@@ -280,11 +287,16 @@ export const corpus: readonly CorpusImage[] = [
   image('JPEG XL, lossless, 16 bit', () => byFfmpeg('x.jxl', '-pix_fmt rgb48le -distance 0')),
 ];
 
-/** The corpus as a table in Markdown, with one row an image. */
-export function imageTable(): string {
+const pageHead = `# Images that are tried
+
+Put through \`image:thumbnail\` by \`runner-image-kinds.test.ts\`, which writes this page (\`vitest run FILE -u\`), and
+judged by their decoded pixels.`;
+
+/** The corpus as a page in Markdown, with one row an image. */
+export function imagePage(): string {
   const rows = corpus.map(({ name, width: across, height: down, tolerance, alpha }) => {
     const opacity = alpha === undefined ? '' : ', half transparent';
     return [name, `${across} × ${down}, colours within ${tolerance} of 255${opacity}`];
   });
-  return markdownTable([['image', 'result'], ...rows]);
+  return `${pageHead}\n\n${markdownTable([['image', 'result'], ...rows])}\n`;
 }

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-
 /** A table in Markdown as prettier writes it; the first row is its head. */
 export function markdownTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
@@ -7,9 +5,4 @@ export function markdownTable(rows: readonly (readonly string[])[]): string {
     `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width, fill)).join(' | ')} |`;
   const [head = [], ...body] = rows;
   return [line(head), line([], '-'), ...body.map((row) => line(row))].join('\n');
-}
-
-/** docs/media.md, which keeps the tables of what was tried. */
-export async function mediaPage(): Promise<string> {
-  return await readFile(new URL('../docs/media.md', import.meta.url), 'utf8');
 }

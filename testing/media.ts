@@ -5,8 +5,8 @@ import { extname, join } from 'node:path';
 import { findProgram, type ToolName } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 
-// Small media for tests, made by ffmpeg on first use and kept in the temporary folder; and measurements of media by ffprobe
-// and ffmpeg.
+// Small media for tests, made by ffmpeg on first use and kept in the temporary folder; and measurements of media by
+// ffprobe and ffmpeg.
 
 const samplesDir = join(tmpdir(), `reelwright-samples-${process.getuid?.() ?? 0}`);
 
@@ -47,7 +47,7 @@ export function sample(name: string, args: string): Promise<string> {
   });
 }
 
-/** Writes a video with a moving picture and a tone. */
+/** Writes a video with a moving pattern and a tone. */
 export async function makeVideo(video: {
   path: string;
   seconds: number;
@@ -55,10 +55,10 @@ export async function makeVideo(video: {
   height: number;
 }): Promise<void> {
   const { path, seconds, width, height } = video;
-  const picture = `testsrc2=size=${width}x${height}:rate=25:duration=${seconds}`;
+  const pattern = `testsrc2=size=${width}x${height}:rate=25:duration=${seconds}`;
   const tone = `sine=frequency=440:sample_rate=48000:duration=${seconds}`;
   const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac'.split(' ');
-  const inputs = ['-f', 'lavfi', '-i', picture, '-f', 'lavfi', '-i', tone];
+  const inputs = ['-f', 'lavfi', '-i', pattern, '-f', 'lavfi', '-i', tone];
   await runTool('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...inputs, ...codecs, path]);
 }
 
@@ -119,7 +119,7 @@ export async function packetTimes(path: string): Promise<number[]> {
 }
 
 /**
- * How alike two videos, or pictures, are: 1 for equal. Frames are compared by their number, so a frame too many or too
+ * How alike two videos, or images, are: 1 for equal. Frames are compared by their number, so a frame too many or too
  * few shows.
  *
  * @param filters applied to the reference, for its scale and its cut
@@ -148,7 +148,7 @@ export async function decodingErrors(path: string): Promise<string> {
   return exitCode === 0 ? stderrTail : stderrTail || `exit ${exitCode}`;
 }
 
-/** The average colour of a part of a picture or of a video's frame at `atSec`, `[red, green, blue]`. */
+/** The average colour of a part of an image or of a video's frame at `atSec`, `[red, green, blue]`. */
 export async function colourAt(path: string, crop: string, atSec = 0): Promise<[number, number, number]> {
   const program = findProgram('ffmpeg', process.env);
   const args = ['-v', 'error', '-nostdin', '-ss', String(atSec), '-i', path, '-frames:v', '1'];

@@ -39,10 +39,31 @@ export function editedMp4(bytes: Buffer, { startSec, durationSec }: { startSec: 
     const timescale = edited.readUInt32BE(header.at + 20);
     // One entry: duration in the movie's timescale, start in the track's.
     edited.writeUInt32BE(1, edits.at + 12);
+    const [entriesEnd, sizeBytes] = [edits.at + 28, edits.end - edits.at - 28];
+    if (sizeBytes > 0) {
+      // What follows is free space: ffmpeg goes by the size of the box.
+      edited.writeUInt32BE(28, edits.at);
+      edited.writeUInt32BE(sizeBytes, entriesEnd);
+      edited.write('free', entriesEnd + 4, 'latin1');
+    }
     edited.writeUInt32BE(Math.round(durationSec * movieTimescale), edits.at + 16);
-    edited.writeInt32BE(edited.readInt32BE(edits.at + 20) + Math.round(startSec * timescale), edits.at + 20);
+    const mediaTime = Math.max(0, edited.readInt32BE(edits.at + 20));
+    edited.writeInt32BE(mediaTime + Math.round(startSec * timescale), edits.at + 20);
   }
   return edited;
+}
+
+/** Writes the greatest number as the length of movie and tracks: unknown, in a fragmented file. For version 0. */
+export function withoutLengths(bytes: Buffer): Buffer {
+  const changed = Buffer.from(bytes);
+  for (const [path, at] of [
+    ['moov/mvhd', 24],
+    ['moov/trak/tkhd', 28],
+    ['moov/trak/mdia/mdhd', 24],
+  ] as const) {
+    for (const box of findBoxes(changed, path)) changed.writeUInt32BE(0xffff_ffff, box.at + at);
+  }
+  return changed;
 }
 
 /** Adds a Dolby Vision configuration (`dvvC`) to the video track, as phones write it; the samples stay as they are. */
@@ -70,7 +91,7 @@ export function withDolbyVision(bytes: Buffer, dolby: { profile: number; compati
 }
 
 /**
- * Makes the last but one sound track one of Apple's spatial sound (`apac`), and the last a track of timed measurements
+ * Makes the last but one audio track one of Apple's spatial sound (`apac`), and the last a track of timed measurements
  * (`mebx`), as iPhones write them. The samples stay as they are; no tool here decodes either.
  */
 export function phoneTracksMov(bytes: Buffer): Buffer {

@@ -22,7 +22,9 @@ export async function readHls(masterUrl: string) {
   const renditions = [mediaGroups.AUDIO, mediaGroups.SUBTITLES].flatMap((groups) =>
     Object.values(groups).flatMap((group) => Object.values(group).map(({ uri }) => ({ uri, codecs: null }))),
   );
-  const variants = playlists.map(({ uri, attributes }) => ({ uri, codecs: attributes.CODECS.split(',')[0] ?? '' }));
+  // The variant of audio alone names a playlist that is among the renditions.
+  const withVideo = playlists.filter(({ attributes }) => 'VIDEO-RANGE' in attributes);
+  const variants = withVideo.map(({ uri, attributes }) => ({ uri, codecs: attributes.CODECS.split(',')[0] ?? '' }));
   const tracks = new Map<string, ListedTrack>();
   const media = new Map<string, Awaited<ReturnType<typeof fetchPlaylist>>>();
   for (const { uri, codecs } of [...variants, ...renditions]) {

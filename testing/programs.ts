@@ -3,13 +3,11 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive } from '#platform/commands/is-alive.ts';
+import { checkout, compileCache } from './checkout.ts';
 import { until } from './controller-rig.ts';
 import { freePort } from './free-port.ts';
 
 // The program itself, `main.ts`, as processes of its own.
-
-/** The folder of this repository. */
-export const checkout = join(import.meta.dirname, '..');
 
 export const secrets = {
   API_KEY: 'an api key of the tests',
@@ -17,6 +15,29 @@ export const secrets = {
   WEBHOOK_SECRET: 'a webhook secret of the tests',
   ENCRYPTION_KEY: 'an encryption key of the tests',
 };
+
+/** A program on servers and folders of a test's own, which soon takes up what another process left. */
+export function hastyVariables(at: {
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly source: string;
+  readonly media: string;
+  readonly work: string;
+}): Record<string, string> {
+  return {
+    ...secrets,
+    DATABASE_URL: at.databaseUrl,
+    REDIS_URL: at.redisUrl,
+    SOURCE_BUCKET: `file:${at.source}`,
+    MEDIA_BUCKET: `file:${at.media}`,
+    WORK_DIR: at.work,
+    LEASE_DURATION: '3s',
+    SWEEP_INTERVAL: '500ms',
+    TICKET_AGE: '2s',
+    X264_PRESET: 'ultrafast',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+  };
+}
 
 export interface Program {
   readonly pid: number;
@@ -29,6 +50,8 @@ export interface Program {
   readonly ended: Promise<number | NodeJS.Signals | null>;
   /** The ids of all processes below it. */
   readonly descendants: () => Promise<number[]>;
+  /** Ends it with all processes below it. */
+  readonly end: () => Promise<void>;
 }
 
 interface StartOptions {
@@ -56,6 +79,7 @@ export async function startProgram(options: StartOptions): Promise<Program> {
     env: {
       PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
       HOME: process.env['HOME'] ?? '/tmp',
+      NODE_COMPILE_CACHE: compileCache,
       HOST: '127.0.0.1',
       PORT: String(port),
       WORKER_METRICS_PORT: String(workerPort),
@@ -82,6 +106,7 @@ export async function startProgram(options: StartOptions): Promise<Program> {
     // To the whole group, as a terminal does: npm's shell ends at SIGTERM without passing the signal on.
     signal: (signal) => void process.kill(viaNpm ? -pid : pid, signal),
     descendants: () => descendantsOf(pid),
+    end: () => endProgram(child),
   };
   if (waits) {
     await until(
@@ -96,13 +121,15 @@ export async function startProgram(options: StartOptions): Promise<Program> {
 
 /** Ends every program that a test has left running, with all processes below it. */
 export async function endPrograms(): Promise<void> {
-  for (const child of started) {
-    if (child.pid === undefined) continue;
-    const pids = await descendantsOf(child.pid);
-    const closed = child.exitCode === null && child.signalCode === null ? once(child, 'close') : Promise.resolve();
-    for (const pid of [child.pid, ...pids]) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-    await closed;
-  }
+  for (const child of started) await endProgram(child);
+}
+
+async function endProgram(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return;
+  const pids = await descendantsOf(child.pid);
+  const closed = child.exitCode === null && child.signalCode === null ? once(child, 'close') : Promise.resolve();
+  for (const pid of [child.pid, ...pids]) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  await closed;
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -8,14 +8,14 @@ import { type JobResults, type JobType, jobTypes } from '#domain/job-types/index
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { mediaPrefix, resultManifestKey, revisionOf } from '#domain/media/object-keys.ts';
-import { parseManifest, type ResultManifest } from '#domain/runner/manifest.ts';
-import { parseReport, type Report } from '#domain/runner/report.ts';
-import type { Step } from '#domain/runner/steps.ts';
-import { parseTask } from '#domain/runner/task.ts';
+import { parseManifest, type ResultManifest } from '#domain/work/manifest.ts';
+import { parseReport, type Report } from '#domain/work/report.ts';
+import type { Step } from '#domain/work/steps.ts';
+import { parseTask } from '#domain/work/task.ts';
+import { unitOf } from '#domain/work/unit.ts';
+import { checkout, compileCache } from './checkout.ts';
 
 // The real runner as a process of its own, over folders for buckets.
-
-const checkout = join(import.meta.dirname, '..');
 
 export const contentKey = { kid: '00112233445566778899aabbccddeeff', key: 'ffeeddccbbaa99887766554433221100' };
 export const keyEndpoint = 'https://media.example/api/key/clip-1';
@@ -59,7 +59,7 @@ export async function runnerRig<T extends JobType>(
   else await writeFile(target, source.content);
   const id = randomUUID();
   const task = JSON.stringify({
-    v: 1,
+    v: 2,
     job_id: id,
     attempt: 1,
     type,
@@ -69,6 +69,7 @@ export async function runnerRig<T extends JobType>(
     profile,
     prefix: mediaPrefix('clip-1'),
     rev: revisionOf(id, 1),
+    unit: unitOf(jobTypes[type].firstUnit, { chunkSec: 24 * 3600 }),
     trace: null,
   });
   parseTask(task);
@@ -125,6 +126,7 @@ function runnerEnvironment(rig: RunnerRig, step: Step | 'all'): Record<string, s
     RUNNER_WORKSPACE: rig.workspace,
     LOG_LEVEL: 'debug',
     X264_PRESET: 'ultrafast',
+    NODE_COMPILE_CACHE: compileCache,
     ...(isOneOf('fetch', 'all') ? { SOURCE_BUCKET: `file:${join(rig.dir, 'source')}` } : {}),
     ...(isOneOf('publish', 'all') ? { MEDIA_BUCKET: `file:${rig.media}` } : {}),
   };

@@ -118,7 +118,7 @@ export function avcCodec(init: Buffer): string {
 }
 
 /** What an audio init segment's sample entry says (ISO 14496-12, section 12.2.3). */
-export function soundOf(init: Buffer): { channels: number; sampleRate: number } {
+export function audioOf(init: Buffer): { channels: number; sampleRate: number } {
   const encrypted = init.indexOf('enca', 0, 'latin1');
   // An encrypted entry names what it was before further down, as `mp4a` too.
   const entry = encrypted < 0 ? init.indexOf('mp4a', 0, 'latin1') : encrypted;

@@ -29,8 +29,11 @@ export interface S3Server {
   secretAccessKey: string;
   /** `moto` takes any secret, so a test of refused credentials asks for `versitygw`. */
   program: 'versitygw' | 'moto';
-  /** The folder in which `versitygw` has a folder for each bucket, and in that a file for each object; null for `moto`. */
+  /**
+   * The folder in which `versitygw` has a folder for each bucket, and in that a file for each object; null for `moto`.
+   */
   dir: string | null;
+  pid: number | undefined;
   stop: () => Promise<void>;
 }
 
@@ -78,7 +81,7 @@ export async function startS3(): Promise<S3Server> {
     isReady: () => answersHttp(endpoint),
   });
   const kind = versitygw ? ({ program: 'versitygw', dir } as const) : ({ program: 'moto', dir: null } as const);
-  return { endpoint, accessKeyId, secretAccessKey, ...kind, stop: server.stop };
+  return { endpoint, accessKeyId, secretAccessKey, ...kind, ...server };
 }
 
 /** Starts the embedded PostgreSQL, a real server, on a new data folder, with durability off. */
@@ -134,7 +137,7 @@ interface ServerCommand {
   isReady: (output: string) => boolean | Promise<boolean>;
 }
 
-async function startServer({ program, args, dir, isReady }: ServerCommand): Promise<{ stop: () => Promise<void> }> {
+async function startServer({ program, args, dir, isReady }: ServerCommand) {
   const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir });
   const guard = startGuard(dir, server);
   let output = '';
@@ -155,12 +158,12 @@ async function startServer({ program, args, dir, isReady }: ServerCommand): Prom
     }
     await sleep(50);
   }
-  return { stop };
+  return { pid: server.pid, stop };
 }
 
 /**
- * When a test process is killed, its end of the guard's standard input closes, and the guard ends the server and removes
- * its folder. The embedded PostgreSQL has a guard of its own for its process.
+ * When a test process is killed, its end of the guard's standard input closes, and the guard ends the server and
+ * removes its folder. The embedded PostgreSQL has a guard of its own for its process.
  */
 function startGuard(dir: string, server?: ChildProcess): ChildProcess {
   const script = 'cat >/dev/null; [ -z "$2" ] || kill -9 "$2" 2>/dev/null; sleep 1; rm -rf "$1"';

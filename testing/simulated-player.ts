@@ -2,17 +2,17 @@ import { Agent, get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// Players without a picture: they fetch what a player fetches, in its order and at its pace.
+// Players without a screen: they fetch what a player fetches, in its order and at its pace.
 
 export interface Pace {
   readonly baseUrl: string;
-  /** What is played, one segment after another, from the beginning again when it is over. */
+  /** What is played, one segment after another, from the beginning again when it has ended. */
   readonly hash: string;
   readonly tracks: readonly string[];
   readonly segmentCount: number;
   /** How long a segment plays. */
   readonly segmentMs: number;
-  /** A player fetches ahead until it has so many. */
+  /** How many segments a player fetches ahead. */
   readonly bufferSegments: number;
   /** How many it plays: all of them, however long a slow machine takes. */
   readonly segmentsToPlay: number;

@@ -1,10 +1,14 @@
-/** One page of an uncompressed TIFF: samples of 8 bits, row by row. */
+/** One page of an uncompressed TIFF: samples row by row. */
 export interface TiffPage {
   readonly width: number;
   readonly height: number;
   readonly samples: Buffer;
   /** TIFF 6.0: 2 is RGB, 5 CMYK. */
   readonly photometric: 2 | 5;
+  /** By default 8. */
+  readonly bits?: number;
+  /** Channels besides the colours; by default 0. */
+  readonly extraChannels?: number;
   /** Further tags of one SHORT. */
   readonly tags?: Readonly<Record<number, number>>;
 }
@@ -17,8 +21,9 @@ export function tiff(...pages: readonly TiffPage[]): Buffer {
   const header = Buffer.from('MM\0*\0\0\0\x08', 'latin1');
   const parts: Buffer[] = [header];
   let at = header.length;
-  for (const [index, { width, height, samples, photometric, tags = {} }] of pages.entries()) {
-    const perPixel = photometric === 5 ? 4 : 3;
+  for (const [index, page] of pages.entries()) {
+    const { width, height, samples, photometric, bits = 8, extraChannels = 0, tags = {} } = page;
+    const perPixel = (photometric === 5 ? 4 : 3) + extraChannels;
     const fixed = { 256: width, 257: height, 259: 1, 262: photometric, 277: perPixel, 278: height };
     const shorts = Object.entries({ ...fixed, ...tags }).map(([tag, value]) => [Number(tag), short, 1, value] as const);
     const entryCount = shorts.length + 3;
@@ -37,7 +42,7 @@ export function tiff(...pages: readonly TiffPage[]): Buffer {
     }
     const next = dataAt + samples.length;
     directory.writeUInt32BE(index === pages.length - 1 ? 0 : next, 2 + entryCount * 12);
-    for (let sample = 0; sample < perPixel; sample += 1) directory.writeUInt16BE(8, bitsAt - at + 2 * sample);
+    for (let sample = 0; sample < perPixel; sample += 1) directory.writeUInt16BE(bits, bitsAt - at + 2 * sample);
     parts.push(directory, samples);
     at = next;
   }

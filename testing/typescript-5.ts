@@ -1,8 +1,9 @@
 import { registerHooks } from 'node:module';
 import { ts } from '@ts-morph/common';
 
-// Preloaded into openapi-typescript (`node --import`), which needs the JavaScript API of TypeScript 5: TypeScript 7 has none.
-// A second `typescript` package would replace the `tsc` of this repository, so it gets the API that ts-morph bundles.
+// Preloaded into openapi-typescript (`node --import`), which needs the JavaScript API of TypeScript 5: TypeScript 7 has
+// none. A second `typescript` package would replace the `tsc` of this repository, so it gets the API that ts-morph
+// bundles.
 
 registerHooks({
   resolve: (specifier, context, next) =>

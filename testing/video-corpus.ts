@@ -2,8 +2,8 @@ import { markdownTable } from './markdown.ts';
 import { changedSample, orientedMp4, rotatedMp4, sample } from './media.ts';
 import { phoneTracksMov } from './mp4-boxes.ts';
 
-// Videos of every kind that phones, cameras and editors write, all with one picture and one sound: half a second of black
-// and silence, then four quarters (red and green above, blue and white below) and a tone. Made by ffmpeg.
+// Videos of every kind that phones, cameras and editors write, all with one video and one audio stream: half a second
+// of black and silence, then four quarters (red and green above, blue and white below) and a tone. Made by ffmpeg.
 
 export type Quarter = 'red' | 'green' | 'blue' | 'white';
 
@@ -18,8 +18,10 @@ export interface ExpectedStream {
   readonly tracks: number;
   /** From the left above to the right below; null where the colours are judged by another test. */
   readonly corners: readonly Quarter[] | null;
-  /** The end of the black and of the silence, where both are to be found; each may be off by 40 ms, the other by itself. */
-  readonly beginsAtSec: { readonly picture: number; readonly sound: number } | null;
+  /**
+   * The end of the black and of the silence, where both are to be found; each may be off by 40 ms, the other by itself.
+   */
+  readonly beginsAtSec: { readonly video: number; readonly audio: number } | null;
   readonly warnings: readonly string[];
 }
 
@@ -35,15 +37,15 @@ interface Look extends Partial<ExpectedStream> {
   readonly seconds?: number;
   readonly fps?: string;
   readonly size?: string;
-  /** Filters after the picture, options for the sound's input and for the whole; `no` leaves the sound out. */
+  /** Filters after the video, options for the audio's input and for the whole; `no` leaves the audio out. */
   readonly filters?: string;
-  readonly sound?: string;
+  readonly audio?: string;
 }
 
 const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 const upright: readonly Quarter[] = ['red', 'green', 'blue', 'white'];
 
-const pictureOf = (size: string, fps: string, seconds: number, filters = 'null') => {
+const quartersOf = (size: string, fps: string, seconds: number, filters = 'null') => {
   const quarters = (['red', 'green', 'blue', 'white'] as const).map((colour, index) => {
     const [x, y] = [index % 2 === 0 ? '0' : 'iw/2', index < 2 ? '0' : 'ih/2'];
     return String.raw`drawbox=x=${x}:y=${y}:w=iw/2:h=ih/2:c=${colour}:t=fill:enable=gte(t\,0.499)`;
@@ -52,15 +54,15 @@ const pictureOf = (size: string, fps: string, seconds: number, filters = 'null')
   // With noise, so that no encoder leaves out equal frames.
   return `-f lavfi -i ${[black, 'format=rgb24', ...quarters, 'noise=alls=10:allf=t', filters].join(',')}`;
 };
-const soundOf = (seconds: number) =>
+const toneOf = (seconds: number) =>
   String.raw`-f lavfi -i sine=f=440:r=48000:d=${seconds},volume=volume=0:enable=lt(t\,0.5)`;
 
 /** A source of `args` in a file with the extension `ext`. */
 function video(name: string, ext: string, args: string, look: Look = {}): CorpusVideo {
-  const { seconds = 1.6, fps = '25', size = '160x120', filters, sound = '', ...wanted } = look;
+  const { seconds = 1.6, fps = '25', size = '160x120', filters, audio = '', ...wanted } = look;
   const [width = 0, height = 0] = size.split('x').map(Number);
-  const hasSound = sound !== 'no';
-  const inputs = [pictureOf(size, fps, seconds, filters), ...(hasSound ? [sound, soundOf(seconds)] : [])];
+  const hasAudio = audio !== 'no';
+  const inputs = [quartersOf(size, fps, seconds, filters), ...(hasAudio ? [audio, toneOf(seconds)] : [])];
   const recipe = [...inputs, args].filter((part) => part !== '').join(' ');
   return {
     name,
@@ -70,16 +72,16 @@ function video(name: string, ext: string, args: string, look: Look = {}): Corpus
       height,
       rate: fps.includes('/') ? fps : `${fps}/1`,
       frames: Math.round(seconds * 25),
-      tracks: hasSound ? 1 : 0,
+      tracks: hasAudio ? 1 : 0,
       corners: upright,
-      beginsAtSec: hasSound ? { picture: 0.5, sound: 0.5 } : null,
+      beginsAtSec: hasAudio ? { video: 0.5, audio: 0.5 } : null,
       warnings: [],
       ...wanted,
     },
   };
 }
 
-const silent = { sound: 'no' } as const;
+const silent = { audio: 'no' } as const;
 const codec = (name: string, ext: string, args: string, look: Look = {}) =>
   video(name, ext, args, { ...silent, ...look });
 
@@ -116,10 +118,11 @@ const containers = [
   video('Ogg, Theora and Vorbis', 'ogv', '-pix_fmt yuv420p -c:v libtheora -q:v 10 -c:a libvorbis'),
   video('MXF, MPEG-2 and PCM', 'mxf', '-pix_fmt yuv420p -c:v mpeg2video -q:v 2 -c:a pcm_s16le'),
   codec('GIF', 'gif', ''),
+  codec('APNG', 'apng', '-pix_fmt rgb24'),
   codec('Animated WebP', 'webp', '-c:v libwebp_anim -lossless 1'),
 ];
 
-const pictures = [
+const codecs = [
   codec('AV1 in MP4', 'mp4', '-pix_fmt yuv420p -c:v libaom-av1 -cpu-used 8 -usage realtime'),
   codec('HEVC of 10 bits', 'mkv', '-c:v libx265 -preset ultrafast -x265-params log-level=error -pix_fmt yuv420p10le'),
   codec('HEVC of 12 bits', 'mkv', '-c:v libx265 -preset ultrafast -x265-params log-level=error -pix_fmt yuv420p12le'),
@@ -203,7 +206,7 @@ const orientations: readonly [string, readonly [number, number, number, number],
   ['turned by 270°', [0, -1, 1, 0], ['green', 'white', 'red', 'blue']],
   ['transversed', [0, -1, -1, 0], ['white', 'green', 'blue', 'red']],
 ];
-const lying = () => sample('corpus-lying.mp4', `${pictureOf('160x120', '25', 1.6)} ${x264}`);
+const lying = () => sample('corpus-lying.mp4', `${quartersOf('160x120', '25', 1.6)} ${x264}`);
 const turns = orientations.map(([how, matrix, corners]): CorpusVideo => {
   const isUpright = matrix[0] === 0;
   const base = codec(`MP4, ${how}`, 'mp4', x264, { size: isUpright ? '120x160' : '160x120', corners });
@@ -217,25 +220,25 @@ const turned: CorpusVideo = {
 
 const nineTracks = Array.from({ length: 8 }, (_, index) => `-f lavfi -i sine=f=${300 + 50 * index}:d=1.6`).join(' ');
 const nineMaps = Array.from({ length: 10 }, (_, index) => `-map ${index}`).join(' ');
-const sounds = [
-  codec('No sound', 'mp4', x264),
+const audioVariants = [
+  codec('No audio', 'mp4', x264),
   video('Mono of 22.05 kHz', 'mp4', `${x264} -c:a aac -ar 22050 -ac 1`),
   video('5.1 channels, AC-3', 'mkv', `${x264} -c:a ac3 -ac 6`, { warnings: ['above_profile'] }),
   video('7.1 channels, FLAC', 'mkv', `${x264} -c:a flac -ac 8`, { warnings: ['above_profile'] }),
   video('Four channels, PCM', 'mov', `${x264} -c:a pcm_s16le -ac 4`, { warnings: ['above_profile'] }),
   video('E-AC-3', 'mp4', `${x264} -c:a eac3 -ac 2`),
-  video('Nine sound tracks', 'mkv', `${nineTracks} ${nineMaps} ${x264} -c:a flac`, {
+  video('Nine audio tracks', 'mkv', `${nineTracks} ${nineMaps} ${x264} -c:a flac`, {
     tracks: 8,
     warnings: ['audio_tracks_dropped'],
   }),
   video('Silence', 'mp4', `${x264} -c:a aac -af volume=0`, { beginsAtSec: null }),
-  video('Sound longer than the picture', 'mp4', `-filter:a apad=pad_dur=1 ${x264} -c:a aac`, { frames: 65 }),
+  video('Audio longer than the video', 'mp4', `-filter:a apad=pad_dur=1 ${x264} -c:a aac`, { frames: 65 }),
 ];
 
 const times = [
-  video('Sound 0.3 s late', 'mkv', `${x264} -c:a flac`, {
-    sound: '-itsoffset 0.3',
-    beginsAtSec: { picture: 0.5, sound: 0.8 },
+  video('Audio 0.3 s late', 'mkv', `${x264} -c:a flac`, {
+    audio: '-itsoffset 0.3',
+    beginsAtSec: { video: 0.5, audio: 0.8 },
     frames: 48,
   }),
   video('Times from ten hours on', 'ts', `${x264} -c:a aac -output_ts_offset 36000`),
@@ -243,7 +246,7 @@ const times = [
   video('Times below 0', 'mkv', `${x264} -c:a flac -output_ts_offset -0.5 -avoid_negative_ts disabled`),
   codec('One frame', 'mp4', `${x264} -frames:v 1`, { frames: 1, corners: null }),
   codec('Live Matroska without a length', 'mkv', `${x264} -f matroska -live 1`),
-  video('MP4 in fragments, with an index and longer sound', 'mp4', `${x264} -c:a aac -movflags dash+global_sidx`),
+  video('MP4 in fragments, with an index and longer audio', 'mp4', `${x264} -c:a aac -movflags dash+global_sidx`),
   video('MOV with a track of time codes', 'mov', `${x264} -c:a aac -timecode 01:00:00:00`),
   video(
     'WebM of a browser, without a length',
@@ -255,7 +258,7 @@ const times = [
     'mp4',
     `-f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -map 2 ${x264} -c:v:1 mjpeg -disposition:v:1 attached_pic -c:a aac`,
   ),
-  video('Two pictures', 'mp4', `-f lavfi -i testsrc=s=64x64:d=1.6 -map 0 -map 1 -map 2 ${x264} -c:a aac`),
+  video('Two video streams', 'mp4', `-f lavfi -i testsrc=s=64x64:d=1.6 -map 0 -map 1 -map 2 ${x264} -c:a aac`),
 ];
 
 const edited: CorpusVideo = {
@@ -265,14 +268,13 @@ const edited: CorpusVideo = {
 
 const slides: CorpusVideo = {
   ...codec('Slides, of which the last lasts 3 s', 'mp4', x264, {
-    frames: 96,
-    rate: '24000/1001',
-    warnings: ['variable_frame_rate'],
+    frames: 40,
+    rate: '10/1',
   }),
   make: async () => {
     const two = await sample(
       'corpus-two.mp4',
-      String.raw`${pictureOf('160x120', '1', 2)} -fps_mode passthrough ${x264}`,
+      String.raw`${quartersOf('160x120', '1', 2)} -fps_mode passthrough ${x264}`,
     );
     return sample(
       'corpus-slides.mp4',
@@ -281,14 +283,14 @@ const slides: CorpusVideo = {
   },
 };
 
-/** A display set of PGS without a picture, as a file of its own: a composition and an end. */
+/** A display set of PGS without an image, as a file of its own: a composition and an end. */
 const emptyPgs = Buffer.concat(
   [[0x16, 0, 160, 0, 120, 0x10, 0, 0, 0x80, 0, 0, 0], [0x80]].map(([type = 0, ...body]) =>
     Buffer.from([0x50, 0x47, 0, 0, 0, 0, 0, 0, 0, 0, type, 0, body.length, ...body]),
   ),
 );
-const withPictureSubtitles: CorpusVideo = {
-  ...codec('Matroska, subtitles that are pictures (PGS)', 'mkv', x264, { warnings: ['subtitles_left_out'] }),
+const withImageSubtitles: CorpusVideo = {
+  ...codec('Matroska, subtitles that are images (PGS)', 'mkv', x264, { warnings: ['subtitles_left_out'] }),
   make: async () => {
     const subtitles = await changedSample('corpus-pgs.sup', import.meta.filename, () => emptyPgs);
     return sample('corpus-pgs.mkv', `-i ${await lying()} -i ${subtitles} -map 0 -map 1 -c copy`);
@@ -298,24 +300,24 @@ const withPictureSubtitles: CorpusVideo = {
 const scratched: CorpusVideo = {
   ...codec('MP4 with a few damaged bytes', 'mp4', x264, { frames: 300, warnings: ['damaged_frames'] }),
   make: async () => {
-    const long = await sample('corpus-long-gops.mp4', `${pictureOf('160x120', '25', 12)} ${x264} -g 25`);
+    const long = await sample('corpus-long-gops.mp4', `${quartersOf('160x120', '25', 12)} ${x264} -g 25`);
     return changedSample('corpus-scratched.mp4', long, (bytes) =>
       Buffer.from(bytes).fill(0x55, bytes.length >> 1, (bytes.length >> 1) + 1500),
     );
   },
 };
 
-/** What a recorder of broadcasts, or of calls, writes when the picture changes. */
+/** What a recorder of broadcasts, or of calls, writes when the frame size changes. */
 const resized: CorpusVideo = {
-  ...codec('MPEG-TS whose picture grows from 4:3 to 16:9', 'ts', x264, { size: '320x180', frames: 80 }),
+  ...codec('MPEG-TS whose frame grows from 4:3 to 16:9', 'ts', x264, { size: '320x180', frames: 80 }),
   make: async () => {
-    const narrow = await sample('corpus-narrow.ts', `${pictureOf('160x120', '25', 1.6)} ${x264}`);
-    const wide = await sample('corpus-wide.ts', `${pictureOf('320x180', '25', 1.6)} ${x264} -output_ts_offset 1.6`);
+    const narrow = await sample('corpus-narrow.ts', `${quartersOf('160x120', '25', 1.6)} ${x264}`);
+    const wide = await sample('corpus-wide.ts', `${quartersOf('320x180', '25', 1.6)} ${x264} -output_ts_offset 1.6`);
     return sample('corpus-resized.ts', `-i concat:${narrow}|${wide} -c copy`);
   },
 };
 
-/** Beside its sound and picture: sound of a kind that nothing here decodes, and a track of measurements. */
+/** Beside its audio and video: audio of a kind that nothing here decodes, and a track of measurements. */
 const phone: CorpusVideo = {
   ...video('MOV of a phone: spatial sound and a track of measurements', 'mov', '', {
     warnings: ['audio_track_skipped'],
@@ -323,7 +325,7 @@ const phone: CorpusVideo = {
   make: async () => {
     const tracks = await sample(
       'corpus-tracks.mov',
-      `${pictureOf('160x120', '25', 1.6)} ${soundOf(1.6)} -map 0 -map 1 -map 1 -map 1 ${x264} -c:a aac`,
+      `${quartersOf('160x120', '25', 1.6)} ${toneOf(1.6)} -map 0 -map 1 -map 1 -map 1 ${x264} -c:a aac`,
     );
     return changedSample('corpus-phone.mov', tracks, phoneTracksMov);
   },
@@ -334,25 +336,25 @@ const refusedBy = (code: string, name: string, make: () => Promise<string>): Cor
   make,
   expected: { code },
 });
-const whole = () => sample('corpus-whole.mp4', `${pictureOf('160x120', '25', 4)} ${soundOf(4)} ${x264} -c:a aac`);
+const whole = () => sample('corpus-whole.mp4', `${quartersOf('160x120', '25', 4)} ${toneOf(4)} ${x264} -c:a aac`);
 const cutOff = (name: string, from: () => Promise<string>) => async () =>
   await changedSample(name, await from(), (bytes) => bytes.subarray(0, bytes.length / 2));
 const written = (name: string, text: string) => async () =>
   await changedSample(name, import.meta.filename, () => Buffer.from(text));
 
 const refusals = [
-  refusedBy('no_video_stream', 'Sound alone: MP3', () => sample('corpus-sound.mp3', `${soundOf(1)} -c:a libmp3lame`)),
-  refusedBy('no_video_stream', 'Sound with cover art', () =>
+  refusedBy('no_video_stream', 'Audio alone: MP3', () => sample('corpus-audio.mp3', `${toneOf(1)} -c:a libmp3lame`)),
+  refusedBy('no_video_stream', 'Audio with cover art', () =>
     sample(
       'corpus-art.mp3',
-      `${soundOf(1)} -f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic -c:a libmp3lame`,
+      `${toneOf(1)} -f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic -c:a libmp3lame`,
     ),
   ),
   refusedBy('corrupt_input', 'MP4, cut off in the middle', cutOff('corpus-cut.mp4', whole)),
-  refusedBy('corrupt_input', 'A gap of 200 s without picture and sound', () =>
+  refusedBy('corrupt_input', 'A gap of 200 s without video and audio', () =>
     sample(
       'corpus-gap.mkv',
-      String.raw`${pictureOf('160x120', '25', 4, String.raw`setpts=PTS+gte(N\,50)*200/TB`)} -fps_mode passthrough ${x264}`,
+      String.raw`${quartersOf('160x120', '25', 4, String.raw`setpts=PTS+gte(N\,50)*200/TB`)} -fps_mode passthrough ${x264}`,
     ),
   ),
   refusedBy('limit_exceeded', 'Thirteen hours', () =>
@@ -364,7 +366,7 @@ const refusals = [
   refusedBy('unsupported_media', 'Encrypted by Common Encryption', () =>
     sample(
       'corpus-protected.mp4',
-      `${pictureOf('160x120', '25', 2)} ${x264} -encryption_scheme cenc-aes-ctr -encryption_key ffeeddccbbaa99887766554433221100 -encryption_kid 00112233445566778899aabbccddeeff`,
+      `${quartersOf('160x120', '25', 2)} ${x264} -encryption_scheme cenc-aes-ctr -encryption_key ffeeddccbbaa99887766554433221100 -encryption_kid 00112233445566778899aabbccddeeff`,
     ),
   ),
   refusedBy(
@@ -382,28 +384,34 @@ const refusals = [
 ];
 
 export const videoCorpus: readonly CorpusVideo[] = [
-  ...[containers, pictures, rates, sizes].flat(),
+  ...[containers, codecs, rates, sizes].flat(),
   turned,
-  ...[turns, sounds, times].flat(),
+  ...[turns, audioVariants, times].flat(),
   edited,
   slides,
-  withPictureSubtitles,
+  withImageSubtitles,
   scratched,
   resized,
   phone,
   ...refusals,
 ];
 
-/** The corpus as a table in Markdown, with one row a source. */
-export function corpusTable(): string {
+const pageHead = `# Videos that are tried
+
+Made by ffmpeg and put through the runner by \`runner-corpus.test.ts\`, which writes this page (\`vitest run FILE -u\`).
+A stream is judged by its decoded frames and samples: size, rate, number of frames (one may be missing or too many), the
+colours of four quarters and their places, and where video and audio begin, within 40 ms of each other.`;
+
+/** The corpus as a page in Markdown, with one row a source. */
+export function corpusPage(): string {
   const rows = videoCorpus.map(({ name, expected }) => {
     if ('code' in expected) return [name, `\`${expected.code}\``];
     const { width, height, rate, frames, tracks, warnings } = expected;
     const [num = 0, den = 1] = rate.split('/').map(Number);
     const warned = warnings.map((code) => `, warning \`${code}\``).join('');
     const fps = Number((num / den).toFixed(3));
-    const sound = tracks === 1 ? '1 sound track' : `${tracks} sound tracks`;
-    return [name, `${width} × ${height}, ${frames} frames at ${fps}, ${sound}${warned}`];
+    const audio = tracks === 1 ? '1 audio track' : `${tracks} audio tracks`;
+    return [name, `${width} × ${height}, ${frames} frames at ${fps}, ${audio}${warned}`];
   });
-  return markdownTable([['source', 'result'], ...rows]);
+  return `${pageHead}\n\n${markdownTable([['source', 'result'], ...rows])}\n`;
 }

@@ -1,0 +1,130 @@
+import type { Pool } from 'pg';
+
+// Tables as a busy installation has them after years: mostly finished jobs, and one hash, one host and one backlog that
+// are far larger than all others.
+
+export interface ManyRows {
+  /** All jobs. */
+  readonly jobs: number;
+  /** Jobs among them of the hash `busy`, each with a stream that a later one replaced. */
+  readonly ofOneHash: number;
+  /** Of them, unfinished jobs: waiting images and videos, and claimed jobs. */
+  readonly unfinished: number;
+  /** Webhook events: of the latest jobs, delivered except to one host. */
+  readonly events: number;
+  /** Of them, due events of the host `hanging.example`. */
+  readonly ofOneHost: number;
+  /** Attempts of these events, from the first event on. */
+  readonly attempts: number;
+}
+
+/** How many of a thousand finished jobs are due for cleanup, or have just ended. */
+const [dueOfThousand, recentOfThousand] = [60, 5];
+/** The number of rows in one insert. */
+const pieceSize = 250_000;
+/** Statements at once. */
+const lanes = 2;
+
+/** Fills empty tables; `hash` is `busy` or `h<n>`, ids are of `idOfRow`. Indexes are built after the rows are there. */
+export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Promise<void> {
+  await pool.query('alter table webhook_events disable trigger all');
+  await pool.query('alter table webhook_attempts disable trigger all');
+  const { rows: indexes } = await pool.query<{ name: string; definition: string }>(rebuildable);
+  for (const { name } of indexes) await pool.query(`drop index ${name}`);
+  const { jobs, ofOneHash, unfinished, events, ofOneHost, attempts } = rows;
+  await inLanes([
+    ...piecesOf(jobs).map((piece) => () => pool.query(insertJobs, [...piece, ofOneHash, unfinished, jobs])),
+    ...piecesOf(events).map((piece) => () => pool.query(insertEvents, [...piece, ofOneHost, jobs, unfinished])),
+    ...piecesOf(attempts).map((piece) => () => pool.query(insertAttempts, [...piece, events])),
+  ]);
+  await inLanes(
+    indexes.map(
+      ({ definition }) =>
+        () =>
+          pool.query(definition),
+    ),
+  );
+  await pool.query('alter table webhook_events enable trigger all');
+  await pool.query('alter table webhook_attempts enable trigger all');
+  await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts');
+}
+
+async function inLanes(statements: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const pending = statements.values();
+  const runRest = async () => {
+    for (const run of pending) await run();
+  };
+  await Promise.all(Array.from({ length: lanes }, runRest));
+}
+
+/** First and last number of each piece of `count` rows. */
+function piecesOf(count: number): [number, number][] {
+  return Array.from({ length: Math.ceil(count / pieceSize) }, (_, piece) => [
+    piece * pieceSize,
+    Math.min((piece + 1) * pieceSize, count) - 1,
+  ]);
+}
+
+const rebuildable = `
+  select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
+  where indrelid in ('jobs'::regclass, 'webhook_events'::regclass, 'webhook_attempts'::regclass)
+    and not exists (select from pg_constraint where conindid = indexrelid)`;
+
+/** The id of row `n`, in SQL. */
+const idOf = (n: string) => `('00000000-0000-4000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
+/** The id of row `n`. */
+export const idOfRow = (n: number) => `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
+
+// Rows 0 … $3 are of one hash, the last $4 are unfinished. A row is a second younger than the one before.
+const insertJobs = `
+  with given as (
+    select n, n < $3::int as is_busy, n >= $5::int - $4::int as is_unfinished,
+      now() - interval '1 second' * ($5::int - n) - interval '2 days' as made_at, n % 1000 as per_mille
+    from generate_series($1::int, $2::int) as n
+  ), typed as (
+    select *, case when is_busy then 'video:transcode' when n % 5 = 0 then 'video:transcode'
+        when n % 50 = 1 then 'video:full' when n % 50 = 2 then 'video:cover' else 'image:thumbnail' end as job_type,
+      lpad(to_hex(n), 16, '0') as rev
+    from given
+  ), streamed as (
+    select *, not is_unfinished and job_type in ('video:transcode', 'video:full') and per_mille <> 7 as has_stream
+    from typed
+  )
+  insert into jobs (id, type, hash, source, options, idempotency_key, queue, status, lease_owner, lease_expires_at,
+    ticketed_at, results, stream_rev, replaced_at, revision_deleted_at, callback_url,
+    created_at, finished_at, swept_at, source_etag)
+  select ${idOf('n')}, job_type, case when is_busy then 'busy' else 'h' || n end, 'uploads/' || n, '{}', 'key ' || n,
+    'default',
+    case when is_unfinished then case when n % 10 = 0 then 'processing' else 'queued' end
+      when per_mille = 7 then 'failed' else 'completed' end,
+    case when is_unfinished and n % 10 = 0 then 'worker-' || n % 7 end,
+    case when is_unfinished and n % 10 = 0 then now() + interval '1 minute' end,
+    made_at,
+    case when has_stream then json_build_object('streaming', 1, 'init', 'videos/ab/h/' || rev || '/video/init.mp4') end,
+    case when has_stream then rev end,
+    case when is_busy then made_at + interval '1 minute' end,
+    case when is_busy and n % 2 = 0 then made_at + interval '1 day' end,
+    case when is_unfinished then 'https://h1.example/' end,
+    made_at,
+    case when is_unfinished then null
+      when per_mille < ${recentOfThousand} and n % 2 = 0 then now() - interval '1 minute' else made_at end,
+    case when is_unfinished or per_mille < ${dueOfThousand} then null else made_at + interval '1 hour' end,
+    '"' || n || '"'
+  from streamed`;
+
+// Each event is of a finished job, from the latest one back.
+const insertEvents = `
+  insert into webhook_events (id, job_id, url, host, body, next_attempt_at, created_at)
+  select ${idOf('n')}, ${idOf('$4::int - $5::int - 1 - n')},
+    case when n < $3::int then 'https://hanging.example/' || n else 'https://h' || n % 5000 || '.example/' end,
+    case when n < $3::int then 'hanging.example' when n % 100 = 0 then 'h' || n % 5000 || '.example' end, '{}',
+    case when n < $3::int then now() - interval '1 hour' + n * interval '1 millisecond'
+      when n % 100 = 0 then now() + (n % 600) * interval '1 second' end,
+    now() - interval '2 days'
+  from generate_series($1::int, $2::int) as n`;
+
+// One or more of each event.
+const insertAttempts = `
+  insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code)
+  select ${idOf('n % $3::int')}, 1 + n / $3::int, now() - interval '2 days', 20, 500
+  from generate_series($1::int, $2::int) as n`;

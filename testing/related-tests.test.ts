@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { nearestTests } from './related-tests.ts';
+
+const root = join(import.meta.dirname, '..');
+
+it('the tests that reach a file by imports are found, the nearest first, and of those against real servers what fits', () => {
+  const sources = [
+    { path: 'domain/a.ts', text: '' },
+    { path: 'domain/a.test.ts', text: "import { a } from './a.ts';" },
+    { path: 'domain/b.ts', text: "import type { A } from './a.ts';" },
+    { path: 'domain/b.test.ts', text: "import { b } from './b.ts';" },
+    { path: 'domain/c.test.ts', text: "import { c } from 'zod';" },
+    { path: 'test/contract/far.test.ts', text: "import { b } from '#domain/b.ts';" },
+    { path: 'test/contract/near.test.ts', text: "import { a } from '#domain/a.ts';" },
+    { path: 'test/k8s/x.test.ts', text: "import { a } from '#domain/a.ts';" },
+    ...Array.from({ length: 50 }, (_, number) => ({
+      path: `test/integration/${number}.test.ts`,
+      text: "import { b } from '#domain/b.ts';",
+    })),
+  ];
+  const { unit, real, left, onCluster } = nearestTests(root, ['./domain/a.ts'], sources);
+  expect(unit).toEqual(['domain/a.test.ts', 'domain/b.test.ts']);
+  expect(real[0]).toBe('test/contract/near.test.ts');
+  expect([real.length, left.length, onCluster]).toEqual([30, 22, ['test/k8s/x.test.ts']]);
+  expect(nearestTests(root, ['domain/c.test.ts'], sources).unit).toEqual(['domain/c.test.ts']);
+  expect(nearestTests(root, ['test/integration/49.test.ts'], sources).real).toEqual(['test/integration/49.test.ts']);
+});
+
+it('what tests start or read by its path leads to them, and tests named as a file are the nearest', () => {
+  const { unit, real, left } = nearestTests(root, ['runner/source/interlacing.ts']);
+  expect(unit).toContain('runner/source/interlacing.test.ts');
+  expect([...real, ...left].filter((path) => path.startsWith('test/integration/runner-')).length).toBeGreaterThan(10);
+  expect(nearestTests(root, ['web/menus.js']).real[0]).toBe('test/integration/player-menus.test.ts');
+  expect(nearestTests(root, ['delivery/routes/stream.ts']).real[0]).toMatch(/\/delivery/);
+});

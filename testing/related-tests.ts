@@ -1,0 +1,80 @@
+import { normalize } from 'node:path/posix';
+import { durationOf } from './durations.ts';
+import { importGraph } from './import-graph.ts';
+import { readSources, type SourceFile } from './imports.ts';
+
+/** Seconds of tests against real servers that fit into a minute and a half on two cores, their start included. */
+const realSecMax = 120;
+const isTest = (path: string) => path.endsWith('.test.ts');
+const isReal = (path: string) => /^test\/(?:contract|integration|faults)\//.test(path);
+/** Have a configuration, and a target, of their own. */
+const isOnCluster = (path: string) => /^test\/(?:k8s|e2e)\//.test(path);
+
+/** What tests start or read by its path, which is an import in all but its form. */
+const usedBy: readonly (readonly [user: string, used: RegExp])[] = [
+  ['testing/runner.ts', /^runner\/main\.ts$/],
+  ['testing/programs.ts', /^main\.ts$/],
+  ['test/integration/player-streams.ts', /^demo\/service\.ts$/],
+  ['test/integration/player-streams.ts', /^web\//],
+  ['testing/databases.ts', /\.sql$/],
+];
+
+export interface NearestTests {
+  readonly unit: readonly string[];
+  readonly real: readonly string[];
+  /** Files of tests against real servers that reach a file too, and are not in `real`. */
+  readonly left: readonly string[];
+  /** Files of tests on a cluster; `make test-k8s` and `make e2e` run them. */
+  readonly onCluster: readonly string[];
+}
+
+/** The files of tests that reach one of the files by imports; of those against real servers the nearest. */
+export function nearestTests(
+  root: string,
+  files: readonly string[],
+  sources: readonly SourceFile[] = readSources(root),
+): NearestTests {
+  const changed = files.map((file) => normalize(file));
+  const distances = distancesTo(changed, importGraph(sources));
+  const words = new Set(changed.flatMap(wordsOf));
+  // A test that is named as what it tests is nearer than its imports say.
+  const farness = (test: string) =>
+    (distances.get(test) ?? 0) - 2 * wordsOf(test).filter((word) => words.has(word)).length;
+  const tests = [...distances.keys()].filter(isTest).toSorted((one, other) => farness(one) - farness(other));
+  const real = withinSeconds(tests.filter(isReal), changed);
+  return {
+    unit: tests.filter((path) => !isReal(path) && !isOnCluster(path)),
+    real,
+    left: tests.filter((path) => isReal(path) && !real.includes(path)),
+    onCluster: tests.filter(isOnCluster),
+  };
+}
+
+/** How many imports lie between each file and the nearest of `files`. */
+function distancesTo(files: readonly string[], imports: ReturnType<typeof importGraph>): Map<string, number> {
+  const importers = new Map<string, Set<string>>();
+  const add = (from: string, to: string) => importers.set(to, (importers.get(to) ?? new Set()).add(from));
+  for (const [from, targets] of imports) for (const to of targets) add(from, to);
+  for (const [user, used] of usedBy)
+    for (const path of [...imports.keys(), ...files]) if (used.test(path)) add(user, path);
+  const distances = new Map(files.map((file) => [file, 0]));
+  // A Map is walked in the order of insertion, entries that are added on the way too: breadth first.
+  for (const [path, distance] of distances)
+    for (const importer of importers.get(path) ?? [])
+      if (!distances.has(importer)) distances.set(importer, distance + 1);
+  return distances;
+}
+
+/** The first tests whose durations fit; one that was changed itself always does. */
+function withinSeconds(tests: readonly string[], changed: readonly string[]): string[] {
+  let seconds = 0;
+  return tests.filter((path) => {
+    const isTaken = changed.includes(path) || seconds + durationOf(path) <= realSecMax;
+    if (isTaken) seconds += durationOf(path);
+    return isTaken;
+  });
+}
+
+function wordsOf(path: string): string[] {
+  return path.split(/[/.-]/).filter((word) => !['test', 'ts', 'integration', 'platform', 'domain'].includes(word));
+}

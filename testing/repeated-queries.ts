@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import { jobErrorOf } from '#domain/job-error.ts';
+import type { JobResults } from '#domain/job-types/index.ts';
+import { CallbackStore } from '#platform/postgres/callback-store.ts';
+import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { Database } from '#platform/postgres/database.ts';
+import { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
+import { listJobs } from '#platform/postgres/job-list.ts';
+import { JobQueries } from '#platform/postgres/job-queries.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
+import { overdueSeconds } from '#platform/postgres/overdue.ts';
+import { PoolStore } from '#platform/postgres/pool-store.ts';
+import { ProfileStore } from '#platform/postgres/profile-store.ts';
+import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
+import { idOfRow, type ManyRows } from './many-rows.ts';
+import { newJobOf } from './new-job.ts';
+
+/** What it is, the most rows that it may look at, and its call. */
+export type RepeatedQuery = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
+
+const locked = ({ pool }: Database) => new LockedHash(pool as unknown as PoolClient);
+const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => idOfRow(first + index));
+const dayMs = 86_400_000;
+
+/** All queries that are repeated, filters of lists, and what is done for each job, over the tables of `fillTables`. */
+export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
+  return [...ofDueRows(), ...ofController(rows), ...ofWebhooks(rows), ...ofLists(rows), ...ofOneJob(rows)];
+}
+
+/** Of cleanup and retention. */
+function ofDueRows(): RepeatedQuery[] {
+  const busy = { jobId: idOfRow(5), hash: 'busy' };
+  return [
+    ['cleanup: jobs that are due', 200, (d) => new CleanupStore(d).claim({ graceMs: 3_600_000, limit: 100 })],
+    ['cleanup: the backlog', 10_000, (d) => new CleanupStore(d).backlog(3_600_000)],
+    [
+      'cleanup: the revisions that results name',
+      100,
+      (d) => new CleanupStore(d).namedRevisions(idsFrom(100, 100).map((jobId) => ({ jobId, rev: '0'.repeat(16) }))),
+    ],
+    ['cleanup: a page that is done', 100, (d) => new CleanupStore(d).markSwept(idsFrom(100, 100))],
+    ['retention: a page of streams', 100, (d) => new RetentionStore(d).markRevisionsDeleted(idsFrom(100, 100))],
+    ['cleanup: the results of a job', 1, (d) => new CleanupStore(d).resultsOf(busy.jobId)],
+    ['deletion: whether a chunked encode may be continued', 200, (d) => locked(d).mayBeContinued(busy, 3_600_000)],
+    ['deletion: whether another job names a revision', 10, (d) => locked(d).isNamed(busy, '0'.repeat(16), 7 * dayMs)],
+    [
+      'retention: replaced streams',
+      200,
+      (d) => new RetentionStore(d).claimReplaced({ retentionMs: dayMs, limit: 100 }),
+    ],
+    ['retention: old jobs', 200, (d) => new RetentionStore(d).claimOld({ retentionMs: dayMs, limit: 100 })],
+    ['retention: a page of jobs', 1_000, (d) => new RetentionStore(d).deleteJobs(idsFrom(150_001, 100))],
+    ['deletion: the lock of a hash', 0, (d) => new DeletionFence(d).underLock('busy', () => Promise.resolve())],
+    ['deletion: results that expire', 10, (d) => locked(d).expireResults(busy.jobId)],
+    [
+      'gauges: rows that are overdue',
+      10,
+      (d) => overdueSeconds(d, { cleanupGraceMs: 3_600_000, jobRetentionMs: dayMs, revisionRetentionMs: dayMs }),
+    ],
+  ];
+}
+
+/** Of the other tasks of a controller. */
+function ofController(rows: ManyRows): RepeatedQuery[] {
+  const waiting = idOfRow(rows.jobs - 1);
+  return [
+    [
+      'sweeper: jobs without a ticket',
+      1_000,
+      (d) => new JobStore(d).withoutTicket({ olderThanMs: 60_000, limit: 500 }),
+    ],
+    ['sweeper: lapsed leases', 2_500, (d) => new JobStore(d).releaseLapsed()],
+    ['gauges: jobs at work', 2_500, (d) => new JobStore(d).countAtWork()],
+    ['gauges: the oldest waiting', 10, (d) => new JobStore(d).oldestWaitingSeconds()],
+    ['batches: first attempts', 1_000, (d) => new JobStore(d).batchableIds(1_000)],
+    ['batches: whether a job waits', 1, (d) => new JobStore(d).waitsForBatch(waiting)],
+    ['batches: the number of claimed jobs', 2_500, (d) => new JobStore(d).countClaimed('worker-1', 1_000)],
+    ['batches: claimed jobs', 2_500, (d) => new JobStore(d).claimedUnder('worker-1')],
+    ['kubernetes: waiting jobs', 25, (d) => new JobStore(d).waiting({ forMs: 0, limit: 25 })],
+    ['kubernetes: jobs of an owner', 2_500, (d) => new JobStore(d).claimedBy('worker-1')],
+    [
+      'why a job waits',
+      4_500,
+      (d) => waitingReasonOf(d, { id: waiting, phase: null, status: 'queued', waitingReason: null } as never),
+    ],
+    ['kubernetes: the states of jobs', 2, (d) => new JobStore(d).statesOf([waiting])],
+    ['pools of the cluster', 1, (d) => new PoolStore(d).read()],
+    ['pools that change', 1, (d) => new PoolStore(d).replace([])],
+    ['profiles of the cluster', 1, (d) => new ProfileStore(d).read()],
+    ['profiles that change', 1, (d) => new ProfileStore(d).replace([])],
+    ['an outage of the storage', 1, (d) => new JobStore(d).recordStorageOutage()],
+    ['a job by its id', 1, (d) => new JobStore(d).find(waiting)],
+    ['watched jobs', 1, (d) => new JobQueries(d).changed([{ id: waiting, since: new Date(0) }])],
+  ];
+}
+
+function ofWebhooks(rows: ManyRows): RepeatedQuery[] {
+  const due = idOfRow(0);
+  const jobOfEvent = (event: number) => idOfRow(rows.jobs - rows.unfinished - 1 - event);
+  const attempt = { delivery: 1, attempt: 1, startedAt: new Date(), durationMs: 1, statusCode: 200, error: null };
+  return [
+    ['webhooks: the event of a job', 110, (d) => new CallbackStore(d).find(jobOfEvent(0))],
+    ['webhooks: a redelivery', 10, (d) => new CallbackStore(d).redeliver(jobOfEvent(rows.ofOneHost + 1))],
+    [
+      'webhooks: an attempt',
+      10,
+      (d) => new WebhookEventStore(d).recordAttempt({ ...attempt, eventId: due, next: 'sent' }),
+    ],
+    ['webhooks: hosts with due events', 2_100, (d) => new WebhookEventStore(d).dueHosts({ after: '', limit: 1_000 })],
+    [
+      'webhooks: events of a host',
+      20,
+      (d) => new WebhookEventStore(d).take({ requests: new Map([['hanging.example', 4]]) }),
+    ],
+    ['webhooks: a host that is given up', 10, (d) => new WebhookEventStore(d).giveUp('hanging.example')],
+  ];
+}
+
+function ofLists(rows: ManyRows): RepeatedQuery[] {
+  const page = { after: null, limit: 51 };
+  const last = { createdAt: new Date(Date.now() - 3 * dayMs), id: idOfRow(rows.jobs - 1) };
+  const later = { after: last, limit: 51 };
+  return [
+    ...[
+      {},
+      { type: 'video:full' as const },
+      { status: 'failed' as const },
+      { hash: 'busy' },
+      { hash: 'busy', type: 'video:cover' as const },
+    ].flatMap((filter) =>
+      [page, later].map((shown): RepeatedQuery => [
+        `the list by ${JSON.stringify(filter)}${shown.after === null ? '' : ', a later page'}`,
+        51 * 25,
+        (d) => listJobs(d, filter, shown),
+      ]),
+    ),
+    ['the list by type and status', 60, (d) => listJobs(d, { type: 'video:full', status: 'completed' }, page)],
+  ];
+}
+
+/** What is done for a job, by its id or its idempotency key. */
+function ofOneJob(rows: ManyRows): RepeatedQuery[] {
+  const [waiting, claimed, failed] = [idOfRow(rows.jobs - 1), idOfRow(rows.jobs - 10), idOfRow(1_007)];
+  const current = { jobId: claimed, attempt: 1 };
+  const lease = { ...current, owner: `worker-${(rows.jobs - 10) % 7}`, leaseMs: 60_000 };
+  const request = { type: 'image:thumbnail' as const, hash: 'busy', source: 'in', options: { outputs: [] } };
+  const equal = () => ({ ...newJobOf(request), idempotencyKey: 'key 100' });
+  const stream = { init: `videos/ab/busy/${'0'.repeat(16)}/video/init.mp4` } as unknown as JobResults;
+  const retry = (newJob: typeof equal) => (d: Database) =>
+    new JobStore(d).createRetries({ jobId: failed, newJobs: () => [newJob()] });
+  const keys = { encryptionKeys: ['a key of the tests'] };
+  return [
+    ['a submission', 10, (d) => new JobStore(d).insertOrFind(newJobOf(request))],
+    ['an equal submission', 10, (d) => new JobStore(d).insertOrFind(equal())],
+    ['a job as callers see it', 10, (d) => new JobStore(d).findShown(waiting)],
+    ['the live job of a key', 10, (d) => new JobStore(d).findLive('key 100')],
+    ['a retry', 10, retry(() => newJobOf(request))],
+    ['a retry that is equal to a job', 10, retry(equal)],
+    ['a claim', 10, (d) => new JobStore(d).claim({ ...lease, jobId: waiting })],
+    ['a lease that is renewed', 10, (d) => new JobStore(d).renewLease(lease)],
+    ['the state of a lease', 10, (d) => new JobStore(d).leaseState(lease)],
+    ['a report', 10, (d) => new JobStore(d).report({ ...current, phase: 'encoding', progress: 50 })],
+    ['a reason to wait', 10, (d) => new JobStore(d).recordWaiting(current, { code: 'pool_full', message: 'full' })],
+    ['the next attempt', 10, (d) => new JobStore(d).nextAttempt({ ...current, countsAsFailure: true, delayMs: 0 })],
+    ['a claim that is given back', 10, (d) => new JobStore(d).giveBack({ ...current, delayMs: 0 })],
+    [
+      'the end of a job with a stream',
+      20,
+      (d) => {
+        const end = { ...current, status: 'completed' as const, results: stream, error: null, eventId: randomUUID() };
+        return new JobStore(d).finish({ ...end, beforeCommit: () => Promise.resolve() });
+      },
+    ],
+    [
+      'the end of a job with a webhook',
+      20,
+      (d) => {
+        const error = jobErrorOf('storage_error', 1);
+        return new JobStore(d).finish({ ...current, status: 'failed', results: null, error, eventId: randomUUID() });
+      },
+    ],
+    // Nothing is kept, so the key is not there when it is read back.
+    ['a content key', 10, (d) => new ContentKeyStore(d, keys).findOrCreate('busy').catch(() => null)],
+  ];
+}
