@@ -16,20 +16,26 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a wiped queue', () => 
     await redis.stop();
   });
 
-  it('C1.9: after the queue is wiped all of 100 jobs complete, and none runs twice', { timeout: 240_000 }, async () => {
-    rig.startWorker({ workerConcurrency: 3 });
-    rig.startWorker({ workerConcurrency: 3 });
-    const ids = await Promise.all(Array.from({ length: 100 }, () => rig.submit('ok', { type: 'image:thumbnail' })));
-    const completed = async () => {
-      const { rows } = await rig.database.pool.query<{ id: string }>(`select id from jobs where status = 'completed'`);
-      return rows.length;
-    };
-    await until(completed, (count) => count >= 40, 120_000);
-    const client = new Redis(redis.url);
-    await client.flushall();
-    client.disconnect();
-    await until(completed, (count) => count === 100, 120_000);
-    const begun = (await rig.notes()).filter(({ what }) => what === 'begin').map(({ job }) => job);
-    expect(begun.toSorted()).toEqual(ids.toSorted());
-  });
+  it(
+    'C12.1: after the queue is wiped all of 100 jobs complete, and none runs twice',
+    { timeout: 240_000 },
+    async () => {
+      rig.startWorker({ workerConcurrency: 3 });
+      rig.startWorker({ workerConcurrency: 3 });
+      const ids = await Promise.all(Array.from({ length: 100 }, () => rig.submit('ok', { type: 'image:thumbnail' })));
+      const completed = async () => {
+        const { rows } = await rig.database.pool.query<{ id: string }>(
+          `select id from jobs where status = 'completed'`,
+        );
+        return rows.length;
+      };
+      await until(completed, (count) => count >= 40, 120_000);
+      const client = new Redis(redis.url);
+      await client.flushall();
+      client.disconnect();
+      await until(completed, (count) => count === 100, 120_000);
+      const begun = (await rig.notes()).filter(({ what }) => what === 'begin').map(({ job }) => job);
+      expect(begun.toSorted()).toEqual(ids.toSorted());
+    },
+  );
 });

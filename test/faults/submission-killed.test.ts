@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, type TestContext } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { type Fleet, openFleet } from '../../testing/fleet.ts';
-import { endPrograms, type Program, secrets } from '../../testing/programs.ts';
+import { type Program, secrets } from '../../testing/programs.ts';
 
 const isSent = ({ callbackStatus }: Job) => callbackStatus === 'sent';
 
@@ -18,11 +18,34 @@ async function kill(program: Program): Promise<void> {
   await program.ended;
 }
 
+const rows = async (fleet: Fleet, hash = 'red-1') =>
+  (await fleet.database.pool.query<{ id: string }>('select id from jobs where hash = $1', [hash])).rows;
+
+/** Answers every webhook, unless it is silent. */
+async function startReceiver({ onTestFinished }: TestContext) {
+  const received: { id: string; body: string }[] = [];
+  const state = { isSilent: false };
+  const server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      received.push({ id: String(request.headers['webhook-id']), body: text });
+      if (!state.isSilent) response.end();
+    });
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  const callbackUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return { received, state, callbackUrl };
+}
+
 // A real process is killed at each gap between two stores: the row, the ticket, the answer, the webhook.
 
-describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () => {
+describe.skipIf(!inject('postgres') || !inject('redis')).concurrent('a killed process', () => {
   let samples: string;
-  let fleet: Fleet;
   const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
 
   beforeAll(async () => {
@@ -33,28 +56,24 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () 
   afterAll(async () => {
     await rm(samples, { recursive: true, force: true });
   });
-  beforeEach(async () => {
-    fleet = await openFleet();
-    await fleet.addSource('red.png', join(samples, 'red.png'));
-  });
-  afterEach(async () => {
-    await endPrograms();
-    await fleet.close();
-  });
 
+  async function fleetOf(context: TestContext): Promise<Fleet> {
+    const fleet = await openFleet(context);
+    await fleet.addSource('red.png', join(samples, 'red.png'));
+    return fleet;
+  }
   const submit = (server: Program, hash = 'red-1') => {
     const body = JSON.stringify({ type: 'image:thumbnail', hash, source: 'red.png' });
     return fetch(`${server.url}/api/jobs`, { method: 'POST', headers, body });
   };
-  const rows = async (hash = 'red-1') =>
-    (await fleet.database.pool.query<{ id: string }>('select id from jobs where hash = $1', [hash])).rows;
 
-  it('a server killed between the commit of a submission and its ticket loses nothing: the sweeper adds the ticket', async () => {
+  it('a server killed between the commit of a submission and its ticket loses nothing: the sweeper adds the ticket', async (context) => {
+    const fleet = await fleetOf(context);
     const server = await fleet.start('server');
     await fleet.redisProxy.set('silent');
     const answer = submit(server).catch(() => 'no answer');
     const [row] = await until(
-      () => rows(),
+      () => rows(fleet),
       (found) => found.length === 1,
     );
     await kill(server);
@@ -65,7 +84,8 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () 
     expect(await fleet.finished(row?.id ?? '')).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('a server killed between the ticket and the answer makes no second job: the same request finds the one job', async () => {
+  it('a server killed between the ticket and the answer makes no second job: the same request finds the one job', async (context) => {
+    const fleet = await fleetOf(context);
     const first = await fleet.start('server');
     // Its connection to the queue is there from now on.
     expect((await submit(first, 'red-0')).status).toBe(202);
@@ -80,7 +100,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () 
     await fleet.redisProxy.set('open');
     const second = await fleet.start('server');
     const again = await submit(second);
-    const [row, ...others] = await rows();
+    const [row, ...others] = await rows(fleet);
     expect(others).toEqual([]);
     expect([again.status, await again.json()]).toEqual([200, expect.objectContaining({ job_id: row?.id })]);
     await fleet.start('worker');
@@ -90,31 +110,9 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () 
   });
 
   describe('with a webhook to deliver', () => {
-    let receiver: Server;
-    let received: { id: string; body: string }[];
-    let isSilent: boolean;
-    let callbackUrl: string;
-
-    beforeEach(async () => {
-      received = [];
-      isSilent = false;
-      receiver = createServer((request, response) => {
-        let text = '';
-        request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        request.on('end', () => {
-          received.push({ id: String(request.headers['webhook-id']), body: text });
-          if (!isSilent) response.end();
-        });
-      }).listen(0, '127.0.0.1');
-      await once(receiver, 'listening');
-      callbackUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-    });
-    afterEach(() => {
-      receiver.closeAllConnections();
-      receiver.close();
-    });
-
-    it('a worker killed between the final state and its webhook loses no webhook: the next worker sends it', async () => {
+    it('a worker killed between the final state and its webhook loses no webhook: the next worker sends it', async (context) => {
+      const fleet = await fleetOf(context);
+      const { received, callbackUrl } = await startReceiver(context);
       const worker = await fleet.start('worker');
       const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
       await until(
@@ -131,8 +129,10 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () 
       expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ job_id: id, status: 'completed' });
     });
 
-    it('C6.12: after a worker is killed between sending and recording a webhook, the same bytes are sent again under the same id', async () => {
-      isSilent = true;
+    it('C21.8: after a worker is killed between sending and recording a webhook, the same bytes are sent again under the same id', async (context) => {
+      const fleet = await fleetOf(context);
+      const { received, state, callbackUrl } = await startReceiver(context);
+      state.isSilent = true;
       const worker = await fleet.start('worker');
       const id = await fleet.submit('image:thumbnail', 'red.png', { callbackUrl });
       await until(
@@ -141,7 +141,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a killed process', () 
         60_000,
       );
       await kill(worker);
-      isSilent = false;
+      state.isSilent = false;
       await fleet.start('worker');
       await until(() => fleet.find(id), isSent, 60_000);
       expect(received).toHaveLength(2);

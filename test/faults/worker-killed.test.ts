@@ -1,37 +1,45 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, type TestContext } from 'vitest';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../../testing/controller-rig.ts';
+import { slowFfmpeg } from '../../testing/counted-ffmpeg.ts';
 import { type Fleet, openFleet } from '../../testing/fleet.ts';
-import { endPrograms, secrets } from '../../testing/programs.ts';
+import { secrets } from '../../testing/programs.ts';
 import { makeVideo } from '../../testing/media.ts';
 
-describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of an encode', () => {
+/** Which of these processes run a program of this name. */
+async function named(program: string, pids: readonly number[]): Promise<number[]> {
+  const names = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8')));
+  const found = pids.filter((_, index) => names[index]?.trim() === program);
+  expect(found).not.toEqual([]);
+  return found;
+}
+
+describe.skipIf(!inject('postgres') || !inject('redis')).concurrent('a worker in the middle of an encode', () => {
   let samples: string;
-  let fleet: Fleet;
+  let ffmpeg: string;
 
   beforeAll(async () => {
     samples = await mkdtemp(join(tmpdir(), 'reelwright-samples-'));
     await makeVideo({ path: join(samples, 'clip.mp4'), seconds: 12, width: 640, height: 360 });
+    ffmpeg = await slowFfmpeg(samples);
   });
   afterAll(async () => {
     await rm(samples, { recursive: true, force: true });
   });
-  beforeEach(async () => {
-    fleet = await openFleet();
+
+  async function fleetOf(context: TestContext): Promise<Fleet> {
+    const fleet = await openFleet(context);
     await fleet.addSource('clip.mp4', join(samples, 'clip.mp4'));
-  });
-  afterEach(async () => {
-    await endPrograms();
-    await fleet.close();
-  });
+    return fleet;
+  }
 
   /** A worker that is encoding a job, slowly enough to be caught at it, and the processes below it. */
-  async function encodingWorker() {
-    const worker = await fleet.start('worker', { X264_PRESET: 'veryslow' });
+  async function encodingWorker(fleet: Fleet) {
+    const worker = await fleet.start('worker', { FFMPEG_PATH: ffmpeg });
     const id = await fleet.submit('video:transcode', 'clip.mp4', { options: { encrypt: true } });
     await fleet.reached(id, 'encoding');
     // The runner, and ffmpeg below it.
@@ -39,8 +47,9 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     return { worker, id, below };
   }
 
-  it('the processes of a killed worker end by themselves, and the next worker completes the job', async () => {
-    const { worker, id, below } = await encodingWorker();
+  it('the processes of a killed worker end by themselves, and the next worker completes the job', async (context) => {
+    const fleet = await fleetOf(context);
+    const { worker, id, below } = await encodingWorker(fleet);
     worker.signal('SIGKILL');
     expect(await worker.ended).toBe('SIGKILL');
     await until(
@@ -57,8 +66,10 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await next.ended).toBe(0);
   });
 
-  it('a worker that gets SIGTERM releases its job at once and leaves nothing, and the next worker completes the job', async () => {
-    const { worker, id, below } = await encodingWorker();
+  it('a worker that gets SIGTERM leaves no process, not even a frozen one, and another completes its job', async (context) => {
+    const fleet = await fleetOf(context);
+    const { worker, id, below } = await encodingWorker(fleet);
+    for (const pid of await named('ffmpeg', below)) process.kill(pid, 'SIGSTOP');
     const signalledAt = Date.now();
     worker.signal('SIGTERM');
     expect(await worker.ended).toBe(0);
@@ -70,8 +81,9 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
-  it('a worker frozen for longer than its lease stops its work when it resumes, and another worker completes the job', async () => {
-    const { worker, id, below } = await encodingWorker();
+  it('a worker frozen for longer than its lease stops its work when it resumes, and another worker completes the job', async (context) => {
+    const fleet = await fleetOf(context);
+    const { worker, id, below } = await encodingWorker(fleet);
     worker.signal('SIGSTOP');
     await fleet.start('worker');
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
@@ -85,9 +97,10 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.find(id)).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
-  it('the processes of a job cancelled through the API end within five seconds', async () => {
+  it('the processes of a job cancelled through the API end within five seconds', async (context) => {
+    const fleet = await fleetOf(context);
     const server = await fleet.start('server');
-    const { worker, id, below } = await encodingWorker();
+    const { worker, id, below } = await encodingWorker(fleet);
     const cancelledAt = Date.now();
     const headers = { 'x-api-key': secrets.API_KEY };
     const answer = await fetch(`${server.url}/api/jobs/${id}/cancel`, { method: 'POST', headers });
@@ -102,7 +115,8 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
   });
 
-  it('a worker without a database for longer than its lease works on and records the result once it is back', async () => {
+  it('a worker without a database for longer than its lease works on and records the result once it is back', async (context) => {
+    const fleet = await fleetOf(context);
     const worker = await fleet.start('worker', { X264_PRESET: 'medium' });
     const id = await fleet.submit('video:transcode', 'clip.mp4');
     await fleet.reached(id, 'encoding');
@@ -113,7 +127,8 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect(await fleet.finished(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   });
 
-  it('a worker without the database that also holds its queue lives on and takes the next job once it is back', async () => {
+  it('a worker without the database that also holds its queue lives on and takes the next job once it is back', async (context) => {
+    const fleet = await fleetOf(context);
     const worker = await fleet.start('worker', { REDIS_URL: 'embedded:' });
     // These tickets are in the Redis of the others: the sweeper adds them to the queue in the database.
     expect(await fleet.finished(await fleet.submit('video:cover', 'clip.mp4'))).toMatchObject({ status: 'completed' });
@@ -125,7 +140,8 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
   });
 
-  it('a worker without its queue completes its work, and jobs submitted meanwhile run once it is back', async () => {
+  it('a worker without its queue completes its work, and jobs submitted meanwhile run once it is back', async (context) => {
+    const fleet = await fleetOf(context);
     const worker = await fleet.start('worker');
     const first = await fleet.submit('video:transcode', 'clip.mp4');
     await fleet.reached(first, 'encoding');

@@ -1,11 +1,11 @@
-import type { TaskRequest } from '#domain/runner/batch.ts';
-import type { Task } from '#domain/runner/task.ts';
+import type { TaskRequest } from '#domain/work/batch-tasks.ts';
+import type { Task } from '#domain/work/task.ts';
 import type { jobs } from '#platform/kubernetes/objects.ts';
 
 type BatchJob = NonNullable<(typeof jobs)['example']>;
 type Answer = { readonly task: Task } | 'wait' | 'end' | 'no leader';
 
-/** Asks for the tasks of a batch as the runner of its Job does (domain/runner/batch.ts). */
+/** Asks for the tasks of a batch as the runner of its Job does (domain/work/batch-tasks.ts). */
 export class BatchRunner {
   readonly #url: string;
   readonly #token: string;

@@ -12,7 +12,7 @@ import { server } from './cluster.ts';
 const run = promisify(execFile);
 export const chart = fileURLToPath(new URL('../../charts/reelwright', import.meta.url));
 
-/** The namespaces of a release: its own, and that of its runners. */
+/** The namespaces of a release: its own, and its runners'. */
 export interface ReleaseNamespaces {
   readonly release: string;
   readonly runners: string;

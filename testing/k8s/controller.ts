@@ -11,8 +11,10 @@ import { runComponents } from '#platform/lifecycle/run-components.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -21,7 +23,7 @@ import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { controllerComponents, workerListener } from '../../controller/controller.ts';
 import type { ControllerDependencies } from '../../controller/dependencies.ts';
-import { TaskDesk } from '../../controller/task-requests.ts';
+import { TaskEndpoint } from '../../controller/task-requests.ts';
 import { configOf, type Note } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
 import { adminCredentials, type Cleanup, clientFor, newNamespace, server } from './cluster.ts';
@@ -33,7 +35,9 @@ import { submitJob, type Submitted } from './submit-job.ts';
 
 export type ControllerRig = Awaited<ReturnType<typeof openControllerRig>>;
 
-/** `variables` are added to each worker's environment. Tests that run at once give the `cleanup` of their own context. */
+/**
+ * `variables` are added to each worker's environment. Tests that run at once give the `cleanup` of their own context.
+ */
 export async function openControllerRig(variables: Record<string, string> = {}, cleanup: Cleanup = onTestFinished) {
   if (!inject('postgres')) throw new Error('no PostgreSQL was started for this run');
   const admin = clientFor(adminCredentials(), { cleanup });
@@ -58,6 +62,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
   const database = openDatabase(testDatabase.url);
   const jobs = new JobStore(database);
   const profiles = new ProfileStore(database);
+  const poolCopy = new PoolStore(database);
   const queue = openPostgresTicketQueue({ databaseUrl: testDatabase.url, log });
   const mediaStore = openObjectStore(config.media);
   const sourceStore = openObjectStore(config.source);
@@ -70,10 +75,12 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       config,
       jobs,
       profiles,
+      poolCopy,
       queue,
       contentKeys,
       webhookEvents: new WebhookEventStore(database),
       cleanup: new CleanupStore(database),
+      fence: new DeletionFence(database),
       retention: new RetentionStore(database),
       media: mediaStore,
       metrics: new Metrics(),
@@ -81,7 +88,8 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       clock: () => new Date(),
       randomUuid: () => randomUUID(),
       random: () => 0,
-      taskDesk: new TaskDesk(),
+      taskEndpoint: new TaskEndpoint(),
+      checkDatabase: (signal: AbortSignal) => database.ping(signal),
       kubernetes: { client: clientFor(adminCredentials(), { cleanup }) },
       source: sourceStore,
       runner: { program: process.execPath, script: '', variables: { X264_PRESET: 'ultrafast' } },
@@ -122,6 +130,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     config,
     jobs,
     profiles,
+    poolCopy,
     queue,
     contentKeys,
     media: mediaStore,

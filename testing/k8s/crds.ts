@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { kubectl } from './api-server.ts';
 import { server } from './cluster.ts';
 
-const folder = fileURLToPath(new URL('../../charts/reelwright/crd-files', import.meta.url));
+const folder = fileURLToPath(new URL('../../crds', import.meta.url));
 
 /** Installs the committed definitions with kubectl and waits until the API server serves them. */
 export async function installCrds(): Promise<void> {

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import { jobs, type pods } from '#platform/kubernetes/objects.ts';
 
-// What the Job controller does for an Indexed Job: a pod for each index, a few at once, replaced as the Job's rules say.
+// What the Job controller does for an Indexed Job: a pod for each index, a few at once, replaced as the Job's rules
+// say.
 
 type Job = NonNullable<(typeof jobs)['example']>;
 type PodStatus = NonNullable<NonNullable<(typeof pods)['example']>['status']>;
@@ -105,7 +106,7 @@ export async function runIndexed(
   }
 }
 
-/** As the Job controller writes indexes, but for ranges. */
+/** As the Job controller writes indexes, without ranges. */
 function listOf(indexes: ReadonlySet<number>): string {
   return [...indexes].toSorted((a, b) => a - b).join(',');
 }

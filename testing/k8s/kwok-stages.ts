@@ -66,7 +66,7 @@ export function stagesOf(podMs: number): object[] {
         lives,
         { key: '.status.phase', operator: 'In', values: ['Running'] },
         { key: poolAndAttempt, operator: 'NotIn', values: ['video-large/1'] },
-        { key: label('batch'), operator: 'DoesNotExist' },
+        { key: label('batch-id'), operator: 'DoesNotExist' },
       ],
       delayMs: podMs,
       next: { statusTemplate: `phase: Succeeded\n${inits}\n${containers('containers', 'containerStatuses', over)}` },

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exitCodes } from '#domain/exit-codes.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
-import { hasReason } from '#platform/kubernetes/errors.ts';
 import { jobs, pods, secrets } from '#platform/kubernetes/objects.ts';
 import { type IndexedPod, runIndexed } from './indexed-job.ts';
+import { type JobWatch, watchJobs } from './job-watch.ts';
 
-// What the Job controller and a kubelet do for a Job, done by a test: a pod is made of its template, its containers
-// run one after another as processes of this machine, and its status says what became of them.
+// What the Job controller and a kubelet do for a Job, done by a test: a pod is made of its template, its containers run
+// one after another as processes of this machine, and its status says what became of them.
 
 type Job = NonNullable<(typeof jobs)['example']>;
 type Pod = NonNullable<(typeof pods)['example']>;
@@ -36,7 +36,7 @@ interface PodPlace {
 interface PodKill {
   /** Added to the status of the pod: what marks a disruption, for one. */
   readonly status?: Partial<PodStatus>;
-  /** The pod is that of a node that is lost: nothing writes its status any more. */
+  /** The pod's node is lost: nothing writes its status any more. */
   readonly isLost?: boolean;
 }
 
@@ -47,7 +47,7 @@ export class TestNode {
   readonly #running = new Map<string, ChildProcess>();
   readonly #kills = new Map<string, PodKill>();
 
-  /** `variables` are added to those of every container. */
+  /** `variables` are added to every container. */
   constructor(client: KubeClient, namespace: string, variables: Readonly<Record<string, string>> = {}) {
     this.#client = client;
     this.#namespace = namespace;
@@ -60,7 +60,7 @@ export class TestNode {
     return items.toSorted((a, b) => String(a.metadata?.name).localeCompare(String(b.metadata?.name)));
   }
 
-  /** Makes the pod of a Job, or that of an index, as its controller does; on a node if one is named. */
+  /** Makes the pod of a Job, or of one of its indexes, as its controller does; on a node if one is named. */
   async makePod(job: Job, place: { nodeName?: string; index?: number } = {}): Promise<Pod> {
     return this.#client.create(pods, podOf(job, this.#namespace, place));
   }
@@ -154,26 +154,13 @@ export class TestNode {
     return values;
   }
 
-  /** Runs every Job that comes up, until the test is over. */
-  runAll(until: AbortSignal, script = runnerMain): void {
-    const begun = new Set<string>();
-    const look = async () => {
-      while (!until.aborted) {
-        for (const job of await this.jobs()) {
-          if (begun.has(job.metadata?.uid ?? '')) continue;
-          begun.add(job.metadata?.uid ?? '');
-          const isIndexed = job.spec?.completionMode === 'Indexed';
-          const run = isIndexed
-            ? runIndexed(job, this.#client, (pod) => this.#runIndex(job, pod, script))
-            : this.run(job, script);
-          run.catch((error: unknown) => {
-            if (!hasReason(error, 'NotFound')) throw error;
-          });
-        }
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    };
-    void look();
+  /** Runs every Job that comes up, until the watch is stopped. */
+  runAll(script = runnerMain): JobWatch {
+    return watchJobs(this, async (job) =>
+      job.spec?.completionMode === 'Indexed'
+        ? runIndexed(job, this.#client, (pod) => this.#runIndex(job, pod, script))
+        : this.run(job, script),
+    );
   }
 }
 

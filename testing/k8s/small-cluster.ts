@@ -13,7 +13,7 @@ import { stagesOf } from './kwok-stages.ts';
 // to live, the scheduler, and kwok, which says of every pod on a fake node that it runs, and a moment later that it has
 // succeeded. Nothing in it runs a container.
 
-/** The binaries beside those of the API server that it takes; null: all are there. */
+/** The missing binaries besides the API server's; null: all are there. */
 export function missingFromAssets(assets: string): string | null {
   const programs = ['etcd', 'kube-apiserver', 'kubectl', 'kube-controller-manager', 'kube-scheduler', 'kwok'];
   const absent = programs.filter((name) => !existsSync(join(assets, name)));
@@ -79,7 +79,7 @@ export async function startSmallCluster({
 }
 
 async function installCrds(server: ApiServer): Promise<void> {
-  const crds = join(import.meta.dirname, '../../charts/reelwright/crd-files');
+  const crds = join(import.meta.dirname, '../../crds');
   await kubectl(server, ['apply', '--server-side', '-f', crds]);
   const names = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `crd/${plural}.reelwright.dev`);
   await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...names]);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from '#domain/jobs/job.ts';
-import { filmKey, filmRecordKey } from '#domain/media/object-keys.ts';
+import { chunkResultKey, chunkSourceKey, encodePlanKey, splitKey } from '#domain/media/object-keys.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { BatchRunner } from './batch-runner.ts';
 import { type IndexedPod, runIndexed } from './indexed-job.ts';
+import { type JobWatch, watchJobs } from './job-watch.ts';
 import { type BatchJob, type Pod, type PodStatus, TestNode } from './node.ts';
 import { runningStatus } from './pod-states.ts';
 import { leaveStream, leaveThumbnail } from './workers.ts';
@@ -22,25 +23,25 @@ interface Scene {
 
 /** How the pods of chunks are played. */
 export interface Play {
-  /** How many chunks every film has. */
+  /** How many chunks every video has. */
   readonly chunks: number;
   /** How long a pod waits for its start; by default 150 ms. */
   readonly podWaitsMs?: number;
   /** Resolves when a chunk may end. */
   readonly mayEnd?: (chunk: number) => Promise<unknown>;
   /**
-   * The last status of a pod that fails. `part` is `split`, `finish` or a chunk's number; `nth` counts the pods of a chunk
-   * in its Job, or the Jobs of another part, from 0.
+   * The last status of a pod that fails. `part` is `split`, `finish` or a chunk's number; `nth` counts the pods of a
+   * chunk in its Job, or the Jobs of another part, from 0.
    */
   readonly failure?: (part: string, nth: number) => ((pod: Pod) => PodStatus) | undefined;
 }
 
 /**
- * Plays the cluster for films and for thumbnails, single ones and in batches: leaves what their runners leave, and writes
- * the statuses of pods and Jobs.
+ * Plays the cluster for videos and for thumbnails, single ones and in batches: leaves what their runners leave, and
+ * writes the statuses of pods and Jobs.
  */
-export class FilmPlayer {
-  /** How often each chunk, and each other part of a film, was begun. */
+export class PodPlayer {
+  /** How often each chunk, and each other part of a video, was begun. */
   readonly begun = new Map<string, number>();
   /** The largest number of pods that ran at once. */
   podsMax = 0;
@@ -48,11 +49,10 @@ export class FilmPlayer {
   podsNow = 0;
   /** How many chunks were begun before each task of a batch. */
   readonly chunksBeforeTasks: number[] = [];
-  readonly #uids = new Set<string>();
   readonly #scene: Scene;
   readonly #play: Play;
   readonly #node: TestNode;
-  readonly #over = new AbortController();
+  #watch: JobWatch | undefined;
 
   constructor(scene: Scene, play: Play) {
     this.#scene = scene;
@@ -61,21 +61,12 @@ export class FilmPlayer {
   }
 
   start(): void {
-    void (async () => {
-      while (!this.#over.signal.aborted) {
-        for (const job of await this.#node.jobs()) {
-          const { uid = '' } = job.metadata ?? {};
-          // What is deleted while it is played has no pod to play any more.
-          if (!this.#uids.has(uid)) this.#run(job).catch(() => undefined);
-          this.#uids.add(uid);
-        }
-        await sleep(50);
-      }
-    })();
+    // What is deleted while it is played has no pod to play any more.
+    this.#watch = watchJobs(this.#node, (job) => this.#run(job).catch(() => undefined));
   }
 
-  stop(): void {
-    this.#over.abort();
+  async stop(): Promise<void> {
+    await this.#watch?.stop();
   }
 
   /** How many chunks were begun, as often as they were. */
@@ -84,9 +75,9 @@ export class FilmPlayer {
   }
 
   async #run(job: BatchJob): Promise<void> {
-    const part = job.metadata?.labels?.['reelwright.dev/part'] ?? 'whole';
-    if (job.metadata?.labels?.['reelwright.dev/batch'] !== undefined) return this.#runBatch(job);
-    if (part === 'encode') return runIndexed(job, this.#scene.admin, (pod) => this.#encode(job, pod));
+    const part = job.metadata?.labels?.['reelwright.dev/unit'] ?? '';
+    if (job.metadata?.labels?.['reelwright.dev/batch-id'] !== undefined) return this.#runBatch(job);
+    if (part === 'chunk') return runIndexed(job, this.#scene.admin, (pod) => this.#encode(job, pod));
     const pod = await this.#node.makePod(job);
     const nth = this.begun.get(part) ?? 0;
     await this.#begin(part, pod);
@@ -110,12 +101,14 @@ export class FilmPlayer {
     const { media } = this.#scene.workplace;
     const jobId = metadata?.labels?.['reelwright.dev/job-id'] ?? '';
     if (part === 'split') {
-      await this.#put(filmRecordKey(rev, 'audio'), {});
+      await this.#put(chunkResultKey(rev, 'audio'), {});
+      await this.#put(encodePlanKey(rev), {});
+      for (let chunk = 0; chunk < this.#play.chunks; chunk++) await this.#put(chunkSourceKey(rev, chunk), {});
       const frames = Array.from({ length: this.#play.chunks }, () => 150);
-      return this.#put(filmKey(jobId), { v: 1, rev, chunk_frames: frames });
+      return this.#put(splitKey(jobId), { v: 1, rev, chunk_frames: frames });
     }
     const { hash, attempt } = await this.#scene.workplace.find(jobId);
-    await (part === 'whole' ? leaveThumbnail : leaveStream)(media, { jobId, hash, attempt });
+    await (part === 'finish' ? leaveStream : leaveThumbnail)(media, { jobId, hash, attempt });
   }
 
   async #encode(job: BatchJob, indexed: IndexedPod): Promise<PodStatus> {
@@ -135,7 +128,7 @@ export class FilmPlayer {
       await this.#node.removePod(pod);
       return { phase: 'Failed' };
     }
-    return this.#end(pod, { part: String(chunk), nth }, () => this.#put(filmRecordKey(rev, chunk), {}));
+    return this.#end(pod, { part: String(chunk), nth }, () => this.#put(chunkResultKey(rev, chunk), {}));
   }
 
   async #begin(what: string, pod: Pod): Promise<void> {
@@ -160,5 +153,5 @@ export class FilmPlayer {
 }
 
 function chunksOf({ metadata }: BatchJob): number[] {
-  return (JSON.parse(metadata?.annotations?.['reelwright.dev/film'] ?? '{}') as { chunks: number[] }).chunks;
+  return (JSON.parse(metadata?.annotations?.['reelwright.dev/units'] ?? '{}') as { chunks: number[] }).chunks;
 }

@@ -1,28 +1,18 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { filmKey, filmRecordsRoot, resultManifestKey } from '#domain/media/object-keys.ts';
-import { parseFilm, parseFilmRecord } from '#domain/runner/film.ts';
-import { parseManifest } from '#domain/runner/manifest.ts';
+import { describe, expect, inject, it } from 'vitest';
+import { splitKey, chunkResultsRoot, resultManifestKey } from '#domain/media/object-keys.ts';
+import { parseSplit, parseChunkResult } from '#domain/work/split.ts';
+import { parseManifest } from '#domain/work/manifest.ts';
 import { until } from '../../testing/controller-rig.ts';
-import { type CountedFfmpeg, countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
-import { type Fleet, openFleet } from '../../testing/fleet.ts';
+import { countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
+import { openFleet } from '../../testing/fleet.ts';
 import { sample } from '../../testing/media.ts';
-import { endPrograms } from '../../testing/programs.ts';
 
-describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of a film', () => {
-  let fleet: Fleet;
-  let ffmpeg: CountedFfmpeg;
-  beforeEach(async () => {
-    [fleet, ffmpeg] = [await openFleet(), await countedFfmpeg()];
-  });
-  afterEach(async () => {
-    await endPrograms();
-    await fleet.close();
-    await ffmpeg.remove();
-  });
-
-  it('C3.24: a film whose worker is killed at 20, 50 and 80 % costs the chunks that were being encoded, and no other', async () => {
+describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle of a chunked encode', () => {
+  it('C12.14: a chunked encode whose worker is killed at 20, 50 and 80 % costs the chunks that were being encoded, and no other', async (context) => {
+    const [fleet, ffmpeg] = [await openFleet(context), await countedFfmpeg()];
+    context.onTestFinished(ffmpeg.remove);
     const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=60 -f lavfi -i sine=f=440:r=48000:d=60';
     await fleet.addSource(
       'clip.mp4',
@@ -32,9 +22,9 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     let worker = await fleet.start('worker', env);
     const id = await fleet.submit('video:transcode', 'clip.mp4', { options: { encrypt: true } });
     const records = async () => {
-      const film = await readFile(join(fleet.media, filmKey(id)), 'utf8').then(parseFilm, () => null);
-      if (film === null) return [];
-      const folder = join(fleet.media, filmRecordsRoot(film.rev));
+      const split = await readFile(join(fleet.media, splitKey(id)), 'utf8').then(parseSplit, () => null);
+      if (split === null) return [];
+      const folder = join(fleet.media, chunkResultsRoot(split.rev));
       const names = await readdir(folder).catch(() => []);
       return names.filter((name) => name !== 'audio.json').map((name) => join(folder, name));
     };
@@ -49,7 +39,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     }
     const job = await fleet.finished(id);
     expect(job).toMatchObject({ status: 'completed', attempt: 4, failures: 0, disruptions: 3, progress: 95 });
-    // One chunk of ten was encoded at each kill: at most 10 % of the film for each.
+    // One chunk of ten was encoded at each kill: at most 10 % of the video for each.
     const encodes = await ffmpeg.encodes();
     expect(new Set(encodes).size).toBe(10);
     expect(encodes.length).toBeLessThanOrEqual(10 + 3);
@@ -59,10 +49,10 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('a worker in the middle
     for (const [path, mtimeMs] of await Promise.all(all.map(modified)))
       expect(mtimeMs).toBe(written.get(path) ?? mtimeMs);
     const manifest = parseManifest(await readFile(join(fleet.media, resultManifestKey(id, 4)), 'utf8'));
-    const published = new Map(manifest.objects.map(({ key, sha256 }) => [key, sha256]));
+    const published = new Map(manifest.objects.map(({ key, size }) => [key, size]));
     for (const path of all) {
-      for (const { key, sha256 } of parseFilmRecord(await readFile(path, 'utf8')).objects)
-        expect(published.get(key)).toBe(sha256);
+      for (const { key, size } of parseChunkResult(await readFile(path, 'utf8')).objects)
+        expect(published.get(key)).toBe(size);
     }
   });
 });

@@ -4,20 +4,20 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { jobTypes } from '#domain/job-types/index.ts';
+import { exampleJob } from '../../testing/example-job.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { resultManifestKey } from '#domain/media/object-keys.ts';
-import { parseManifest } from '#domain/runner/manifest.ts';
+import { parseManifest } from '#domain/work/manifest.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
-import { type FilmDependencies, runWork } from '../../controller/process/run-film.ts';
+import { type UnitDependencies, runUnits } from '../../controller/process/run-units.ts';
 import { type CountedFfmpeg, countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
 import { sample } from '../../testing/media.ts';
-import { newJobOf } from '../../testing/new-job.ts';
-import { checkout } from '../../testing/programs.ts';
+import { checkout } from '../../testing/checkout.ts';
 import { contentKey, removeRigs, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
-// A crash before and after each kind of write of a film. The process that writes kills itself, and the next attempt goes
-// on with what is stored.
+// A crash before and after each kind of write of a chunked encode. The process that writes kills itself, and the next
+// attempt goes on with what is stored.
 
 let ffmpeg: CountedFfmpeg | undefined;
 afterAll(async () => {
@@ -25,17 +25,17 @@ afterAll(async () => {
   await ffmpeg?.remove();
 });
 
-/** One for each attempt, in the order in which a film comes to them. */
+/** One for each attempt, in their order. */
 const crashes = [
   'before /audio/.*m4s',
-  'before /records/audio.json',
-  'after /records/audio.json',
-  'before /film.json',
-  'after /film.json',
+  'before /results/audio.json',
+  'after /results/audio.json',
+  'before /split.json',
+  'after /split.json',
   'before /video/.*/seg_1.m4s',
   'after /video/.*/seg_1.m4s',
-  'before /records/0.json',
-  'after /records/0.json',
+  'before /results/0.json',
+  'after /results/0.json',
   'before /video/.*/iframes.m3u8',
   'before /master.m3u8',
   'after /master.m3u8',
@@ -43,7 +43,7 @@ const crashes = [
 ];
 
 it(
-  'a film that crashes before and after each kind of write has the bytes of an undisturbed one with two chunks at once',
+  'a chunked encode that crashes before and after each kind of write has the bytes of an undisturbed one with two chunks at once',
   { timeout: 300_000 },
   async () => {
     const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19';
@@ -75,17 +75,40 @@ it(
   },
 );
 
+it(
+  'a chunk that fails is encoded again in its attempt, as often as its kind may fail',
+  { timeout: 120_000 },
+  async () => {
+    const clip = '-f lavfi -i testsrc2=s=192x108:r=10:d=19';
+    const source = await sample('repeated.mp4', `${clip} -c:v libx264 -g 20 -pix_fmt yuv420p`);
+    await ffmpeg?.remove();
+    ffmpeg = await countedFfmpeg();
+    const rig = await runnerRig('video:transcode', source);
+    const job = jobOf();
+    const before = (await ffmpeg.encodes()).length;
+    const end = await attempt(rig, job, { crash: 'before /results/0.json', triesAgain: true });
+    expect(end).toMatchObject({ kind: 'failed', exitCode: null });
+    expect((await ffmpeg.encodes()).slice(before)).toEqual([0, 0, 0]);
+    const next = { ...job, attempt: 2 };
+    expect(await attempt(rig, next, { crash: 'after /results/0.json', triesAgain: true })).toEqual({ kind: 'done' });
+  },
+);
+
 function jobOf(): Job {
   const options = jobTypes['video:transcode'].options.parse({ encrypt: true });
-  const submitted = newJobOf({ type: 'video:transcode', hash: 'clip-1', source: 'clip', options });
-  return { ...submitted, id: randomUUID(), attempt: 1, profile: null } as unknown as Job;
+  return exampleJob({ id: randomUUID(), type: 'video:transcode', hash: 'clip-1', source: 'clip', options });
 }
 
-async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism = 1 } = {}) {
+/** An attempt of a worker that stops at the first failure, or else tries again. */
+async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism = 1, triesAgain = false } = {}) {
   const workspace = await mkdtemp(join(rig.dir, 'attempt-'));
-  const log = createLogger({ level: 'silent', name: 'test' });
+  const stop = new AbortController();
+  const destination = {
+    write: (line: string) => (triesAgain || !line.includes('trying again') ? undefined : stop.abort()),
+  };
+  const log = createLogger({ level: 'warn', name: 'test', destination });
   const media = { MEDIA_BUCKET: `file:${rig.media}` };
-  const dependencies: FilmDependencies = {
+  const dependencies: UnitDependencies = {
     jobs: { report: () => Promise.resolve() },
     contentKeys: {
       findOrCreate: () => Promise.resolve({ kid: contentKey.kid, key: Buffer.from(contentKey.key, 'hex') }),
@@ -101,7 +124,7 @@ async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism 
     },
     storage: { source: { SOURCE_BUCKET: `file:${join(rig.dir, 'source')}` }, media },
     isolation: null,
-    keptRunners: { run: () => Promise.reject(new Error('a film has no kept runner')) },
+    warmRunners: { run: () => Promise.reject(new Error('a chunked encode has no warm runner')) },
     baseUrl: 'https://media.example',
     maxFileSizeBytes: 20 * 1024 ** 3,
     stepTimeoutMs: 60_000,
@@ -111,7 +134,7 @@ async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism 
   };
   await mkdir(workspace, { recursive: true });
   const trace = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` };
-  return runWork({ job, trace, workspace, signal: new AbortController().signal }, dependencies);
+  return runUnits({ job, trace, workspace, signal: stop.signal }, dependencies);
 }
 
 /** Every published object but playlists, by its path. */

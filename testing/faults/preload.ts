@@ -1,0 +1,68 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type ExternalWrite, interceptWrites } from '#platform/external-writes/external-write.ts';
+import { type Fault, folderVariable, isSame, nameOf, noteWrite, readPlan, type Role, takeFault } from './plan.ts';
+
+// Loaded before main.ts and runner/main.ts: notes each of their writes, and lets the planned fault happen at its point.
+
+/** Longer than the lease of the processes under test. */
+const slowMs = 4_000;
+
+const folder = process.env[folderVariable] ?? '';
+const role = roleOf(process.argv);
+if (role === 'worker') passOnToRunners();
+
+interceptWrites(async (write, send) => {
+  const { run, fault: planned } = readPlan(folder);
+  const point = noteWrite(folder, run, { role, kind: write.kind, name: nameOf(write) });
+  if (planned === null || !isSame(planned.point, point) || planned.point.nth !== point.nth) return send();
+  return takeFault(folder, run) ? withFault(planned.fault, write, send) : send();
+});
+
+async function withFault<T>(fault: Fault, { kind }: ExternalWrite, send: () => Promise<T>): Promise<T> {
+  if (fault === 'crash before') return crash();
+  if (fault === 'fail') throw failureOf(kind);
+  if (fault === 'conflict') throw conflictOf(kind);
+  if (fault === 'slow') await sleep(slowMs);
+  const answer = await send();
+  if (fault === 'crash after') return crash();
+  if (fault === 'lose answer') throw failureOf(kind);
+  return answer;
+}
+
+/** The first process of a namespace cannot kill itself by a signal; `reallyExit` runs no handler either. */
+function crash(): Promise<never> {
+  if (process.pid === 1) (process as unknown as { reallyExit: (code: number) => void }).reallyExit(137);
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => undefined);
+}
+
+function failureOf(kind: ExternalWrite['kind']): Error {
+  const message = kind === 'sql' ? 'Connection terminated unexpectedly' : 'socket hang up';
+  return Object.assign(new Error(message), { code: 'ECONNRESET' });
+}
+
+/** What the system answers when another writer was first: 40001 of Postgres, 409 of S3. */
+function conflictOf(kind: ExternalWrite['kind']): Error {
+  if (kind === 'sql') return Object.assign(new Error('could not serialize access'), { code: '40001' });
+  return Object.assign(new Error('conflict'), { name: 'OperationAborted', $metadata: { httpStatusCode: 409 } });
+}
+
+function roleOf(argv: readonly string[]): Role {
+  if (argv[1]?.endsWith('runner/main.ts') === true) return 'runner';
+  return argv.includes('--mode=server') ? 'server' : 'worker';
+}
+
+/** Runners get no variable of the worker's, so the program that starts them brings this file and its folder. */
+function passOnToRunners(): void {
+  const path = join(folder, `node-${process.pid}`);
+  const self = fileURLToPath(import.meta.url);
+  writeFileSync(
+    path,
+    `#!/bin/sh\nexport ${folderVariable}='${folder}'\nexec '${process.execPath}' --import '${self}' "$@"\n`,
+  );
+  chmodSync(path, 0o755);
+  process.execPath = path;
+}

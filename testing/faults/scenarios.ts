@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { World } from './world.ts';
+
+// What callers do. Each scenario says which jobs it made; the replay knows nothing else of it.
+
+/** @returns the ids of the jobs that were accepted */
+export type Scenario = (world: World) => Promise<string[]>;
+
+/** The key of a source that is no video. */
+export const brokenSource = 'broken';
+
+const encrypted = { options: { encrypt: true } };
+
+/** Long enough for each timer. */
+export const idle: Scenario = async () => {
+  await sleep(8_000);
+  return [];
+};
+
+export const scenarios: Readonly<Record<string, Scenario>> = {
+  'no job': idle,
+  'an image': async (world) => [await world.submit('image:thumbnail', 'image')],
+  'a cover': async (world) => [await world.submit('video:cover', 'clip')],
+  'a preview': async (world) => [await world.submit('video:preview', 'clip')],
+  'an encrypted stream': async (world) => [await world.submit('video:transcode', 'clip', encrypted)],
+  'a video in full': async (world) => [await world.submit('video:full', 'clip')],
+  'an encrypted stream in chunks': async (world) => [await world.submit('video:transcode', 'long', encrypted)],
+  'equal submissions at once': async (world) => {
+    const hash = `equal-${Date.now()}`;
+    const ids = await Promise.all([1, 2, 3].map(() => world.submit('video:cover', 'clip', { hash })));
+    return [...new Set(ids)];
+  },
+  'a cancelled job': async (world) => {
+    const id = await world.submit('video:transcode', 'clip');
+    while ((await world.status(id)) === 'queued') await sleep(20);
+    await world.insist('POST', `/api/jobs/${id}/cancel`);
+    return [id];
+  },
+  'a retry of a failed job': async (world) => {
+    const id = await world.submit('video:cover', brokenSource);
+    while (!['failed', 'completed'].includes((await world.status(id)) ?? '')) await sleep(50);
+    const { body } = await world.insist('POST', `/api/jobs/${id}/retry`);
+    const { jobs = [] } = body as { readonly jobs?: readonly { readonly job_id: string }[] };
+    return [id, ...jobs.map(({ job_id: retry }) => retry)];
+  },
+  cleanup: async (world) => {
+    const id = await world.submit('video:transcode', 'long');
+    await world.settle();
+    await world.cleanUp();
+    return [id];
+  },
+};
