@@ -1,39 +1,26 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { jobErrorCodes } from '#domain/errors.ts';
+import { jobPhases } from '#domain/jobs/status.ts';
+import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
+import { idsIn, promisesIn, titledIn, undeclaredChanges } from './contract.ts';
 import { readTexts } from './texts.ts';
 
-// docs/contract.md numbers every promise. Each number is named by a test, and a number that is named anywhere exists.
+// docs/reference/contract.md numbers every promise. Each number begins the title of a test, a number that is named
+// anywhere exists, and from the first release on a number keeps its meaning.
 
-const texts = readTexts(join(import.meta.dirname, '../..'));
-const page = texts.find(({ path }) => path === 'docs/contract.md')?.text ?? '';
-const promises = [...page.matchAll(/^- \*\*(C(\d)\.(\d+))\*\* (.+)$/gm)].map(
-  ([, id = '', section = '', number = '', promise = '']) => ({
-    id,
-    section: Number(section),
-    number: Number(number),
-    promise,
-  }),
-);
+const path = 'docs/reference/contract.md';
+const root = join(import.meta.dirname, '../..');
+const texts = readTexts(root);
+const page = texts.find((text) => text.path === path)?.text ?? '';
+const promises = promisesIn(page);
+const proven = new Set(texts.filter((text) => text.path.endsWith('.test.ts')).flatMap(({ text }) => titledIn(text)));
 
-/** The contract ids in a text. */
-function idsIn(text: string): string[] {
-  return [...new Set(text.match(/\bC\d\.\d+\b/g))];
-}
-
-/** The files that name each id, by id. */
-function namedBy(isCounted: (path: string) => boolean): Map<string, string[]> {
-  const files = new Map<string, string[]>();
-  for (const { path, text } of texts)
-    if (isCounted(path)) for (const id of idsIn(text)) files.set(id, [...(files.get(id) ?? []), path]);
-  return files;
-}
-
-const namedByTests = namedBy((path) => path.endsWith('.test.ts'));
-
-it('docs/contract.md has nine sections, and the numbers of each count from 1 without a gap', () => {
-  expect([...new Set(promises.map(({ section }) => section))]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  for (const section of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
+it(`${path} has 19 sections from 10 on, and the numbers of each count from 1 without a gap`, () => {
+  const sections = Array.from({ length: 19 }, (_, index) => index + 10);
+  expect([...new Set(promises.map(({ section }) => section))]).toEqual(sections);
+  for (const section of sections) {
     const numbers = promises.filter((promise) => promise.section === section).map(({ number }) => number);
     expect([section, numbers]).toEqual([section, numbers.map((_, index) => index + 1)]);
     const heading = page.indexOf(`\n## ${section}. `);
@@ -42,18 +29,79 @@ it('docs/contract.md has nine sections, and the numbers of each count from 1 wit
   }
 });
 
-it.each(promises)('$id is named by a test: $promise', ({ id }) => {
-  expect(namedByTests.get(id) ?? []).not.toEqual([]);
+it(`every line of ${path} has at most 40 words`, () => {
+  const long = promises.filter(({ promise }) => promise.split(' ').length > 40);
+  expect(long.map(({ id }) => id)).toEqual([]);
 });
 
-it('every contract id that is named anywhere is a line of docs/contract.md', () => {
+it.each(promises)('$id begins the title of a test that expects something: $promise', ({ id }) => {
+  expect(proven).toContain(id);
+});
+
+it(`every number that is named anywhere is a line of ${path}`, () => {
   const known = new Set(promises.map(({ id }) => id));
-  const unknown = [...namedBy(() => true)].filter(([id]) => !known.has(id));
+  // The examples below are no lines of the page.
+  const others = texts.filter((text) => text.path !== 'test/architecture/contract-page.test.ts');
+  const unknown = others.flatMap((text) => idsIn(text.text).filter((id) => !known.has(id)));
   expect(unknown).toEqual([]);
 });
 
-it('C2.24: the codes of job errors on the page are those of the code', () => {
-  const line = promises.find(({ id }) => id === 'C2.24')?.promise ?? '';
-  const codes = [...line.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code);
-  expect(codes).toEqual(jobErrorCodes);
+describe('titledIn', () => {
+  it.each([
+    ["it('C17.3: one range is answered 206', () => {\n  expect(status).toBe(206);\n});", ['C17.3']],
+    ['test("C17.3, C18.1: both", () => expect(status).toBe(206));', ['C17.3', 'C18.1']],
+    ["it.each([\n  ['C17.3: a row', 206],\n])('%s', (_, status) => {\n  expect(status).toBe(206);\n});", ['C17.3']],
+    ["it('C17.3: nothing is expected', () => {});\nit('more', () => expect(1).toBe(1));", []],
+    ["// it('C17.3: a comment', () => {});", []],
+    ["it('a range (C17.3)', () => {});", []],
+    ["expect(ids).toContain('C17.3');", []],
+  ])('of %s is %j', (code, ids) => {
+    expect(titledIn(code)).toEqual(ids);
+  });
+});
+
+describe('the meaning of numbers since a release', () => {
+  const released = '- **C10.1** It plays.\n- **C10.2** It stops.\n';
+
+  it.each([
+    ['a page with a further line', `${released}- **C10.3** It pauses.\n`, []],
+    ['other words', released.replace('stops', 'stops at once'), ['C10.2']],
+    ['other words that are listed', `${released.replace('stops', 'ends')}\n## Changed\n\n- C10.2: the word\n`, []],
+    ['a line that was taken out', '- **C10.1** It plays.\n', ['C10.2']],
+    [
+      'a line that was taken out, though listed',
+      '- **C10.1** It plays.\n\n## Changed\n\n- C10.2: removed\n',
+      ['C10.2'],
+    ],
+    ['numbers that were exchanged', '- **C10.1** It stops.\n- **C10.2** It plays.\n', ['C10.1', 'C10.2']],
+  ])('%s', (_, now, changed) => {
+    expect(undeclaredChanges(released, now)).toEqual(changed);
+  });
+
+  it(`${path} gives every number the meaning that it had in the last release`, () => {
+    expect(undeclaredChanges(releasedPage() ?? '', page)).toEqual([]);
+  });
+});
+
+const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' });
+
+/** The page as the last tag has it; null before the first release. */
+function releasedPage(): string | null {
+  let tag: string;
+  try {
+    tag = git('describe', '--tags', '--abbrev=0', '--match', 'v*').trim();
+  } catch {
+    return null;
+  }
+  return git('show', `${tag}:${path}`);
+}
+
+it.each([
+  ['C12.4: the page lists the phases', ['phase', ...jobPhases]],
+  ['C12.6: the page lists the codes of reasons', waitingReasonSchema.shape.code.options],
+  ['C13.6: the page lists the codes of job errors', jobErrorCodes],
+])('%s', (title, known) => {
+  const line = promises.find(({ id }) => title.startsWith(`${id}: `))?.promise ?? '';
+  const named = [...line.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code);
+  expect(new Set(named)).toEqual(new Set(known));
 });

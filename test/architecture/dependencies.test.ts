@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path/posix';
+import { join } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
-import { importsOf, readSources, type SourceFile, unreadableImportsOf, withoutComments } from './imports.ts';
+import { ownPath } from '../../testing/import-graph.ts';
+import {
+  importsOf,
+  readSources,
+  type SourceFile,
+  unreadableImportsOf,
+  withoutComments,
+} from '../../testing/imports.ts';
 import { modules, programs } from './module-rules.ts';
 
 // The dependencies between the modules of the tree: main → api, delivery, controller → jobs → platform → domain.
@@ -21,15 +28,19 @@ function topFolderOf(path: string): string | undefined {
   return path.split('/')[0];
 }
 
-/** The path that an import of our own names; null for a package. */
-function ownPath(importer: string, specifier: string): string | null {
-  if (specifier.startsWith('.')) return normalize(join(dirname(importer), specifier));
-  return specifier.startsWith('#') ? specifier.slice(1) : null;
-}
-
 function mayImport(from: string, to: string): boolean {
   const allowed = modules[from]?.imports ?? [];
   return from === to || allowed.some((other) => (other.endsWith('/') ? to.startsWith(other) : to === other));
+}
+
+/** A test beside the code may use what tests share. */
+function isOfTests(path: string, target: string): boolean {
+  return path.endsWith('.test.ts') && moduleOf(target) === 'testing';
+}
+
+function isProgramOrTest(module: string): boolean {
+  const others = ['test', 'testing', 'vitest.config.ts'];
+  return ['main.ts', 'http-service.ts', 'demo', 'scripts', 'bench', ...others].includes(module);
 }
 
 /** What `check` finds wrong in the files, as `path: what`. */
@@ -67,7 +78,7 @@ describe('an import', () => {
     const wrong = faults(sources, ({ path, text }) =>
       importsOf(text).filter((specifier) => {
         const target = ownPath(path, specifier);
-        return target !== null && !mayImport(moduleOf(path), moduleOf(target));
+        return target !== null && !isOfTests(path, target) && !mayImport(moduleOf(path), moduleOf(target));
       }),
     );
     expect(wrong).toEqual([]);
@@ -88,12 +99,8 @@ describe('an import', () => {
       importsOf(text).filter((specifier) => {
         const target = ownPath(path, specifier);
         // Folders of the platform may name each other both ways. Programs and tests are not held to one form.
-        if (
-          target === null ||
-          topFolderOf(path) === 'platform' ||
-          ['main.ts', 'http-service.ts', 'demo', 'test', 'testing', 'bench'].includes(moduleOf(path))
-        )
-          return false;
+        if (target === null || topFolderOf(path) === 'platform' || isProgramOrTest(moduleOf(path))) return false;
+        if (isOfTests(path, target)) return false;
         return specifier.startsWith('#') === (topFolderOf(path) === topFolderOf(target));
       }),
     );
@@ -103,7 +110,7 @@ describe('an import', () => {
   /** Loads the handler of a job type by its name. */
   const loader = 'runner/handlers/index.ts';
 
-  it('an import is a literal, that of the job handlers aside', () => {
+  it('every import is a literal except of the job handlers', () => {
     const wrong = faults(
       sources.filter((file) => !isTest(file) && !file.path.startsWith('test/') && file.path !== loader),
       ({ text }) => unreadableImportsOf(text),
@@ -122,38 +129,6 @@ describe('an import', () => {
       },
     );
     expect(wrong).toEqual([]);
-  });
-});
-
-const isHarness = (path: string) => ['test', 'testing', 'bench'].includes(topFolderOf(path) ?? '');
-
-/** The two neighbouring folders that an import leads between; null when one of them is a file or holds the other. */
-function neighbours(from: string, to: string): readonly [string, string] | null {
-  const [source, target] = [from.split('/'), to.split('/')];
-  const depth = source.findIndex((name, index) => name !== target[index]);
-  const areFolders = depth < source.length - 1 && depth < target.length - 1;
-  return areFolders ? [source.slice(0, depth + 1).join('/'), target.slice(0, depth + 1).join('/')] : null;
-}
-
-describe('neighbouring folders inside a module', () => {
-  /** The imports between them, as `from → to`, with an example of each. */
-  const folderImports = new Map<string, string>();
-  for (const { path, text } of sources.filter((file) => !isTest(file) && !isHarness(file.path))) {
-    for (const target of importsOf(text).map((specifier) => ownPath(path, specifier))) {
-      const pair = target === null || topFolderOf(target) !== topFolderOf(path) ? null : neighbours(path, target);
-      if (pair !== null) folderImports.set(pair.join(' → '), `${path} → ${target}`);
-    }
-  }
-
-  it('neighbouring folders inside a module never import each other both ways', () => {
-    const bothWays = [...folderImports].filter(([pair]) =>
-      folderImports.has(pair.split(' → ').toReversed().join(' → ')),
-    );
-    expect(bothWays.map(([, example]) => example).toSorted()).toEqual([]);
-  });
-
-  it('neighbouring folders inside a module have imports that are looked at', () => {
-    expect(folderImports.size).toBeGreaterThan(20);
   });
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { importsOf, readSources } from './imports.ts';
+import { importsOf, readSources } from '../../testing/imports.ts';
 
 // The images hold the folders that the Dockerfile copies and nothing else of the tree.
 

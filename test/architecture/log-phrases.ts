@@ -1,4 +1,4 @@
-import type { SourceFile } from './imports.ts';
+import type { SourceFile } from '../../testing/imports.ts';
 
 // Finds the log calls of a source file and their phrases by reading the text; the files are formatted by prettier.
 

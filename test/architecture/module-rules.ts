@@ -17,13 +17,18 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'platform/telemetry': { imports: ['domain'] },
   'platform/lifecycle': { imports: ['domain', 'platform/telemetry'] },
   'platform/config': { imports: ['domain', 'platform/telemetry'] },
-  'platform/storage': { imports: ['domain', 'platform/config'] },
-  'platform/batches': { imports: [], packages: [] },
-  'platform/postgres': { imports: ['domain', 'platform/batches', 'platform/lifecycle', 'platform/telemetry'] },
+  'platform/storage': { imports: ['domain', 'platform/config', 'platform/external-writes'] },
+  'platform/coalesce': { imports: [], packages: [] },
+  'platform/external-writes': { imports: [], packages: [] },
+  'platform/postgres': {
+    imports: ['domain', 'platform/coalesce', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
+  },
   'platform/embedded-postgres': { imports: ['platform/commands'] },
-  'platform/queue': { imports: ['domain', 'platform/batches', 'platform/lifecycle', 'platform/telemetry'] },
-  'platform/rate-limit': { imports: ['domain', 'platform/batches', 'platform/postgres'] },
-  'platform/outbound-http': { imports: ['domain'] },
+  'platform/queue': {
+    imports: ['domain', 'platform/coalesce', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
+  },
+  'platform/rate-limit': { imports: ['domain', 'platform/coalesce', 'platform/postgres'] },
+  'platform/outbound-http': { imports: ['domain', 'platform/external-writes'] },
   'platform/http': {
     imports: [
       'domain',
@@ -50,7 +55,9 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
       'node:worker_threads',
     ],
   },
-  'platform/kubernetes': { imports: ['domain', 'platform/lifecycle', 'platform/telemetry'] },
+  'platform/kubernetes': {
+    imports: ['domain', 'platform/external-writes', 'platform/lifecycle', 'platform/telemetry'],
+  },
   jobs: { imports: ['domain', 'platform/'] },
   api: { imports: ['domain', 'platform/', 'jobs'] },
   delivery: { imports: ['domain', 'platform/'] },
@@ -69,7 +76,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
-  scripts: { imports: ['domain', 'platform/config'], isProgram: true },
+  scripts: { imports: ['domain', 'platform/config', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
     imports: [
@@ -89,7 +96,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
     isProgram: true,
   },
   bench: { imports: ['domain', 'platform/', 'jobs', 'controller', 'testing', 'test'], isProgram: true },
-  'vitest.config.ts': { imports: [] },
+  'vitest.config.ts': { imports: ['testing'] },
 };
 
 /** Files that are programs in a module that is not one. */

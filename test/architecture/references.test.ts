@@ -17,6 +17,8 @@ describe('references', () => {
     ['a page that is there', 'See docs/a.md and [it](docs/a.md).', []],
     ['a page that is not there', 'See decisions.md.', ['decisions.md']],
     ['a link to a missing page', '[x](docs/b.md)', ['docs/b.md']],
+    ['a link by the name of its page', '[a.md](docs/a.md)', []],
+    ['a link by the name of another page', '[b.md](docs/a.md)', ['b.md']],
     ['a link to a heading', '[x](docs/a.md#post-apijobs-and-more)', []],
     ['a link to a missing heading', '[x](docs/a.md#nothing)', ['docs/a.md#nothing']],
     ['a URL', 'https://example.com/b.md and [x](https://example.com/b.md)', []],

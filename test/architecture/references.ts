@@ -9,7 +9,7 @@ export type DeadReference = `${string}: ${string}`;
 
 /** Standards whose sections a text may cite; the name stands before the section, in the same sentence. */
 const citedStandard =
-  /\b(?:RFC \d+|ISO \d+-\d+|XML 1\.0|HTML standard|Encrypted Media Extensions|docs\/contract\.md)[^.]{0,60}$/;
+  /\b(?:RFC \d+|ISO \d+-\d+|XML 1\.0|HTML standard|Encrypted Media Extensions|reference\/contract\.md)[^.]{0,60}$/;
 const sectionPattern = /\bsections? \d[\d.]*/gi;
 /** Text that points out of the repository, or to a page that is not in it. */
 const outsidePatterns = [
@@ -25,9 +25,11 @@ const pagePattern = /(?<![\w./-])(?:[\w.-]+\/|\.\.?\/)*[\w-]+\.md\b/g;
 const decisionPattern = /\bdecisions?[ /](\d{4})\b/g;
 /** Names of packages that look like files, files that are made or installed, and placeholders. */
 const notFiles =
-  /^(?:hls\.js|[Vv]ideo\.js|dash\.js|video-dev\/hls\.js|ipaddr\.js|index\.js|x\.test\.ts|\.test\.ts|package-lock\.json|test-results\/.*)$/;
+  /^(?:(?:video-dev\/)?(?:hls|[Vv]ideo|dash|ipaddr|index)\.js|x?\.test\.ts|package-lock\.json|test-results\/.*)$/;
 const filePattern =
   /(?<![\w./#@$:-])(?:\.{1,2}\/)*(?:[\w.-]+\/)*[\w.-]+\.(?:ts|js|sql|ya?ml|json|css|html|tpl|txt|lua)\b(?![\w/-])/g;
+/** A link whose text is the name of its page: the link is followed, the text is not. */
+const namedLink = /\[([\w./-]+\.md)\]\((?:\.\.\/|[\w-]+\/)*\1(?:#[^)]*)?\)/g;
 const linkPattern = /\]\(([^)\s]+)\)/g;
 
 /** GitHub's anchor of a heading. */
@@ -41,13 +43,18 @@ export function anchorOf(heading: string): string {
 
 /** The comments of a source file, or the whole of a page. */
 export function proseOf({ path, text }: TextFile): string {
-  if (path.endsWith('.md')) return text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+  if (path.endsWith('.md')) return withoutBlocks(text).replaceAll(namedLink, '');
   if (['.ts', '.js', '.css'].includes(extname(path))) {
     const blocks = text.match(/\/\*[\s\S]*?\*\//g) ?? [];
     const lines = text.match(/(?<=^|\s)\/\/ .*$/gm) ?? [];
     return [...blocks, ...lines].join('\n');
   }
   return (text.match(/(?<=^|\s)# .*$/gm) ?? []).join('\n');
+}
+
+/** A page without its code; a block that holds others has a longer fence. */
+function withoutBlocks(page: string): string {
+  return page.replaceAll(/^ *(`{3,})[^`\n]*\n[\s\S]*?^ *\1$/gm, '');
 }
 
 /** Prose with its line ends and comment marks made spaces, and without URLs, so that references stand in one line. */
@@ -94,7 +101,7 @@ export class References {
   }
 
   #deadLinks({ path, text }: TextFile): string[] {
-    const links = [...text.matchAll(linkPattern)].map(([, target = '']) => target);
+    const links = [...withoutBlocks(text).matchAll(linkPattern)].map(([, target = '']) => target);
     return links.filter((target) => {
       if (/^[a-z]+:/.test(target)) return false;
       const [page = '', anchor] = target.split('#', 2);
@@ -125,5 +132,5 @@ function foldersOf(path: string): string[] {
 }
 
 function isCited(before: string, after: string): boolean {
-  return citedStandard.test(before) || after.startsWith(' of docs/contract.md');
+  return citedStandard.test(before) || after.startsWith(' of docs/reference/contract.md');
 }

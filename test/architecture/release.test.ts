@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -14,12 +15,15 @@ it('package.json, package-lock.json and the chart have one version', () => {
   expect(versions).toEqual(versions.map(() => version));
 });
 
-it('CHANGELOG.md begins with unreleased changes, and then has a dated section of the current version', () => {
-  const headings = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
-  expect(headings[0]).toBe('[Unreleased]');
-  expect(headings[1]).toMatch(
-    new RegExp(String.raw`^\[${version.replaceAll('.', String.raw`\.`)}\] - \d{4}-\d{2}-\d{2}$`),
-  );
+it('CHANGELOG.md begins with unreleased changes, and has a dated section of every release', () => {
+  const [first, ...others] = [...read('CHANGELOG.md').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading ?? '');
+  const tags = execFileSync('git', ['tag', '--list', 'v*'], { encoding: 'utf8' }).split('\n').filter(Boolean);
+  const versions = others.map((heading) => /^\[(.+)\] - \d{4}-\d{2}-\d{2}$/.exec(heading)?.[1]);
+  expect(first).toBe('[Unreleased]');
+  expect(tags.filter((tag) => !versions.includes(tag.slice(1)))).toEqual([]);
+  // The section of a version comes with its number, before the tag.
+  expect([undefined, version]).toContain(versions[0]);
+  expect(versions).not.toContain(undefined);
 });
 
 it('every job of a workflow has a time limit, and no workflow may write by default', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { putClip, putLongClip, putPicture } from './support/clips.ts';
+import { putClip, putLongClip, putImage } from './support/clips.ts';
 import { apiServerPid, processesOf } from './support/host-processes.ts';
 import { apply, kubectl, kubectlWith } from './support/kubectl.ts';
 import { mediaJobManifest } from './support/objects.ts';
@@ -55,7 +55,7 @@ const startIn = async (pool: string, source: string) => {
 
 /** Starts more jobs than can run at once. */
 const startMany = async () => {
-  const source = await putPicture();
+  const source = await putImage();
   const video = await start(clip);
   const images = await Promise.all(
     Array.from({ length: 5 }, () => submit({ type: 'image:thumbnail', source, callback_url: receiver.url })),
@@ -63,8 +63,8 @@ const startMany = async () => {
   return [video, ...images];
 };
 /**
- * Expects every job to complete with one webhook and no counted failure, in one Job of its own, or in that of a batch of
- * image jobs. The attempt may be the second: when the leader is lost just after claiming a job, the next leader cannot know
+ * Expects every job to complete with one webhook and no counted failure, in one Job of its own, or of a batch of image
+ * jobs. The attempt may be the second: when the leader is lost just after claiming a job, the next leader cannot know
  * whether a Job was created, and starts a new attempt, as after any disruption.
  */
 const allComplete = async (ids: readonly string[]) => {

@@ -9,7 +9,7 @@ import type { JobResults } from '#domain/job-types/index.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { checkEncryptedStream, checkObjects } from '../../demo/check.ts';
-import { putClip, putPicture } from './support/clips.ts';
+import { putClip, putImage } from './support/clips.ts';
 import { apply, helm, kubectlJson, kubectlWith } from './support/kubectl.ts';
 import { type List, mediaJobManifest, type PodObject } from './support/objects.ts';
 import { freePort } from '../../testing/free-port.ts';
@@ -32,7 +32,7 @@ const devValues = join(chart, 'values-dev.yaml');
 
 beforeAll(async () => {
   await putClip();
-  await putPicture();
+  await putImage();
 });
 
 describe('`helm install` on two nodes', () => {
@@ -136,7 +136,7 @@ describe('POST /api/jobs on the cluster', () => {
       // A short job may complete between two writes of its status.
       (text) => /encoding|packaging|completed/.test(text),
     );
-    expect(columns.split('\n')[0]).toMatch(/^NAME\s+TYPE\s+PHASE\s+PROGRESS\s+CHUNKS\s+JOBS\s+REASON\s+POOL\s+AGE$/);
+    expect(columns.split('\n')[0]).toMatch(/^NAME\s+TYPE\s+PHASE\s+PROGRESS\s+CHUNKS\s+REASON\s+POOL\s+AGE$/);
     expect(columns.split('\n')[1]).toMatch(
       new RegExp(`^mj-${id}\\s+video:full\\s+\\w+\\s+\\d+\\s+(\\w+\\s+)?default\\s+\\d+s$`),
     );

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { putLongClip, putPicture } from './support/clips.ts';
+import { putLongClip, putImage } from './support/clips.ts';
 import { helm, kubectl, kubectlJson } from './support/kubectl.ts';
 import type { List, PodObject } from './support/objects.ts';
 import { installRelease, release } from './support/release.ts';
@@ -20,11 +20,11 @@ import {
 } from './support/service.ts';
 import { startReceiver } from './support/webhooks.ts';
 
-let picture: string;
+let image: string;
 let longClip: string;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 beforeAll(async () => {
-  picture = await putPicture();
+  image = await putImage();
   longClip = await putLongClip();
   receiver = await startReceiver();
 });
@@ -47,7 +47,7 @@ test('`helm upgrade` loses no running job and accepts submissions throughout', a
       const answer = await post({
         type: 'image:thumbnail',
         hash: newHash(),
-        source: picture,
+        source: image,
         callback_url: receiver.url,
       });
       expect([200, 202]).toContain(answer.status);
@@ -123,8 +123,8 @@ test('`helm uninstall` keeps the CRDs and every MediaJob, and a running job comp
   await installRelease(values);
   expect(await completed(id)).toMatchObject({ attempt: 1 });
   await inRunners('wait', '--for=condition=Complete', '--timeout=60s', `mj/mj-${id}`);
-  const image = await submit({ type: 'image:thumbnail', source: picture });
-  await completed(image);
+  const thumbnail = await submit({ type: 'image:thumbnail', source: image });
+  await completed(thumbnail);
 });
 
 async function podsOfRelease(): Promise<string[]> {

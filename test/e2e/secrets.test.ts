@@ -110,8 +110,8 @@ function isOutside({ group, name }: HostProcess): boolean {
 const youngMs = 2000;
 
 /**
- * Collects all processes by polling. The packager lives for a quarter of a second, so only young ones are read. One that
- * begins or ends has no environment, so the longest of each is kept.
+ * Collects all processes by polling. The packager lives for a quarter of a second, so only young ones are read. One
+ * that begins or ends has no environment, so the longest of each is kept.
  */
 function watchProcesses() {
   const found = new Map<string, HostProcess>();

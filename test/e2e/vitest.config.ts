@@ -22,7 +22,8 @@ export default defineConfig({
     globalSetup: ['test/e2e/support/global-setup.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // Nodes, pods and processes are removed during the run; a test that fails once and then passes is reported as a retry.
+    // Nodes, pods and processes are removed during the run; a test that fails once and then passes is reported as a
+    // retry.
     retry: 1,
     // All files share one release, and several count, drain and kill its pods.
     fileParallelism: false,

@@ -5,7 +5,9 @@ const run = promisify(execFile);
 /** A dump of every object is several megabytes. */
 const maxBuffer = 256 * 1024 * 1024;
 
-/** Runs kubectl on the cluster of `KUBECONFIG`; its standard output. @throws Error with what it wrote to standard error */
+/**
+ * Runs kubectl on the cluster of `KUBECONFIG`; its standard output. @throws Error with what it wrote to standard error
+ */
 export function kubectl(...args: string[]): Promise<string> {
   return program('kubectl', args);
 }

@@ -75,7 +75,7 @@ export function releaseValues({ servers, secrets, hostAddress, baseUrl, image }:
       X264_PRESET: 'ultrafast',
       WEBHOOK_ALLOWED_CIDRS: `${hostAddress}/32`,
       LARGE_VIDEO_THRESHOLD: '32MiB',
-      // No clip but the film is long enough for three of them.
+      // Only the long video is long enough for three of them.
       CHUNK_LENGTH: '12s',
     },
     runners: { namespace: release.runners },

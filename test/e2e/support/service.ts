@@ -118,7 +118,7 @@ export function mediaJob(name: string): Promise<MediaJobObject> {
 
 /** The runner pods of a job, or of all jobs. */
 export async function runnerPods(jobId?: string): Promise<readonly PodObject[]> {
-  const selector = jobId === undefined ? 'reelwright.dev/job-id' : `reelwright.dev/job-id=${jobId}`;
+  const selector = jobId === undefined ? 'reelwright.dev/pool' : `reelwright.dev/job-id=${jobId}`;
   return (await kubectlJson<List<PodObject>>('-n', release.runners, 'get', 'pods', '-l', selector)).items;
 }
 

@@ -33,7 +33,7 @@ export function watchPods(pool: string): PodWatch {
       const { type, object } = JSON.parse(line) as { type: string; object: PodObject };
       last.set(object.metadata.uid, object);
       if (object.spec.nodeName !== undefined) nodes.add(object.spec.nodeName);
-      if (type === 'DELETED' || isOver(object)) running.delete(object.metadata.uid);
+      if (type === 'DELETED' || hasEnded(object)) running.delete(object.metadata.uid);
       else running.add(object.metadata.uid);
       most = Math.max(most, running.size);
     }
@@ -49,7 +49,7 @@ export function watchPods(pool: string): PodWatch {
   };
 }
 
-function isOver({ status }: PodObject): boolean {
+function hasEnded({ status }: PodObject): boolean {
   return (
     ['Succeeded', 'Failed'].includes(status.phase) ||
     (status.containerStatuses ?? []).some(({ state }) => state?.terminated !== undefined)

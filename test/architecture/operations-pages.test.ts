@@ -4,12 +4,13 @@ import { parse } from 'yaml';
 import { jobErrorCodes, jobErrors, requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { readSources } from './imports.ts';
+import { readSources } from '../../testing/imports.ts';
 import { type LogCall, logCallsOf } from './log-phrases.ts';
 
-// docs/operations.md and the chart's monitoring, compared with the metrics and alerts that exist.
+// The pages that operators look things up in and the chart's monitoring, compared with what the code has.
 
-const page = readFileSync('docs/operations.md', 'utf8');
+const runbooks = readFileSync('docs/guides/runbooks.md', 'utf8');
+const metricsPage = readFileSync('docs/reference/metrics.md', 'utf8');
 const alerts = parse(readFileSync('charts/reelwright/monitoring/alerts.yaml', 'utf8')) as {
   alert: string;
   expr: string;
@@ -22,25 +23,28 @@ const own = families.filter((name) => name.startsWith('svc_'));
 const namedIn = (text: string) =>
   [...new Set(text.match(/svc_[a-z_]+/g))].map((name) => name.replace(/_(bucket|sum|count)$/, ''));
 
-describe('docs/operations.md', () => {
-  it.each(alerts.map(({ alert }) => alert))('docs/operations.md has a runbook for the alert %s', (alert) => {
-    expect(page).toContain(`\n### ${alert}\n`);
+describe('runbooks and metrics', () => {
+  it.each(alerts.map(({ alert }) => alert))('docs/guides/runbooks.md has a runbook for the alert %s', (alert) => {
+    expect(runbooks).toContain(`\n## ${alert}\n`);
   });
 
-  it('docs/operations.md has runbooks for existing alerts only', () => {
-    const runbooks = [...page.matchAll(/^### (Reelwright\w+)$/gm)].map((match) => String(match[1]));
-    expect(runbooks.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+  it('docs/guides/runbooks.md has runbooks for existing alerts only', () => {
+    const listed = [...runbooks.matchAll(/^## (Reelwright\w+)$/gm)].map((match) => String(match[1]));
+    expect(listed.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   });
 
-  it('docs/operations.md names every metric and no unknown one', () => {
-    expect(own.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
-    expect(namedIn(page).filter((name) => !own.includes(name))).toEqual([]);
+  it('docs/reference/metrics.md names every metric and no unknown one', () => {
+    expect(own.filter((name) => !metricsPage.includes(`\`${name}\``))).toEqual([]);
+    expect(namedIn(metricsPage).filter((name) => !own.includes(name))).toEqual([]);
   });
 });
 
-/** The cells of the tables below a heading, without the heads. */
-function rowsBelow(heading: string): string[][] {
-  const section = page.split(/^#{2,3} /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+/** The cells of the tables below a heading of a page, without the heads. */
+function rowsBelow(page: string, heading: string): string[][] {
+  const section =
+    readFileSync(page, 'utf8')
+      .split(/^#{1,2} /m)
+      .find((text) => text.startsWith(`${heading}\n`)) ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('| `'));
   return rows.map((row) =>
     row
@@ -50,15 +54,15 @@ function rowsBelow(heading: string): string[][] {
   );
 }
 
-describe('the error codes of docs/operations.md', () => {
-  it('docs/operations.md lists every error code of a job and whether it can be retried', () => {
-    const listed = rowsBelow('Of a job').map(([code, retryable]) => [code, retryable]);
+describe('docs/reference/errors.md', () => {
+  it('docs/reference/errors.md lists every error code of a job and whether it can be retried', () => {
+    const listed = rowsBelow('docs/reference/errors.md', 'Of a job').map(([code, retryable]) => [code, retryable]);
     const expected = jobErrorCodes.map((code) => [`\`${code}\``, jobErrors[code].retryable ? 'yes' : 'no']);
     expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(expected));
   });
 
-  it('docs/operations.md lists every error code of a request with its status', () => {
-    const listed = rowsBelow('Of a request').map(([code, status]) => [code, status]);
+  it('docs/reference/errors.md lists every error code of a request with its status', () => {
+    const listed = rowsBelow('docs/reference/errors.md', 'Of a request').map(([code, status]) => [code, status]);
     const codes = Object.keys(requestErrors) as RequestErrorCode[];
     const expected = codes.map((code) => [`\`${code}\``, String(statusOfProblem(code))]);
     expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(expected));
@@ -73,7 +77,7 @@ const listedPhrases: Readonly<Record<string, readonly string[]>> = {
   'api/audit.ts': ['job submitted', 'job retried', 'job cancelled', 'webhook redelivered'],
 };
 
-/** The phrases of a log call, those of a closed list only where its file names them. */
+/** The phrases of a log call; phrases of a closed list only where its file names them. */
 function phrasesOf({ place, phrases }: LogCall): readonly string[] {
   const path = place.replace(/:\d+$/, '');
   const listed = listedPhrases[path];
@@ -82,7 +86,7 @@ function phrasesOf({ place, phrases }: LogCall): readonly string[] {
   return listed.filter((phrase) => text.includes(`'${phrase}'`));
 }
 
-describe('the log lines of docs/operations.md', () => {
+describe('docs/reference/log-lines.md', () => {
   const sources = readSources('.').filter(({ path }) => logging.test(path));
   const calls = sources.flatMap(logCallsOf).map((logged) => ({ ...logged, phrases: phrasesOf(logged) }));
 
@@ -91,9 +95,12 @@ describe('the log lines of docs/operations.md', () => {
     expect(calls.filter(({ phrases }) => phrases.length === 0).map(({ place }) => place)).toEqual([]);
   });
 
-  it('docs/operations.md lists every log line with its level, and no line that does not exist', () => {
+  it('docs/reference/log-lines.md lists every log line with its level, and no line that does not exist', () => {
     const logged = calls.flatMap(({ level, phrases }) => phrases.map((phrase) => `${phrase} (${level})`));
-    const listed = rowsBelow('Log lines').map(([phrase = '', level]) => `${phrase.slice(1, -1)} (${level})`);
+    const sections = readFileSync('docs/reference/log-lines.md', 'utf8').split(/^## /m).slice(1);
+    const listed = sections.flatMap((section) =>
+      [...section.matchAll(/^- `([^`]+)`: /gm)].map(([, phrase]) => `${phrase} (${section.split('\n', 1)[0]})`),
+    );
     expect(listed.toSorted()).toEqual([...new Set(logged)].toSorted());
   });
 });
@@ -122,7 +129,7 @@ describe('the monitoring of the chart', () => {
       ['/api/jobs', '/api/jobs/{id}/retry'],
       ['/stream/{hash}/*', '/thumb/{sig}/{encoded_key}'],
     ],
-    ['ReelwrightDeliveryErrors', 'route', ['/stream/{hash}/*', '/api/key/{hash}'], ['/api/jobs', 'unmatched']],
+    ['ReelwrightDeliveryErrors', 'route', ['/stream/{hash}/*'], ['/api/jobs', '/api/key/{hash}', 'unmatched']],
     ['ReelwrightImageErrors', 'status', ['500', '502', 'storage_error', 'internal'], ['403', '404', '422']],
   ])('the alert %s counts its own values of the label %s only', (alert, label, counted, others) => {
     expect(counted.filter((value) => !accepts(alert, label, value))).toEqual([]);

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
-import { putFilm } from './support/clips.ts';
+import { putLongVideo } from './support/clips.ts';
 import { kubectl } from './support/kubectl.ts';
 import type { PodObject } from './support/objects.ts';
 import {
@@ -18,12 +18,12 @@ import { showClusterOnFailure } from './support/show-cluster.ts';
 import { watchPods } from './support/watch-pods.ts';
 import { endsOnce, startReceiver } from './support/webhooks.ts';
 
-// A film in chunks on a real cluster: its Jobs are run by the real Job controller.
+// A chunked encode on a real cluster: its Jobs are run by the real Job controller.
 
-let film: string;
+let clip: string;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 beforeAll(async () => {
-  film = await putFilm();
+  clip = await putLongVideo();
   receiver = await startReceiver();
 });
 showClusterOnFailure();
@@ -40,10 +40,10 @@ const hasEncoded = (pod: PodObject) => encoderOf(pod).running !== undefined || e
 const hasSucceeded = ({ status }: PodObject) =>
   status.containerStatuses?.some(({ state }) => state?.terminated?.exitCode === 0) === true;
 
-test('C3.26: an encrypted film completes once while the pods of three chunks and the leading controller are deleted, and no other chunk is encoded again', async () => {
+test('C26.3: an encrypted long video completes once while the pods of three chunks and the leading controller are deleted, and no other chunk is encoded again', async () => {
   const watch = watchPods('default');
   const options = { encrypt: true };
-  const id = await submit({ type: 'video:transcode', source: film, options, callback_url: receiver.url });
+  const id = await submit({ type: 'video:transcode', source: clip, options, callback_url: receiver.url });
   const victims = new Set<string | undefined>([undefined]);
   while (victims.size < 4) {
     const victim = await eventually(
@@ -62,9 +62,9 @@ test('C3.26: an encrypted film completes once while the pods of three chunks and
   expect(job).toMatchObject({ attempt: 1 });
   expect(await endsOnce(receiver, id, 'completed')).toEqual({ failures: 0 });
   await watch.stop();
-  const ofFilm = watch.all().filter(({ metadata }) => metadata.labels?.['reelwright.dev/job-id'] === id);
+  const ofChunks = watch.all().filter(({ metadata }) => metadata.labels?.['reelwright.dev/job-id'] === id);
   for (const index of ['0', '1', '2', '3']) {
-    const pods = ofFilm.filter((pod) => indexOf(pod) === index && hasEncoded(pod));
+    const pods = ofChunks.filter((pod) => indexOf(pod) === index && hasEncoded(pod));
     expect([index, pods.filter(hasSucceeded).length]).toEqual([index, 1]);
     expect([index, pods.length <= (victims.has(index) ? 2 : 1)]).toEqual([index, true]);
   }
@@ -77,10 +77,10 @@ test('C3.26: an encrypted film completes once while the pods of three chunks and
 });
 
 /** Every segment of every track is listed, and encrypted by one key. */
-async function expectStream({ video_tracks: videos, audio_tracks: sounds }: JobResults<'video:transcode'>) {
+async function expectStream({ video_tracks: videos, audio_tracks: audio }: JobResults<'video:transcode'>) {
   const media = openBucket('media');
   try {
-    expect(sounds).toHaveLength(2);
+    expect(audio).toHaveLength(2);
     for (const { playlist, segment_count: count } of videos) {
       const object = await media.get(playlist);
       const lines = (object === null ? '' : await text(object.body)).split('\n');
