@@ -10,15 +10,16 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { webhookSignatureHeaders } from '#domain/webhooks/signature.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
 
-// docs/api.md against a running service: its blocks are pasted into one shell in their order, and the results that it
-// shows are compared with those of the jobs that the blocks made.
+// docs/guides/api.md against a running service: its blocks are pasted into one shell in their order, and the results
+// that it shows are compared with the results of the blocks' jobs.
 
-const page = await readFile(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
+const page = await readFile(join(import.meta.dirname, '../../docs/guides/api.md'), 'utf8');
 const blocks = [...page.matchAll(/^```sh(?: (\d+))?\n([\s\S]*?)^```$/gm)].map(([, status, script = ''], index) => ({
   name: `block ${index + 1}: ${script.trim().split('\n').at(-1)?.slice(0, 70)}`,
   index,
@@ -71,7 +72,7 @@ beforeAll(async () => {
     data,
     secrets,
     port: await choosePort('0'),
-    env: { ...process.env, X264_PRESET: 'veryfast' },
+    env: { ...process.env, X264_PRESET: 'ultrafast' },
     settings: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
     signal,
   });
@@ -90,11 +91,11 @@ afterAll(async () => {
 
 const outputOf = (index: number, stream: 'out' | 'err') => readFile(join(folder, `${stream}-${index}`), 'utf8');
 
-it('docs/api.md has more than twenty blocks to run', () => {
+it('docs/guides/api.md has more than twenty blocks to run', () => {
   expect(blocks.length).toBeGreaterThan(20);
 });
 
-it.each(blocks.filter(({ status }) => status !== null))('docs/api.md, $name answers $status', async (block) => {
+it.each(blocks.filter(({ status }) => status !== null))('docs/guides/api.md, $name answers $status', async (block) => {
   const errors = await outputOf(block.index, 'err');
   const statuses = [...errors.matchAll(/HTTP (\d+)/g)].map(([, code]) => code);
   expect(new Set(statuses), errors + (await outputOf(block.index, 'out'))).toEqual(new Set([block.status]));
@@ -109,12 +110,12 @@ function shapeOf(value: unknown): unknown {
 
 async function jobs(): Promise<Record<string, unknown>[]> {
   const headers = { 'x-api-key': secrets.values.API_KEY };
-  const response = await fetch(`${service?.baseUrl}/api/jobs?limit=100`, { headers });
+  const response = await fetch(`${service?.baseUrl}/api/jobs?limit=100&include=results`, { headers });
   return ((await response.json()) as { jobs: Record<string, unknown>[] }).jobs;
 }
 
-describe('the results in docs/api.md', () => {
-  it.each(jobTypeNames)('docs/api.md shows the results of a %s as the service answers them', async (type) => {
+describe('the results in docs/guides/api.md', () => {
+  it.each(jobTypeNames)('docs/guides/api.md shows the results of a %s as the service answers them', async (type) => {
     const section = page.slice(page.indexOf(`### ${type}\n`));
     const shown = JSON.parse(/```json results\n([\s\S]*?)```/.exec(section)?.[1] ?? 'null') as object;
     const job = (await jobs()).find((one) => one['type'] === type && one['status'] === 'completed');
@@ -122,7 +123,7 @@ describe('the results in docs/api.md', () => {
     expect(shapeOf(shown)).toEqual(shapeOf(job?.['results']));
   });
 
-  it('docs/api.md shows the error of a job without its source', async () => {
+  it('docs/guides/api.md shows the error of a job without its source', async () => {
     const job = (await jobs()).find((one) => one['status'] === 'failed');
     const shown = JSON.parse(
       /```json\n(\{\n {2}"code": "source_not_found"[\s\S]*?)```/.exec(page)?.[1] ?? '{}',
@@ -130,7 +131,7 @@ describe('the results in docs/api.md', () => {
     expect(job?.['error']).toMatchObject(shown);
   });
 
-  it('docs/api.md shows the answer to the refused request', async () => {
+  it('docs/guides/api.md shows the answer to the refused request', async () => {
     const { index } = blocks.find(({ status }) => status === '400') ?? { index: -1 };
     const shown = JSON.parse(
       /```json\n(\{\n {2}"type": "\/docs#problem-[\s\S]*?)```/.exec(page)?.[1] ?? '{}',
@@ -140,29 +141,45 @@ describe('the results in docs/api.md', () => {
   });
 });
 
-/** Runs the recipe of docs/api.md over a webhook that came: 'true' or 'false' for it, for a changed one, for none. */
-async function verdicts(program: string, file: string, source: string): Promise<string> {
+/**
+ * Runs the recipe of docs/guides/api.md over a webhook that came: 'true' or 'false' for it, for a changed one, for
+ * none.
+ */
+async function verdicts(program: string, file: string, source: string, secret: string): Promise<string> {
   await writeFile(join(folder, file), source);
-  const { headers, body } = received[0] ?? { headers: {}, body: '' };
+  const { headers: sent, body } = received[0] ?? { headers: {}, body: '' };
+  const timestampSec = Math.floor(Date.now() / 1000);
+  const isOwn = secret === secrets.values.WEBHOOK_SECRET;
+  const headers = isOwn ? sent : webhookSignatureHeaders({ body, eventId: 'an-event', timestampSec }, secret);
   const input = JSON.stringify([
     [headers, body],
     [headers, `${body} `],
     [{}, body],
   ]);
-  const env = { PATH: process.env['PATH'] ?? '', SECRET: secrets.values.WEBHOOK_SECRET, INPUT: input };
+  const env = { PATH: process.env['PATH'] ?? '', SECRET: secret, INPUT: input };
   return (await run(program, [file], { cwd: folder, env })).stdout.trim().toLowerCase();
 }
 
-describe('the verification of webhooks in docs/api.md', () => {
-  it('the Node recipe of docs/api.md accepts a webhook of the service, and no changed one and none without headers', async () => {
-    const recipe = /```js\n(import \{ createHmac[\s\S]*?)```/.exec(page)?.[1] ?? '';
-    const use = `for (const [h, b] of JSON.parse(process.env.INPUT)) console.log(isGenuine(h, b, process.env.SECRET));`;
-    expect(await verdicts('node', 'verify.mjs', `${recipe}\n${use}`)).toBe('true\nfalse\nfalse');
-  });
+describe('the verification of webhooks in docs/guides/api.md', () => {
+  const forms = {
+    whsec_: () => secrets.values.WEBHOOK_SECRET,
+    'plain text': () => 'a secret in plain text, not of base64',
+  };
+  it.each(Object.entries(forms))(
+    'the Node recipe of docs/guides/api.md accepts a webhook signed by %s, no changed one and none without headers',
+    async (_, secret) => {
+      const recipe = /```js\n(import \{ createHmac[\s\S]*?)```/.exec(page)?.[1] ?? '';
+      const use = `for (const [h, b] of JSON.parse(process.env.INPUT)) console.log(isGenuine(h, b, process.env.SECRET));`;
+      expect(await verdicts('node', 'verify.mjs', `${recipe}\n${use}`, secret())).toBe('true\nfalse\nfalse');
+    },
+  );
 
-  it('the Python recipe of docs/api.md accepts the same', async () => {
-    const recipe = /```python\n(import base64[\s\S]*?)```/.exec(page)?.[1] ?? '';
-    const use = `import json, os\nfor h, b in json.loads(os.environ["INPUT"]):\n    print(is_genuine(h, b.encode(), os.environ["SECRET"]))`;
-    expect(await verdicts('python3', 'verify.py', `${recipe}\n${use}`)).toBe('true\nfalse\nfalse');
-  });
+  it.each(Object.entries(forms))(
+    'the Python recipe of docs/guides/api.md accepts the same by %s',
+    async (_, secret) => {
+      const recipe = /```python\n(import base64[\s\S]*?)```/.exec(page)?.[1] ?? '';
+      const use = `import json, os\nfor h, b in json.loads(os.environ["INPUT"]):\n    print(is_genuine(h, b.encode(), os.environ["SECRET"]))`;
+      expect(await verdicts('python3', 'verify.py', `${recipe}\n${use}`, secret())).toBe('true\nfalse\nfalse');
+    },
+  );
 });

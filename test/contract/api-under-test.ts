@@ -10,7 +10,7 @@ import { inject } from 'vitest';
 import { createHttpServer } from '#platform/http/server.ts';
 import { httpServiceOptions, type ServiceDependencies } from '../../http-service.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { builtInMediaProfiles } from '#domain/media/profiles.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
@@ -31,8 +31,8 @@ import { startTracing } from '#platform/telemetry/tracing.ts';
 import { migratedDatabase } from '../../testing/databases.ts';
 import { startRedis } from '../../testing/servers.ts';
 
-// The API in this process, on a free port, over real parts: PostgreSQL always; Redis and S3 where this machine has them,
-// else the embedded parts behind the same ports.
+// The API in this process, on a free port, over real parts: PostgreSQL always; Redis and S3 where this machine has
+// them, else the embedded parts behind the same ports.
 
 export const apiKey = 'api-key-of-the-contract-tests';
 export const olderApiKey = 'older-api-key-of-the-contract-tests';
@@ -61,8 +61,8 @@ export interface ApiUnderTest {
   putSource(key: string, body: Buffer | string): Promise<void>;
   putMedia(key: string, body: Buffer | string, contentType?: string): Promise<void>;
   /** Takes the job through its one attempt, as a worker would. */
-  complete(jobId: string, results: JobResults): Promise<Job>;
-  fail(jobId: string, results?: JobResults | null): Promise<Job>;
+  complete(jobId: string, results: JobResults): Promise<ShownJob>;
+  fail(jobId: string, results?: JobResults | null): Promise<ShownJob>;
   close(): Promise<void>;
 }
 
@@ -225,7 +225,7 @@ function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
 }
 
 function stepsOf(d: ServiceDependencies): Pick<ApiUnderTest, 'putSource' | 'putMedia' | 'complete' | 'fail'> {
-  const finish = async (jobId: string, end: { results: JobResults | null; error: Job['error'] }): Promise<Job> => {
+  const finish = async (jobId: string, end: { results: JobResults | null; error: Job['error'] }): Promise<ShownJob> => {
     const job = await d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
     if (job === null) throw new Error(`job ${jobId} cannot be claimed`);
     const status = end.error === null ? 'completed' : 'failed';

@@ -83,15 +83,15 @@ describe('the audit log', () => {
   });
 
   it('a request that failed is logged with the trace_id of its answer', async () => {
-    const find = api.d.jobs.find.bind(api.d.jobs);
-    api.d.jobs.find = () => Promise.reject(new Error('planted'));
+    const find = api.d.jobs.findShown.bind(api.d.jobs);
+    api.d.jobs.findShown = () => Promise.reject(new Error('planted'));
     const { status, json } = await api.call('/api/jobs/00000000-0000-4000-8000-000000000000');
-    api.d.jobs.find = find;
+    api.d.jobs.findShown = find;
     expect(status).toBe(500);
     expect(lines.filter(({ msg }) => msg === 'request failed')).toMatchObject([{ trace_id: json.trace_id }]);
   });
 
-  it('C4.69, C7.23: an answer to what is no HTTP request carries X-Trace-ID and the same trace_id', async () => {
+  it('C25.17, C22.25: an answer to what is no HTTP request carries X-Trace-ID and the same trace_id', async () => {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
     socket.end('not HTTP\r\n\r\n');
     const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');

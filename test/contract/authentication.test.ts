@@ -6,9 +6,9 @@ import { thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { apiKey, type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
-// Section 5 of docs/contract.md. Every way to forge a token: domain/playback/token.test.ts, and over HTTP
-// test/integration/delivery-hostile.test.ts. That the token stands in no address (C5.11): service.test.ts and
-// test/integration/player.test.ts. Signatures of webhooks (C5.13, C5.14): webhooks.test.ts.
+// docs/reference/contract.md, "Authentication". Every way to forge a token: domain/playback/token.test.ts, and over
+// HTTP test/integration/delivery-hostile.test.ts. That the token stands in no address (C19.11): service.test.ts and
+// test/integration/player.test.ts. Signatures of webhooks (C21.5, C21.6): webhooks.test.ts.
 
 let api: ApiUnderTest;
 const inAnHour = () => Math.floor(Date.now() / 1000) + 3600;
@@ -30,7 +30,7 @@ describe('the API key', () => {
   ] as const;
 
   it.each(routes)(
-    'C5.1, C5.2: %s %s answers 401 without a key and with a wrong one, with the same body',
+    'C19.1, C19.2: %s %s answers 401 without a key and with a wrong one, with the same body',
     async (method, path) => {
       const withKey = (key: string | null) =>
         api.raw(path, { method, headers: key === null ? {} : { 'x-api-key': key } });
@@ -42,7 +42,7 @@ describe('the API key', () => {
     },
   );
 
-  it('C1.26: every key of API_KEY is accepted', async () => {
+  it('C24.1: every key of API_KEY is accepted', async () => {
     for (const key of [apiKey, olderApiKey]) {
       const answer = await api.call('/api/jobs/none', { headers: { 'x-api-key': key } });
       expect(answer.status).toBe(404);
@@ -51,19 +51,19 @@ describe('the API key', () => {
     expect(joined.status).toBe(401);
   });
 
-  it('C5.3: a playback token is not accepted as an API key', async () => {
+  it('C19.3: a playback token is not accepted as an API key', async () => {
     const authorization = `Bearer ${signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret)}`;
     expect((await api.raw('/api/jobs/none', { headers: { authorization } })).status).toBe(401);
   });
 });
 
 describe('the playback token', () => {
-  it('C5.3: an API key is not accepted by the key endpoint', async () => {
+  it('C19.3: an API key is not accepted by the key endpoint', async () => {
     expect((await api.raw('/api/key/video-1', { headers: { 'x-api-key': apiKey } })).status).toBe(401);
     expect((await ask(`Bearer ${apiKey}`)).status).toBe(403);
   });
 
-  it('C5.5: a token made by hand by the documented rules is accepted, and other encodings are not', async () => {
+  it('C19.5: a token made by hand by the documented rules is accepted, and other encodings are not', async () => {
     const payload = Buffer.from(JSON.stringify({ hash: 'video-1', exp: inAnHour() })).toString('base64url');
     const signature = createHmac('sha256', keyTokenSecret).update(payload).digest('base64url');
     const answer = await ask(`Bearer ${payload}.${signature}`);
@@ -83,13 +83,13 @@ describe('the playback token', () => {
     { hash: 'video-1', exp: '4e9' },
     { hash: 'video-1', exp: 4e9 + 0.5 },
     'video-1',
-  ])('C5.6: the signed payload %j is refused', async (value) => {
+  ])('C19.6: the signed payload %j is refused', async (value) => {
     const payload = Buffer.from(JSON.stringify(value)).toString('base64url');
     const signature = createHmac('sha256', keyTokenSecret).update(payload).digest('base64url');
     expect((await ask(`Bearer ${payload}.${signature}`)).status).toBe(403);
   });
 
-  it('C5.9: a token holds for as long as its issuer chose and not longer', async () => {
+  it('C19.9: a token holds for as long as its issuer chose and not longer', async () => {
     const nowSec = Math.floor(Date.now() / 1000);
     const [brief, long] = [nowSec + 2, nowSec + 36_500 * 86_400].map(
       (exp) => `Bearer ${signPlaybackToken({ hash: 'video-1', exp }, keyTokenSecret)}`,
@@ -100,7 +100,7 @@ describe('the playback token', () => {
     expect((await ask(long)).status).toBe(200);
   });
 
-  it('C7.13: a request without a Bearer token answers 401 and names the scheme', async () => {
+  it('C22.14: a request without a Bearer token answers 401 and names the scheme', async () => {
     for (const header of [null, '', 'Bearer', 'Bearer ', 'Basic dTpw']) {
       const answer = await ask(header);
       expect(answer.status).toBe(401);
@@ -108,7 +108,7 @@ describe('the playback token', () => {
     }
   });
 
-  it('C5.7, C5.10, C4.39: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {
+  it('C19.7, C19.10, C18.9: a bad signature, a past exp and another hash answer 403 with one and the same body', async () => {
     const good = signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, keyTokenSecret);
     const tokens = [
       signPlaybackToken({ hash: 'video-1', exp: inAnHour() }, 'another secret of another service'),
@@ -127,7 +127,7 @@ describe('the playback token', () => {
     expect(answers[0]?.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('C7.15: a valid token of a media without a key answers 404, an invalid one 403', async () => {
+  it('C22.16: a valid token of a media without a key answers 404, an invalid one 403', async () => {
     const token = signPlaybackToken({ hash: 'clear-1', exp: inAnHour() }, keyTokenSecret);
     expect((await ask(`Bearer ${token}`, '/api/key/clear-1')).status).toBe(404);
     expect((await ask('Bearer x.y', '/api/key/clear-1')).status).toBe(403);
@@ -142,12 +142,12 @@ describe('public routes', () => {
     ['/healthz', 200],
     ['/readyz', 200],
     ['/metrics', 200],
-  ])('C5.4: %s answers without any credential', async (path, status) => {
+  ])('C19.4: %s answers without any credential', async (path, status) => {
     expect((await api.raw(path)).status).toBe(status);
   });
 });
 
-it('C5.12: no page, public answer or header holds a secret', async () => {
+it('C19.12: no page, public answer or header holds a secret', async () => {
   const webDir = join(import.meta.dirname, '../../web');
   const open = await startApi({}, { webDir });
   try {

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mediaPrefix } from '#domain/media/object-keys.ts';
+import { imageKey, masterKey, mediaPrefix, videoKey } from '#domain/media/object-keys.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// Section 4 of docs/contract.md: images and errors of delivery in more detail, and delivery while the bucket is away.
+// docs/reference/contract.md, "Images" and "Errors": images and errors of delivery in more detail, and delivery while
+// the bucket is away.
 
 const photo = 'images/ab/photo/0123456789abcdef/thumb.png';
 const [derived = ''] = thumbSecretsOf([], keyTokenSecret);
@@ -39,35 +40,39 @@ afterAll(async () => {
   await api.close();
 });
 
-it('C2.50: the prefix of a key is the first two hexadecimal characters of SHA-256 of the hash', () => {
+it('C27.4: keys have their documented parts, and the prefix is the first two hexadecimal characters of SHA-256 of the hash', () => {
   for (const hash of ['movie-1', 'a', 'ß'])
     expect(mediaPrefix(hash)).toBe(createHash('sha256').update(hash).digest('hex').slice(0, 2));
+  const rev = '0123456789abcdef';
+  expect(imageKey('movie-1', rev, { variant: 'small', format: 'webp' })).toBe(`images/bd/movie-1/${rev}/small.webp`);
+  expect(videoKey('movie-1', rev, 'cover.jpg')).toBe(`videos/bd/movie-1/${rev}/cover.jpg`);
+  expect(masterKey('movie-1')).toBe('videos/bd/movie-1/master.m3u8');
 });
 
 describe('`/thumb`', () => {
-  it('C4.44: fit=contain gives the size that was asked for with the whole picture inside', async () => {
+  it('C20.3: fit=contain gives the size that was asked for with the whole image inside', async () => {
     const { bytes } = await api.call(sign({ w: 200, h: 200, fit: 'contain' }));
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 200, height: 200, hasAlpha: true });
-    // Bars above and below are clear; the middle is the picture.
+    // Bars above and below are clear; the middle is the image.
     const alphaAt = async (top: number) =>
       (await sharp(bytes).extract({ left: 100, top, width: 1, height: 1 }).ensureAlpha().raw().toBuffer())[3];
     expect([await alphaAt(2), await alphaAt(100), await alphaAt(197)]).toEqual([0, 255, 0]);
   });
 
-  it('C4.44: a lower `q` makes a smaller image', async () => {
+  it('C20.3: a lower `q` makes a smaller image', async () => {
     const sizes = [];
     for (const q of [10, 50, 95]) sizes.push((await api.call(sign({ w: 300, f: 'webp', q }))).bytes.length);
     expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
     expect(sizes[2]).toBeGreaterThan(2 * (sizes[0] ?? 0));
   });
 
-  it('C4.50: each secret of THUMB_SECRET is accepted, and then the derived one is not', async () => {
+  it('C20.10: each secret of THUMB_SECRET is accepted, and then the derived one is not', async () => {
     for (const secret of rotation) expect((await rotated.call(sign({ w: 30 }, secret))).status).toBe(200);
     expect((await rotated.call(sign({ w: 30 }))).status).toBe(403);
     expect((await api.call(sign({ w: 30 }, rotation[0]))).status).toBe(403);
   });
 
-  it('C4.20: OPTIONS, POST and DELETE of an image answer 405', async () => {
+  it('C22.20: OPTIONS, POST and DELETE of an image answer 405', async () => {
     for (const method of ['POST', 'DELETE', 'PUT']) {
       const answer = await api.call(sign({ w: 30 }), { method });
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
@@ -82,7 +87,7 @@ describe('while the bucket is away', () => {
     [signThumbPath(photo, { w: 30 }, derived), 500],
     ['/stream/movie/../master.m3u8', 400],
     ['/api/key/movie', 401],
-  ])('C4.34, C7.22: %s answers %i while the bucket is away, which no cache keeps', async (path, status) => {
+  ])('C17.18, C22.24: %s answers %i while the bucket is away, which no cache keeps', async (path, status) => {
     const answer = await broken.raw(path);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -90,7 +95,7 @@ describe('while the bucket is away', () => {
     expect(answer.text).not.toContain('the bucket is away');
   });
 
-  it('C4.41: the key endpoint answers while the bucket is away', async () => {
+  it('C18.11: the key endpoint answers while the bucket is away', async () => {
     await broken.d.contentKeys.findOrCreate('movie');
     const token = signPlaybackToken({ hash: 'movie', exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
     const { status } = await broken.raw('/api/key/movie', { headers: { authorization: `Bearer ${token}` } });

@@ -4,7 +4,7 @@ import { type Answer, type ApiUnderTest, apiKey, keyTokenSecret, startApi } from
 import { type JsonDocument, notUtf8, suiteDocuments } from './json-documents.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 
-// Section 7 of docs/contract.md. Errors of streams: streams.test.ts; of images: images.test.ts.
+// docs/reference/contract.md, "Errors". Errors of streams: streams.test.ts; of images: images.test.ts.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -37,20 +37,20 @@ describe('the status of a submission', () => {
   const video = { type: 'video:transcode', hash: 'table', source: 'video.mp4' };
 
   it.each([
-    ['C4.1: a new job answers 202', video, 202, undefined],
-    ['C4.1: an equal submission answers 200', video, 200, undefined],
-    ['C7.1: invalid JSON answers 400', '{"type":', 400, 'invalid_json'],
-    ['C7.2: an unsupported type answers 400', { ...video, type: 'video:remix' }, 400, 'invalid_request'],
-    ['C7.2: invalid options answer 400', { ...video, options: { encrypt: 'yes' } }, 400, 'invalid_request'],
-    ['C7.2: an unknown option answers 400', { ...video, options: { bitrate: 1 } }, 400, 'invalid_request'],
+    ['C11.1: a new job answers 202', video, 202, undefined],
+    ['C11.1: an equal submission answers 200', video, 200, undefined],
+    ['C22.1: invalid JSON answers 400', '{"type":', 400, 'invalid_json'],
+    ['C22.2: an unsupported type answers 400', { ...video, type: 'video:remix' }, 400, 'invalid_request'],
+    ['C22.2: invalid options answer 400', { ...video, options: { encrypt: 'yes' } }, 400, 'invalid_request'],
+    ['C22.2: an unknown option answers 400', { ...video, options: { bitrate: 1 } }, 400, 'invalid_request'],
     [
-      'C7.2, C2.18: flat options of a video:full answer 400',
+      'C22.2, C11.19: flat options of a video:full answer 400',
       { ...video, type: 'video:full', options: { timestamp_sec: 1, encrypt: true } },
       400,
       'invalid_request',
     ],
-    ['C7.3: a missing source of a video answers 400', { ...video, source: 'none.mp4' }, 400, 'source_missing'],
-    ['C7.4: a source over MAX_FILE_SIZE answers 413', { ...video, source: 'large.mp4' }, 413, 'source_too_large'],
+    ['C22.3: a missing source of a video answers 400', { ...video, source: 'none.mp4' }, 400, 'source_missing'],
+    ['C22.4: a source over MAX_FILE_SIZE answers 413', { ...video, source: 'large.mp4' }, 413, 'source_too_large'],
   ])('%s', async (_, body, status, code) => {
     await api.putSource('video.mp4', 'x');
     await api.putSource('large.mp4', Buffer.alloc(4097));
@@ -60,7 +60,7 @@ describe('the status of a submission', () => {
 });
 
 describe('the status of a retry', () => {
-  it('C7.11: a retry of a job that has not failed answers 409 not_retryable', async () => {
+  it('C22.12: a retry of a job that has not failed answers 409 not_retryable', async () => {
     const { json } = await api.submit(thumbnail());
     const answer = await api.call(`/api/jobs/${json.job_id}/retry`, { method: 'POST' });
     expect([answer.status, answer.json.code]).toEqual([409, 'not_retryable']);
@@ -68,19 +68,19 @@ describe('the status of a retry', () => {
 });
 
 describe('JSON that is not valid', () => {
-  it('C7.1: every bad document of the JSON parsing test suite, and bytes that are not UTF-8, answer 400 invalid_json', async () => {
+  it('C22.1: every bad document of the JSON parsing test suite, and bytes that are not UTF-8, answer 400 invalid_json', async () => {
     const documents = [...suiteDocuments('n').filter(({ bytes }) => bytes.length > 0), ...notUtf8];
     expect(documents.length).toBeGreaterThan(190);
     for (const document of documents) expect(await send(document)).toEqual([document.name, 400, 'invalid_json']);
   });
 
-  it('C7.1: every good document of the JSON parsing test suite is read', async () => {
+  it('C22.1: every good document of the JSON parsing test suite is read', async () => {
     const documents = suiteDocuments('y');
     expect(documents.length).toBeGreaterThan(90);
     for (const document of documents) expect(await send(document)).toEqual([document.name, 400, 'invalid_request']);
   });
 
-  it('C7.1: every document that the JSON parsing test suite leaves open answers 400', async () => {
+  it('C22.1: every document that the JSON parsing test suite leaves open answers 400', async () => {
     const documents = suiteDocuments('i');
     expect(documents.length).toBeGreaterThan(30);
     for (const document of documents) {
@@ -90,7 +90,7 @@ describe('JSON that is not valid', () => {
     }
   });
 
-  it('C7.2: a submission without a body answers 400', async () => {
+  it('C22.2: a submission without a body answers 400', async () => {
     const answer = await api.submit('');
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
   });
@@ -103,12 +103,12 @@ describe('JSON that is not valid', () => {
       'with numbers over all bounds',
       '{"type":"video:cover","hash":"h","source":"s","options":{"timestamp_sec":1e999}}',
     ],
-  ])('C7.2: a submission %s answers 400 and changes no object of the process', async (_, body) => {
+  ])('C22.2: a submission %s answers 400 and changes no object of the process', async (_, body) => {
     expect((await api.submit(body)).status).toBe(400);
     expect(({} as Record<string, unknown>)['type']).toBeUndefined();
   });
 
-  it('C7.9: a name that stands twice has its last value, in what is checked and in what is used', async () => {
+  it('C22.9: a name that stands twice has its last value, in what is checked and in what is used', async () => {
     const { hash } = thumbnail();
     const body = `{"type":"image:thumbnail","hash":"../x","source":"a.jpg","hash":"${hash}"}`;
     const answer = await api.submit(body);
@@ -118,27 +118,27 @@ describe('JSON that is not valid', () => {
 
 describe('other bodies', () => {
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'application/merge-patch+json'])(
-    'C7.8: a body of the type %s answers 415',
+    'C22.8: a body of the type %s answers 415',
     async (contentType) => {
       const answer = await api.submit(JSON.stringify(thumbnail()), { 'content-type': contentType });
       expect([answer.status, answer.json.code]).toEqual([415, 'unsupported_media_type']);
     },
   );
 
-  it('C7.8: a charset is accepted, and a compressed body answers 415', async () => {
+  it('C22.8: a charset is accepted, and a compressed body answers 415', async () => {
     const withCharset = { 'content-type': 'application/json; charset=utf-8' };
     expect((await api.submit(thumbnail(), withCharset)).status).toBe(202);
     expect((await api.submit(thumbnail(), { 'content-encoding': 'gzip' })).status).toBe(415);
   });
 
-  it('C7.7: a body over 1 MiB answers 413', async () => {
+  it('C22.7: a body over 1 MiB answers 413', async () => {
     const answer = await api.submit(JSON.stringify({ ...thumbnail(), x: 'x'.repeat(1024 * 1024) }));
     expect([answer.status, answer.json.code]).toEqual([413, 'body_too_large']);
   });
 });
 
 describe('failures to store or to enqueue', () => {
-  it('C7.5: a queue that refuses answers 500, and the same request again finds the one job and queues it', async () => {
+  it('C22.5: a queue that refuses answers 500, and the same request again finds the one job and queues it', async () => {
     const add = api.d.queue.add.bind(api.d.queue);
     const submission = thumbnail();
     api.d.queue.add = () => Promise.reject(new Error('connect ECONNREFUSED redis.internal:6379'));
@@ -159,7 +159,7 @@ describe('failures to store or to enqueue', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('C7.5: a database that fails answers 500 and adds no ticket', async () => {
+  it('C22.5: a database that fails answers 500 and adds no ticket', async () => {
     const insertOrFind = api.d.jobs.insertOrFind.bind(api.d.jobs);
     const before = (await api.d.queue.depth()).default.pending;
     api.d.jobs.insertOrFind = () => Promise.reject(new Error('relation "jobs" does not exist'));
@@ -176,26 +176,26 @@ describe('failures to store or to enqueue', () => {
 
 describe('`GET /api/key/{hash}`', () => {
   it.each([
-    ['C7.13: a key request without a Bearer token', 401, undefined],
-    ['C7.14: a key request with a bad signature', 403, `${authorization('k1')}x`],
+    ['C22.14: a key request without a Bearer token', 401, undefined],
+    ['C22.15: a key request with a bad signature', 403, `${authorization('k1')}x`],
     [
-      'C7.14: a key request with an expired token',
+      'C22.15: a key request with an expired token',
       403,
       `Bearer ${signPlaybackToken({ hash: 'k1', exp: 1 }, keyTokenSecret)}`,
     ],
-    ['C7.14: a key request with the token of another media', 403, authorization('k2')],
-    ['C4.37: a key request with a valid token', 200, authorization('k1')],
+    ['C22.15: a key request with the token of another media', 403, authorization('k2')],
+    ['C18.6: a key request with a valid token', 200, authorization('k1')],
   ])('%s answers %i', async (_, status, header) => {
     await api.d.contentKeys.findOrCreate('k1');
     const headers: Record<string, string> = header === undefined ? {} : { authorization: header };
     expect((await api.raw('/api/key/k1', { headers })).status).toBe(status);
   });
 
-  it('C7.15: a key request for a media without a key answers 404', async () => {
+  it('C22.16: a key request for a media without a key answers 404', async () => {
     expect((await ask('without-key')).status).toBe(404);
   });
 
-  it('C7.16: a key request answers 500 when the database fails', async () => {
+  it('C22.17: a key request answers 500 when the database fails', async () => {
     const find = api.d.contentKeys.find.bind(api.d.contentKeys);
     api.d.contentKeys.find = () => Promise.reject(new Error('relation "content_keys" does not exist'));
     try {
@@ -207,7 +207,7 @@ describe('`GET /api/key/{hash}`', () => {
     }
   });
 
-  it('C4.37, C4.39: the key endpoint answers with the raw 16 bytes as application/octet-stream, which no cache keeps', async () => {
+  it('C18.6, C18.9: the key endpoint answers with the raw 16 bytes as application/octet-stream, which no cache keeps', async () => {
     const { key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1');
     expect(answer.status).toBe(200);
@@ -218,7 +218,7 @@ describe('`GET /api/key/{hash}`', () => {
     expect(answer.bytes.equals(key)).toBe(true);
   });
 
-  it('C4.37, C4.39: a key that is remembered is answered like one that is not', async () => {
+  it('C18.6, C18.9: a key that is remembered is answered like one that is not', async () => {
     await api.d.contentKeys.findOrCreate('k-remembered');
     const [first, second] = [await ask('k-remembered'), await ask('k-remembered')];
     expect(answerOf(second)).toEqual(answerOf(first));
@@ -227,14 +227,14 @@ describe('`GET /api/key/{hash}`', () => {
     );
   });
 
-  it('C4.83: a key whose row is deleted is handed out for some seconds at most', async () => {
+  it('C18.12: a key whose row is deleted is handed out for some seconds at most', async () => {
     await api.d.contentKeys.findOrCreate('k-revoked');
     expect((await ask('k-revoked')).status).toBe(200);
     await api.d.database.pool.query("delete from content_keys where hash = 'k-revoked'");
     await expect.poll(async () => (await ask('k-revoked')).status, { timeout: 7_000, interval: 500 }).toBe(404);
   }, 20_000);
 
-  it('C7.16, C7.22: a stored key that cannot be unwrapped answers 500 without the reason', async () => {
+  it('C22.17, C22.24: a stored key that cannot be unwrapped answers 500 without the reason', async () => {
     await api.d.contentKeys.findOrCreate('k2');
     await api.d.database.pool.query("update content_keys set hash = 'k3' where hash = 'k2'");
     const answer = await ask('k3');
@@ -243,14 +243,14 @@ describe('`GET /api/key/{hash}`', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('C4.40: the key endpoint answers the preflight of a page that sends Authorization', async () => {
+  it('C18.10: the key endpoint answers the preflight of a page that sends Authorization', async () => {
     const headers = { origin: 'https://app.test', 'access-control-request-headers': 'authorization' };
     const answer = await api.raw('/api/key/k1', { method: 'OPTIONS', headers });
     expect(answer.status).toBe(204);
     expect(answer.headers.get('access-control-allow-headers')).toContain('Authorization');
   });
 
-  it('C4.38: /clearkey answers the same token with a W3C ClearKey licence', async () => {
+  it('C18.7: /clearkey answers the same token with a W3C ClearKey licence', async () => {
     const { kid, key } = await api.d.contentKeys.findOrCreate('k1');
     const answer = await ask('k1', '/api/key/k1/clearkey');
     expect(answer.json).toEqual({
@@ -265,7 +265,7 @@ describe('`GET /api/key/{hash}`', () => {
     ['without a content type', {}],
     ['with application/json', { 'content-type': 'application/json' }],
     ['with application/octet-stream', { 'content-type': 'application/octet-stream' }],
-  ])('C4.72: a licence request by POST %s gets the ClearKey licence, and its preflight allows it', async (_, type) => {
+  ])('C18.8: a licence request by POST %s gets the ClearKey licence, and its preflight allows it', async (_, type) => {
     await api.d.contentKeys.findOrCreate('k1');
     const body = new TextEncoder().encode('{"kids":["AAAAAAAAAAAAAAAAAAAAAA"],"type":"temporary"}');
     const request = { method: 'POST', body, headers: { authorization: authorization('k1'), ...type } };
@@ -279,7 +279,7 @@ describe('`GET /api/key/{hash}`', () => {
     expect((await api.raw('/api/key/k1', { method: 'POST' })).status).toBe(405);
   });
 
-  it('C4.72: a licence request by POST is refused without a token, with that of another media, and over 16 KiB', async () => {
+  it('C18.8: a licence request by POST is refused without a token, with that of another media, and over 16 KiB', async () => {
     const statuses: number[] = [];
     for (const [hash, bytes] of [
       ['', 10],
@@ -295,14 +295,14 @@ describe('`GET /api/key/{hash}`', () => {
 });
 
 describe('the form of errors', () => {
-  it('C7.19, C7.21: errors are problem documents with the trace id of the answer', async () => {
-    const answer = await api.call('/api/jobs/none?x=1');
+  it('C22.21, C22.23: errors are problem documents with the trace id of the answer', async () => {
+    const answer = await api.call('/api/jobs/00000000-0000-4000-8000-000000000000?x=1');
     expect(answer.json).toEqual({
       type: '/docs#problem-not_found',
       title: 'There is nothing at this address.',
       status: 404,
       detail: 'There is no such job.',
-      instance: '/api/jobs/none',
+      instance: '/api/jobs/00000000-0000-4000-8000-000000000000',
       code: 'not_found',
       trace_id: answer.headers.get('x-trace-id'),
     });
@@ -315,7 +315,7 @@ describe('the form of errors', () => {
     ['no HTTP at all', 'hello\r\n\r\n', 400],
     ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
     ['two lengths', 'POST /api/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
-  ])('C7.23: %s is answered with a status', async (_, bytes, status) => {
+  ])('C22.25: %s is answered with a status', async (_, bytes, status) => {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.write(bytes));
       let received = '';
@@ -327,7 +327,7 @@ describe('the form of errors', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 
-  it('C7.22: no error holds the API key that was sent', async () => {
+  it('C22.24: no error holds the API key that was sent', async () => {
     const answer = await api.call('/nowhere', { headers: { 'x-api-key': apiKey } });
     expect(answer.text).not.toContain(apiKey);
   });

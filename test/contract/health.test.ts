@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { metricFamilies } from './metric-families.ts';
 
-// Section 4 of docs/contract.md, "Health", and what the surfaces of a server have. The listener of a worker (C4.59):
-// service.test.ts and test/integration/modes.test.ts.
+// docs/reference/contract.md, "Health", and what the surfaces of a server have. The listener of a worker
+// (C25.6): service.test.ts and test/integration/modes.test.ts.
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -19,17 +19,43 @@ async function metric(of: ApiUnderTest, line: string): Promise<number> {
   return found === undefined ? 0 : Number(found.slice(line.length));
 }
 
+/** Requests with which every address, method, token and check differs. */
+const request = async (n: number) => {
+  const key = Buffer.from(`images/ab/${n}.png`).toString('base64url');
+  const authorization = `Bearer made-up.${n}`;
+  const paths = [`/stream/h${n}/x.m4s`, `/thumb/sig${n}/${key}`, `/api/jobs/j${n}`, `/nowhere/${n}`, `/readyz/c${n}`];
+  for (const path of paths) await api.raw(path);
+  await api.raw(`/api/key/k${n}`, { headers: { authorization, 'x-forwarded-for': `10.0.0.${n}` } });
+  await api.raw(`/stream/h${n}/x.m4s`, { method: ['PURGE', 'LOCK', 'MKCOL', 'SEARCH'][n % 4] ?? '' });
+};
+
+/** The series of the service's own metrics, without their values. */
+const seriesOf = async () => new Set((await api.raw('/metrics')).text.match(/^svc_\S+(?= )/gm));
+
 describe('`GET /healthz`', () => {
   // It answers in each test of `/readyz` below as well, while something fails.
-  it('C4.54: /healthz answers 200 with OK while the process lives', async () => {
+  it('C25.1: /healthz answers 200 with OK while the process lives', async () => {
     const answer = await api.raw('/healthz');
     expect([answer.status, answer.text]).toEqual([200, 'OK']);
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
   });
+
+  it('C25.1: /healthz answers at once with OK while nothing that the process depends on answers', async () => {
+    const other = await startApi();
+    try {
+      for (const part of ['database', 'windowCounter', 'source', 'media'] as const) other.d[part].ping = hanging;
+      const began = performance.now();
+      const answer = await other.raw('/healthz');
+      expect([answer.status, answer.text]).toEqual([200, 'OK']);
+      expect(performance.now() - began).toBeLessThan(1000);
+    } finally {
+      await other.close();
+    }
+  });
 });
 
 describe('`GET /readyz`', () => {
-  it('C4.55: /readyz answers 200 with OK when all dependencies answer', async () => {
+  it('C25.2: /readyz answers 200 with OK when all dependencies answer', async () => {
     const answer = await api.raw('/readyz');
     expect([answer.status, answer.text]).toEqual([200, 'OK']);
   });
@@ -40,7 +66,7 @@ describe('`GET /readyz`', () => {
     ['source', 'source_bucket'],
     ['media', 'media_bucket'],
   ] as const)(
-    'C4.56, C4.57: /readyz answers 503 when %s fails or hangs, names the check %s and counts it',
+    'C25.3, C25.4: /readyz answers 503 when %s fails or hangs, names the check %s and counts it',
     async (part, check) => {
       for (const [ping, detail] of [
         [failing, 'ECONNREFUSED'],
@@ -65,14 +91,31 @@ describe('`GET /readyz`', () => {
   );
 });
 
+describe('`GET /readyz/{check}`', () => {
+  it('C25.18: a probe of the database passes while a bucket and Redis are away, which are counted all the same', async () => {
+    const other = await startApi();
+    try {
+      for (const part of ['windowCounter', 'source', 'media'] as const) other.d[part].ping = failing;
+      const answer = await other.raw('/readyz/database');
+      expect([answer.status, answer.text]).toEqual([200, 'OK']);
+      expect(await metric(other, 'svc_readiness_failures_total{check="media_bucket"}')).toBe(1);
+      const bucket = await other.raw('/readyz/media_bucket');
+      expect([bucket.status, bucket.text]).toEqual([503, 'not ready: media_bucket: ECONNREFUSED']);
+      expect((await other.raw('/readyz/toString')).status).toBe(404);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
 describe('`GET /metrics`', () => {
-  it('C4.58: /metrics has every family of the contract, in the text format', async () => {
+  it('C25.5: /metrics has every family of the contract, in the text format', async () => {
     const { text, headers } = await api.raw('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain/);
     for (const family of metricFamilies) expect(text).toContain(`# TYPE ${family} `);
   });
 
-  it('C4.60, C4.67: requests are counted by route and never by path', async () => {
+  it('C25.7, C25.14: requests are counted by route and never by path', async () => {
     await api.call('/api/jobs/some-id');
     await api.raw('/stream/some-hash/x.mp4');
     await api.raw('/no/such/place');
@@ -83,10 +126,17 @@ describe('`GET /metrics`', () => {
     expect(await count('GET', 'unmatched', 404)).toBe(1);
     expect((await api.raw('/metrics')).text).not.toContain('some-hash');
   });
+
+  it('C25.14: requests of other addresses, methods, tokens and checks add no series', async () => {
+    for (let n = 0; n < 4; n++) await request(n);
+    const before = await seriesOf();
+    for (let n = 4; n < 40; n++) await request(n);
+    expect(await seriesOf()).toEqual(before);
+  });
 });
 
 describe('surfaces', () => {
-  it('C1.15: a server of the surface delivery has no job route', async () => {
+  it('C10.12: a server of the surface delivery has no job route', async () => {
     const delivery = await startApi({ surfaces: new Set(['delivery']) });
     try {
       expect((await delivery.submit({})).status).toBe(404);
@@ -99,7 +149,7 @@ describe('surfaces', () => {
     }
   });
 
-  it('C1.15: a server of the surface api delivers nothing', async () => {
+  it('C10.12: a server of the surface api delivers nothing', async () => {
     const only = await startApi({ surfaces: new Set(['api']) });
     try {
       expect((await only.raw('/api/key/h')).status).toBe(404);
@@ -117,7 +167,7 @@ describe('the player page', () => {
     ['/player/', 'text/html; charset=utf-8'],
     ['/player/vendor/shaka-player.js', 'text/javascript; charset=utf-8'],
     ['/player/vendor/hls.js', 'text/javascript; charset=utf-8'],
-  ])('C1.15: %s is served as %s', async (path, contentType) => {
+  ])('C10.12: %s is served as %s', async (path, contentType) => {
     const answer = await api.raw(path);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, contentType]);
     const again = await api.raw(path, { headers: { 'if-none-match': answer.headers.get('etag') ?? '' } });

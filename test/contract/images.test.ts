@@ -1,10 +1,11 @@
+import { createHmac } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { heic } from '../../testing/heif.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// Section 4 of docs/contract.md, "Images".
+// docs/reference/contract.md, "Images".
 
 const [secret = ''] = thumbSecretsOf([], keyTokenSecret);
 const photo = 'images/ab/photo/0123456789abcdef/thumb.jpg';
@@ -40,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('`GET /thumb/{sig}/{encoded_key}`', () => {
-  it('C4.42, C4.43, C4.44: an image has the size that `w`, `h` and `fit` ask for, upright', async () => {
+  it('C20.1, C20.2, C20.3: an image has the size that `w`, `h` and `fit` ask for, upright', async () => {
     const inside = await api.call(sign(photo, { w: 100, h: 100 }));
     expect(inside.status).toBe(200);
     expect(inside.headers.get('content-type')).toBe('image/jpeg');
@@ -50,12 +51,12 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     expect(await sharp(cover.bytes).metadata()).toMatchObject({ width: 100, height: 100, format: 'webp' });
   });
 
-  it('C4.47: an image is never enlarged', async () => {
+  it('C20.7: an image is never enlarged', async () => {
     const { bytes } = await api.call(sign(photo, { w: 4096 }));
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 480, height: 640 });
   });
 
-  it('C2.58: a HEIC whatever its name is shown upright in its colours', async () => {
+  it('C15.3: a HEIC whatever its name is shown upright in its colours', async () => {
     const { bytes } = await api.call(sign(heif, { w: 60, f: 'png' }));
     const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
     expect([info.width, info.height, info.channels]).toEqual([60, 80, 3]);
@@ -74,13 +75,13 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     ['jpg', 'image/jpeg', 'jpeg'],
     ['png', 'image/png', 'png'],
     ['avif', 'image/avif', 'heif'],
-  ])('C4.44: an image with f=%s is served as %s', async (f, contentType, format) => {
+  ])('C20.3: an image with f=%s is served as %s', async (f, contentType, format) => {
     const answer = await api.call(sign(drawing, { w: 50, f }));
     expect(answer.headers.get('content-type')).toBe(contentType);
     expect(await sharp(answer.bytes).metadata()).toMatchObject({ width: 50, format });
   });
 
-  it('C4.48: f=auto chooses the format by Accept and sends Vary', async () => {
+  it('C20.8: f=auto chooses the format by Accept and sends Vary', async () => {
     const path = sign(photo, { w: 40, f: 'auto' });
     const modern = await api.call(path, { headers: { accept: 'image/avif,image/webp,*/*' } });
     expect([modern.headers.get('content-type'), modern.headers.get('vary')]).toEqual(['image/avif', 'Accept']);
@@ -88,12 +89,12 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     expect([plain.headers.get('content-type'), plain.headers.get('vary')]).toEqual(['image/jpeg', 'Accept']);
   });
 
-  it('C4.53: an animation stays one when it is resized', async () => {
+  it('C20.13: an animation stays one when it is resized', async () => {
     const { bytes } = await api.call(sign(moving, { w: 60, f: 'webp' }));
     expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 60, pages: 3, pageHeight: 40 });
   });
 
-  it('C4.45: a wrong or expired signature answers 403 without asking storage', async () => {
+  it('C20.4: a wrong or expired signature answers 403 without asking storage', async () => {
     const past = Math.floor(Date.now() / 1000) - 1;
     for (const path of [
       sign(photo, { w: 10 }).replace('w=10', 'w=11'),
@@ -107,7 +108,23 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     }
   });
 
-  it('C4.51: an image is answered alike by the framework and from memory before it', async () => {
+  it('C20.4: a refusal names its reason: the signature, its order, its expiry, or the object', async () => {
+    const encodedKey = Buffer.from(photo).toString('base64url');
+    const [unsorted, missing] = ['w=10&f=webp', 'images/ab/nothing/0123456789abcdef/none.jpg'];
+    const signature = createHmac('sha256', secret).update(`/${encodedKey}?${unsorted}`).digest('base64url');
+    const details = [
+      [sign(photo, { w: 10 }).replace('w=10', 'w=11'), 'The signature does not hold for this address.'],
+      [sign(photo, { exp: 1_000_000_000 }), 'The address expired at 2001-09-09T01:46:40.000Z.'],
+      [sign(missing), 'The object that encoded_key names does not exist.'],
+      [
+        `/thumb/${signature}/${encodedKey}?${unsorted}`,
+        'The signature covers the query as it is written; sign its names in alphabetical order.',
+      ],
+    ];
+    for (const [path = '', detail] of details) expect((await api.call(path)).json.detail).toBe(detail);
+  });
+
+  it('C20.11: an image is answered alike by the framework and from memory before it', async () => {
     for (const query of [{ w: 31 }, { w: 32, exp: Math.floor(Date.now() / 1000) + 600 }]) {
       const answers = [await api.raw(sign(photo, query)), await api.raw(sign(photo, query))];
       const [first, second] = answers.map(({ headers, bytes }) => {
@@ -119,13 +136,13 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     }
   });
 
-  it('C4.45: an address in memory is refused once it has expired', async () => {
+  it('C20.4: an address in memory is refused once it has expired', async () => {
     const path = sign(photo, { w: 34, exp: Math.floor(Date.now() / 1000) + 2 });
     for (let n = 0; n < 2; n++) expect((await api.raw(path)).status).toBe(200);
     await expect.poll(async () => (await api.raw(path)).status, { timeout: 6_000, interval: 300 }).toBe(403);
   });
 
-  it('C4.79: an image address in another spelling is sent to the signed one or refused', async () => {
+  it('C20.6: an image address in another spelling is sent to the signed one or refused', async () => {
     const path = sign(photo, { w: 10, f: 'webp' });
     const moved = await api.raw(path.replace('?f=webp&w=10', '?w=10&f=webp'));
     expect([moved.status, moved.headers.get('location')]).toEqual([308, path]);
@@ -135,7 +152,7 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     ).toBe(403);
   });
 
-  it('C4.46: a missing object, and a key that is no image of the service, answer 404', async () => {
+  it('C20.5: a missing object, and a key that is no image of the service, answer 404', async () => {
     await api.putMedia('videos/ab/clip/master.m3u8', '#EXTM3U');
     await api.putMedia(
       'work/secret.png',
@@ -147,24 +164,24 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
       expect([key, (await api.call(sign(key))).status]).toEqual([key, 404]);
   });
 
-  it('C7.18: an object that is no image answers 422, and the server goes on', async () => {
+  it('C22.19: an object that is no image answers 422, and the server goes on', async () => {
     expect((await api.call(sign(broken, { w: 10 }))).status).toBe(422);
     expect((await api.call(sign(photo, { w: 33 }))).status).toBe(200);
   });
 
-  it('C7.18: signed options that are not valid answer 400 and name the fault', async () => {
+  it('C22.19: signed options that are not valid answer 400 and name the fault', async () => {
     const { status, json } = await api.call(sign(photo, { w: 5000 }));
     expect([status, json.errors]).toMatchObject([400, [{ pointer: '/w' }]]);
   });
 
-  it('C4.49: an image without exp may be cached for a year, one with exp until then', async () => {
+  it('C20.9: an image without exp may be cached for a year, one with exp until then', async () => {
     const forever = await api.call(sign(photo, { w: 20 }));
     expect(forever.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     const { headers } = await api.call(sign(photo, { w: 20, exp: Math.floor(Date.now() / 1000) + 60 }));
     expect(Number(/^public, max-age=(\d+)$/.exec(headers.get('cache-control') ?? '')?.[1])).toBeGreaterThan(50);
   });
 
-  it('C4.42, C4.52: HEAD of an image has headers and no body, and its ETag answers 304', async () => {
+  it('C20.1, C20.12: HEAD of an image has headers and no body, and its ETag answers 304', async () => {
     const path = sign(photo, { w: 21 });
     const whole = await api.call(path);
     const head = await api.call(path, { method: 'HEAD' });
@@ -174,7 +191,7 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     expect([again.status, again.bytes.length]).toEqual([304, 0]);
   });
 
-  it('C4.51: an image is looked for in memory, then in the bucket, then made, and once for many requests', async () => {
+  it('C20.11: an image is looked for in memory, then in the bucket, then made, and once for many requests', async () => {
     const path = sign(photo, { w: 77, f: 'webp' });
     const misses = async () =>
       Number(
@@ -189,7 +206,7 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     await api.call(path);
     const after = await resultsOf(api);
     expect((after['memory_hit'] ?? 0) - (before.results['memory_hit'] ?? 0)).toBeGreaterThan(0);
-    // A second process has nothing in memory, and yet makes nothing anew.
+    // A second process has nothing in memory, and yet makes nothing again.
     const other = await startApi({}, { media: api.d.media });
     try {
       const kept = await other.call(path);

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readMediaProfile } from '#domain/kubernetes/media-profile.ts';
+import { jobPhases } from '#domain/jobs/status.ts';
+import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, thumbnailResults } from './results.ts';
 
-// Section 2 of docs/contract.md, as far as the HTTP surface shows it: the Job, equal requests, and the answers to a
-// submission and a retry. Results of jobs that have run: job-results.test.ts.
+// docs/reference/contract.md, "The Job" and "Equal submissions", as far as the HTTP surface shows it: the Job, equal
+// requests, and the answers to a submission and a retry. Results of jobs that have run: job-results.test.ts.
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 let api: ApiUnderTest;
@@ -20,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('the Job', () => {
-  it('C2.19, C2.20, C2.26: a Job has its documented fields, with UUIDs and UTC times', async () => {
+  it('C13.1, C13.2, C13.8: a Job has its documented fields, with UUIDs and UTC times', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     const job = await api.call(`/api/jobs/${json.job_id}`);
@@ -40,14 +42,15 @@ describe('the Job', () => {
       retry_of_job_id: null,
       error: null,
       results: null,
+      results_expired: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
     expect(json.job_id).toMatch(uuid);
   });
 
-  // C2.21, within an attempt: test/integration/postgres-jobs.test.ts.
-  it('C2.22: a completed video:transcode shows progress 95, any other completed job 100', async () => {
+  // C13.3, within an attempt: test/integration/postgres-jobs.test.ts.
+  it('C13.4: a completed video:transcode shows progress 95, any other completed job 100', async () => {
     const transcode = await api.submit({ type: 'video:transcode', hash: 'progress', source: 'video.mp4' });
     // oxlint-disable-next-line typescript/no-explicit-any -- the shape is not what this test is about
     await api.complete(transcode.json.job_id, {} as any);
@@ -63,7 +66,7 @@ describe('the Job', () => {
     expect(Date.parse(completed.updated_at)).toBeGreaterThanOrEqual(Date.parse(completed.created_at));
   });
 
-  it('C3.1, C3.3, C2.68: a job that runs is `processing` and shows its phase and its end', async () => {
+  it('C12.2, C12.4, C12.8: a job that runs is `processing` and shows its phase and its end', async () => {
     const { json } = await api.submit(thumbnail());
     await api.d.jobs.claim({ jobId: json.job_id, attempt: 1, owner: 'test', leaseMs: 60_000 });
     await api.d.jobs.report({ jobId: json.job_id, attempt: 1, phase: 'encoding', progress: 40 });
@@ -78,7 +81,36 @@ describe('the Job', () => {
     expect(Date.parse(eta ?? '')).toBeGreaterThanOrEqual(Date.parse(updatedAt));
   });
 
-  it('C3.23: a job shows why it waits until its attempt works', async () => {
+  it('C12.4, C12.6: a job shows each phase that its attempt reports, and each reason that a controller records', async () => {
+    const { json } = await api.submit(thumbnail());
+    const current = { jobId: json.job_id, attempt: 1 };
+    const shown = async () => (await api.call(`/api/jobs/${json.job_id}`)).json;
+    await api.d.jobs.claim({ ...current, owner: 'test', leaseMs: 60_000 });
+    for (const code of waitingReasonSchema.shape.code.options) {
+      await api.d.jobs.recordWaiting(current, { code, message: `for ${code}` });
+      expect((await shown()).reason).toEqual({ code, message: `for ${code}` });
+    }
+    for (const phase of jobPhases) {
+      await api.d.jobs.report({ ...current, phase, progress: 0 });
+      expect((await shown()).phase).toBe(phase);
+    }
+  });
+
+  it('C16.1: a Job names the profile of its stream, and null where its type makes none', async () => {
+    for (const [type, profile] of [
+      ['video:transcode', 'default'],
+      ['video:full', 'default'],
+      ['video:cover', null],
+      ['video:preview', null],
+      ['image:thumbnail', null],
+    ] as const) {
+      const { json } = await api.submit({ type, hash: 'of-profile', source: 'video.mp4' });
+      const { profile: named } = (await api.call(`/api/jobs/${json.job_id}`)).json;
+      expect([type, named]).toEqual([type, profile]);
+    }
+  });
+
+  it('C12.5, C12.7: a job shows why it waits until its attempt works', async () => {
     const { json } = await api.submit(thumbnail());
     const shown = async () => (await api.call(`/api/jobs/${json.job_id}`)).json;
     const current = { jobId: json.job_id, attempt: 1 };
@@ -87,6 +119,7 @@ describe('the Job', () => {
     await api.d.jobs.recordWaiting(current, reason);
     const waiting = await shown();
     expect(waiting.reason).toEqual(reason);
+    expect((await api.call(`/api/jobs?hash=${json.hash}`)).json.jobs[0].reason, 'recorded').toEqual(reason);
     await api.d.jobs.recordWaiting(current, reason);
     await api.d.jobs.recordWaiting({ ...current, attempt: 2 }, null);
     await api.d.jobs.report({ ...current, phase: 'scheduling', progress: 0 });
@@ -95,7 +128,7 @@ describe('the Job', () => {
     expect((await shown()).reason).toBeNull();
   });
 
-  it('C3.23: a queued job shows how many are ahead of it, what delays it, and an outage of the storage', async () => {
+  it('C12.5, C12.6, C12.7: a queued job shows how many are ahead of it, what delays it, and an outage of the storage', async () => {
     const { database, jobs } = api.d;
     await database.pool.query('delete from jobs');
     const [first, second] = [(await api.submit(thumbnail())).json, (await api.submit(thumbnail())).json];
@@ -104,6 +137,7 @@ describe('the Job', () => {
       code: 'next_in_queue',
       message: 'It is the next of its queue, of which nothing runs.',
     });
+    expect((await api.call(`/api/jobs?hash=${first.hash}`)).json.jobs[0].reason, 'not recorded').toBeNull();
     expect(await reasonOf(second)).toEqual({
       code: 'behind_others',
       message: '1 waiting job is ahead; 0 jobs of its queue run.',
@@ -120,7 +154,7 @@ describe('the Job', () => {
     await database.pool.query('delete from storage_outage');
   });
 
-  it('C2.23, C3.15: a failed job shows its error, and callback_status is pending from then on', async () => {
+  it('C13.5, C21.19: a failed job shows its error, and callback_status is pending from then on', async () => {
     const { json } = await api.submit(thumbnail({ callback_url: 'https://example.com/hook' }));
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.callback_status).toBeNull();
     await api.fail(json.job_id);
@@ -131,7 +165,7 @@ describe('the Job', () => {
     });
   });
 
-  it('C4.7, C4.8: a Job carries an ETag that answers 304 until it changes, and Retry-After while it is active', async () => {
+  it('C13.10, C13.11: a Job carries an ETag that answers 304 until it changes, and Retry-After while it is active', async () => {
     const { json } = await api.submit(thumbnail());
     const first = await api.call(`/api/jobs/${json.job_id}`);
     const etag = first.headers.get('etag') ?? '';
@@ -147,7 +181,7 @@ describe('the Job', () => {
 });
 
 describe('equal requests', () => {
-  it('C2.27, C2.28: written defaults, another order of names and another callback make an equal submission', async () => {
+  it('C11.24, C11.25: written defaults, another order of names and another callback make an equal submission', async () => {
     const first = await api.submit({ type: 'video:preview', hash: 'same', source: 's' });
     const options = { format: 'webp', fps: 10.0, width: 480, duration: 3, start_sec: 0 };
     const callback = 'https://example.com/';
@@ -167,14 +201,14 @@ describe('equal requests', () => {
     ['hash', { hash: 'another' }],
     ['source', { source: 'b.mp4' }],
     ['options', { options: { fps: 11 } }],
-  ])('C2.27: a submission with another `%s` is not equal', async (field, change) => {
+  ])('C11.24: a submission with another `%s` is not equal', async (field, change) => {
     const submission = { type: 'video:preview', hash: `differs-${field}`, source: 'a.mp4' };
     const first = await api.submit(submission);
     const other = await api.submit({ ...submission, ...change });
     expect([first.status, other.status]).toEqual([202, 202]);
   });
 
-  it('C2.27, C2.57: a rule of MEDIA_PROFILES chooses the profile, and equal submissions find the job without the source', async () => {
+  it('C11.24, C16.2: a rule of MEDIA_PROFILES chooses the profile, and equal submissions find the job without the source', async () => {
     const mediaProfiles = mediaProfilesSchema.parse({ rules: [{ source_prefix: 'phone/', profile: 'mobile' }] });
     const other = await startApi({ mediaProfiles });
     try {
@@ -191,7 +225,7 @@ describe('equal requests', () => {
     }
   });
 
-  it('C2.57, C2.71: a MediaProfile chooses by its rule at once, and another digest makes another job', async () => {
+  it('C11.24, C16.2: a MediaProfile chooses by its rule at once, and a changed or removed one makes no new job', async () => {
     const source = 'cluster/v.mp4';
     const published = async (crf: number) => {
       const read = readMediaProfile('cluster', { crf, rules: [{ source_prefix: 'cluster/' }] });
@@ -201,15 +235,18 @@ describe('equal requests', () => {
     await api.putSource(source, Buffer.alloc(100));
     const first = await published(30);
     expect((await api.call(`/api/jobs/${first.job_id}`)).json).toMatchObject({ profile: 'cluster' });
-    expect(await published(30)).toMatchObject({ job_id: first.job_id });
-    const other = await published(31);
-    expect(other).toMatchObject({ status: 'queued' });
-    expect(other.job_id).not.toBe(first.job_id);
+    expect(await published(31)).toMatchObject({ job_id: first.job_id, profile: 'cluster' });
+    await new ProfileStore(api.d.database).replace([]);
     await api.d.source.delete([source]);
-    expect(await published(31)).toMatchObject({ job_id: other.job_id });
+    const equal = { type: 'video:transcode', hash: 'cluster', source };
+    expect((await api.submit(equal)).json).toMatchObject({ job_id: first.job_id, profile: 'cluster' });
+    await api.complete(first.job_id, thumbnailResults);
+    expect((await api.submit(equal)).json).toMatchObject({ status: 'completed', profile: 'cluster' });
+    const otherOptions = await api.submit({ ...equal, options: { encrypt: true } });
+    expect(otherOptions.status).toBe(400);
   });
 
-  it('C2.29: 100 equal submissions at once make one row and one ticket', async () => {
+  it('C11.26: 100 equal submissions at once make one row and one ticket', async () => {
     const submission = thumbnail();
     const before = (await api.d.queue.depth()).default.pending;
     const answers = await Promise.all(Array.from({ length: 100 }, () => api.submit(submission)));
@@ -223,7 +260,7 @@ describe('equal requests', () => {
 });
 
 describe('the answer to a submission', () => {
-  it('C2.53: a new job is answered with job_id, hash and the status queued', async () => {
+  it('C11.31: a new job is answered with job_id, hash and the status queued', async () => {
     const submission = thumbnail();
     const answer = await api.submit(submission);
     expect(answer.status).toBe(202);
@@ -231,7 +268,7 @@ describe('the answer to a submission', () => {
     expect(answer.headers.get('location')).toBe(`/api/jobs/${answer.json.job_id}`);
   });
 
-  it('C2.54: an equal submission of an active job is answered with the whole Job', async () => {
+  it('C11.32: an equal submission of an active job is answered with the whole Job', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
     const again = await api.submit(submission);
@@ -239,19 +276,19 @@ describe('the answer to a submission', () => {
     expect(again.json).toEqual((await api.call(`/api/jobs/${first.json.job_id}`)).json);
   });
 
-  it('C2.55: an equal submission of a completed job is answered with hash, status and results', async () => {
+  it('C11.33: an equal submission of a completed job is answered with its names, status, profile and results', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
     await api.complete(first.json.job_id, thumbnailResults);
     const again = await api.submit(submission);
     expect(again.status).toBe(200);
-    const added = { job_id: first.json.job_id, type: 'image:thumbnail' };
+    const added = { job_id: first.json.job_id, type: 'image:thumbnail', profile: null };
     expect(again.json).toEqual({ ...added, hash: submission.hash, status: 'completed', results: thumbnailResults });
   });
 });
 
 describe('the answer to a retry', () => {
-  it('C2.56: a retry is answered with source_job_id, strategy and its new jobs', async () => {
+  it('C13.19: a retry is answered with source_job_id, strategy and its new jobs', async () => {
     const first = await api.submit({ type: 'video:full', hash: 'retry-body', source: 'video.mp4' });
     await api.fail(first.json.job_id, partlyFailedResults());
     const answer = await api.call(`/api/jobs/${first.json.job_id}/retry`, { method: 'POST' });

@@ -6,7 +6,7 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
 import { finished, headers, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 
-// Section 2 of docs/contract.md: the results of jobs that the program itself has run on real media.
+// docs/reference/contract.md, results: the results of jobs that the program itself has run on real media.
 
 let service: ServiceUnderTest;
 let program: Program;
@@ -37,14 +37,13 @@ const imageKey = (key: string) =>
   program.url + signThumbPath(key, { w: 16 }, thumbSecretsOf([], secrets.KEY_TOKEN_SECRET)[0] ?? '');
 
 describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
-  it('C2.30, C2.31, C2.32, C2.35: results of a video:transcode have the documented fields and no others', async () => {
+  it('C14.1, C14.2, C14.3, C14.5, C14.7, C27.3, C27.6: results of a video:transcode have the documented fields and no others', async () => {
     const results = await resultsOf({ type: 'video:transcode', hash: 'table-1', options: { encrypt: true } });
     const prefix = String(results.streaming.master_playlist).slice('videos/'.length, -'/table-1/master.m3u8'.length);
-    // C2.50
+    // C27.4
     expect(prefix).toBe('57');
     const trackKey = (name: string) =>
       expect.stringMatching(new RegExp(`^videos/${prefix}/table-1/[0-9a-f]{16}/${name}$`)) as string;
-    // C2.34
     const [audioId, videoId] = ['audio_und_aac_2ch', 'r72_h264'];
     expect(results).toEqual({
       streaming: {
@@ -52,6 +51,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
         container: 'cmaf',
         encrypted: true,
         master_playlist: `videos/${prefix}/table-1/master.m3u8`,
+        revision_playlist: trackKey('master\\.m3u8'),
         dash_manifest: trackKey('manifest\\.mpd'),
         default_audio_track_id: audioId,
       },
@@ -97,7 +97,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     for (const key of [results.streaming.master_playlist, audio.playlist, audio.init, video.playlist, video.init])
       expect((await stat(join(service.folder('media'), key))).size).toBeGreaterThan(0);
 
-    // C2.49, C2.52
+    // A key is no address.
     expect((await fetch(`${program.url}/stream/table-1/master.m3u8`)).status).toBe(200);
     expect((await fetch(`${program.url}/${results.streaming.master_playlist}`)).status).toBe(404);
     const token = signPlaybackToken(
@@ -108,7 +108,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     expect([key.status, (await key.arrayBuffer()).byteLength]).toEqual([200, 16]);
   });
 
-  it('C2.33: encrypted output has the object `encryption`, clear output has none', async () => {
+  it('C14.4: encrypted output has the object `encryption`, clear output has none', async () => {
     const results = await resultsOf({ type: 'video:transcode', hash: 'clear-1' });
     expect(results.streaming.encrypted).toBe(false);
     expect(results).not.toHaveProperty('encryption');
@@ -135,7 +135,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
       { format: 'webp', width: 64, height: 36, frames: 5 },
     ],
   ] as const)(
-    'C2.37, C2.39, C2.41, C2.60: results of %s have `key` and the documented fields',
+    'C15.1, C15.5, C15.7, C15.4: results of %s have `key` and the documented fields',
     async (type, body, expected) => {
       const { key, size, warnings, ...results } = await resultsOf({ type, hash: 'images-1', ...body });
       expect(warnings ?? []).toEqual([]);
@@ -143,12 +143,12 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
       const bytes = (await stat(join(service.folder('media'), key))).size;
       const { size: outputSize, key: outputKey } = results.outputs?.[0] ?? { size, key };
       expect([outputKey, outputSize]).toEqual([key, bytes]);
-      // C2.49: a key is shown through a signed address.
+      // C27.3: a key is shown through a signed address.
       expect((await fetch(imageKey(key))).status).toBe(200);
     },
   );
 
-  it("C2.43, C2.44, C2.45, C2.46: results of a video:full have stages, artifacts, a retry plan and the transcode's fields", async () => {
+  it("C15.9, C15.10, C15.11, C15.12: results of a video:full have stages, artifacts, a retry plan and the transcode's fields", async () => {
     const { stages, artifacts, retry_plan: plan, streaming } = await resultsOf({ type: 'video:full', hash: 'full-1' });
     const ready = { status: 'ready' };
     expect(stages).toEqual({ source: ready, cover: ready, preview: ready, transcode: ready });
@@ -167,7 +167,7 @@ describe.skipIf(!inject('postgres'))('results', { timeout: 300_000 }, () => {
     }
   });
 
-  it('C2.46, C2.47: a failed stage of a video:full is named, the others are ready, and a retry does the rest', async () => {
+  it('C15.12, C15.13: a failed stage of a video:full is named, the others are ready, and a retry does the rest', async () => {
     const broken = await startProgram({
       env: { ...service.env, PACKAGER_PATH: '/bin/false', WORKER_CONCURRENCY: '4' },
     });

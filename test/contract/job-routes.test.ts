@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 import { thumbnailResults } from './results.ts';
 
-// Section 4 of docs/contract.md, "Jobs": listing, cancelling, events and callbacks.
+// docs/reference/contract.md, "Jobs": listing, cancelling, events and callbacks.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -21,7 +21,7 @@ async function submitOne(more: object = {}): Promise<string> {
 }
 
 describe('`GET /api/jobs`', () => {
-  it('C4.10, C4.11: the list pages through all jobs, the newest first, none twice, while new ones come', async () => {
+  it('C13.12, C13.13: the list pages through all jobs, the newest first, none twice, while new ones come', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 7; n++) ids.unshift(await submitOne());
     const seen: string[] = [];
@@ -39,14 +39,16 @@ describe('`GET /api/jobs`', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
-  it('C4.10: the list shows the same Job as reading it does', async () => {
+  it('C13.12: the list shows the same Job as reading it does, its results where they are asked for', async () => {
     const id = await submitOne();
-    const { json } = await api.call('/api/jobs?limit=1');
-    // Lists show recorded reasons only.
-    expect(json.jobs).toEqual([{ ...(await api.call(`/api/jobs/${id}`)).json, reason: null }]);
+    await api.complete(id, thumbnailResults);
+    const { results, ...rest } = (await api.call(`/api/jobs/${id}`)).json;
+    expect(results).toEqual(thumbnailResults);
+    expect((await api.call('/api/jobs?limit=1')).json.jobs).toEqual([rest]);
+    expect((await api.call('/api/jobs?limit=1&include=results')).json.jobs).toEqual([{ ...rest, results }]);
   });
 
-  it('C4.10: the list is filtered by type, status and hash', async () => {
+  it('C13.12: the list is filtered by type, status and hash', async () => {
     await api.putSource('a.mp4', Buffer.alloc(1));
     const id = await submitOne({ hash: 'filtered' });
     await api.submit({ type: 'video:cover', hash: 'filtered', source: 'a.mp4' });
@@ -72,18 +74,18 @@ describe('`GET /api/jobs`', () => {
     [`cursor=${Buffer.from('["x",1]').toString('base64url')}`, '/cursor'],
     [`cursor=${Buffer.from(`[1e300,"${unknownId}"]`).toString('base64url')}`, '/cursor'],
     ['status=queued&status=failed', '/status'],
-  ])('C4.10: the list refuses ?%s', async (query, pointer) => {
+  ])('C13.12: the list refuses ?%s', async (query, pointer) => {
     const answer = await api.call(`/api/jobs?${query}`);
     expect([answer.status, answer.json.errors[0].pointer]).toEqual([400, pointer]);
   });
 
-  it('C5.1: the list wants the API key', async () => {
+  it('C19.1: the list wants the API key', async () => {
     expect((await api.raw('/api/jobs')).status).toBe(401);
   });
 });
 
 describe('`POST /api/jobs/{id}/cancel`', () => {
-  it('C4.12: cancelling ends a queued job at once, removes its ticket, and can be repeated', async () => {
+  it('C13.26: cancelling ends a queued job at once, removes its ticket, and can be repeated', async () => {
     const id = await submitOne();
     const before = (await api.d.queue.depth()).default.pending;
     const answer = await post(`/api/jobs/${id}/cancel`);
@@ -99,7 +101,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect([again.status, again.json]).toEqual([200, answer.json]);
   });
 
-  it('C4.13: cancelling a running job is announced to its worker, and nothing later changes the job', async () => {
+  it('C13.27: cancelling a running job is announced to its worker, and nothing later changes the job', async () => {
     const id = await submitOne();
     const lease = { jobId: id, attempt: 1, owner: 'worker', leaseMs: 60_000 };
     await api.d.jobs.claim(lease);
@@ -109,7 +111,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect(await api.d.jobs.finish({ jobId: id, attempt: 1, status: 'completed', ...late })).toBeNull();
   });
 
-  it('C7.12: cancelling a job that is over answers 409, and an unknown one 404', async () => {
+  it('C22.13: cancelling a job that is over answers 409, and an unknown one 404', async () => {
     const completed = await submitOne();
     await api.complete(completed, thumbnailResults);
     const failed = await submitOne();
@@ -119,7 +121,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect((await post(`/api/jobs/${unknownId}/cancel`)).status).toBe(404);
   });
 
-  it('C3.2, C3.6: a cancelled job cannot be retried, and an equal submission makes a new one', async () => {
+  it('C12.3, C11.29: a cancelled job cannot be retried, and an equal submission makes a new one', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     await post(`/api/jobs/${json.job_id}/cancel`);
@@ -157,7 +159,7 @@ async function readEvents(path: string, { lastEventId, count = 100 }: { lastEven
 }
 
 describe('`GET /api/jobs/{id}/events`', () => {
-  it('C4.14: the events of a job begin with its state, follow each change, and end with the job', async () => {
+  it('C13.16: the events of a job begin with its state, follow each change, and end with the job', async () => {
     const id = await submitOne();
     const reading = readEvents(`/api/jobs/${id}/events`);
     await new Promise((resolve) => setTimeout(resolve, 700));
@@ -178,7 +180,7 @@ describe('`GET /api/jobs/{id}/events`', () => {
     expect(events.at(-1)?.job).toEqual((await api.call(`/api/jobs/${id}`)).json);
   });
 
-  it('C4.15: with Last-Event-ID only newer states are sent, and 204 once the end was sent', async () => {
+  it('C13.17: with Last-Event-ID only newer states are sent, and 204 once the end was sent', async () => {
     const id = await submitOne();
     const first = await readEvents(`/api/jobs/${id}/events`, { count: 1 });
     const lastEventId = first.events[0]?.id ?? '';
@@ -194,7 +196,7 @@ describe('`GET /api/jobs/{id}/events`', () => {
     expect(fromTheStart.events.map(({ job }) => job.status)).toEqual(['completed']);
   });
 
-  it('C5.1, C7.10: the events of a job want the API key and a job', async () => {
+  it('C19.1, C22.11: the events of a job want the API key and a job', async () => {
     expect((await api.raw(`/api/jobs/${unknownId}/events`)).status).toBe(401);
     expect((await api.call(`/api/jobs/${unknownId}/events`)).status).toBe(404);
   });
@@ -214,7 +216,7 @@ describe('`GET /api/jobs/{id}/events`', () => {
 
 describe('bodies of actions', () => {
   it.each(['cancel', 'callbacks/redeliver'])(
-    'C4.12, C4.17: `POST …/%s` takes no body or one without fields, and refuses fields',
+    'C13.26, C21.22: `POST …/%s` takes no body or one without fields, and refuses fields',
     async (action) => {
       const id = await submitOne();
       const headers = { 'content-type': 'application/json' };
@@ -232,7 +234,7 @@ describe('bodies of actions', () => {
 describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', () => {
   const callback = { callback_url: 'https://example.com/hook' };
 
-  it('C4.16, C4.17: the event and its attempts are shown, and a redelivery begins from the first attempt', async () => {
+  it('C21.21, C21.22: the event and its attempts are shown, and a redelivery begins from the first attempt', async () => {
     const id = await submitOne(callback);
     const none = await api.call(`/api/jobs/${id}/callbacks`);
     const url = callback.callback_url;
@@ -267,7 +269,7 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
     expect(sent.attempts.map((attempt: { status_code: number }) => attempt.status_code)).toEqual([503, 200]);
   });
 
-  it('C7.12, C7.10: redelivering answers 409 where there is no webhook, and 404 where there is no job', async () => {
+  it('C22.13, C22.11: redelivering answers 409 where there is no webhook, and 404 where there is no job', async () => {
     const id = await submitOne();
     await api.complete(id, thumbnailResults);
     expect((await post(`/api/jobs/${id}/callbacks/redeliver`)).status).toBe(409);

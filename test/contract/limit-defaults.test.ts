@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type Config, loadConfig } from '#platform/config/config.ts';
 import { startApi } from './api-under-test.ts';
 
-// Section 8 of docs/contract.md: the limits of a service that sets none.
+// docs/reference/contract.md, "Limits": the limits of a service that sets none.
 
 /** What the configuration says when only what has no default is set, and `more`. */
 function defaults(more: Record<string, string> = {}): Config {
@@ -24,7 +24,7 @@ function defaults(more: Record<string, string> = {}): Config {
 
 const submission = (n: number) => ({ type: 'image:thumbnail', hash: `l${n}`, source: 'a.jpg' });
 
-it('C8.1: of 40 submissions at once 30 are accepted by default', async () => {
+it('C23.1: of 40 submissions at once 30 are accepted by default', async () => {
   const api = await startApi({ apiRateLimitPerMinute: defaults().apiRateLimitPerMinute });
   try {
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => api.submit(submission(n))));
@@ -37,7 +37,7 @@ it('C8.1: of 40 submissions at once 30 are accepted by default', async () => {
 
 const gib = 1024 ** 3;
 
-it('C8.1, C8.2, C8.11, C8.12, C6.7: the limits have their documented defaults', () => {
+it('C23.1, C23.2, C23.11, C23.12, C21.11: the limits have their documented defaults', () => {
   expect(defaults()).toMatchObject({
     apiRateLimitPerMinute: 30,
     keyRateLimitPerMinute: 120,
@@ -49,7 +49,7 @@ it('C8.1, C8.2, C8.11, C8.12, C6.7: the limits have their documented defaults', 
   });
 });
 
-it('C8.11: MAX_FILE_SIZE and LARGE_VIDEO_THRESHOLD take bytes or a size such as 500MiB', () => {
+it('C23.11: MAX_FILE_SIZE and LARGE_VIDEO_THRESHOLD take bytes or a size such as 500MiB', () => {
   const sizes = { MAX_FILE_SIZE: '500MiB', LARGE_VIDEO_THRESHOLD: '1048576' };
   expect(defaults(sizes)).toMatchObject({ maxFileSizeBytes: 500 * 1024 ** 2, largeVideoThresholdBytes: 1024 ** 2 });
   expect(() => defaults({ MAX_FILE_SIZE: '500 megabytes' })).toThrow('MAX_FILE_SIZE');

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { type ApiUnderTest, keyTokenSecret, olderApiKey, startApi } from './api-under-test.ts';
 
-// Section 8 of docs/contract.md. The defaults: limit-defaults.test.ts. That a window ends when it began plus its length:
-// test/integration/window-counter.test.ts.
+// docs/reference/contract.md, "Limits". The defaults: limit-defaults.test.ts. That a window ends when it began plus
+// its length: test/integration/window-counter.test.ts.
 
 let api: ApiUnderTest;
 afterEach(() => api.close());
@@ -14,7 +14,7 @@ const ask = (bearer: string, headers: Record<string, string> = {}) =>
   api.raw('/api/key/h', { headers: { authorization: `Bearer ${bearer}`, ...headers } });
 
 describe('the limit on submissions', () => {
-  it('C8.1, C8.4, C8.5, C8.6: submissions and retries are counted for each key, and 429 is answered over the limit', async () => {
+  it('C23.1, C23.4, C23.5, C23.6: submissions and retries are counted for each key, and 429 is answered over the limit', async () => {
     api = await startApi({ apiRateLimitPerMinute: 5 });
     const left = [];
     for (let n = 0; n < 3; n++) {
@@ -37,13 +37,19 @@ describe('the limit on submissions', () => {
     expect(seconds).toBeLessThanOrEqual(60);
     expect(over.headers.get('ratelimit')).toBe(`"api";r=0;t=${seconds}`);
     expect((await api.call('/api/jobs/none/retry', { method: 'POST' })).status).toBe(429);
-    // C8.10
-    expect((await api.call('/api/jobs/none')).status).toBe(404);
     // Another key has a window of its own.
     expect((await api.submit(thumbnail(9), { 'x-api-key': olderApiKey })).status).toBe(202);
   });
 
-  it("C8.6: failed authentication spends nothing of a valid key's limit", async () => {
+  it('C23.10: reading a job is not limited, also over the limit on submissions', async () => {
+    api = await startApi({ apiRateLimitPerMinute: 1 });
+    const { json } = await api.submit(thumbnail(1));
+    expect((await api.submit(thumbnail(2))).status).toBe(429);
+    const reads = await Promise.all(Array.from({ length: 20 }, () => api.call(`/api/jobs/${json.job_id}`)));
+    expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
+  });
+
+  it("C23.6: failed authentication spends nothing of a valid key's limit", async () => {
     api = await startApi({ apiRateLimitPerMinute: 2 });
     for (let n = 0; n < 5; n++) {
       const refused = await api.submit(thumbnail(n), { 'x-api-key': 'wrong' });
@@ -53,7 +59,7 @@ describe('the limit on submissions', () => {
     expect((await api.submit(thumbnail(1))).headers.get('ratelimit')).toMatch(/^"api";r=1;/);
   });
 
-  it('C8.3: servers on one key-value store share the windows', async () => {
+  it('C23.3: servers on one key-value store share the windows', async () => {
     api = await startApi({ apiRateLimitPerMinute: 3, keyRateLimitPerMinute: 3 });
     const { windowCounter } = api.d;
     // The store is the first server's, which closes it.
@@ -79,7 +85,7 @@ describe('the limit on submissions', () => {
   });
 
   // With a Redis that is cut off: test/integration/api-outages.test.ts.
-  it('C8.7: a server counts by itself while the key-value store fails, and counts that', async () => {
+  it('C23.7: a server counts by itself while the key-value store fails, and counts that', async () => {
     api = await startApi({ apiRateLimitPerMinute: 2, keyRateLimitPerMinute: 2 });
     api.d.windowCounter.hit = () => Promise.reject(new Error('the store is away'));
     const statuses = [];
@@ -93,7 +99,7 @@ describe('the limit on submissions', () => {
 });
 
 describe('the limit on keys', () => {
-  it('C8.8: each signed token has a window, and all made-up ones share that of the address', async () => {
+  it('C23.8: each signed token has a window, and all made-up ones share that of the address', async () => {
     api = await startApi({ keyRateLimitPerMinute: 3 });
     await api.d.contentKeys.findOrCreate('h');
     const mine = token('h');
@@ -110,7 +116,7 @@ describe('the limit on keys', () => {
     expect(other.headers.get('ratelimit')).toMatch(/^"key";r=2;t=\d+$/);
   });
 
-  it('C8.4, C4.39: a page can read the 429 of the key endpoint, and no cache keeps it', async () => {
+  it('C23.4, C18.9: a page can read the 429 of the key endpoint, and no cache keeps it', async () => {
     api = await startApi({ keyRateLimitPerMinute: 1 });
     await ask('x.y');
     const answer = await ask('x.y');
@@ -120,7 +126,7 @@ describe('the limit on keys', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('C8.9: X-Forwarded-For is believed only from a trusted proxy', async () => {
+  it('C23.9: X-Forwarded-For is believed only from a trusted proxy', async () => {
     api = await startApi({ keyRateLimitPerMinute: 1 });
     expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.1' })).status).toBe(403);
     expect((await ask('x.y', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(429);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // Each mistake that a caller makes first, and the message that says how to correct it.
@@ -8,20 +9,32 @@ const job = { type: 'video:transcode', hash: 'h', source: 'a.mp4' };
 let api: ApiUnderTest;
 beforeAll(async () => {
   api = await startApi();
+  await api.putSource('empty.mp4', '');
+  await api.putSource('video.mkv', Buffer.concat([Buffer.from('1a45dfa3', 'hex'), Buffer.alloc(2000)]));
 });
 afterAll(() => api.close());
 
 const faultsOf = async (body: unknown) => {
-  const { json } = await api.submit(body);
+  const { json } = await api.submit(body === undefined ? '' : body);
   return Object.fromEntries(
     (json.errors ?? []).map(({ pointer, detail }: { pointer: string; detail: string }) => [pointer, detail]),
   ) as Record<string, string>;
 };
 
+const statusOfImage = (service: ApiUnderTest, source: string) =>
+  service.submit({ type: 'image:thumbnail', hash: source, source }).then(({ status }) => status);
+
+const untilAborted = (signal?: AbortSignal) =>
+  new Promise<never>((_resolve, reject) => {
+    if (signal?.aborted === true) reject(signal.reason as Error);
+    signal?.addEventListener('abort', () => reject(signal.reason as Error));
+  });
+
 describe('messages of refused requests', () => {
   it('an answer 401 names the header to send and the one that is not read', async () => {
     const { json, headers } = await api.raw('/api/jobs', { headers: { authorization: 'Bearer KEY' } });
-    expect(json.detail).toBe('Send an API key in the header X-API-Key; the header Authorization is not read here.');
+    const advice = 'Send one of the API keys of this service in the header X-API-Key; it is missing or another one.';
+    expect(json.detail).toBe(`${advice} The header Authorization is not read here.`);
     expect(headers.get('www-authenticate')).toBe('X-API-Key');
   });
 
@@ -81,15 +94,78 @@ describe('messages of refused requests', () => {
       'a URL as the source',
       { ...job, source: 's3://uploads/a.mp4' },
       '/source',
-      'does not exist in the source bucket: it is a URL, so give the object key alone, without scheme and bucket',
+      '"s3://uploads/a.mp4" does not exist in the source bucket: it is a URL, so give the object key alone, without scheme and bucket',
+    ],
+    ['a missing source', job, '/source', '"a.mp4" does not exist in the source bucket'],
+    ['an empty body', undefined, '', 'the body is empty; send a JSON object'],
+    [
+      'an option of the first output',
+      { ...job, type: 'image:thumbnail', options: { width: 300 } },
+      '/options/width',
+      'is not a known field; known here: outputs; did you mean /options/outputs/0/width?',
+    ],
+    ['an empty video', { ...job, source: 'empty.mp4' }, '/source', 'is an empty object (0 bytes); upload it again'],
+    [
+      'an empty image',
+      { ...job, type: 'image:thumbnail', source: 'empty.mp4' },
+      '/source',
+      'is an empty object (0 bytes); upload it again',
+    ],
+    [
+      'a video for image:thumbnail',
+      { ...job, type: 'image:thumbnail', source: 'video.mkv' },
+      '/source',
+      'is not an image: its first bytes are those of matroska; a video:cover makes an image of a video',
     ],
   ])('the fault of %s says what is expected', async (_mistake, body, pointer, detail) => {
     expect(await faultsOf(body)).toMatchObject({ [pointer]: detail });
   });
 
+  it.each(['profile', 'priority', 'pool'])(
+    'the fault of `%s` says who chooses it and where that is said',
+    async (name) => {
+      const detail =
+        'is not a field of this request; rules of the operator choose it (docs/guides/api.md, "Profile and priority")';
+      expect(await faultsOf({ ...job, [name]: 5 })).toMatchObject({ [`/${name}`]: detail });
+      expect(await faultsOf({ ...job, options: { [name]: 'x' } })).toMatchObject({ [`/options/${name}`]: detail });
+    },
+  );
+
   it('an answer 405 lists the methods of the address', async () => {
     const { json } = await api.call('/api/jobs', { method: 'PUT' });
     expect(json.detail).toBe('This address answers GET, HEAD, POST.');
+  });
+
+  it('an answer to DELETE of a job names the route that cancels', async () => {
+    const { status, json } = await api.call('/api/jobs/b0000000-0000-4000-8000-000000000000', { method: 'DELETE' });
+    const detail = 'This address answers GET, HEAD. POST /api/jobs/{id}/cancel ends a job; its row stays.';
+    expect([status, json.detail]).toEqual([405, detail]);
+  });
+
+  it('an id that is a hash is answered with the way to the jobs of a hash', async () => {
+    const { status, json } = await api.call('/api/jobs/movie-1');
+    expect([status, json.detail]).toEqual([404, 'A job_id is a UUID. GET /api/jobs?hash= lists the jobs of a hash.']);
+  });
+
+  it('C11.34, C22.6: an image is accepted while its source is missing, is an image, or storage does not answer', async () => {
+    await api.putSource('heif.mp4', Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1'));
+    await api.putSource('text', 'neither an image nor a video');
+    expect([
+      await statusOfImage(api, 'none.jpg'),
+      await statusOfImage(api, 'heif.mp4'),
+      await statusOfImage(api, 'text'),
+    ]).toEqual([202, 202, 202]);
+    const silent: Partial<ObjectStore> = {
+      get: (_key, { signal } = {}) => untilAborted(signal),
+      head: (_key, signal) => untilAborted(signal),
+      close: () => Promise.resolve(),
+    };
+    const other = await startApi({}, { source: silent as ObjectStore });
+    try {
+      expect(await statusOfImage(other, 'away.jpg')).toBe(202);
+    } finally {
+      await other.close();
+    }
   });
 
   it('an address with a slash too many is answered with the advice to remove it', async () => {
@@ -98,6 +174,18 @@ describe('messages of refused requests', () => {
         code: 'not_found',
         detail: 'There is nothing at this address; remove the slash at its end.',
       });
+  });
+
+  it.each([
+    ['/stream/nothing/master.m3u8', 'No stream is published for nothing.'],
+    ['/stream/nothing/video/r360_h264/playlist.m3u8', 'No stream is published for nothing.'],
+    ['/stream/a/index.m3u8', 'There is no such object; playback of a begins at /stream/a/master.m3u8.'],
+    ['/stream/a', 'Playback begins at /stream/{hash}/master.m3u8.'],
+    ['/thumb/', 'The address of an image is /thumb/{signature}/{encoded_key}.'],
+    ['/thumb/x', 'The address of an image is /thumb/{signature}/{encoded_key}.'],
+    ['/api/key/a', 'Send Authorization: Bearer PLAYBACK_TOKEN, with a token for this media.'],
+  ])('%s is answered with what to ask for', async (path, detail) => {
+    expect((await api.raw(path)).json).toMatchObject({ detail });
   });
 
   it('the detail of a problem says more than its title', async () => {

@@ -1,4 +1,4 @@
-/** The metric families of the contract (C4.57, C4.60 to C4.65). */
+/** The metric families of the contract (C25.4, C25.7 to C25.12). */
 export const metricFamilies = [
   'svc_http_requests_total',
   'svc_http_request_duration_seconds',

@@ -9,8 +9,8 @@ import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
 import { openRig, until } from '../../testing/controller-rig.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from './api-under-test.ts';
 
-// Section 4 of docs/contract.md, "Metrics": what each family counts, where it happens. The labels of each, and their
-// bounds (C4.67): platform/telemetry/metrics.test.ts.
+// docs/reference/contract.md, "Metrics": what each family counts, where it happens. The labels of each,
+// and their bounds (C25.14): platform/telemetry/metrics.test.ts.
 
 /** The value of a line of the text exposition format; 0 where there is none. */
 const valueIn = (text: string, series: string): number => {
@@ -30,7 +30,7 @@ describe('metrics of the server', () => {
   afterAll(() => api.close());
   const value = async (series: string) => valueIn((await api.raw('/metrics')).text, series);
 
-  it('C4.60: requests are counted and timed by method, route and status', async () => {
+  it('C25.7: requests are counted and timed by method, route and status', async () => {
     await api.submit({ type: 'image:thumbnail', hash: 'm1', source: 'a.jpg' });
     await api.submit({});
     for (const status of [202, 400]) {
@@ -41,7 +41,7 @@ describe('metrics of the server', () => {
     }
   });
 
-  it('C4.61, C4.62: image requests are counted by outcome, by hits and misses of each layer, and by failure', async () => {
+  it('C25.8, C25.9: image requests are counted by outcome, by hits and misses of each layer, and by failure', async () => {
     const key = 'images/ab/m/0123456789abcdef/a.png';
     const create = { width: 32, height: 24, channels: 3 as const, background: 'red' };
     await api.putMedia(key, await sharp({ create }).png().toBuffer());
@@ -60,7 +60,7 @@ describe('metrics of the server', () => {
     expect(new Set(errors.map(([, status, count]) => `${status}: ${count}`))).toEqual(new Set(['403: 1', '422: 1']));
   });
 
-  it('C4.84: stream bytes, the memory of streams and key requests are counted', async () => {
+  it('C25.15: stream bytes, the memory of streams and key requests are counted', async () => {
     const path = '/stream/m/0123456789abcdef/video/r1/seg_1.m4s';
     await api.putMedia(videoKey('m', '0123456789abcdef', 'video/r1/seg_1.m4s'), Buffer.alloc(50_000));
     for (let n = 0; n < 3; n++) expect((await api.raw(path)).status).toBe(200);
@@ -84,7 +84,7 @@ describe('metrics of the server', () => {
 });
 
 describe.skipIf(!inject('postgres'))('metrics of the worker', () => {
-  it('C4.63: attempts are counted and timed by type and result', async () => {
+  it('C25.10: attempts are counted and timed by type and result', async () => {
     const rig = await openRig();
     try {
       const ids = [
@@ -112,7 +112,7 @@ describe.skipIf(!inject('postgres'))('metrics of the worker', () => {
     }
   });
 
-  it('C4.64, C4.65: the tickets of each queue and state are shown, and failures to read them are counted', async () => {
+  it('C25.11, C25.12: the tickets of each queue and state are shown, and failures to read them are counted', async () => {
     const rig = await openRig();
     const metrics = new Metrics();
     const value = async (series: string) => valueIn(await metrics.registry.metrics(), series);

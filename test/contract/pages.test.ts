@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -8,6 +10,7 @@ import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 /** The tests share two cores with servers and browsers. */
 const slow = { timeout: 20_000 };
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const webDir = join(import.meta.dirname, '../../web');
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -16,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('`/`', () => {
-  it('C4.70: the home page links to pages that this server has', async () => {
+  it('C28.4: the home page links to pages that this server has', async () => {
     const home = await api.raw('/');
     expect([home.status, home.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     const links = [...home.text.matchAll(/<a href="([^"]+)"/g)].map(([, link = '']) => `/${link}`);
@@ -27,7 +30,7 @@ describe('`/`', () => {
   it.each([
     ['api' as const, ['docs', 'openapi.json', 'readyz', 'metrics']],
     ['delivery' as const, ['player/', 'readyz', 'metrics']],
-  ])('C4.70: the home page of a server with the surface %s alone links to its own pages', async (surface, expected) => {
+  ])('C28.4: the home page of a server with the surface %s alone links to its own pages', async (surface, expected) => {
     const server = await startApi({ surfaces: new Set([surface]) }, { webDir });
     try {
       const { text } = await server.raw('/');
@@ -37,14 +40,14 @@ describe('`/`', () => {
     }
   });
 
-  it('C4.70: the icon of every page is at /favicon.ico', async () => {
+  it('C28.4: the icon of every page is at /favicon.ico', async () => {
     const icon = await api.raw('/favicon.ico');
     expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
   });
 });
 
 describe('`/docs`', () => {
-  it('C4.19: the /docs page loads nothing from other hosts and has an anchor for each problem', async () => {
+  it('C28.3: the /docs page loads nothing from other hosts and has an anchor for each problem', async () => {
     const { text, headers, status } = await api.raw('/docs');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
@@ -74,7 +77,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     return { ...watched, complaints };
   }
 
-  it('C4.19: /docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
+  it('C28.3: /docs lists every operation and the webhook, without a complaint or a request to another host', async () => {
     const { page, errors, complaints, requests } = await visit('/docs');
     const { paths } = (await api.raw('/openapi.json')).json;
     const operations = Object.values(paths as object).flatMap((item: object) => Object.keys(item));
@@ -86,7 +89,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     await keepScreenshot(page, 'docs');
   });
 
-  it('C4.19: an example request of /docs can be sent and shows its curl command', async () => {
+  it('C28.3: an example request of /docs can be sent and shows its curl command', async () => {
     const { page } = await visit('/docs');
     await page.click('#operations-System-getLiveness');
     await page.click('.try-out__btn');
@@ -97,7 +100,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     expect(await page.locator('.curl').first().innerText()).toContain('/healthz');
   });
 
-  it('C4.19: the address of a problem shows its row of /docs', async () => {
+  it('C28.3: the address of a problem shows its row of /docs', async () => {
     const { page } = await visit('/docs#problem-rate_limited');
     await page.locator('.opblock').first().waitFor();
     const row = page.locator('#problem-rate_limited');
@@ -108,7 +111,7 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     await expect.poll(isInView, slow).toBe(true);
   });
 
-  it('C4.19: /docs fits a phone and follows the dark mode', async () => {
+  it('C28.3: /docs fits a phone and follows the dark mode', async () => {
     const { page } = await visit('/docs', { width: 390, height: 844 });
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.locator('.opblock').first().waitFor();
@@ -118,12 +121,37 @@ describe.skipIf(chromiumPath === null)('the pages in a real Chromium', () => {
     await keepScreenshot(page, 'docs-phone-dark');
   });
 
-  it('C4.70: the home page is shown without a complaint', async () => {
+  it('C28.4: the home page is shown without a complaint', async () => {
     const { page, errors, complaints } = await visit('/');
     await page.click('text=Player');
     expect(page.url()).toBe(`${api.url}/player/`);
     expect([errors, complaints]).toEqual([[], []]);
     await page.goBack();
     await keepScreenshot(page, 'home');
+  });
+
+  it.each(['dark' as const, 'light' as const])(
+    'C28.4: axe finds no fault of the home page in %s colours',
+    async (scheme) => {
+      const { page } = await visit('/');
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.evaluate(await readFile(axePath, 'utf8'));
+      const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run()');
+      expect(violations.map(({ id }) => id)).toEqual([]);
+    },
+  );
+
+  it('the player page allows no script of its own text, and none of other hosts', async () => {
+    const { headers, text } = await api.raw('/player/');
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(text).not.toMatch(/<script(?![^>]* src=)|\son\w+=|\sstyle=|javascript:/);
+    const { page, complaints } = await visit('/player/');
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('script'), { text: 'window.isRun = 1' }))`,
+    );
+    expect(await page.evaluate('window.isRun')).toBeUndefined();
+    expect(complaints).toEqual([expect.stringContaining('Content Security Policy')]);
   });
 });

@@ -14,7 +14,7 @@ import { apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
 const program = findProgram('schemathesis');
 
 describe.skipIf(program === null)('schemathesis', () => {
-  it('C4.18: requests made from the OpenAPI document find no 5xx, no answer outside it and no broken request accepted', async () => {
+  it('C28.1: requests made from the OpenAPI document find no 5xx, no answer outside it and no broken request accepted', async () => {
     const api = await startApi({ apiRateLimitPerMinute: 1_000_000, keyRateLimitPerMinute: 1_000_000 });
     const folder = await mkdtemp(join(tmpdir(), 'reelwright-schemathesis-'));
     try {

@@ -17,7 +17,7 @@ export interface ServiceUnderTest {
   close(): Promise<void>;
 }
 
-/** Makes `source/clip.mp4` (2 s, 128 × 72, with sound) and `source/red.png`; only where there is a PostgreSQL. */
+/** Makes `source/clip.mp4` (2 s, 128 × 72, with audio) and `source/red.png`; only where there is a PostgreSQL. */
 export async function prepareService(): Promise<ServiceUnderTest> {
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-service-'));
   const folder = (name: string) => join(dir, name);

@@ -1,6 +1,7 @@
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { loadConfig } from '#platform/config/config.ts';
@@ -10,8 +11,9 @@ import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { finished, headers, job, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
 import { metricFamilies } from './metric-families.ts';
 
-// Section 1 of docs/contract.md, with the program itself on real media. Beside this: test/integration/modes.test.ts
-// (server and worker over Postgres, Redis and S3) and platform/config/config.test.ts (every name of the configuration).
+// docs/reference/contract.md, "Service and modes", with the program itself on real media. Beside this:
+// test/integration/modes.test.ts (server and worker over Postgres, Redis and S3) and platform/config/config.test.ts
+// (every name of the configuration).
 
 let service: ServiceUnderTest;
 let env: Record<string, string>;
@@ -21,7 +23,7 @@ const folder = (name: string) => service.folder(name);
 const watchedPackager = (packager: string, notes: string) => `#!/bin/sh
 printf '%s\\n' "$@" > ${notes}/arguments
 ${packager} "$@" || exit $?
-cp -r . ${notes}/workspace
+mkdir -p ${notes}/workspace && cp -r . ${notes}/workspace
 `;
 
 beforeAll(async () => {
@@ -57,12 +59,17 @@ async function statesOf(path: string): Promise<string[]> {
   return names.map((name, index) => `${name} ${states[index]?.size} ${states[index]?.mtimeMs}`);
 }
 
-/** Everything that the tables hold, as text. */
+/** Everything that the tables hold, those of the queue among them, as text. */
 async function rowsOf(databaseUrl: string): Promise<string> {
   const opened = openDatabase(databaseUrl);
   const texts: string[] = [];
-  for (const table of ['jobs', 'content_keys', 'webhook_events', 'webhook_attempts', 'key_values']) {
-    const { rows } = await opened.pool.query<{ text: string }>(`select row_to_json(t)::text as text from ${table} t`);
+  const { rows: tables } = await opened.pool.query<{ name: string }>(
+    `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
+     where schemaname not in ('pg_catalog', 'information_schema')`,
+  );
+  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['public.jobs', 'public.webhook_events']));
+  for (const { name } of tables) {
+    const { rows } = await opened.pool.query<{ text: string }>(`select row_to_json(t)::text as text from ${name} t`);
     texts.push(...rows.map(({ text }) => text));
   }
   await opened.close();
@@ -70,7 +77,7 @@ async function rowsOf(databaseUrl: string): Promise<string> {
 }
 
 describe.skipIf(!inject('postgres'))('the mode `all`', () => {
-  it('C1.1, C1.10: one process of the default mode does jobs of every type and delivers their results', async () => {
+  it('C10.1, C10.2, C10.3, C10.4, C10.5, C10.6, C10.7, C27.1, C27.2: one process does jobs of every type', async () => {
     const program = await startProgram({ env });
     const sources = await statesOf(folder('source'));
     const encrypt = { transcode: { encrypt: true } };
@@ -81,18 +88,14 @@ describe.skipIf(!inject('postgres'))('the mode `all`', () => {
       submit(program, { type: 'video:transcode', hash: 'clip-2', source: 'clip.mp4' }),
       submit(program, { type: 'video:full', hash: 'clip-3', source: 'clip.mp4', options: encrypt }),
     ]);
-    // C1.4
     expect(await finished(program, thumbnail)).toMatchObject({ results: { outputs: [{ variant: 'thumb' }] } });
-    // C1.5
     expect(await finished(program, cover)).toMatchObject({ results: { format: 'jpg', timestamp_sec: 1 } });
-    // C1.6
     expect(await finished(program, preview)).toMatchObject({ results: { format: 'gif' } });
-    // C1.7
     const streaming = { protocol: 'hls', container: 'cmaf' };
     expect(await finished(program, transcode)).toMatchObject({
       results: { streaming: { ...streaming, encrypted: false } },
     });
-    // C1.8: one job, and no job beside it.
+    // One job, and no job beside it.
     const ready = { status: 'ready' };
     expect(await finished(program, full)).toMatchObject({
       status: 'completed',
@@ -100,7 +103,6 @@ describe.skipIf(!inject('postgres'))('the mode `all`', () => {
     });
     const list = (await (await fetch(`${program.url}/api/jobs`, { headers })).json()) as { jobs: unknown[] };
     expect(list.jobs).toHaveLength(5);
-    // C1.2, C1.3
     expect(await statesOf(folder('source'))).toEqual(sources);
     expect((await filesBelow(folder('media'))).length).toBeGreaterThan(10);
 
@@ -119,31 +121,50 @@ describe.skipIf(!inject('postgres'))('the mode `all`', () => {
       expect([status, bytes.includes(box)]).toEqual([200, true]);
     }
     for (const path of ['/healthz', '/readyz', '/metrics']) expect((await ask(program.url + path)).status).toBe(200);
+
+    // Results, working objects and a cached image.
+    const { results } = await job(program, thumbnail);
+    const [secret = ''] = thumbSecretsOf([], secrets.KEY_TOKEN_SECRET);
+    expect((await ask(program.url + signThumbPath(results.key, { w: 8 }, secret))).status).toBe(200);
+    await expect.poll(() => readdir(folder('media'))).toContain('cache');
+    const kinds = (await readdir(folder('media'))).filter((name) => !name.startsWith('.'));
+    expect(kinds.filter((name) => name !== 'work').toSorted()).toEqual(['cache', 'images', 'videos']);
+    expect(await statesOf(folder('source'))).toEqual(sources);
+    program.signal('SIGTERM');
+    expect(await program.ended).toBe(0);
+    expect(await filesBelow(folder('work'))).toEqual([]);
   });
 
-  it('C1.21, C1.22: the packager gets the raw content key as an argument, and no file, row or log line holds it', async () => {
+  it('C18.1, C18.2, C18.4, C19.11: the packager gets the raw content key as an argument, and no file, row or log line holds it', async () => {
     await rm(folder('notes'), { recursive: true });
     await mkdir(folder('notes'));
     const program = await startProgram({ env: { ...env, LOG_LEVEL: 'trace', BASE_URL: 'https://media.example' } });
     const options = { encrypt: true };
-    const id = await submit(program, { type: 'video:transcode', hash: 'secret-1', source: 'clip.mp4', options });
+    const body = { type: 'video:transcode', hash: 'secret-1', source: 'clip.mp4', options };
+    const id = await submit(program, { ...body, callback_url: 'https://receiver.invalid/' });
     const { results } = await finished(program, id);
     const given = await readFile(folder('notes/arguments'), 'utf8');
     const [, kid = '', key = ''] = /^label=:key_id=([0-9a-f]{32}):key=([0-9a-f]{32})$/m.exec(given) ?? [];
     expect(key).not.toBe('');
-    // C2.33
+    // C14.4
     expect(results.encryption).toEqual({
       scheme: 'cbcs',
       kid,
       key_endpoint: 'https://media.example/api/key/secret-1',
     });
-    // C4.37
+    // C18.6
     const token = signPlaybackToken(
       { hash: 'secret-1', exp: Math.floor(Date.now() / 1000) + 60 },
       secrets.KEY_TOKEN_SECRET,
     );
     const handedOut = await ask(`${program.url}/api/key/secret-1`, { authorization: `Bearer ${token}` });
     expect([handedOut.status, handedOut.bytes.toString('hex')]).toEqual([200, key]);
+    // Another revision of the media.
+    await copyFile(folder('source/clip.mp4'), folder('source/again.mp4'));
+    const again = await finished(program, await submit(program, { ...body, source: 'again.mp4' }));
+    expect(again.results.encryption.kid).toBe(kid);
+    expect(await readFile(folder('notes/arguments'), 'utf8')).toContain(`key_id=${kid}:key=${key}\n`);
+    expect(again.results.video_tracks[0].playlist).not.toBe(results.video_tracks[0].playlist);
     program.signal('SIGTERM');
     expect(await program.ended).toBe(0);
 
@@ -158,7 +179,7 @@ describe.skipIf(!inject('postgres'))('the mode `all`', () => {
     for (const text of [...files, await rowsOf(service.databaseUrl), program.output()])
       for (const form of [...forms, bytes]) expect(text.includes(form)).toBe(false);
 
-    // C5.11: a player adds the token to a header.
+    // C19.11: a player adds the token to a header.
     const playlists = files.filter((text) => text.startsWith('#EXTM3U'));
     const keyAddresses = playlists
       .flatMap((text) => [...text.matchAll(/#EXT-X-KEY:.*URI="([^"]*)"/g)])
@@ -170,7 +191,7 @@ describe.skipIf(!inject('postgres'))('the mode `all`', () => {
 });
 
 describe.skipIf(!inject('postgres'))('the modes `server` and `worker`', () => {
-  it('C1.11, C1.12, C1.13: a server delivers and works on no job; a worker works and serves only health and metrics', async () => {
+  it('C10.8, C10.9, C10.10, C10.11, C25.6: a server does no job, and a worker does it and serves only health and metrics', async () => {
     const server = await startProgram({ env: { ...env, MODE: 'server' } });
     const id = await submit(server, { type: 'image:thumbnail', hash: 'waits', source: 'red.png' });
     expect((await fetch(`${server.url}/stream/none/master.m3u8`)).status).toBe(404);
@@ -178,15 +199,23 @@ describe.skipIf(!inject('postgres'))('the modes `server` and `worker`', () => {
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await job(server, id)).status).toBe('queued');
 
-    // C1.14
     const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
     expect(await finished(server, id)).toMatchObject({ status: 'completed' });
     for (const path of ['/api/jobs', '/stream/none/master.m3u8', '/api/key/none', '/readyz'])
       expect([path, (await fetch(`${worker.url}${path}`, { headers })).status]).toEqual([path, 404]);
     for (const path of ['/healthz', '/metrics']) expect((await ask(worker.url + path)).status).toBe(200);
+
+    // Any server and any worker: a second server, and a worker that has taken the place of the first.
+    const other = await startProgram({ env: { ...env, MODE: 'server' } });
+    worker.signal('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    const second = await submit(other, { type: 'image:thumbnail', hash: 'waits-too', source: 'red.png' });
+    await startProgram({ args: ['--mode=worker'], env });
+    expect(await finished(server, second)).toMatchObject({ status: 'completed' });
+    expect(await job(other, id)).toMatchObject({ status: 'completed' });
   });
 
-  it('C4.66: server and worker expose every metric family of the contract', async () => {
+  it('C25.13: server and worker expose every metric family of the contract', async () => {
     for (const mode of ['server', 'worker']) {
       const { url } = await startProgram({ args: [`--mode=${mode}`], env });
       const text = await (await fetch(`${url}/metrics`)).text();
@@ -197,7 +226,7 @@ describe.skipIf(!inject('postgres'))('the modes `server` and `worker`', () => {
 });
 
 describe.skipIf(!inject('postgres'))('queues and pools', () => {
-  it('C1.17, C1.18, C1.19: each queue has as many jobs at work at once as its variable says', async () => {
+  it('C10.14, C10.15, C10.16: each queue has as many jobs at work at once as its variable says', async () => {
     const rig = await openRig({ WORKER_CONCURRENCY: '3', LARGE_WORKER_CONCURRENCY: '2', LEASE_DURATION: '15s' });
     try {
       const submitSlow = (queue: 'default' | 'video:large') => rig.submit('slow-6000', { queue });
@@ -230,8 +259,9 @@ describe('the configuration', () => {
     MEDIA_BUCKET: 'media',
   };
 
-  it("C1.26, C1.27, C1.28, C1.30, C1.31, C1.33, C1.35: the interface's variables are all read and all documented", async () => {
-    const page = await readFile(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
+  // What they do: test/integration/modes.test.ts.
+  it("C24.1, C24.8, C24.10: the interface's variables are all read and all documented", async () => {
+    const page = await readFile(join(import.meta.dirname, '../../docs/reference/configuration.md'), 'utf8');
     for (const name of table) {
       expect([name, page.includes(`| \`${name}\``)]).toEqual([name, true]);
       // A value that nothing takes: whatever reads the name says so.
@@ -241,7 +271,7 @@ describe('the configuration', () => {
     }
   });
 
-  it('C1.29, C1.32: a BASE_URL that ends with a slash is refused; the worker listens on port 3001 by default', () => {
+  it('C24.4, C24.7: a BASE_URL that ends with a slash is refused; the worker listens on port 3001 by default', () => {
     expect(loadConfig({ ...whole, BASE_URL: 'https://media.example/' }, [])).toMatchObject({
       faults: [expect.stringMatching(/^BASE_URL: /)],
     });

@@ -3,8 +3,8 @@ import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { partlyFailedResults, previewResults, thumbnailResults } from './results.ts';
 
-// Section 3 of docs/contract.md: the states that requests bring about. What happens while a job runs is shown in
-// domain/jobs/status.test.ts and test/integration/postgres-job-ends.test.ts.
+// docs/reference/contract.md, "Status and attempts": the states that requests bring about. What happens while a job
+// runs is shown in domain/jobs/status.test.ts and test/integration/postgres-job-ends.test.ts.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -24,14 +24,14 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('submissions', () => {
-  it('C3.4: a submission without an equal one makes a queued job with a ticket', async () => {
+  it('C11.27: a submission without an equal one makes a queued job with a ticket', async () => {
     const before = await tickets(api.d.queue);
     const answer = await api.submit(thumbnail());
     expect([answer.status, answer.json.status]).toEqual([202, 'queued']);
     expect(await tickets(api.d.queue)).toBe(before + 1);
   });
 
-  it('C3.5: an equal submission changes nothing and adds no second ticket', async () => {
+  it('C11.28: an equal submission changes nothing and adds no second ticket', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     const shown = await api.call(`/api/jobs/${json.job_id}`);
@@ -44,7 +44,7 @@ describe('submissions', () => {
     expect(shown.json).toMatchObject({ status: 'queued', job_id: json.job_id });
   });
 
-  it('C3.14, C3.15: callback_status is null without a callback_url and before the end, and then pending', async () => {
+  it('C21.18, C21.19: callback_status is null without a callback_url and before the end, and then pending', async () => {
     const callbackStatus = async (id: string) => (await api.call(`/api/jobs/${id}`)).json.callback_status;
     const { json: silent } = await api.submit(thumbnail());
     const { json: called } = await api.submit({ ...thumbnail(), callback_url: 'https://example.com/hook' });
@@ -53,7 +53,7 @@ describe('submissions', () => {
     expect([await callbackStatus(silent.job_id), await callbackStatus(called.job_id)]).toEqual([null, 'pending']);
   });
 
-  it('C3.7: an equal submission is answered after its source was deleted', async () => {
+  it('C11.30: an equal submission is answered after its source was deleted', async () => {
     await api.putSource('deleted.mp4', 'x');
     const submission = { type: 'video:transcode', hash: 'deleted', source: 'deleted.mp4' };
     const first = await api.submit(submission);
@@ -63,7 +63,7 @@ describe('submissions', () => {
     expect(again.json.job_id).toBe(first.json.job_id);
   });
 
-  it('C3.6: a submission makes a new job after an equal one has failed', async () => {
+  it('C11.29: a submission makes a new job after an equal one has failed', async () => {
     const submission = thumbnail();
     const first = await api.submit(submission);
     await api.fail(first.json.job_id);
@@ -72,7 +72,7 @@ describe('submissions', () => {
     expect(again.json.job_id).not.toBe(first.json.job_id);
   });
 
-  it('C7.5: an equal submission of a queued job puts a lost ticket back', async () => {
+  it('C22.5: an equal submission of a queued job puts a lost ticket back', async () => {
     const submission = thumbnail();
     const { json } = await api.submit(submission);
     await api.d.queue.remove({ jobId: json.job_id, attempt: 1, queue: 'default' });
@@ -83,7 +83,7 @@ describe('submissions', () => {
 });
 
 describe('retries', () => {
-  it('C3.8, C3.9: a retry of a failed job makes one queued job that names it', async () => {
+  it('C13.20, C13.21: a retry of a failed job makes one queued job that names it', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
     const answer = await retry(json.job_id);
@@ -93,7 +93,7 @@ describe('retries', () => {
     expect((await api.call(`/api/jobs/${json.job_id}`)).json.status).toBe('failed');
   });
 
-  it("C3.9, C4.68: a retry keeps the failed job's webhook and takes the trace of its own request", async () => {
+  it("C13.21, C25.16: a retry keeps the failed job's webhook and takes the trace of its own request", async () => {
     const callbackUrl = 'https://example.com/hook';
     const { json } = await api.submit({ ...thumbnail(), callback_url: callbackUrl });
     await api.fail(json.job_id);
@@ -105,7 +105,7 @@ describe('retries', () => {
     expect(made?.trace?.traceparent).toContain(traceId);
   });
 
-  it('C3.11: a retry of a job that has not failed answers 409 and makes no job', async () => {
+  it('C13.23: a retry of a job that has not failed answers 409 and makes no job', async () => {
     const queued = await api.submit(thumbnail());
     const completed = await api.submit(thumbnail());
     await api.complete(completed.json.job_id, thumbnailResults);
@@ -117,14 +117,23 @@ describe('retries', () => {
     expect(await tickets(api.d.queue)).toBe(before);
   });
 
-  it('C3.12: ten retries at once make one, and the others answer 409', async () => {
+  it('C13.24: ten retries at once make one, and the others answer 409', async () => {
     const { json } = await api.submit(thumbnail());
     await api.fail(json.job_id);
-    const answers = await Promise.all(Array.from({ length: 10 }, () => retry(json.job_id)));
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, ...Array<number>(9).fill(409)]);
+    // The failed job's row is held until several have come to it, so that none is ahead of the others.
+    const holder = await api.d.database.pool.connect();
+    await holder.query('begin');
+    await holder.query('select 1 from jobs where id = $1 for update', [json.job_id]);
+    const retries = Promise.all(Array.from({ length: 10 }, () => retry(json.job_id)));
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await expect.poll(async () => (await api.d.listDatabase.pool.query(waiting)).rowCount).toBeGreaterThan(2);
+    await holder.query('commit');
+    holder.release();
+    const statuses = (await retries).map(({ status }) => status);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([202, ...Array<number>(9).fill(409)]);
   });
 
-  it('C3.8, C3.9: a retry of a video:full redoes its failed stages alone, with their own options and the measured source', async () => {
+  it('C13.20, C13.21: a retry of a video:full redoes its failed stages alone, with their own options and the measured source', async () => {
     const options = { cover: { timestamp_sec: 2 }, preview: { fps: 7 }, transcode: { encrypt: true } };
     const { json } = await api.submit({ type: 'video:full', hash: 'stages', source: 'video.mp4', options });
     await api.fail(json.job_id, partlyFailedResults());
@@ -137,7 +146,7 @@ describe('retries', () => {
     ]);
   });
 
-  it('C3.10: a retry names an equal job that is active or completed instead of making a second one', async () => {
+  it('C13.22: a retry names an equal job that is active or completed instead of making a second one', async () => {
     const transcode = { type: 'video:transcode', hash: 'shared', source: 'video.mp4', options: { encrypt: true } };
     const full = { ...transcode, type: 'video:full', options: { transcode: transcode.options } };
     const { json: failed } = await api.submit(full);
@@ -174,7 +183,7 @@ describe('retries', () => {
     expect(waiting.map(({ jobId }) => jobId)).toContain(answer.json.jobs[0].job_id);
   });
 
-  it('C3.13: a retry that the plan does not allow answers 409 with the reason', async () => {
+  it('C13.25: a retry that the plan does not allow answers 409 with the reason', async () => {
     const { json } = await api.submit({ type: 'video:full', hash: 'hopeless', source: 'video.mp4' });
     await api.fail(json.job_id, partlyFailedResults(false));
     const answer = await retry(json.job_id);
@@ -182,7 +191,7 @@ describe('retries', () => {
     expect(answer.json.detail).toBe('No failed stage can end differently with the same source.');
   });
 
-  it('C7.11: a retry of a video whose source was deleted answers 409', async () => {
+  it('C22.12: a retry of a video whose source was deleted answers 409', async () => {
     await api.putSource('going.mp4', 'x');
     const { json } = await api.submit({ type: 'video:transcode', hash: 'going', source: 'going.mp4' });
     await api.fail(json.job_id);

@@ -6,7 +6,7 @@ import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 4 of docs/contract.md, "Streams". No request here has a credential (C5.4).
+// docs/reference/contract.md, "Streams". No request here has a credential (C19.4).
 
 const hash = 'movie-1';
 const rev = '0123456789abcdef';
@@ -43,7 +43,7 @@ describe('objects of a stream', () => {
     [`${rev}/manifest.mpd`, 'application/dash+xml'],
     [`${rev}/storyboard/cues.vtt`, 'text/vtt'],
   ])(
-    'C4.22, C4.26, C4.27: the object %s is served as %s, to be cached for a year and read from any origin',
+    'C17.2, C17.10, C17.11: the object %s is served as %s, to be cached for a year and read from any origin',
     async (path, contentType) => {
       const answer = await api.raw(`/stream/${hash}/${path}`);
       expect(answer.status).toBe(200);
@@ -55,7 +55,7 @@ describe('objects of a stream', () => {
     },
   );
 
-  it('C4.21: a segment is served with the bytes that are stored', async () => {
+  it('C17.1: a segment is served with the bytes that are stored', async () => {
     const answer = await api.raw(`/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`);
     expect(answer.bytes.equals(segment)).toBe(true);
   });
@@ -65,11 +65,11 @@ describe('objects of a stream', () => {
     ['video/r360_h264/init.mp4', 'init of a video'],
     ['audio/audio_en_aac_2ch/init.mp4', 'init of an audio'],
     ['storyboard/cues.vtt', 'vtt'],
-  ])('C4.23: the path %s without a revision means the current one', async (path, body) => {
+  ])('C17.3: the path %s without a revision means the current one', async (path, body) => {
     expect((await api.raw(`/stream/${hash}/${path}`)).text).toBe(body);
   });
 
-  it('C4.81: the DASH manifest without a revision leads to that of the current one, for this request alone', async () => {
+  it('C17.5: the DASH manifest without a revision leads to that of the current one, for this request alone', async () => {
     const answer = await fetch(`${api.url}/stream/${hash}/manifest.mpd`, { redirect: 'manual' });
     expect(answer.status).toBe(302);
     expect(answer.headers.get('location')).toBe(`${rev}/manifest.mpd`);
@@ -78,10 +78,12 @@ describe('objects of a stream', () => {
     expect(await (await fetch(`${api.url}/stream/${hash}/manifest.mpd`)).text()).toBe('mpd');
   });
 
-  it('C4.23, C4.24: a path without a revision follows the master playlist to a newer one, and the older plays on', async () => {
+  it('C17.3, C17.4: a path without a revision follows the master playlist to a newer one, and the older plays on', async () => {
     const newer = 'fedcba9876543210';
     await api.putMedia(videoKey('moving', rev, 'video/r1_h264/init.mp4'), 'old');
     await api.putMedia(videoKey('moving', newer, 'video/r1_h264/init.mp4'), 'new');
+    for (const path of ['master.m3u8', 'video/r1_h264/playlist.m3u8', 'video/r1_h264/seg_1.m4s'])
+      await api.putMedia(videoKey('moving', rev, path), `old ${path}`);
     for (const [current, body] of [
       [rev, 'old'],
       [newer, 'new'],
@@ -91,7 +93,16 @@ describe('objects of a stream', () => {
       const isFollowed = async () => expect((await api.raw('/stream/moving/video/r1_h264/init.mp4')).text).toBe(body);
       await vi.waitFor(isFollowed, { timeout: 5000, interval: 100 });
     }
-    expect((await api.raw(`/stream/moving/${rev}/video/r1_h264/init.mp4`)).text).toBe('old');
+    // Whatever an old page or a cached playlist names, also what was never asked for before.
+    for (const path of [
+      'master.m3u8',
+      'video/r1_h264/playlist.m3u8',
+      'video/r1_h264/init.mp4',
+      'video/r1_h264/seg_1.m4s',
+    ]) {
+      const { status, text } = await api.raw(`/stream/moving/${rev}/${path}`);
+      expect([path, status, text]).toEqual([path, 200, path === 'video/r1_h264/init.mp4' ? 'old' : `old ${path}`]);
+    }
   });
 });
 
@@ -108,7 +119,7 @@ describe('missing objects', () => {
     ['bad hash/master.m3u8'.replace(' ', '%20'), 404],
     [`${hash}/${'x'.repeat(10_000)}.mp4`, 404],
     [`${hash}/${'a/'.repeat(4000)}b.mp4`, 404],
-  ])('C7.17, C4.25, C4.34: /stream/%s answers 404, which no cache keeps', async (path, status) => {
+  ])('C22.18, C17.7, C17.18: /stream/%s answers 404, which no cache keeps', async (path, status) => {
     const answer = await api.raw(`/stream/${path}`);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -136,19 +147,19 @@ describe('hostile paths', () => {
     `${hash}/`,
     `${hash}/%zz.m3u8`,
     `${hash}/%c3.m3u8`,
-  ])('C4.28: /stream/%s answers 400', async (path) => {
+  ])('C17.9: /stream/%s answers 400', async (path) => {
     const answer = await api.raw(`/stream/${path}`);
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('C4.28: another spelling of the route or a query does not reach another object', async () => {
+  it('C17.9: another spelling of the route or a query does not reach another object', async () => {
     expect((await api.raw(`/%73tream/${hash}/..%2fx.m3u8`)).status).toBeGreaterThanOrEqual(400);
     expect((await api.raw(`/stream/${hash}/master.m3u8?x=/../..`)).status).toBe(308);
   });
 
   it.each([`master.m3u8?x=1`, `%6daster.m3u8`, `master.m3u8?`, `%6Daster.m3u8?${'y'.repeat(100)}`])(
-    'C4.80: /stream/…/%s is sent to the one spelling of the address, which no cache keeps',
+    'C17.8: /stream/…/%s is sent to the one spelling of the address, which no cache keeps',
     async (path) => {
       for (const method of ['GET', 'HEAD']) {
         const answer = await api.raw(`/stream/${hash}/${path}`, { method });
@@ -163,7 +174,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
   const path = `/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`;
   const get = (headers: Record<string, string>, method = 'GET') => api.raw(path, { headers, method });
 
-  it('C4.29: HEAD answers with the headers of GET and no body', async () => {
+  it('C17.13: HEAD answers with the headers of GET and no body', async () => {
     const [head, whole] = [await get({}, 'HEAD'), await get({})];
     expect([head.status, head.bytes.length]).toEqual([200, 0]);
     for (const name of ['content-length', 'content-type', 'etag', 'cache-control', 'accept-ranges'])
@@ -176,7 +187,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     [`bytes=${segment.length - 5}-`, segment.length - 5, segment.length - 1],
     ['bytes=-7', segment.length - 7, segment.length - 1],
     [`bytes=5-${segment.length + 100}`, 5, segment.length - 1],
-  ])('C4.30: the range %s answers 206', async (range, start, end) => {
+  ])('C17.14: the range %s answers 206', async (range, start, end) => {
     const answer = await get({ range });
     expect(answer.status).toBe(206);
     expect(answer.headers.get('content-range')).toBe(`bytes ${start}-${end}/${segment.length}`);
@@ -184,7 +195,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
   });
 
   it.each([`bytes=${segment.length}-`, 'bytes=-0'])(
-    'C4.30: the range %s, which cannot be met, answers 416',
+    'C17.14: the range %s, which cannot be met, answers 416',
     async (range) => {
       const answer = await get({ range });
       expect(answer.status).toBe(416);
@@ -194,20 +205,20 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
   );
 
   it.each(['bytes=0-1,4-5', 'bytes=9-1', 'lines=0-1', 'bytes=x-'])(
-    'C4.30: the range %s gets the whole object',
+    'C17.14: the range %s gets the whole object',
     async (range) => {
       const answer = await get({ range });
       expect([answer.status, answer.bytes.length]).toEqual([200, segment.length]);
     },
   );
 
-  it('C4.31: If-Range gives a range of the same object only', async () => {
+  it('C17.15: If-Range gives a range of the same object only', async () => {
     const etag = (await get({}, 'HEAD')).headers.get('etag') ?? '';
     expect((await get({ range: 'bytes=0-1', 'if-range': etag })).status).toBe(206);
     expect((await get({ range: 'bytes=0-1', 'if-range': '"other"' })).status).toBe(200);
   });
 
-  it('C4.31: If-None-Match with the ETag answers 304 without a body', async () => {
+  it('C17.15: If-None-Match with the ETag answers 304 without a body', async () => {
     const etag = (await get({}, 'HEAD')).headers.get('etag') ?? '';
     const answer = await get({ 'if-none-match': `"x", ${etag}` });
     expect([answer.status, answer.bytes.length, answer.headers.get('etag')]).toEqual([304, 0, etag]);
@@ -215,7 +226,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect((await get({ 'if-none-match': '"x"' })).status).toBe(200);
   });
 
-  it('C4.32: OPTIONS allows any origin to read a stream', async () => {
+  it('C17.16: OPTIONS allows any origin to read a stream', async () => {
     const answer = await get({ origin: 'https://a.test', 'access-control-request-headers': 'range' }, 'OPTIONS');
     expect(answer.status).toBe(204);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
@@ -223,7 +234,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     expect(answer.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('range');
   });
 
-  it('C4.33: playlists are compressed on request, and nothing else', async () => {
+  it('C17.17: playlists are compressed on request, and nothing else', async () => {
     const headers = { 'accept-encoding': 'gzip' };
     const plain = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`);
     const answer = await api.raw(`/stream/${hash}/video/r360_h264/playlist.m3u8`, { headers });
@@ -244,7 +255,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
 });
 
 describe('clients that leave', () => {
-  it('C4.35: a client that reads slowly or leaves delays no other, and the reading of its object ends', async () => {
+  it('C17.19: a client that reads slowly or leaves delays no other, and the reading of its object ends', async () => {
     let opened = 0;
     let ended = 0;
     const { media } = api.d;
@@ -305,6 +316,6 @@ describe('clients that leave', () => {
   });
 });
 
-it('C2.50: the keys of a video begin with videos/, two characters and its hash', () => {
+it('C27.4: the keys of a video begin with videos/, two characters and its hash', () => {
   expect(videoRoot(hash)).toMatch(/^videos\/[0-9a-f]{2}\/movie-1$/);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 2 of docs/contract.md: the body of `POST /api/jobs` and the options of each type.
+// docs/reference/contract.md, "Submission": the body of `POST /api/jobs` and the options of each type.
 
 let api: ApiUnderTest;
 let counter = 0;
@@ -22,32 +22,32 @@ describe('the body of a submission', () => {
   const body = { type: 'video:full', hash: 'body', source: 'video.mp4' };
 
   it.each([
-    ['C2.1: a submission without `type` is refused', { ...body, type: undefined }, ['/type']],
-    ['C2.1: a submission without `hash` is refused', { ...body, hash: undefined }, ['/hash']],
-    ['C2.1: a submission without `source` is refused', { ...body, source: undefined }, ['/source']],
-    ['C2.3: a submission of an unknown type is refused', { ...body, type: 'video:other' }, ['/type']],
-    ['C2.2, C2.8: an unknown field of the body is refused', { ...body, other: 1 }, ['/other']],
+    ['C11.2: a submission without `type` is refused', { ...body, type: undefined }, ['/type']],
+    ['C11.2: a submission without `hash` is refused', { ...body, hash: undefined }, ['/hash']],
+    ['C11.2: a submission without `source` is refused', { ...body, source: undefined }, ['/source']],
+    ['C11.4: a submission of an unknown type is refused', { ...body, type: 'video:other' }, ['/type']],
+    ['C11.3, C11.9: an unknown field of the body is refused', { ...body, other: 1 }, ['/other']],
     [
-      'C2.2: an unknown field within the options is refused',
+      'C11.3: an unknown field within the options is refused',
       { ...body, options: { preview: { speed: 1 } } },
       ['/options/preview/speed'],
     ],
-    ['C2.2, C1.2: `source_bucket` is refused', { ...body, source_bucket: 'other' }, ['/source_bucket']],
+    ['C11.3, C27.1: `source_bucket` is refused', { ...body, source_bucket: 'other' }, ['/source_bucket']],
     [
-      'C2.18: flat options of a video:full are refused',
+      'C11.19: flat options of a video:full are refused',
       { ...body, options: { timestamp_sec: 1, encrypt: true } },
       ['/options/timestamp_sec', '/options/encrypt'],
     ],
     [
-      'C7.20: all faults of a body are named at once',
+      'C22.22: all faults of a body are named at once',
       { type: 'image:thumbnail', hash: '..', source: '/x', options: { outputs: [{ width: 0 }] } },
       ['/hash', '/source', '/options/outputs/0/variant', '/options/outputs/0/width', '/options/outputs/0/format'],
     ],
     ['a body that is no object is refused', [], ['']],
-    ['C2.6: a `callback_url` that is no URL is refused', { ...body, callback_url: 'example' }, ['/callback_url']],
+    ['C11.7: a `callback_url` that is no URL is refused', { ...body, callback_url: 'example' }, ['/callback_url']],
     ['options that are no object are refused', { ...body, options: 'encrypt' }, ['/options']],
     [
-      'C2.2: options of another type are refused',
+      'C11.3: options of another type are refused',
       { ...body, type: 'video:transcode', options: { fps: 5 } },
       ['/options/fps'],
     ],
@@ -66,11 +66,11 @@ describe('the body of a submission', () => {
     ['video:preview', { start_sec: 1, duration: 2, width: 320, fps: 5, format: 'gif' }],
     ['video:transcode', { encrypt: true }],
     ['video:full', { cover: { timestamp_sec: 1 }, preview: { fps: 5 }, transcode: { encrypt: true } }],
-  ])('C2.9, C2.13, C2.14, C2.16, C2.17: %s takes the options of its type', async (type, options) => {
+  ])('C11.10, C11.14, C11.15, C11.17, C11.18: %s takes the options of its type', async (type, options) => {
     expect((await api.submit({ type, hash: `o${counter++}`, source: 'video.mp4', options })).status).toBe(202);
   });
 
-  it('C2.12: an image without `outputs` gets one variant `thumb` of 300 pixels as webp', async () => {
+  it('C11.13: an image without `outputs` gets one variant `thumb` of 300 pixels as webp', async () => {
     const { json } = await api.submit(thumbnail());
     const job = await api.d.jobs.find(json.job_id);
     expect(job?.options).toEqual({ outputs: [{ variant: 'thumb', width: 300, format: 'webp' }] });
@@ -81,7 +81,7 @@ describe('the body of a submission', () => {
     ['video:preview', {}, previewDefaults],
     ['video:transcode', {}, { encrypt: false }],
     ['video:full', {}, { cover: {}, preview: previewDefaults, transcode: { encrypt: false } }],
-  ])('C2.12, C2.14, C2.16, C2.17: %s with the options %j gets its defaults', async (type, options, whole) => {
+  ])('C11.13, C11.15, C11.17, C11.18: %s with the options %j gets its defaults', async (type, options, whole) => {
     const { json } = await api.submit({ type, hash: `d${counter++}`, source: 'video.mp4', options });
     expect((await api.d.jobs.find(json.job_id))?.options).toEqual(whole);
   });
@@ -120,7 +120,7 @@ describe('the body of a submission', () => {
     ['video:preview', { format: 'gif' }, { format: 'mp4' }, '/options/format'],
     ['video:transcode', { encrypt: false }, { encrypt: 1 }, '/options/encrypt'],
   ])(
-    'C2.9, C2.10, C2.11, C2.13, C2.14, C2.15, C2.16: %s takes the options %j and refuses %j',
+    'C11.10, C11.11, C11.12, C11.14, C11.15, C11.16, C11.17: %s takes the options %j and refuses %j',
     async (type, taken, refused, pointer) => {
       const sendOptions = (options: object) =>
         api.submit({ type, hash: `b${counter++}`, source: 'video.mp4', options });
@@ -145,14 +145,14 @@ describe('the body of a submission', () => {
     ['source', 'a/b', '/a/b'],
     ['source', 'a..b/c', 'a/../b'],
     ['source', '.a/b', './a'],
-  ])('C2.4, C2.5: `%s` may be %.40j and not %.40j', async (field, taken, refused) => {
+  ])('C11.5, C11.6: `%s` may be %.40j and not %.40j', async (field, taken, refused) => {
     const sendField = (value: string) => api.submit(thumbnail({ [field]: value }));
     expect((await sendField(taken)).status).toBe(202);
     const answer = await sendField(refused);
     expect([answer.status, answer.json.errors]).toMatchObject([400, [{ pointer: `/${field}` }]]);
   });
 
-  it('C1.2: a `source` that looks like an address of another store is a key of the source bucket', async () => {
+  it('C27.1: a `source` that looks like an address of another store is a key of the source bucket', async () => {
     for (const source of [
       's3://other/video.mp4',
       'file:other/video.mp4',
@@ -172,7 +172,7 @@ describe('the body of a submission', () => {
     `https://example.com/${'x'.repeat(2048)}`,
     'ftp://example.com/',
     'https://user:secret@example.com/',
-  ])('C2.6, C2.7, C6.14: the callback_url %.60s is refused at submission', async (url) => {
+  ])('C11.7, C11.8, C21.15: the callback_url %.60s is refused at submission', async (url) => {
     const answer = await api.submit(thumbnail({ callback_url: url }));
     expect(answer.status).toBe(400);
     expect(answer.json.errors).toMatchObject([{ pointer: '/callback_url' }]);

@@ -11,7 +11,7 @@ import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
 import { makeVideo } from '../../testing/media.ts';
 import { startApi } from './api-under-test.ts';
 
-// Section 4 of docs/contract.md, "Tracing".
+// docs/reference/contract.md, "Traces".
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const callersSpan = 'b7ad6b7169203331';
@@ -81,7 +81,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
     await rm(dir, { recursive: true, force: true });
   });
 
-  it('C4.68, C1.33: one trace goes from the request through queue, worker and runner to the webhook, as a collector sees it', async () => {
+  it('C25.16, C24.8: one trace goes from the request through queue, worker and runner to the webhook, as a collector sees it', async () => {
     const env = {
       ...secrets,
       DATABASE_URL: database.url,
@@ -135,7 +135,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
       ['reelwright', 'completion', 'attempt'],
       ['reelwright', 'webhook', 'POST /api/jobs'],
     ]);
-    // C4.69
+    // C25.17
     const sent = spans.find(({ name }) => name === 'webhook');
     expect(listener.webhooks[0]).toMatchObject({
       traceparent: `00-${traceId}-${sent?.spanId}-01`,
@@ -145,7 +145,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
   });
 });
 
-it('C4.69: every answer carries X-Trace-ID, and traceparent decides it', async () => {
+it('C25.17: every answer carries X-Trace-ID, and traceparent decides it', async () => {
   const api = await startApi();
   try {
     const paths = [

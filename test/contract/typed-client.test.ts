@@ -48,22 +48,22 @@ async function errorsOf(program: string): Promise<string> {
 
 const imports = `import type { components, operations } from './service.ts';\n`;
 
-it('C4.71: the first request of docs/getting-started.md has the type of a submission', async () => {
-  const page = await readFile(join(checkout, 'docs/getting-started.md'), 'utf8');
+it('C28.2: the first request of docs/guides/getting-started.md has the type of a submission', async () => {
+  const page = await readFile(join(checkout, 'docs/guides/getting-started.md'), 'utf8');
   const body = /-d '(\{.*\})'/.exec(page)?.[1] ?? 'no request';
   const type = `operations['submitJob']['requestBody']['content']['application/json']`;
   expect(await errorsOf(`${imports}export const request: ${type} = ${body};`)).toBe('');
   expect(await errorsOf(`${imports}export const request: ${type} = { ...${body}, hash: 5 };`)).toContain('TS2322');
 });
 
-it('C4.71: both answers of a submission have a job_id', async () => {
+it('C28.2: both answers of a submission have a job_id', async () => {
   const program = `${imports}
     type Answers = operations['submitJob']['responses'];
     export const idOf = (answer: Answers[200 | 202]['content']['application/json']): string => answer.job_id;`;
   expect(await errorsOf(program)).toBe('');
 });
 
-it('C4.71: the results of a job and of a webhook have the shape of their type', async () => {
+it('C28.2: the results of a job and of a webhook have the shape of their type', async () => {
   const program = `${imports}
     export function coverOf(job: components['schemas']['Job' | 'WebhookEvent']): string | undefined {
       // @ts-expect-error: only video:full has artifacts

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
-// Section 9 of docs/contract.md.
+// docs/reference/contract.md, "Versions".
 
 let api: ApiUnderTest;
 beforeAll(async () => {
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-it('C9.1: every JSON answer, errors too, carries API-Version: 1', async () => {
+it('C28.5, C28.8: every JSON answer, errors too, carries API-Version: 1 and announces no end', async () => {
   const submitted = await api.submit({ type: 'image:thumbnail', hash: 'h', source: 's' });
   const answers = [
     submitted,
@@ -21,6 +21,5 @@ it('C9.1: every JSON answer, errors too, carries API-Version: 1', async () => {
   ];
   expect(answers.map(({ status }) => status)).toEqual([202, 200, 400, 404, 401, 404]);
   expect(answers.map(({ headers }) => headers.get('api-version'))).toEqual(answers.map(() => '1'));
-  // C9.4
   for (const { headers } of answers) expect([headers.get('deprecation'), headers.get('sunset')]).toEqual([null, null]);
 });
