@@ -103,7 +103,7 @@ describe('names and labels that are reserved for the controller', () => {
     expect(await createAs(controller, manifest)).toContain('created');
   });
 
-  test('others may create MediaJobs with other names, and suspend those of the controller', async () => {
+  test('others may create MediaJobs with other names, and suspend MediaJobs of the controller', async () => {
     expect(await createAs(operator, mediaJob('holiday', { team: 'video' }))).toContain('created');
     const name = `mj-${randomUUID()}`;
     await createAs(controller, mediaJob(name, { 'reelwright.dev/job-id': randomUUID() }));

@@ -235,6 +235,22 @@ test('no path of an Ingress shows /metrics or /readyz', async () => {
   expect(ingresses.map(({ spec }) => spec.tls[0]?.secretName)).toEqual(['jobs', 'media']);
 });
 
+/** Each alert of the chart, and its link. */
+async function alertsOf(runbooks: string): Promise<(string | undefined)[][]> {
+  const monitoring = { prometheusRule: { enabled: true, runbooks } };
+  const { spec } = objectOf(await renderChart({ ...leastValues, monitoring }), 'PrometheusRule', 'reelwright');
+  const [group] = (spec as { groups: { rules: { alert: string; annotations: Record<string, string> }[] }[] }).groups;
+  return group?.rules.map(({ alert, annotations }) => [alert, annotations['runbook_url']]) ?? [];
+}
+
+test('each alert has a link to its runbook where their address is given, and else none', async () => {
+  const page = 'https://wiki.example.com/runbooks';
+  const alerts = (await alertsOf('')).map(([alert]) => String(alert));
+  expect(alerts.length).toBeGreaterThan(10);
+  expect(await alertsOf('')).toEqual(alerts.map((alert) => [alert, undefined]));
+  expect(await alertsOf(page)).toEqual(alerts.map((alert) => [alert, `${page}#${alert.toLowerCase()}`]));
+});
+
 test('the ids of pods can be left to the platform, as OpenShift needs', async () => {
   for (const component of ['api', 'delivery', 'controller'])
     expect(podOf(await renderChart(everything), component).securityContext).toEqual({
@@ -260,6 +276,48 @@ test('the controller makes runner pods with the account, labels, security contex
     },
   });
 });
+
+/** The fields of `wanted` that `live` has not, or has otherwise; an amount may be written in another way. */
+function missingIn(live: unknown, wanted: unknown, path: string): string[] {
+  if (typeof wanted !== 'object' || wanted === null) return String(live) === String(wanted) ? [] : [path];
+  const inner = (live ?? {}) as Readonly<Record<string, unknown>>;
+  if (live === undefined) return [path];
+  return Object.entries(wanted).flatMap(([field, value]) => missingIn(inner[field], value, `${path}.${field}`));
+}
+
+test('the API server keeps every field of the chart, so no comparison with the cluster differs for ever', async () => {
+  const suffix = randomBytes(3).toString('hex');
+  const [release, runners] = [`drift-${suffix}`, `drift-${suffix}-runners`];
+  await applyManifests([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: release } }]);
+  const manifests = await renderChart({ ...leastValues, runners: { namespace: runners } }, release);
+  await applyManifests(manifests, '--server-side', '--field-manager=helm', '--force-conflicts');
+  expect(manifests.map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(['CustomResourceDefinition', 'NetworkPolicy']),
+  );
+  const differences = await Promise.all(
+    manifests.map(async (manifest) => {
+      const { kind, metadata } = manifest;
+      const scope = metadata.namespace === undefined ? [] : ['-n', metadata.namespace];
+      const live = await kubectl(server, [...scope, 'get', kind, metadata.name, '-o', 'json']);
+      return missingIn(JSON.parse(live), manifest, `${kind}/${metadata.name}`);
+    }),
+  );
+  // `renderChart` adds the namespace; whoever compares Secrets reads stringData as the API server does.
+  const expected = /^(?:ClusterRole(?:Binding)?\/.*\.metadata\.namespace|Secret\/.*\.stringData)$/;
+  expect(differences.flat().filter((path) => !expected.test(path))).toEqual([]);
+});
+
+test.each(['api', 'delivery', 'controller'])(
+  'a rollout spreads the pods of %s over the nodes again',
+  async (component) => {
+    const deployment = objectOf(await renderChart(leastValues), 'Deployment', `reelwright-${component}`);
+    const { template } = deployment['spec'] as { template: { spec: { topologySpreadConstraints: object[] } } };
+    // Old pods do not count, so the new pods after a drain do not all go to the node that was left.
+    expect(template.spec.topologySpreadConstraints).toEqual([
+      expect.objectContaining({ topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] }),
+    ]);
+  },
+);
 
 test('RUNNER_POOLS holds a concurrency only for the pools whose value sets one', async () => {
   const manifests = await renderChart(everything);
@@ -306,4 +364,23 @@ test('after a failed upgrade with a bad setting, a corrected upgrade and a rollb
   await expect(upgrade(bad, '--wait', '--timeout', '2s')).rejects.toThrow(/UPGRADE FAILED/);
   await helm(['rollback', 'reelwright', '1', '-n', namespace]);
   expect(await liveEnvironment(namespace, 'controller')).toEqual(original);
+});
+
+test.each(['api', 'delivery'])('C25.19: the probes of %s have a port that no Service shows', async (component) => {
+  const manifests = await renderChart(leastValues);
+  const [container] = podOf(manifests, component).containers as unknown as {
+    ports: { name: string; containerPort: number }[];
+    startupProbe: object;
+    livenessProbe: object;
+    readinessProbe: object;
+  }[];
+  const [alive, ready] = ['/healthz', '/readyz'].map((path) => ({ httpGet: { path, port: 'probes' } }));
+  expect(container).toMatchObject({ startupProbe: alive, livenessProbe: alive, readinessProbe: ready });
+  const settings = manifests.find(
+    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith(`-${component}`),
+  );
+  const port = container?.ports.find(({ name }) => name === 'probes')?.containerPort;
+  expect((settings as unknown as { data: Record<string, string> }).data['PROBE_PORT']).toBe(String(port));
+  const service = manifests.find(({ kind, metadata }) => kind === 'Service' && metadata.name.endsWith(`-${component}`));
+  expect(JSON.stringify(service)).not.toContain('probes');
 });

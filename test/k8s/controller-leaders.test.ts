@@ -18,9 +18,8 @@ beforeAll(installCrds);
 const isWrite = (line: string) => !line.startsWith('GET') && !/\/leases|\/runnerpools/.test(line);
 
 function running(rig: ControllerRig) {
-  const over = new AbortController();
-  onTestFinished(() => over.abort());
-  rig.node.runAll(over.signal, scriptedRunner);
+  const watch = rig.node.runAll(scriptedRunner);
+  onTestFinished(() => watch.stop());
 }
 
 /** The most attempts that ran at once, from the beginning of their first step to the end of their last. */
@@ -36,12 +35,12 @@ function mostAttemptsAtOnce(notes: readonly Note[]): number {
 
 const allOver = (rig: ControllerRig, ids: readonly string[], withinMs: number) =>
   until(
-    'every job is over',
+    'every job has ended',
     async () => (await Promise.all(ids.map(rig.find))).every(({ status }) => isFinal(status)),
     withinMs,
   );
 
-test('a pool never runs more jobs than its concurrency, which kubectl scale changes while jobs run', async () => {
+test('C26.1: a pool never runs more jobs than its concurrency, which kubectl scale changes while jobs run', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '1' });
   rig.startWorker();
   running(rig);

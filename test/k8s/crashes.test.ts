@@ -8,11 +8,12 @@ import { type Cleanup, until } from '../../testing/k8s/cluster.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
 import { cleaned, kindOf, lineOf, openCrashScene } from '../../testing/k8s/crashes.ts';
 import { proxiedKubeconfig } from '../../testing/k8s/kubeconfig.ts';
+import { type JobWatch, watchJobs } from '../../testing/k8s/job-watch.ts';
 import { type BatchJob, TestNode } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus, runningStatus, unschedulable } from '../../testing/k8s/pod-states.ts';
 import type { Workplace } from '../../testing/k8s/workers.ts';
 
-// The controller is killed before and after each write: every job ends exactly once with the right outcome (C1.9). The
+// The controller is killed before and after each write: every job ends exactly once with the right outcome (C12.1). The
 // controller is `main.ts` in a process of its own; a proxy before the API server sees its writes on the wire, and kills
 // it with SIGKILL at one of them: before the API server has it, or when it was done and the answer is on its way.
 
@@ -48,8 +49,8 @@ class Player {
   readonly uids = new Map<string, Set<string>>();
   readonly #node: TestNode;
   readonly #workplace: Workplace;
-  readonly #over = new AbortController();
-  readonly #seen = new Set<string>();
+  #watch: JobWatch | undefined;
+  #begun = 0;
 
   constructor(node: TestNode, workplace: Workplace) {
     this.#node = node;
@@ -57,31 +58,22 @@ class Player {
   }
 
   start(): void {
-    void (async () => {
-      while (!this.#over.signal.aborted) {
-        for (const job of await this.#node.jobs()) this.#take(job);
-        await sleep(50);
-      }
-    })();
+    this.#watch = watchJobs(this.#node, async (job) => {
+      const { name = '', uid = '' } = job.metadata ?? {};
+      this.uids.set(name, (this.uids.get(name) ?? new Set()).add(uid));
+      this.#begun += 1;
+      // What is deleted while it is played has no pod to play any more.
+      await this.#play(job, this.#begun).catch(() => undefined);
+    });
   }
 
-  stop(): void {
-    this.#over.abort();
+  async stop(): Promise<void> {
+    await this.#watch?.stop();
   }
 
-  #take(job: BatchJob): void {
-    const { name = '', uid = '' } = job.metadata ?? {};
-    this.uids.set(name, (this.uids.get(name) ?? new Set()).add(uid));
-    if (this.#seen.has(uid)) return;
-    this.#seen.add(uid);
-    // What is deleted while it is played has no pod to play any more.
-    this.#play(job).catch(() => undefined);
-  }
-
-  async #play(job: BatchJob): Promise<void> {
+  async #play(job: BatchJob, nth: number): Promise<void> {
     const labels = job.metadata?.labels ?? {};
     const attempt = Number(labels['reelwright.dev/attempt']);
-    const nth = this.#seen.size;
     const id = labels['reelwright.dev/job-id'] ?? '';
     const pod = await this.#node.makePod(job);
     if (nth === 1) return this.#node.setStatus(pod, unschedulable);
@@ -124,7 +116,7 @@ async function suspendOnce({ admin, namespace, id }: Scene): Promise<void> {
 }
 
 async function expectOneEnd({ admin, namespace, workplace, player, id }: Scene): Promise<void> {
-  await until('the job is over', async () => isFinal((await workplace.find(id)).status), 90_000);
+  await until('the job has ended', async () => isFinal((await workplace.find(id)).status), 90_000);
   await until(
     'its MediaJob is deleted',
     async () => (await admin.list(mediaJobs, { namespace })).items.length === 0,

@@ -97,7 +97,7 @@ test('a series whose event the API server has deleted is created again with its 
   const [first] = await written();
   await direct.delete(events, { namespace, name: first?.metadata?.name ?? '' });
   recorder.record(event);
-  await until('it is written anew', async () => (await written())[0]?.series?.count === 2);
+  await until('it is written again', async () => (await written())[0]?.series?.count === 2);
 });
 
 test('a note longer than a kilobyte is truncated between characters', async () => {

@@ -12,8 +12,8 @@ import { type Pod, TestNode } from '../../testing/k8s/node.ts';
 import { runningStatus } from '../../testing/k8s/pod-states.ts';
 import { leaveThumbnail, openWorkplace } from '../../testing/k8s/workers.ts';
 
-// The leader is paused and resumed, the API server is stopped: each job ends exactly once with the right outcome (C1.9),
-// and a disruption costs no attempt (C3.18).
+// The leader is paused and resumed, the API server is stopped: each job ends exactly once with the right outcome
+// (C12.1), and a disruption costs no attempt (C12.10).
 
 beforeAll(async () => {
   await installCrds();
@@ -48,7 +48,7 @@ async function submitted(rig: ControllerRig): Promise<string> {
 
 const over = (rig: ControllerRig, ids: readonly string[]) =>
   until(
-    'every job is over',
+    'every job has ended',
     async () => (await Promise.all(ids.map(rig.find))).every(({ status }) => isFinal(status)),
     60_000,
   );
@@ -143,7 +143,7 @@ test('a leader that was paused while another took over writes nothing when it is
   await until('the second leads', async () => !['', first].includes(await holder()), 60_000);
   const allOver = async () =>
     (await Promise.all(ids.map((id) => workplace.find(id)))).every(({ status }) => isFinal(status));
-  await until('every job is over', allOver, 60_000);
+  await until('every job has ended', allOver, 60_000);
   const before = proxy.requests.length;
   paused.signal('SIGCONT');
   await until('the first looks at the lease again', () =>
@@ -165,7 +165,7 @@ test('in a steady state nothing is written during several full lists', async () 
   await until('the Jobs are there', async () => (await rig.node.jobs()).length === 3, 40_000);
   const [running, ...rest] = await rig.node.jobs();
   if (running === undefined) throw new Error('there is a Job');
-  // One is over, one runs, and one has no pod yet.
+  // One has ended, one runs, and one has no pod yet.
   const [done] = rest;
   if (done === undefined) throw new Error('there is a second Job');
   await succeed(rig, await rig.node.makePod(done));
@@ -175,7 +175,7 @@ test('in a steady state nothing is written during several full lists', async () 
     proxy.requests.filter(
       (line) => /^GET \S+\/(mediajobs|runnerpools|jobs|pods)\?/.test(line) && !line.includes('watch='),
     );
-  // Statuses of jobs are written within five seconds, and those of pools within ten.
+  // Statuses of jobs are written within five seconds, of pools within ten.
   await new Promise((resolve) => setTimeout(resolve, 17_000));
   const [from, listsFrom] = [proxy.requests.length, lists().length];
   await until('each was listed three times', () => lists().length >= listsFrom + 12, 60_000);

@@ -8,9 +8,9 @@ import { kubectl } from '../../testing/k8s/api-server.ts';
 import { chart } from '../../testing/k8s/chart.ts';
 import { server } from '../../testing/k8s/cluster.ts';
 
-test('the install commands of docs/operations.md work in their order when they are pasted', async () => {
-  const page = await readFile('docs/operations.md', 'utf8');
-  const section = page.split(/^## /m).find((text) => text.startsWith('Install\n')) ?? '';
+test('the install commands of docs/guides/install.md work in their order when they are pasted', async () => {
+  const page = await readFile('docs/guides/install.md', 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith('Install with Helm\n')) ?? '';
   const commands = [...section.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, text = '']) =>
     text.replace(/^ {3}/gm, ''),
   );
@@ -37,6 +37,14 @@ test('the install commands of docs/operations.md work in their order when they a
       expect.arrayContaining(['secret/reelwright-source', 'secret/reelwright-media']),
     );
   expect(await names('reelwright', 'secrets')).toContain('secret/reelwright-keys');
+
+  // The images that the page builds are those that the pods pull.
+  const [, build = ''] = /^```sh build\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  const [, registry = ''] = /^REGISTRY=(.+)$/m.exec(build) ?? [];
+  const built = [...build.matchAll(/docker push "\$REGISTRY\/(.+?)"/g)].map(([, name]) => `${registry}/${name}`);
+  const pulled = await kubectl(server, ['-n', 'reelwright', 'get', 'deployments,configmaps', '-o', 'yaml']);
+  expect(built).toHaveLength(2);
+  expect(built.filter((image) => !pulled.includes(image))).toEqual([]);
 });
 
 /** The names of the objects of a namespace. */

@@ -46,12 +46,12 @@ async function succeedAll(rig: ControllerRig, done: Set<string>): Promise<void> 
 
 test('many streams that are completed at once do not delay the end of a thumbnail', async () => {
   const rig = await openControllerRig({ WORKER_CONCURRENCY: '40' });
-  const films = new Set<string>();
-  const { store, release } = holdingManifests(rig.media, (key) => [...films].some((id) => key.includes(id)));
+  const videos = new Set<string>();
+  const { store, release } = holdingManifests(rig.media, (key) => [...videos].some((id) => key.includes(id)));
   onTestFinished(release);
   rig.startWorker({ media: store });
-  for (let n = 0; n < 20; n += 1) films.add(await rig.submit('video:transcode'));
-  await until('the films have Jobs', async () => (await rig.node.jobs()).length === 20, 60_000);
+  for (let n = 0; n < 20; n += 1) videos.add(await rig.submit('video:transcode'));
+  await until('the videos have Jobs', async () => (await rig.node.jobs()).length === 20, 60_000);
   const done = new Set<string>();
   await succeedAll(rig, done);
   const id = await rig.submit('image:thumbnail', thumbnail);
@@ -61,7 +61,7 @@ test('many streams that are completed at once do not delay the end of a thumbnai
   await succeedAll(rig, done);
   await until('the thumbnail is final', async () => isFinal((await rig.find(id)).status), 30_000);
   expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1 });
-  for (const film of films) expect((await rig.find(film)).status).toBe('processing');
+  for (const video of videos) expect((await rig.find(video)).status).toBe('processing');
 }, 150_000);
 
 test('every MediaJob that follows an equal active job shows its end', async () => {

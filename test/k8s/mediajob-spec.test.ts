@@ -253,9 +253,9 @@ describe('a MediaJob', () => {
   });
 });
 
-test.each(['mediajob', 'runnerpool'])('the example at the head of docs/crds/%s.md is taken', async (page) => {
+test.each(['mediajob', 'runnerpool'])('the example at the head of docs/reference/crds/%s.md is taken', async (page) => {
   const { namespace } = await place();
-  const text = await readFile(`docs/crds/${page}.md`, 'utf8');
+  const text = await readFile(`docs/reference/crds/${page}.md`, 'utf8');
   const example = /```yaml\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
   expect(await kubectl(server, ['apply', '-n', namespace, '-f', '-'], example)).toMatch(/created\n$/);
 });

@@ -102,17 +102,7 @@ describe('the status of a MediaJob', () => {
     });
     await kubectl(server, ['wait', '-n', namespace, '--for=condition=Complete', '--timeout=5s', 'mj/x']);
     const lines = (await kubectl(server, ['get', '-n', namespace, 'mj'])).trim().split('\n');
-    expect(lines[0]?.split(/\s+/)).toEqual([
-      'NAME',
-      'TYPE',
-      'PHASE',
-      'PROGRESS',
-      'CHUNKS',
-      'JOBS',
-      'REASON',
-      'POOL',
-      'AGE',
-    ]);
+    expect(lines[0]?.split(/\s+/)).toEqual(['NAME', 'TYPE', 'PHASE', 'PROGRESS', 'CHUNKS', 'REASON', 'POOL', 'AGE']);
     expect(lines[1]).toMatch(/^x\s+image:thumbnail\s+completed\s+100\s+default\s+\d+s$/);
     expect(await kubectl(server, ['get', '-n', namespace, 'media'])).toContain('mediajob.reelwright.dev/x');
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { events } from '#platform/kubernetes/objects.ts';
 import { PodCreationFailures } from '../../controller/kubernetes/cache/pod-creation-failures.ts';
-import type { JobSnapshot } from '../../controller/kubernetes/snapshots.ts';
+import type { JobSnapshot } from '../../controller/kubernetes/snapshots/job.ts';
 import { adminCredentials, clientFor, newNamespace } from '../../testing/k8s/cluster.ts';
 import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 

@@ -50,8 +50,8 @@ const waitingFor = (reason: string, message: string) => ({ waiting: { reason, me
 
 test('a source key with dollar signs reaches the runner unchanged', async () => {
   const rig = await openControllerRig();
-  const picture = sharp({ create: { width: 64, height: 48, channels: 3, background: '#369' } }).jpeg();
-  await rig.writeSource('a$$b $(LANG).jpg', await picture.toBuffer());
+  const image = sharp({ create: { width: 64, height: 48, channels: 3, background: '#369' } }).jpeg();
+  await rig.writeSource('a$$b $(LANG).jpg', await image.toBuffer());
   rig.startWorker();
   const id = await rig.submit('image:thumbnail', { source: 'a$$b $(LANG).jpg' });
   await rig.node.run(await jobOf(rig, id));
@@ -131,7 +131,7 @@ test('a job whose node does not answer names the node in condition, Event and me
   await until('callers see it', async () => (await waitsFor()) === undefined);
 });
 
-test('C3.22: a Job that Kueue keeps suspended past the pending deadline shows that and fails nothing', async () => {
+test('C26.2: a Job that Kueue keeps suspended past the pending deadline shows that and fails nothing', async () => {
   const rig = await openControllerRig({ PENDING_DEADLINE: '6s' });
   rig.startWorker();
   const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -230,8 +230,10 @@ describe('a MediaJob from kubectl', () => {
     const spec = { type: 'video:transcode', hash: 'later', source: 'later.mp4' };
     await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('later', spec));
     const progressing = async () => conditionOf(await rig.mediaJobNamed('later'), 'Progressing');
-    await until('the condition shows it', async () => (await progressing()) === 'False/AdoptionFailed', 30_000);
-    await until('there is an Event', () => hasEvent(rig, 'AdoptionFailed', 'later'));
+    await until('the condition shows it', async () => (await progressing()) === 'False/StorageUnavailable', 30_000);
+    const { conditions = [] } = (await rig.mediaJobNamed('later')).status ?? {};
+    expect(conditions[0]?.message).toMatch(/the source bucket does not answer \(ECONNREFUSED\)/);
+    await until('there is an Event', () => hasEvent(rig, 'StorageUnavailable', 'later'));
     await worker.stop();
     await rig.writeSource('later.mp4', Buffer.from('a video'));
     rig.startWorker();

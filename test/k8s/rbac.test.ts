@@ -12,8 +12,9 @@ import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
 import { scriptedRunner } from '../../testing/k8s/node.ts';
 import { unschedulable } from '../../testing/k8s/pod-states.ts';
 
-// What each service account of the chart may do, as a table, compared with the answers of a real API server. The table is
-// complete: the tests ask about every verb of every resource that the server has, and the allowed ones must equal it.
+// What each service account of the chart may do, as a table, compared with the answers of a real API server. The table
+// is complete: the tests ask about every verb of every resource that the server has, and the allowed ones must equal
+// it.
 
 const suffix = randomBytes(3).toString('hex');
 const places = { release: `release-${suffix}`, runners: `runners-${suffix}` };
@@ -26,14 +27,14 @@ const { api, delivery, controller, runner } = serviceAccounts;
 const allowed: Record<string, Record<string, Record<string, string>>> = {
   [api]: {},
   [delivery]: {},
-  // The account of runner pods, which mount no token of it, and that of any other pod of their namespace.
+  // The account of runner pods, which mount no token of it. `default`: of any other pod of their namespace.
   [runner]: {},
   default: {},
   [controller]: {
     [places.runners]: {
       'mediajobs.reelwright.dev': 'create delete list watch',
       'mediajobs/status.reelwright.dev': 'patch',
-      'mediaprofiles.reelwright.dev': 'list watch',
+      'mediaprofiles.reelwright.dev': 'create list watch',
       'mediaprofiles/status.reelwright.dev': 'patch',
       'runnerpools.reelwright.dev': 'create get list patch watch',
       'runnerpools/status.reelwright.dev': 'patch',

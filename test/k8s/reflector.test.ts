@@ -215,7 +215,7 @@ describe('a reflector', () => {
     await reflector.start();
     await until('the watch is open', () => proxy.count(watchLine) === 1);
     await reflector.stop();
-    // The socket of the list may stay for reuse; that of the watch may not.
+    // The socket of the list may stay for reuse; the watch's may not.
     await until('the connection of the watch is closed', () => proxy.openLinks <= 1, 2000);
     expect(timers()).toBeLessThanOrEqual(timersBefore + 1);
     await expect(reflector.start()).rejects.toThrow('started before');

@@ -13,7 +13,7 @@ import { openWorkplace, type Workplace } from '../../testing/k8s/workers.ts';
 const assets = process.env['KUBEBUILDER_ASSETS'] ?? '';
 const missing = missingFromAssets(assets);
 
-/** 2,000 in `make bench`; so many here take some twenty seconds. */
+/** 2,000 in `make bench`; these take some twenty seconds. */
 const many = Number(process.env['K8S_SCALE'] ?? 200);
 const concurrency = 100;
 const namespace = 'runners';
@@ -60,7 +60,7 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
   };
 
   const over = async (id: string) => {
-    await until(`job ${id} is over`, async () => isFinal((await workplace.find(id)).status), 90_000);
+    await until(`job ${id} has ended`, async () => isFinal((await workplace.find(id)).status), 90_000);
     return workplace.find(id);
   };
 
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)(`on a cluster with fake nodes${missing === nul
   }, 120_000);
 
   test(
-    `C1.20: of ${many} MediaJobs every one ends, and the pool’s concurrency is never passed`,
+    `C26.1: of ${many} MediaJobs every one ends, and the pool’s concurrency is never passed`,
     async () => {
       const { resourceVersion = '' } = (await cluster.admin.list(jobs, { namespace, limit: 1 })).metadata;
       const working = new Set<string>();

@@ -23,15 +23,14 @@ test('a job that runs in a pod is one trace from its attempt over the runner’s
   await rig.writeSource('source', await sharp({ create }).jpeg().toBuffer());
   const metrics = new Metrics();
   const worker = rig.startWorker({ metrics });
-  const over = new AbortController();
-  onTestFinished(() => over.abort());
-  rig.node.runAll(over.signal);
+  const watch = rig.node.runAll();
+  onTestFinished(() => watch.stop());
 
   const traceId = randomUUID().replaceAll('-', '');
   const requestSpan = 'b7ad6b7169203331';
   const trace = { traceparent: `00-${traceId}-${requestSpan}-01` };
   const id = await rig.submit('image:thumbnail', { trace, callbackUrl: `${collector.origin}/hook` });
-  await until('the job is over', async () => isFinal((await rig.find(id)).status), 30_000);
+  await until('the job has ended', async () => isFinal((await rig.find(id)).status), 30_000);
   await until('its webhook has come', () => Promise.resolve(collector.webhooks.length > 0), 30_000);
   await worker.stop();
   await tracing.shutdown();

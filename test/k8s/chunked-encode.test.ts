@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { findFilmWork } from '#jobs/film.ts';
+import { findSplitWork } from '#jobs/next-units.ts';
 import { jobs, leases, mediaJobs, pods, runnerPools } from '#platform/kubernetes/objects.ts';
 import { countedFfmpeg } from '../../testing/counted-ffmpeg.ts';
 import { endPrograms } from '../../testing/programs.ts';
@@ -13,43 +13,42 @@ import { type Pod, TestNode } from '../../testing/k8s/node.ts';
 import { disruptionTarget } from '../../testing/k8s/pod-states.ts';
 import { sample } from '../../testing/media.ts';
 
-// A film in chunks, with the real runner and the controller as a process of its own. What the Job controller and the
+// A chunked encode, with the real runner and the controller as a process of its own. What the Job controller and the
 // kubelets do for an Indexed Job, the test's node does.
 
-let film: string;
+let source: string;
 beforeAll(async () => {
   await installCrds();
-  const sound = '-f lavfi -i sine=f=440:r=48000:d=60 -f lavfi -i sine=f=880:r=48000:d=60 -map 0 -map 1 -map 2';
-  const clip = `-f lavfi -i testsrc2=s=160x90:r=10:d=60 ${sound}`;
-  film = await sample('k8s-film.mp4', `${clip} -c:v libx264 -preset ultrafast -g 20 -pix_fmt yuv420p -c:a aac`);
+  const tone = '-f lavfi -i sine=f=440:r=48000:d=60 -f lavfi -i sine=f=880:r=48000:d=60 -map 0 -map 1 -map 2';
+  const clip = `-f lavfi -i testsrc2=s=160x90:r=10:d=60 ${tone}`;
+  source = await sample('k8s-long.mp4', `${clip} -c:v libx264 -preset ultrafast -g 20 -pix_fmt yuv420p -c:a aac`);
   return endPrograms;
 });
 
 const chunks = 10;
 
-test('C3.26: a film is encoded by an Indexed Job, and a pod, the controller and a node that are lost at 20, 50 and 80 % cost the chunks of those pods', async () => {
+test('C26.3: a long video is encoded by an Indexed Job, and a pod, the controller and a node that are lost at 20, 50 and 80 % cost the chunks of those pods', async () => {
   const { admin, namespace, workplace, start } = await openCrashScene(onTestFinished, {
     CHUNK_LENGTH: '6s',
     X264_PRESET: 'ultrafast',
     RUNNER_POOLS: JSON.stringify({ default: { concurrency: 2 } }),
     WEBHOOK_BACKOFF: '1h',
   });
-  await workplace.writeSource('source', await readFile(film));
+  await workplace.writeSource('source', await readFile(source));
   const ffmpeg = await countedFfmpeg();
   onTestFinished(() => ffmpeg.remove());
   const variables = { FFMPEG_PATH: ffmpeg.program, NODE_COMPILE_CACHE: dirname(ffmpeg.program) };
   const node = new TestNode(admin, namespace, variables);
-  const over = new AbortController();
-  onTestFinished(() => over.abort());
-  node.runAll(over.signal);
+  const watch = node.runAll();
+  onTestFinished(() => watch.stop());
 
   const id = await workplace.submit('video:transcode', { options: { encrypt: true } });
-  const finished = async () => (await findFilmWork(id, workplace.media))?.finished ?? new Set();
+  const finished = async () => (await findSplitWork(id, workplace.media))?.finished ?? new Set();
   const encodingPods = async () => {
-    const { items } = await admin.list(pods, { namespace, labelSelector: 'reelwright.dev/part=encode' });
+    const { items } = await admin.list(pods, { namespace, labelSelector: 'reelwright.dev/unit=chunk' });
     return items.filter((pod) => isEncoding(pod));
   };
-  /** A pod that encodes once so many chunks are finished. */
+  /** A pod that encodes once this many chunks are finished. */
   const podAfter = async (count: number): Promise<Pod> => {
     await until(`${count} chunks are finished`, async () => (await finished()).size >= count, 60_000);
     let found: Pod | undefined;
@@ -72,7 +71,7 @@ test('C3.26: a film is encoded by an Indexed Job, and a pod, the controller and 
   node.kill(ofLostNode, { isLost: true });
   await admin.delete(pods, { namespace, name: ofLostNode.metadata?.name ?? '' });
 
-  await until('the film is over', async () => isFinal((await workplace.find(id)).status), 90_000);
+  await until('the job has ended', async () => isFinal((await workplace.find(id)).status), 90_000);
   expect(await workplace.find(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
   expect((await finished()).size).toBe(chunks);
   const encodes = await ffmpeg.encodes();
@@ -85,7 +84,7 @@ test('C3.26: a film is encoded by an Indexed Job, and a pod, the controller and 
   }
   const { items } = await admin.list(jobs, { namespace });
   const parts = items.map(({ metadata }) => metadata?.name?.slice(`mj-${id}-`.length));
-  expect(new Set(parts)).toEqual(new Set(['1', '1-e', '1-f']));
+  expect(new Set(parts)).toEqual(new Set(['1', '1-c', '1-f']));
   const mediaJob = () => admin.get(mediaJobs, { namespace, name: `mj-${id}` });
   await until('its MediaJob shows the end', async () => (await mediaJob()).status?.phase === 'completed');
   expect((await mediaJob()).status?.chunks).toBe(`${chunks}/${chunks}`);

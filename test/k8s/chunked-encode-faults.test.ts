@@ -9,40 +9,40 @@ import { type ControllerRig, openControllerRig } from '../../testing/k8s/control
 import { kindOf } from '../../testing/k8s/crashes.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
 import { FaultyProxy } from '../../testing/k8s/faulty-proxy.ts';
-import { FilmPlayer, type Play } from '../../testing/k8s/film-player.ts';
+import { PodPlayer, type Play } from '../../testing/k8s/pod-player.ts';
 import type { BatchJob, Pod, PodStatus } from '../../testing/k8s/node.ts';
 import { disruptionTarget, failedStatus } from '../../testing/k8s/pod-states.ts';
 
-// What may end the pods of a film's chunks, and which chunks are begun again then. The pods are played; film.test.ts has
-// the real runner.
+// What may end the pods of chunks, and which chunks are begun again then. The pods are played; chunked-encode.test.ts
+// has the real runner.
 
 beforeAll(installCrds);
 
-interface FilmScene extends Play {
+interface PlayScene extends Play {
   readonly cleanup: Cleanup;
   readonly concurrency?: number;
   readonly variables?: Record<string, string>;
 }
 
-async function openFilm({ cleanup, concurrency = 4, variables = {}, ...play }: FilmScene) {
+async function openScene({ cleanup, concurrency = 4, variables = {}, ...play }: PlayScene) {
   const pools = { RUNNER_POOLS: JSON.stringify({ default: { concurrency } }) };
   const rig = await openControllerRig({ ...pools, ...variables }, cleanup);
   const { admin, namespace } = rig;
-  const player = new FilmPlayer({ admin, namespace, workplace: rig }, play);
+  const player = new PodPlayer({ admin, namespace, workplace: rig }, play);
   cleanup(() => player.stop());
-  await rig.writeSource('source', Buffer.from('a film'));
+  await rig.writeSource('source', Buffer.from('a video'));
   player.start();
   const id = await rig.submit('video:transcode', { options: { encrypt: true } });
   return { rig, player, id };
 }
 
 async function ended(rig: ControllerRig, id: string) {
-  await until(`job ${id} is over`, async () => isFinal((await rig.find(id)).status), 90_000);
+  await until(`job ${id} has ended`, async () => isFinal((await rig.find(id)).status), 90_000);
   return rig.find(id);
 }
 
 const oncePerChunk = (chunks: number) => Object.fromEntries(Array.from({ length: chunks }, (_, chunk) => [chunk, 1]));
-const begunOf = ({ begun }: FilmPlayer) => Object.fromEntries(begun);
+const begunOf = ({ begun }: PodPlayer) => Object.fromEntries(begun);
 
 type Failure = (pod: Pod) => PodStatus;
 const stopped =
@@ -53,7 +53,7 @@ const atDeadline = stopped({ reason: 'DeadlineExceeded', message: 'Pod was activ
 const outOfMemory: Failure = (pod) => failedStatus(pod, { exitCode: 137, reason: 'OOMKilled' });
 
 test.concurrent(
-  'C3.26: a pod that is deleted, drained, preempted, out of memory or past its deadline costs its own chunk and no attempt, again and again',
+  'C26.3: a pod that is deleted, drained, preempted, out of memory or past its deadline costs its own chunk and no attempt, again and again',
   async ({ onTestFinished: cleanup }) => {
     const disruptions: readonly Failure[] = [
       stopped({}),
@@ -66,7 +66,7 @@ test.concurrent(
     const times = [...disruptions.map(() => 3), ...failures.map(() => 2)];
     const failure = (part: string, nth: number) =>
       nth < (times[Number(part)] ?? 0) ? [...disruptions, ...failures][Number(part)] : undefined;
-    const { rig, player, id } = await openFilm({ cleanup, chunks: 10, failure });
+    const { rig, player, id } = await openScene({ cleanup, chunks: 10, failure });
     rig.startWorker();
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
     const again = Object.fromEntries(times.map((each, chunk) => [chunk, each + 1]));
@@ -75,14 +75,14 @@ test.concurrent(
 );
 
 test.concurrent(
-  'C3.24: a split that is drained and a last part that exceeds the deadline of its attempt cost no chunk',
+  'C12.14: a split that is drained and a last part that exceeds the deadline of its attempt cost no chunk',
   async ({ onTestFinished: cleanup }) => {
     const failures: Record<string, Failure> = {
       split: stopped(disruptionTarget('EvictionByEvictionAPI')),
       finish: atDeadline,
     };
     const failure = (part: string, nth: number) => (nth === 0 ? failures[part] : undefined);
-    const { rig, player, id } = await openFilm({ cleanup, chunks: 4, failure });
+    const { rig, player, id } = await openScene({ cleanup, chunks: 4, failure });
     rig.startWorker();
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 3, failures: 1, disruptions: 1 });
     expect(begunOf(player)).toEqual({ ...oncePerChunk(4), split: 2, finish: 2 });
@@ -90,18 +90,18 @@ test.concurrent(
 );
 
 function isChunksJobOver({ metadata, status }: BatchJob): boolean {
-  return metadata?.name?.endsWith('-e') === false || status?.conditions?.some(({ type }) => type === 'Failed') === true;
+  return metadata?.name?.endsWith('-c') === false || status?.conditions?.some(({ type }) => type === 'Failed') === true;
 }
 
 test.concurrent.for([
   ['runs out of memory', outOfMemory, 'resource_exhausted'],
   ['exceeds its deadline', atDeadline, 'deadline_exceeded'],
 ] as const)(
-  'C3.24: a chunk that %s each time fails the job by its number, and a retry encodes that chunk alone',
+  'C12.14: a chunk that %s each time fails the job by its number, and a retry encodes that chunk alone',
   async ([, failing, code], { onTestFinished: cleanup }) => {
     let isFailing = true;
     const failure = (part: string) => (isFailing && part === '2' ? failing : undefined);
-    const { rig, player, id } = await openFilm({ cleanup, chunks: 5, failure, variables: { JOB_ATTEMPTS: '2' } });
+    const { rig, player, id } = await openScene({ cleanup, chunks: 5, failure, variables: { JOB_ATTEMPTS: '2' } });
     rig.startWorker();
     const failed = await ended(rig, id);
     expect(failed).toMatchObject({ status: 'failed', attempt: 2, error: { code } });
@@ -133,20 +133,20 @@ function openGate() {
   };
 }
 
-describe.concurrent('a film whose work is suspended', () => {
+describe.concurrent('a chunked encode whose work is suspended', () => {
   const suspensions = {
     'its MediaJob': ({ admin, namespace }: ControllerRig, id: string, suspend: boolean) =>
       admin.mergePatch(mediaJobs, { namespace, name: `mj-${id}` }, { spec: { suspend } }),
     'its Job, as by Kueue': ({ admin, namespace }: ControllerRig, id: string, suspend: boolean) =>
-      admin.mergePatch(jobs, { namespace, name: `mj-${id}-1-e` }, { spec: { suspend } }),
+      admin.mergePatch(jobs, { namespace, name: `mj-${id}-1-c` }, { spec: { suspend } }),
   };
 
   test.for(Object.entries(suspensions))(
-    'C3.24: by %s continues with the chunks that were not finished',
+    'C12.14: by %s continues with the chunks that were not finished',
     async ([, set], { onTestFinished: cleanup }) => {
       const { mayEnd, release } = openGate();
       const RUNNER_POOLS = JSON.stringify({ default: { concurrency: 4, chunkParallelism: 2 } });
-      const { rig, player, id } = await openFilm({ cleanup, chunks: 5, mayEnd, variables: { RUNNER_POOLS } });
+      const { rig, player, id } = await openScene({ cleanup, chunks: 5, mayEnd, variables: { RUNNER_POOLS } });
       rig.startWorker();
       release(0, 1);
       await until('two chunks are finished, two begun', () => player.chunksBegun === 4, 60_000);
@@ -162,25 +162,25 @@ describe.concurrent('a film whose work is suspended', () => {
 });
 
 test.concurrent(
-  'a film uses the free slots of its pool, leaves one as its next chunk ends, and takes it again once it is free',
+  'a chunked encode uses the free slots of its pool, leaves one as its next chunk ends, and takes it again once it is free',
   async ({ onTestFinished: cleanup }) => {
     const proxy = await FaultyProxy.open();
     cleanup(() => proxy.close());
     const client = clientFor(adminCredentials(proxy.url), { cleanup });
     const { mayEnd, release } = openGate();
-    const { rig, player, id } = await openFilm({ cleanup, chunks: 6, mayEnd, podWaitsMs: 800, concurrency: 3 });
+    const { rig, player, id } = await openScene({ cleanup, chunks: 6, mayEnd, podWaitsMs: 800, concurrency: 3 });
     rig.startWorker({ kubernetes: { client } });
-    await until('the film has every slot', () => player.chunksBegun === 3, 60_000);
+    await until('the chunks have every slot', () => player.chunksBegun === 3, 60_000);
     const other = await rig.submit('image:thumbnail');
     await until('the other job waits', async () => (await rig.find(other)).waitingReason?.code === 'pool_full', 30_000);
     expect((await rig.node.jobs()).filter(({ metadata }) => metadata?.name?.includes(other))).toEqual([]);
     release(0);
     expect(await ended(rig, other)).toMatchObject({ status: 'completed', attempt: 1 });
     expect(player.chunksBegun).toBe(3);
-    await until('the film has the slot again', () => player.chunksBegun === 4, 30_000);
+    await until('the chunks have the slot again', () => player.chunksBegun === 4, 30_000);
     release(1, 2, 3, 4, 5);
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1 });
-    expect(begunOf(player)).toEqual({ ...oncePerChunk(6), split: 1, finish: 1, whole: 1 });
+    expect(begunOf(player)).toEqual({ ...oncePerChunk(6), split: 1, finish: 1, image: 1 });
     expect(player.podsMax).toBe(3);
     const writes = proxy.requests.filter((line) => !line.startsWith('GET')).map(kindOf);
     const count = (kind: string) => writes.filter((each) => each === kind).length;

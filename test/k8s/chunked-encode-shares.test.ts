@@ -1,20 +1,21 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
-import { jobs } from '#platform/kubernetes/objects.ts';
+import { jobs, runnerPools } from '#platform/kubernetes/objects.ts';
+import { Metrics } from '#platform/telemetry/metrics.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { until } from '../../testing/k8s/cluster.ts';
 import { openControllerRig } from '../../testing/k8s/controller.ts';
 import { installCrds } from '../../testing/k8s/crds.ts';
-import { FilmPlayer } from '../../testing/k8s/film-player.ts';
+import { PodPlayer } from '../../testing/k8s/pod-player.ts';
 
-// How a film shares the slots of its pool with image jobs that come at once. The pods are played.
+// How a chunked encode shares the slots of its pool with image jobs that come at once. The pods are played.
 
 beforeAll(installCrds);
 
 const thumbnails = 200;
 const chunks = 6;
 
-async function openFilm() {
+async function openScene() {
   const port = String(await freePort());
   const rig = await openControllerRig({
     CHUNK_LENGTH: '6s',
@@ -24,38 +25,46 @@ async function openFilm() {
     HOST: '127.0.0.1',
     REPORT_URL: `http://127.0.0.1:${port}`,
   });
-  await rig.writeSource('source', Buffer.from('a film'));
+  await rig.writeSource('source', Buffer.from('a video'));
   const gates = Array.from({ length: chunks }, () => Promise.withResolvers<void>());
   const mayEnd = async (chunk: number) => gates[chunk]?.promise;
   // Pods wait for longer than the controller needs to take back those that are too many.
-  const player = new FilmPlayer({ ...rig, workplace: rig }, { chunks, podWaitsMs: 800, mayEnd });
+  const player = new PodPlayer({ ...rig, workplace: rig }, { chunks, podWaitsMs: 800, mayEnd });
   onTestFinished(() => player.stop());
   player.start();
-  rig.startWorker();
+  const metrics = new Metrics();
+  rig.startWorker({ metrics });
   const id = await rig.submit('video:transcode', { options: { encrypt: true } });
-  return { rig, player, id, release: (chunk: number) => gates[chunk]?.resolve() };
+  return { rig, player, id, metrics, release: (chunk: number) => gates[chunk]?.resolve() };
 }
 
-test(`C3.30: ${thumbnails} thumbnails beside a film on every slot begin with its next chunk's end, and it goes on afterwards`, async () => {
-  const { rig, player, id, release } = await openFilm();
-  const podsOfFilm = async () =>
-    (await rig.admin.get(jobs, { namespace: rig.namespace, name: `mj-${id}-1-e` })).spec?.parallelism;
-  await until('the film has every slot', () => player.chunksBegun === 3, 60_000);
+test(`C26.4, C26.5: ${thumbnails} thumbnails beside a chunked encode on every slot begin with its next chunk's end, and it goes on afterwards`, async () => {
+  const { rig, player, id, metrics, release } = await openScene();
+  const chunkPods = async () =>
+    (await rig.admin.get(jobs, { namespace: rig.namespace, name: `mj-${id}-1-c` })).spec?.parallelism;
+  await until('the chunks have every slot', () => player.chunksBegun === 3, 60_000);
+  const pool = { namespace: rig.namespace, name: 'default' };
+  const shownActive = async () => (await rig.admin.get(runnerPools, pool)).status?.active;
+  await until('ACTIVE of the pool counts the pods of the chunks', async () => (await shownActive()) === 3, 30_000);
+  const gauge = async () => (await metrics.registry.getSingleMetric('svc_queue_tasks')?.get())?.values ?? [];
+  const active = async () =>
+    (await gauge()).find(({ labels }) => labels['queue'] === 'default' && labels['state'] === 'active');
+  await until('so does the metric', async () => (await active())?.value === 3, 30_000);
   const options = { outputs: [{ variant: 'thumb', width: 100, format: 'webp' as const }] };
   const ids = await Promise.all(Array.from({ length: thumbnails }, () => rig.submit('image:thumbnail', { options })));
   release(0);
-  await until('the film has given up a slot', async () => (await podsOfFilm()) === 2, 30_000);
+  await until('the chunks have given up a slot', async () => (await chunkPods()) === 2, 30_000);
   await until('the first thumbnail is begun', () => player.chunksBeforeTasks.length > 0, 30_000);
   release(1);
-  await until('the film has one slot', async () => (await podsOfFilm()) === 1, 30_000);
+  await until('the chunks have one slot', async () => (await chunkPods()) === 1, 30_000);
   const left = async () => (await rig.jobs.statesOf(ids)).filter(({ status }) => !isFinal(status));
   await until('all thumbnails are final', async () => (await left()).length === 0, 90_000);
   // A third chunk is under way, and no pod of another was started since they were submitted.
   expect(Math.max(...player.chunksBeforeTasks)).toBe(3);
   expect(player.chunksBeforeTasks).toHaveLength(thumbnails);
-  await until('the film has every slot again', async () => (await podsOfFilm()) === 3, 60_000);
+  await until('the chunks have every slot again', async () => (await chunkPods()) === 3, 60_000);
   for (let chunk = 2; chunk < chunks; chunk += 1) release(chunk);
-  await until('the film is over', async () => isFinal((await rig.find(id)).status), 60_000);
+  await until('the job has ended', async () => isFinal((await rig.find(id)).status), 60_000);
   expect(await rig.find(id)).toMatchObject({ status: 'completed', attempt: 1, failures: 0, disruptions: 0 });
   const once = Object.fromEntries(Array.from({ length: chunks }, (_, chunk) => [chunk, 1]));
   expect(Object.fromEntries(player.begun)).toMatchObject({ ...once, split: 1, finish: 1 });
