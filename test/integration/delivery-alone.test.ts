@@ -58,8 +58,8 @@ beforeAll(async () => {
   const put = (key: string, body: Buffer | string) => media.put(key, body, { contentType: 'application/octet-stream' });
   await put(masterKey('movie'), `#EXTM3U\n${rev}/video/r360_h264/playlist.m3u8\n`);
   await put(videoKey('movie', rev, 'video/r360_h264/seg_1.m4s'), 'a segment');
-  const picture = { create: { width: 80, height: 60, channels: 3, background: '#336699' } } as const;
-  await put(photo, await sharp(picture).jpeg().toBuffer());
+  const look = { create: { width: 80, height: 60, channels: 3, background: '#336699' } } as const;
+  await put(photo, await sharp(look).jpeg().toBuffer());
   await media.close();
 
   server = await startServer();
@@ -112,7 +112,7 @@ async function expectPlayback(program: Program): Promise<void> {
 }
 
 describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone', () => {
-  it('C1.16: a delivery server starts and plays without PostgreSQL and Redis, and keys work again when PostgreSQL is back', async () => {
+  it('C10.13: a delivery server starts and plays without PostgreSQL and Redis, and keys work again when PostgreSQL is back', async () => {
     await stopServer();
     const program = await startProgram({ env });
     await expectPlayback(program);
@@ -159,7 +159,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     expect(await statusOf(program, '/openapi.json')).toBe(404);
   });
 
-  it('C1.16: a delivery server creates no table and waits for a migration', async () => {
+  it('C10.13: a delivery server creates no table and waits for a migration', async () => {
     const empty = new URL(env['DATABASE_URL'] ?? '');
     empty.pathname = '/empty';
     const program = await startProgram({ env: { ...env, DATABASE_URL: empty.href } });

@@ -9,23 +9,27 @@ import {
   fetchPlaylist,
   fetchTrack,
   removeFetched,
-  soundOf,
+  audioOf,
   type ServedSegment,
   type ServedTrack,
 } from '../../testing/served-stream.ts';
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
 // What the service serves of an encrypted and of a clear stream that the whole line has made, held against RFC 8216,
-// Apple's authoring specification and docs/media.md. Two sounds of three languages have names, the second is the default;
-// the picture is quiet but for four seconds of noise, so that peak and average differ.
+// Apple's authoring specification and docs/reference/media.md. Two audio tracks of three have a language, the second is
+// the default; the video is quiet except for four seconds of noise, so that peak and average differ.
 
 const seconds = 13.3;
 const fps = 30_000 / 1001;
 const audioFrameSec = 1024 / 48_000;
 let streams: Streams;
 
+type Master = Awaited<ReturnType<typeof fetchPlaylist>>;
+
 interface Stream {
-  readonly master: Awaited<ReturnType<typeof fetchPlaylist>>;
+  readonly master: Master;
+  /** With video, in their order. */
+  readonly variants: Master['manifest']['playlists'];
   readonly video: readonly ServedTrack[];
   readonly audio: readonly ServedTrack[];
   readonly masterUrl: string;
@@ -36,13 +40,13 @@ const stream = (hash: string) => found.get(hash) as Stream;
 beforeAll(async () => {
   const noise = String.raw`noise=alls=40:allf=t:enable=between(t\,7\,11)`;
   const sine = (f: number) => `-f lavfi -i sine=f=${f}:r=48000:d=${seconds}`;
-  const film = await sample(
-    'uneven-three-sounds.mp4',
+  const clip = await sample(
+    'uneven-three-tracks.mp4',
     `-f lavfi -i testsrc=s=960x540:r=30000/1001:d=${seconds} ${sine(440)} ${sine(660)} ${sine(880)} -map 0 -map 1 -map 2 -map 3 ` +
       `-vf ${noise} -c:v libx264 -preset ultrafast -crf 16 -g 77 -pix_fmt yuv420p -c:a aac ` +
       '-metadata:s:a:0 language=eng -metadata:s:a:1 language=ger -disposition:a:0 0 -disposition:a:1 default',
   );
-  streams = await makeStreams(film);
+  streams = await makeStreams(clip);
   for (const hash of [clear, encrypted]) {
     const masterUrl = `${streams.service.baseUrl}/stream/${hash}/master.m3u8`;
     const master = await fetchPlaylist(masterUrl);
@@ -52,8 +56,9 @@ beforeAll(async () => {
       for (const uri of uris) tracks.push(await fetchTrack(new URL(uri, masterUrl).href));
       return tracks;
     };
-    const video = await fetchAll(master.manifest.playlists.map(({ uri }) => uri));
-    found.set(hash, { masterUrl, master, video, audio: await fetchAll(groups.map(({ uri }) => uri)) });
+    const variants = master.manifest.playlists.filter(({ attributes }) => 'VIDEO-RANGE' in attributes);
+    const video = await fetchAll(variants.map(({ uri }) => uri));
+    found.set(hash, { masterUrl, master, variants, video, audio: await fetchAll(groups.map(({ uri }) => uri)) });
   }
 }, 480_000);
 afterAll(async () => {
@@ -83,20 +88,33 @@ function peakOf(segments: readonly ServedSegment[], targetSec: number): number {
 
 describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
   it('a stream has two rungs and three audio tracks, the default first, and every URI leads to an object of its type', () => {
-    const { master, video, audio } = stream(hash);
-    expect(master.manifest.playlists.map(({ attributes }) => attributes.RESOLUTION.height)).toEqual([540, 360]);
-    const sounds = Object.values(master.manifest.mediaGroups.AUDIO['audio'] ?? {});
-    expect(sounds.map(({ language, default: isDefault, autoselect }) => [language, isDefault, autoselect])).toEqual([
-      ['de', true, true],
-      ['en', false, true],
-      [undefined, false, true],
-    ]);
-    expect(master.manifest.playlists.every(({ attributes }) => attributes.AUDIO === 'audio')).toBe(true);
+    const { master, variants, video, audio } = stream(hash);
+    expect(variants.map(({ attributes }) => attributes.RESOLUTION.height)).toEqual([540, 360]);
+    const renditions = Object.values(master.manifest.mediaGroups.AUDIO['audio'] ?? {});
+    expect(renditions.map(({ language, default: isDefault, autoselect }) => [language, isDefault, autoselect])).toEqual(
+      [
+        ['de', true, true],
+        ['en', false, true],
+        [undefined, false, true],
+      ],
+    );
+    expect(variants.every(({ attributes }) => attributes.AUDIO === 'audio')).toBe(true);
     // fetchTrack has followed every URI of every media playlist, and would have thrown.
     expect(video.map(({ init }) => init.type)).toEqual(['video/mp4', 'video/mp4']);
     expect(audio.map(({ init }) => init.type)).toEqual(['audio/mp4', 'audio/mp4', 'audio/mp4']);
     for (const { manifest } of [...video, ...audio])
       expect([manifest.playlistType, manifest.endList, manifest.segments.length]).toEqual(['VOD', true, 3]);
+  });
+
+  it('C17.29: the last variant is the default audio alone, at 192 kb/s or less', () => {
+    const { master, variants, audio } = stream(hash);
+    expect(master.manifest.playlists).toHaveLength(variants.length + 1);
+    const { uri, attributes } = master.manifest.playlists.at(-1) ?? {};
+    expect(uri).toMatch(/\/audio\/audio_de_aac_2ch\/playlist\.m3u8$/);
+    expect(attributes).toMatchObject({ CODECS: 'mp4a.40.2', AUDIO: 'audio', 'CLOSED-CAPTIONS': 'NONE' });
+    const peak = Math.max(...audio.map(({ segments, manifest }) => peakOf(segments, manifest.targetDuration)));
+    expect(attributes?.BANDWIDTH).toBeGreaterThanOrEqual(Math.floor(peak));
+    expect(attributes?.BANDWIDTH).toBeLessThanOrEqual(192_000);
   });
 
   it('playlists state the durations of the samples and a target duration that no segment exceeds', () => {
@@ -129,13 +147,13 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
   });
 
   it('the stated peak bandwidth is never exceeded and the average is within 10 %', () => {
-    const { master, video, audio } = stream(hash);
-    const soundPeak = Math.max(...audio.map(({ segments, manifest }) => peakOf(segments, manifest.targetDuration)));
-    const soundAverage = Math.max(...audio.map(({ segments }) => rateOf(segments)));
-    for (const [index, { attributes, uri }] of master.manifest.playlists.entries()) {
+    const { variants, video, audio } = stream(hash);
+    const audioPeak = Math.max(...audio.map(({ segments, manifest }) => peakOf(segments, manifest.targetDuration)));
+    const audioAverage = Math.max(...audio.map(({ segments }) => rateOf(segments)));
+    for (const [index, { attributes, uri }] of variants.entries()) {
       const { segments = [], manifest } = video[index] ?? {};
-      const peak = peakOf(segments, manifest?.targetDuration ?? 0) + soundPeak;
-      const average = rateOf(segments) + soundAverage;
+      const peak = peakOf(segments, manifest?.targetDuration ?? 0) + audioPeak;
+      const average = rateOf(segments) + audioAverage;
       expect(attributes.BANDWIDTH, uri).toBeGreaterThanOrEqual(Math.floor(peak));
       expect(attributes.BANDWIDTH / peak, uri).toBeLessThan(1.1);
       expect(Math.abs(Number(attributes['AVERAGE-BANDWIDTH']) / average - 1), uri).toBeLessThan(0.1);
@@ -145,8 +163,8 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
   });
 
   it('the master names the codecs, sizes and frame rates of the init segments and samples', async () => {
-    const { master, video, audio } = stream(hash);
-    for (const [index, { attributes, uri }] of master.manifest.playlists.entries()) {
+    const { variants, video, audio } = stream(hash);
+    for (const [index, { attributes, uri }] of variants.entries()) {
       const track = video[index];
       if (track === undefined) throw new Error('a variant without a track');
       const path = join(streams.folder, 'probed.mp4');
@@ -160,8 +178,8 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
       // High profile, and a level that a phone has.
       expect(attributes.CODECS, uri).toMatch(/^avc1\.64[0-9a-f]{2}(?:1e|1f|20|28|29),/);
     }
-    // Read from the container: ffprobe would look into the sound itself, and see noise where it is encrypted.
-    for (const { init } of audio) expect(soundOf(init.bytes)).toEqual({ channels: 2, sampleRate: 48_000 });
+    // Read from the container: ffprobe would look into the samples themselves, and see noise where it is encrypted.
+    for (const { init } of audio) expect(audioOf(init.bytes)).toEqual({ channels: 2, sampleRate: 48_000 });
   });
 
   it('every range of an I-frame playlist is one key frame', async () => {
@@ -189,7 +207,7 @@ describe.each([clear, encrypted])('the stream %s as it is served', (hash) => {
     }
   });
 
-  it('C4.23: addresses without a revision answer with the same bytes', async () => {
+  it('C17.3: addresses without a revision answer with the same bytes', async () => {
     for (const track of [...stream(hash).video, ...stream(hash).audio]) {
       const alias = track.url.replace(/\/[0-9a-f]{16}\//, '/');
       expect(alias).not.toBe(track.url);

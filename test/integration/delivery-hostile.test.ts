@@ -30,8 +30,8 @@ beforeAll(async () => {
   await api.putMedia(videoKey(hash, rev, 'video/r360_h264/init.mp4'), 'init');
   for (const key of ['secret.m3u8', 'work/secret.m3u8', 'videos/secret.m3u8', `${masterKey(hash)}.secret.m3u8`])
     await api.putMedia(key, secretText);
-  const picture = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
-  await api.putMedia('work/secret.png', await sharp(picture).png().toBuffer());
+  const look = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
+  await api.putMedia('work/secret.png', await sharp(look).png().toBuffer());
   await api.d.contentKeys.findOrCreate(hash);
 });
 afterAll(async () => {
@@ -134,7 +134,7 @@ describe('hostile tokens of /api/key', () => {
   const ask = (token: string, ...more: string[]) =>
     getRaw(api.url, `/api/key/${hash}`, `Authorization: Bearer ${token}`, ...more);
 
-  it('a good one gets its 16 bytes, also with fields that section 5 does not know, such as an `iat` to come', async () => {
+  it('a good one gets its 16 bytes, also with fields that the contract does not know, such as an `iat` to come', async () => {
     for (const token of [good, signed(payload({ iat: inAnHour + 600, nbf: inAnHour, role: 'admin' }))]) {
       const answer = await ask(token);
       expect([answer.status, answer.body.length]).toEqual([200, 16]);
@@ -218,7 +218,7 @@ describe('hostile tokens of /api/key', () => {
     ['another scheme', [`/api/key/${hash}`, `Authorization: Basic ${good}`]],
     ['no scheme', [`/api/key/${hash}`, `Authorization: ${good}`]],
     ['X-API-Key', [`/api/key/${hash}`, `X-API-Key: ${good}`]],
-  ])('C5.11: a good token in %s answers 401', async (what, [target = '', ...headers]) => {
+  ])('C19.11: a good token in %s answers 401', async (what, [target = '', ...headers]) => {
     expectRefusal(await getRaw(api.url, target, ...headers), [401], what);
   });
 
@@ -318,9 +318,9 @@ const found = await findIsolation({ env: { PATH: process.env['PATH'] ?? '' }, re
 describe.skipIf(!('isolation' in found))('the process that makes images', () => {
   it('the image process sees no process of the server, has no privileges and bounded memory', async () => {
     const images = new ImageProcessor('isolation' in found ? found : {});
-    const picture = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
+    const look = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
     const work = { width: 4, height: null, fit: 'inside', format: 'png', quality: 80 } as const;
-    expect((await images.make([await sharp(picture).png().toBuffer()], work)).length).toBeGreaterThan(0);
+    expect((await images.make([await sharp(look).png().toBuffer()], work)).length).toBeGreaterThan(0);
     // unshare, and below it the process itself.
     const [unshare = 0] = childrenOf(process.pid).filter((pid) => commandOf(pid).includes('image-process.ts'));
     const [pid = 0] = childrenOf(unshare);

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse as parseHls, setOptions } from 'hls-parser';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findProgram } from '#platform/commands/find-program.ts';
@@ -11,7 +12,7 @@ import {
   openBrowser,
   openPage,
   pauseAt,
-  pictureOf,
+  shownFrame,
   stateOf,
 } from '../../testing/browser.ts';
 import { serveGuidePage } from '../../testing/guide-page.ts';
@@ -20,8 +21,8 @@ import { boxesOf, fragmentsOf, numberIn, parseBoxes } from '../../testing/parsed
 import { bytesAt, type ListedTrack, readDash, readHls } from '../../testing/parsed-stream.ts';
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
-// What the service serves, held against programs that are not ours: video.js's parsers of HLS and DASH, GPAC's of MP4,
-// ffmpeg, and a browser. The streams have rungs of every codec, two sounds, captions and a storyboard.
+// What the service serves, held against programs that are not ours: two parsers of HLS, one of DASH, GPAC's of MP4,
+// ffmpeg, and a browser. The streams have rungs of every codec, two audio tracks, captions, chapters and a storyboard.
 
 const seconds = 13;
 const fps = 25;
@@ -37,6 +38,7 @@ const ladder = [
   { codec: 'hevc', short_side: 180, bitrate: 600_000 },
   { codec: 'av1', short_side: 180, bitrate: 500_000 },
 ];
+const chapters = ';FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=9000\ntitle=First <b>\n';
 const profile = { ladder, first_bitrate: 300_000, hevc: { preset: 'ultrafast' }, av1: { preset: 12 } };
 const profiles = { profiles: { default: { ...profile, storyboard: 'always' } } };
 
@@ -61,11 +63,16 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reelwright-parsers-'));
   await writeFile(join(folder, 'en.srt'), '1\n00:00:01,000 --> 00:00:12,500\nGreetings\n');
   const sines = [440, 660].map((f) => `-f lavfi -i sine=f=${f}:r=48000:d=${seconds}`).join(' ');
-  const inputs = `-v error -f lavfi -i testsrc2=s=320x180:r=${fps}:d=${seconds} ${sines} -i en.srt`;
+  await writeFile(join(folder, 'chapters.txt'), chapters);
+  const inputs = `-v error -f lavfi -i testsrc2=s=320x180:r=${fps}:d=${seconds} ${sines} -i en.srt -i chapters.txt`;
   const languages = '-metadata:s:a:0 language=eng -metadata:s:a:1 language=ger -metadata:s:s:0 language=eng';
-  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac -c:s srt film.mkv';
-  await runTool('ffmpeg', `${inputs} -map 0 -map 1 -map 2 -map 3 ${languages} ${codecs}`.split(' '), folder);
-  streams = await makeStreams(join(folder, 'film.mkv'), { MEDIA_PROFILES: JSON.stringify(profiles) });
+  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac -c:s srt long.mkv';
+  await runTool(
+    'ffmpeg',
+    `${inputs} -map 0 -map 1 -map 2 -map 3 -map_metadata 4 ${languages} ${codecs}`.split(' '),
+    folder,
+  );
+  streams = await makeStreams(join(folder, 'long.mkv'), { MEDIA_PROFILES: JSON.stringify(profiles) });
   for (const hash of [clear, encrypted]) {
     const hls = await readHls(addressOf(hash, 'master.m3u8'));
     found.set(hash, { hls, dash: await readDash(addressOf(hash, 'manifest.mpd')) });
@@ -77,7 +84,7 @@ afterAll(async () => {
 });
 
 describe.each([clear, encrypted])('the stream %s in parsers of other projects', (hash) => {
-  it('HLS and DASH list the same tracks with the same segments at the same times', () => {
+  it('C17.6: HLS and DASH list the same tracks with the same segments at the same times', () => {
     const { hls, dash } = stream(hash);
     expect(dash.warnings).toEqual([]);
     expect([...hls.tracks.keys()].toSorted()).toEqual([...video, ...audio, ...text].toSorted());
@@ -152,7 +159,7 @@ describe.each([clear, encrypted])('the stream %s in parsers of other projects', 
       expect(described, id).toEqual(['cbcs', kid]);
       for (const { own, samples } of fragmentsOf(segment, head)) {
         const sizes = boxesOf(own, 'saiz');
-        // Whole samples of sound are encrypted with one IV, so there is nothing to say about each.
+        // Whole samples of audio are encrypted with one IV, so there is nothing to say about each.
         expect(
           sizes.map((box) => numberIn(box, 'sample_count')),
           id,
@@ -163,17 +170,22 @@ describe.each([clear, encrypted])('the stream %s in parsers of other projects', 
     }
   });
 
-  it('captions parse as WebVTT in both manifests, and the storyboard is made of pictures', async () => {
+  it('C14.14, C17.31: captions parse as WebVTT in both manifests, and the storyboard is made of JPEG sheets', async () => {
     const { hls, dash } = stream(hash);
     const listed = trackOf(hls.tracks, 'text/text_en').segments;
-    expect(trackOf(dash.tracks, 'text/text_en').segments.map(({ url }) => new URL(url).pathname)).toEqual(
-      listed.map(({ url }) => new URL(url).pathname),
-    );
+    expect(listed).toHaveLength(3);
+    // In the encrypted stream too: every other playlist of media names the key there.
+    for (const [id, { text: playlist }] of hls.media)
+      expect([id, playlist.includes('#EXT-X-KEY')]).toEqual([id, hash === encrypted && /^(?:video|audio)\//.test(id)]);
     for (const { url } of listed) {
       const cues = (await bytesAt(url)).toString('utf8');
-      expect(cues).toMatch(/^WEBVTT\n/);
+      expect(cues).toMatch(/^WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00\.000\n\n00:00:01\.0/);
       expect(cues).toContain('Greetings');
     }
+    const [whole, ...others] = trackOf(dash.tracks, 'text/text_en').segments;
+    expect(others).toEqual([]);
+    const cues = (await bytesAt(whole?.url ?? '')).toString('utf8');
+    expect(cues).toMatch(/^WEBVTT\n\n00:01\.0\d\d --> 00:12\.5\d\d\nGreetings\n/);
     expect(dash.text).toContain('http://dashif.org/guidelines/thumbnail_tile');
     const [, images = ''] = /^#EXT-X-IMAGE-STREAM-INF:.*URI="([^"]+)"/m.exec(hls.master.text) ?? [];
     const sheets = (await bytesAt(new URL(images, addressOf(hash, 'master.m3u8')).href)).toString('utf8');
@@ -182,10 +194,45 @@ describe.each([clear, encrypted])('the stream %s in parsers of other projects', 
     expect((await bytesAt(sheetUrl)).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
   });
 
-  // Of Apple's "HLS Authoring Specification for Apple Devices", what playlists show; delivery-hls.test.ts has the rates.
+  it('C17.30: a strict parser of HLS reads every playlist, and finds the key and the chapters in the master', async () => {
+    // It throws where it would warn.
+    setOptions({ strictMode: true });
+    const { master, media } = stream(hash).hls;
+    const read = parseHls(master.text);
+    if (!read.isMasterPlaylist) throw new Error('the master playlist was read as another');
+    const isEncrypted = hash === encrypted;
+    const keys = read.sessionKeyList.map(({ method, uri, format }) => [method, uri, format]);
+    const address = `${streams.service.baseUrl}/api/key/${hash}`;
+    expect(keys).toEqual(isEncrypted ? [['SAMPLE-AES', address, 'identity']] : []);
+    expect(read.sessionDataList.map(({ id }) => id)).toEqual(['io.reelwright.chapters']);
+    expect(read.variants.filter(({ isIFrameOnly }) => !isIFrameOnly).map(({ uri }) => uri)).toEqual(
+      master.manifest.playlists.map(({ uri }) => uri),
+    );
+    const last = read.variants.findLast(({ isIFrameOnly }) => !isIFrameOnly);
+    expect([last?.resolution, last?.codecs, (last?.bandwidth ?? Infinity) <= 192_000]).toEqual([
+      undefined,
+      'mp4a.40.2',
+      true,
+    ]);
+    for (const [id, { text: written }] of media) {
+      const playlist = parseHls(written);
+      if (playlist.isMasterPlaylist) throw new Error(`the playlist of ${id} was read as a master`);
+      // What the master says of a key is what each track says.
+      const [key] = playlist.segments.flatMap((segment) => segment.key ?? []);
+      const described = key === undefined ? [] : [[key.method, key.uri, key.format]];
+      expect(described, id).toEqual(id.startsWith('text/') ? [] : keys);
+    }
+    const named = /^#EXT-X-SESSION-DATA:.*URI="([^"]+)"/m.exec(master.text)?.[1] ?? '';
+    const cues = (await bytesAt(new URL(named, addressOf(hash, 'master.m3u8')).href)).toString('utf8');
+    expect(cues).toContain('First &lt;b&gt;');
+  });
+
+  // Of Apple's "HLS Authoring Specification for Apple Devices", what playlists show; delivery-hls.test.ts has the
+  // rates.
   it('the playlists keep to the authoring specification of Apple', () => {
     const { master, media } = stream(hash).hls;
-    const { playlists, iFramePlaylists, mediaGroups, independentSegments } = master.manifest;
+    const { iFramePlaylists, mediaGroups, independentSegments } = master.manifest;
+    const playlists = master.manifest.playlists.filter(({ attributes }) => 'VIDEO-RANGE' in attributes);
     expect(independentSegments).toBe(true);
     for (const { attributes, uri } of playlists) {
       const { BANDWIDTH: peak, 'AVERAGE-BANDWIDTH': average } = attributes;
@@ -204,9 +251,9 @@ describe.each([clear, encrypted])('the stream %s in parsers of other projects', 
     expect(iFramePlaylists.map(({ attributes }) => attributes.CODECS)).toEqual(
       codecs.map((value) => value.split(',')[0]),
     );
-    const sounds = Object.entries(mediaGroups.AUDIO['audio'] ?? {});
+    const renditions = Object.entries(mediaGroups.AUDIO['audio'] ?? {});
     expect(
-      sounds.map(([name, { language, default: isDefault, autoselect }]) => [name, language, isDefault, autoselect]),
+      renditions.map(([name, { language, default: isDefault, autoselect }]) => [name, language, isDefault, autoselect]),
     ).toEqual([
       ['English', 'en', true, true],
       ['German', 'de', false, true],
@@ -273,7 +320,7 @@ describe.skipIf(chromiumPath === null)('codecs in a real Chromium', () => {
       await page.goto(await serveGuidePage({ player, baseUrl: service.baseUrl, hash, tokenSecret, change }));
       await page.waitForFunction('document.querySelector("video").readyState >= 2', undefined, { timeout: 90_000 });
       await pauseAt(page, 8);
-      await expect.poll(async () => (await pictureOf(page)).contrast, { timeout: 60_000 }).toBeGreaterThan(20);
+      await expect.poll(async () => (await shownFrame(page)).contrast, { timeout: 60_000 }).toBeGreaterThan(20);
       expect(await stateOf(page)).toMatchObject({ time: 8, height: 180 });
       await keepScreenshot(page, `codec-${codec}-${player}-${hash}`);
       const fetched = (await requests()).flatMap(({ url }) => /video\/(\w+)\/seg_/.exec(url)?.[1] ?? []);

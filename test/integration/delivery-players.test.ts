@@ -16,7 +16,7 @@ const players = 200;
 const segmentMs = 2000;
 const segmentsToPlay = Math.ceil((seconds * 1000) / segmentMs);
 const segmentCount = 20;
-const hashes = Array.from({ length: 20 }, (_, index) => `film-${index}`);
+const hashes = Array.from({ length: 20 }, (_, index) => `video-${index}`);
 const rev = '0123456789abcdef';
 const mebibyte = 1024 * 1024;
 const cacheMebibytes = 64;
@@ -82,7 +82,7 @@ describe('200 players at once', () => {
       const memory = watchMemory(program);
       const slow = [1024, 1024, 1024, 1024, 1024, 0, 0, 0, 0, 0].map((bytesPerSecond, index) => ({
         bytesPerSecond,
-        client: startSlowClient(`${baseUrl}/stream/film-${index}/${tracks[0]}/seg_1.m4s`, bytesPerSecond),
+        client: startSlowClient(`${baseUrl}/stream/video-${index}/${tracks[0]}/seg_1.m4s`, bytesPerSecond),
       }));
       onTestFinished(() => slow.forEach(({ client }) => client.stop()));
 

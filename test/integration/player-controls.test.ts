@@ -112,7 +112,7 @@ describe.skipIf(chromiumPath === null)('the controls of the player page', () => 
     expect(await page.getAttribute('#stage', 'data-state')).toBe('paused');
   });
 
-  it('full screen lays the controls over the picture and hides them while it plays without input', async () => {
+  it('full screen lays the controls over the video and hides them while it plays without input', async () => {
     const page = await visit({ hash: clear });
     await loopVideo(page);
     await waitForTime(page, 0.3);
@@ -128,7 +128,7 @@ describe.skipIf(chromiumPath === null)('the controls of the player page', () => 
     await keepScreenshot(page, 'full-screen');
   });
 
-  it('a phone held sideways (844×390) shows the picture and all controls without scrolling', async () => {
+  it('a phone held sideways (844×390) shows the video and all controls without scrolling', async () => {
     const page = await visitPaused({ width: 844, height: 390 });
     const controls = await page.locator('.controls').boundingBox();
     expect((controls?.y ?? 0) + (controls?.height ?? 0)).toBeLessThanOrEqual(390);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-f
 import { type ApiAccess, type JobAnswer, submitJob, waitForJob } from '../../demo/jobs.ts';
 import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
+import { runTool } from '../../testing/media.ts';
 
 // Streams made by the whole service on the embedded parts: a short video in two rungs and two languages, once encrypted
 // and once clear.
@@ -31,10 +32,10 @@ export interface Streams {
 }
 
 /**
- * @param film a source file to use instead of the demo's sample
+ * @param clip a source file to use instead of the demo's sample
  * @param settings more variables of the service
  */
-export async function makeStreams(film?: string, settings: Readonly<Record<string, string>> = {}): Promise<Streams> {
+export async function makeStreams(clip?: string, settings: Readonly<Record<string, string>> = {}): Promise<Streams> {
   const { signal } = new AbortController();
   const env = { ...process.env, X264_PRESET: 'veryfast' };
   const checkout = resolve(import.meta.dirname, '../..');
@@ -51,7 +52,7 @@ export async function makeStreams(film?: string, settings: Readonly<Record<strin
     const secrets = await readOrMakeSecrets(data);
     const source = join(data.source, 'video.mp4');
     const size = { width: 960, height: 540, frameRate: 25, durationSec };
-    if (film !== undefined) await copyFile(film, source);
+    if (clip !== undefined) await copyFile(clip, source);
     else await makeSample({ file: source, command: videoCommand(findProgram('ffmpeg', env), size, testBars), signal });
     service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, settings, signal });
     const api = { baseUrl: service.baseUrl, apiKey: secrets.values.API_KEY, signal };
@@ -66,6 +67,43 @@ export async function makeStreams(film?: string, settings: Readonly<Record<strin
     await stop();
     throw error;
   }
+}
+
+/** The rungs of `makeCaptionedVideo`, and what a profile calls them. */
+export const smallLadder = [
+  { short_side: 90, bitrate: 300_000 },
+  { short_side: 180, bitrate: 800_000 },
+];
+
+const oneCue = (text: string) => `1\n00:00:00,500 --> 00:00:17,000\n${text}\n`;
+
+/**
+ * Makes a small video of 18 seconds, which are three segments: English and German audio and captions, and two chapters.
+ *
+ * @param texts `cue` of the English captions; `name` of the German audio and of the first chapter
+ * @returns its path, below `folder`
+ */
+export async function makeCaptionedVideo(folder: string, { cue = 'Greetings', name = '' } = {}): Promise<string> {
+  await writeFile(join(folder, 'en.srt'), oneCue(cue));
+  await writeFile(join(folder, 'de.srt'), oneCue('Grüße'));
+  const chapters = [
+    [0, 9000, name.replaceAll('=', String.raw`\=`)],
+    [9000, 18_000, 'End'],
+  ];
+  const written = chapters.map(([start, end, title]) =>
+    ['[CHAPTER]', 'TIMEBASE=1/1000', `START=${start}`, `END=${end}`, `title=${title}`].join('\n'),
+  );
+  await writeFile(join(folder, 'chapters.txt'), [';FFMETADATA1', ...written, ''].join('\n'));
+  const sines = [440, 660].map((f) => `-f lavfi -i sine=f=${f}:r=48000:d=18`).join(' ');
+  const inputs = `-v error -f lavfi -i testsrc2=s=320x180:r=10:d=18 ${sines} -i en.srt -i de.srt -i chapters.txt`;
+  const languages = ['a', 's'].flatMap((kind) =>
+    ['eng', 'ger'].map((language, index) => `-metadata:s:${kind}:${index} language=${language}`),
+  );
+  const maps = [0, 1, 2, 3, 4].map((index) => `-map ${index}`);
+  const codecs = '-map_metadata 5 -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a aac -c:s srt';
+  const args = [inputs, ...maps, ...languages, codecs].join(' ').split(' ');
+  await runTool('ffmpeg', [...args, '-metadata:s:a:1', `title=${name}`, 'long.mkv'], folder);
+  return join(folder, 'long.mkv');
 }
 
 /** A server that forwards to `baseUrl` and changes the bytes of the answers by `change`. */

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { chromiumPath, keepScreenshot, openBrowser, openPage, pauseAt, waitForTime } from '../../testing/browser.ts';
+import {
+  chromiumPath,
+  keepScreenshot,
+  openBrowser,
+  openMenus,
+  openPage,
+  pauseAt,
+  waitForTime,
+} from '../../testing/browser.ts';
 import { runTool } from '../../testing/media.ts';
 import { clear, makeStreams, type Streams } from './player-streams.ts';
 
@@ -19,9 +27,10 @@ const cueOf = (text: string) => `1\n00:00:01,000 --> 00:00:11,000\n${text}\n`;
 /** `[language, start, end, text]` of each cue that is shown. */
 const shownCues = (page: Page) =>
   page.evaluate(`[...document.querySelector('video').textTracks].filter(({ mode }) => mode === 'showing')
-    .flatMap(({ language, activeCues }) => [...(activeCues ?? [])].map((cue) => [language, cue.startTime, cue.endTime, cue.text]))`);
+    .flatMap(({ language, activeCues }) => [...(activeCues ?? [])]
+      .map((cue) => [language, cue.startTime, cue.endTime, cue.text]))`);
 
-/** Share of white pixels in the lower third of the picture, which is black without captions. */
+/** Share of white pixels in the lower third of the frame, which is black without captions. */
 async function whiteShare(page: Page): Promise<number> {
   const png = await page.locator('video').screenshot();
   const { width, height } = await sharp(png).metadata();
@@ -38,9 +47,9 @@ describe.skipIf(chromiumPath === null)('the captions in a real Chromium', () => 
     await writeFile(join(folder, 'en.srt'), cueOf('Greetings from the captions'));
     const inputs = '-v error -f lavfi -i color=black:s=320x180:r=25:d=12 -i de.srt -i en.srt -map 0 -map 1 -map 2';
     const languages = '-metadata:s:s:0 language=ger -metadata:s:s:1 language=eng';
-    const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:s srt film.mkv';
+    const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:s srt long.mkv';
     await runTool('ffmpeg', `${inputs} ${languages} ${codecs}`.split(' '), folder);
-    streams = await makeStreams(join(folder, 'film.mkv'));
+    streams = await makeStreams(join(folder, 'long.mkv'));
     browser = await openBrowser();
   }, 300_000);
 
@@ -51,7 +60,7 @@ describe.skipIf(chromiumPath === null)('the captions in a real Chromium', () => 
   });
 
   it.each(['hls', 'shaka', 'dash'])(
-    'C2.62: the captions menu shows the chosen track in %s, and a key turns it off and on again',
+    'C14.13: the captions menu shows the chosen track in %s, and a key turns it off and on again',
     async (engine) => {
       const { page, errors } = await openPage(browser);
       onTestFinished(() => page.context().close());
@@ -62,12 +71,13 @@ describe.skipIf(chromiumPath === null)('the captions in a real Chromium', () => 
       expect(await shownCues(page)).toEqual([]);
       expect(await whiteShare(page)).toBe(0);
 
+      await openMenus(page);
       await page.selectOption('#captions', { label: 'German' });
       const german = [['de', 1, 11, 'Grüße aus dem Untertitel']];
       await expect.poll(() => shownCues(page), { timeout: 60_000 }).toEqual(german);
       await expect.poll(() => whiteShare(page)).toBeGreaterThan(0.002);
       await keepScreenshot(page, `captions-${engine}`);
-      // The captions stay after clicks on the picture, and the keyboard belongs to the video again.
+      // The captions stay after clicks on the video, and the keyboard belongs to the video again.
       await page.click('#video', { position: { x: 40, y: 40 } });
       await pauseAt(page, 7);
       expect(await shownCues(page)).toEqual(german);
@@ -79,6 +89,7 @@ describe.skipIf(chromiumPath === null)('the captions in a real Chromium', () => 
       await expect.poll(() => shownCues(page)).toEqual(german);
 
       // By keyboard alone: the list has its own keys while it has the focus.
+      await openMenus(page);
       await page.focus('#captions');
       await page.keyboard.press('ArrowDown');
       await expect.poll(() => shownCues(page)).toEqual([['en', 1, 11, 'Greetings from the captions']]);

@@ -13,8 +13,9 @@ import {
   loopVideo,
   messageOf,
   openBrowser,
+  openMenus,
   openPage,
-  pictureOf,
+  shownFrame,
   stateOf,
   waitForTime,
   type WatchedPage,
@@ -105,13 +106,13 @@ async function visit(fragment: Record<string, string>, viewport?: { width: numbe
   return watched;
 }
 
-async function expectMovingPicture({ page, errors }: WatchedPage): Promise<void> {
+async function expectMotion({ page, errors }: WatchedPage): Promise<void> {
   await loopVideo(page);
   await waitForTime(page, 1);
-  const first = await pictureOf(page);
+  const first = await shownFrame(page);
   expect(first.brightness).toBeGreaterThan(20);
   expect(first.contrast).toBeGreaterThan(20);
-  await expect.poll(async () => differenceOf(first, await pictureOf(page))).toBeGreaterThan(2);
+  await expect.poll(async () => differenceOf(first, await shownFrame(page))).toBeGreaterThan(2);
   expect(await messageOf(page)).toBe('');
   expect(errors).toEqual([]);
 }
@@ -123,9 +124,9 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
 
   afterAll(() => browser?.close());
 
-  it('the page plays the encrypted stream with its token: time advances and the picture moves', async () => {
+  it('the page plays the encrypted stream with its token: time advances and the frame changes', async () => {
     const watched = await visit({ hash: encrypted, token: tokenFor(encrypted) });
-    await expectMovingPicture(watched);
+    await expectMotion(watched);
     await expect.poll(() => watched.page.locator('#figure-encryption').innerText()).toBe('cbcs');
     await keepScreenshot(watched.page, 'encrypted');
   });
@@ -197,7 +198,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
 
   it.each(['shaka', 'hls', 'dash'])('the page plays the clear stream in %s without a token', async (engine) => {
     const watched = await visit({ hash: clear, engine });
-    await expectMovingPicture(watched);
+    await expectMotion(watched);
     await keepScreenshot(watched.page, `clear-${engine}`);
     expect((await watched.requests()).some(({ url }) => url.includes('/api/key/'))).toBe(false);
   });
@@ -207,7 +208,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     async (engine) => {
       const token = tokenFor(encrypted);
       const watched = await visit({ hash: encrypted, engine, token });
-      await expectMovingPicture(watched);
+      await expectMotion(watched);
       await expect.poll(() => watched.page.locator('#figure-encryption').innerText()).toBe('cbcs');
       const sent = await watched.requests();
       const withToken = sent.filter(({ headers, url }) => JSON.stringify([headers, url]).includes(token));
@@ -218,21 +219,21 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
   );
 
   it.each(['shaka', 'dash', 'hls'])(
-    'C2.59: the page shows a picture of the storyboard while seeking in %s',
+    'C14.17: the page shows a frame of the storyboard while seeking in %s',
     async (engine) => {
       const { page } = await visit({ hash: clear, engine });
       await waitForTime(page, 1);
       const bar = (await page.locator('#seek').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
       await page.mouse.move(bar.x + bar.width * 0.75, bar.y + bar.height / 2);
-      await expect.poll(() => page.locator('#scrub-picture').isVisible()).toBe(true);
-      const { backgroundImage, backgroundPosition } = await page.locator('#scrub-picture').evaluate((picture) => {
+      await expect.poll(() => page.locator('#scrub-frame').isVisible()).toBe(true);
+      const { backgroundImage, backgroundPosition } = await page.locator('#scrub-frame').evaluate((frame) => {
         const style = (
           globalThis as unknown as { getComputedStyle(of: unknown): Record<string, string> }
-        ).getComputedStyle(picture);
+        ).getComputedStyle(frame);
         return { backgroundImage: style['backgroundImage'], backgroundPosition: style['backgroundPosition'] };
       });
       expect(backgroundImage).toMatch(/\/storyboard\/sheet_1\.jpg"\)$/);
-      // Second 9 of 12 is on the fifth picture.
+      // Second 9 of 12 is on the fifth tile.
       expect(backgroundPosition).toBe('-640px 0px');
       await keepScreenshot(page, `storyboard-${engine}`);
     },
@@ -256,6 +257,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     const height = async () => (await stateOf(page)).height;
     const choose = async (text: string) => {
       const value = await page.locator('#quality option', { hasText: text }).last().getAttribute('value');
+      await openMenus(page);
       await page.selectOption('#quality', value ?? '');
     };
     await choose('360p · ');
@@ -263,6 +265,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     await expect.poll(height).toBe(360);
     await choose('540p · ');
     await expect.poll(height).toBe(540);
+    await openMenus(page);
     await page.selectOption('#quality', 'auto');
     await expect.poll(() => page.locator('#quality').inputValue()).toBe('auto');
   });
@@ -279,6 +282,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
       expect(chosen).toMatch(/^English/);
       expect(before).toBe(0);
       const german = await page.locator('#audio option', { hasText: 'German' }).getAttribute('value');
+      await openMenus(page);
       await page.selectOption('#audio', german ?? '');
       await expect.poll(() => segmentsOf('de')).toBeGreaterThan(0);
       await page.locator('#seek').fill('0');
@@ -326,7 +330,7 @@ describe.skipIf(chromiumPath === null)('the player page in a real Chromium', () 
     await keepScreenshot(page, 'phone');
     const refused = await visit({ hash: encrypted, token: tokenFor(clear) }, { width: 320, height: 640 });
     await expect.poll(() => messageOf(refused.page)).toMatch(/^key-403: /);
-    // The message fits over the picture and does not cover the controls.
+    // The message fits over the video and does not cover the controls.
     const [message, stage, controls] = await Promise.all(
       ['#message', '#stage', '.controls'].map((name) => refused.page.locator(name).first().boundingBox()),
     );

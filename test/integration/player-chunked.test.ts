@@ -16,8 +16,8 @@ import {
 import { sample } from '../../testing/media.ts';
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
-// Films of the whole service in a real browser: what it shows at their seams, where two chunks meet that were encoded and
-// packaged by themselves.
+// Chunked encodes of the whole service in a real browser: what it shows at their seams, where two chunks meet that were
+// encoded and packaged by themselves.
 
 const rate = 10;
 const seconds = 18;
@@ -27,19 +27,19 @@ const seams = [6, 12];
 /** However slow the machine is. */
 const patienceMs = 120_000;
 
-/** A picture shows its number: a bar for each of eight bits, white where it is set. */
+/** A frame shows its number: a bar for each of eight bits, white where it is set. */
 const bars = Array.from(
   { length: 8 },
   (_, bit) => String.raw`drawbox=x=${bit * 40}:y=0:w=40:h=180:c=white:t=fill:enable=mod(floor(n/${2 ** bit})\,2)`,
 ).join(',');
-const picture = `-f lavfi -i color=black:s=320x180:r=${rate}:d=${seconds},${bars}`;
-const sound = `-f lavfi -i sine=f=440:r=48000:d=${seconds}`;
+const pattern = `-f lavfi -i color=black:s=320x180:r=${rate}:d=${seconds},${bars}`;
+const tone = `-f lavfi -i sine=f=440:r=48000:d=${seconds}`;
 const codecs = '-c:v libx264 -preset ultrafast -g 20 -pix_fmt yuv420p -c:a aac';
 
 let streams: Streams;
 let browser: Browser;
 
-/** The number of the picture that the page's video shows. The buttons of a paused video are below the upper part. */
+/** The number of the frame that the page's video shows. The buttons of a paused video are below the upper part. */
 async function shownFrame(page: Page): Promise<number> {
   const png = await page.locator('video').screenshot();
   const { width, height } = await sharp(png).metadata();
@@ -88,10 +88,10 @@ async function mediaProblems(page: Page): Promise<string[]> {
   return problems;
 }
 
-describe.skipIf(chromiumPath === null)('a film in a real Chromium', () => {
+describe.skipIf(chromiumPath === null)('a chunked encode in a real Chromium', () => {
   beforeAll(async () => {
-    const film = await sample('film-numbers.mp4', `${picture} ${sound} ${codecs}`);
-    streams = await makeStreams(film, { CHUNK_LENGTH: `${chunkSec}s` });
+    const clip = await sample('long-numbers.mp4', `${pattern} ${tone} ${codecs}`);
+    streams = await makeStreams(clip, { CHUNK_LENGTH: `${chunkSec}s` });
     browser = await openBrowser();
   }, 480_000);
 
@@ -111,7 +111,7 @@ describe.skipIf(chromiumPath === null)('a film in a real Chromium', () => {
     [encrypted, 'shaka'],
     [encrypted, 'dash'],
   ])(
-    'C3.25: the stream %s plays over every seam in %s, and each seek shows the picture of its time',
+    'C12.15: the stream %s plays over every seam in %s, and each seek shows the frame of its time',
     async (hash, engine) => {
       const exp = Math.floor(Date.now() / 1000) + 3600;
       const token = signPlaybackToken({ hash, exp }, streams.secrets.values.KEY_TOKEN_SECRET);
