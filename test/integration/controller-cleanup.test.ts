@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import {
-  filmKey,
-  filmRecordKey,
+  splitKey,
+  chunkResultKey,
+  chunkSourceKey,
   imageKey,
   masterKey,
   resultManifestKey,
@@ -13,9 +14,9 @@ import {
   workRoot,
 } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
-import { cleanupComponent } from '../../controller/cleanup.ts';
+import { cleanupTask } from '../../controller/cleanup.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
-import { openRig, type Rig, until } from '../../testing/controller-rig.ts';
+import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
 const contentType = 'application/octet-stream';
 
@@ -60,26 +61,24 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await rig.database.pool.query(`update jobs set finished_at = now() - interval '1 minute' where id = $1`, [id]);
   }
 
-  const componentOf = (graceMs: number) =>
-    cleanupComponent({ ...rig, metrics: new Metrics(), everyMs: 60_000, graceMs });
-
-  async function sweep(graceMs = 1_000) {
-    const component = componentOf(graceMs);
-    await component.start();
-    if (graceMs < 60_000)
-      await until(
-        () => rig.cleanup.backlog(graceMs),
-        (jobs) => jobs === 0,
-      );
-    else await new Promise((resolve) => setTimeout(resolve, 300));
-    await component.stop(AbortSignal.timeout(1_000));
-  }
+  /** One round. */
+  const sweep = (graceMs = 1_000) =>
+    cleanupTask({ ...rig, metrics: new Metrics(), graceMs }).work(new AbortController().signal);
 
   it('cleanup keeps the objects that a completed job names and removes earlier revisions and working objects', async () => {
     const { id, inRevision } = await twoAttempts();
     await end(id, { video_tracks: [{ init: inRevision(2) }] }, null);
     await sweep();
     expect(await keys()).toEqual([inRevision(2)]);
+  });
+
+  it('deletions under locks leave most connections of the database to others', async () => {
+    const released = Promise.withResolvers<void>();
+    const hashes = Array.from({ length: 24 }, (_, n) => `video ${n % 12}`);
+    const deletions = hashes.map((hash) => rig.fence.underLock(hash, () => released.promise));
+    await expect(rig.database.pool.query('select 1')).resolves.toMatchObject({ rowCount: 1 });
+    released.resolve();
+    await Promise.all(deletions);
   });
 
   it('cleanup removes every revision of a job that failed without results', async () => {
@@ -90,11 +89,11 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('cleanup removes the unfinished film of a failed job, unless another job may continue it, and keeps a finished one', async () => {
+  it('cleanup removes the unfinished chunked encode of a failed job, unless another job may continue it, and keeps a finished one', async () => {
     const rev = '0123456789abcdef';
     const { id, hash } = await twoAttempts();
-    await put(filmKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150, 150, 150] }));
-    const [record, segment, master] = [filmRecordKey(rev, 0), 'video/r64_h264/seg_1.m4s', masterPath].map((key) =>
+    await put(splitKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150, 150, 150] }));
+    const [record, segment, master] = [chunkResultKey(rev, 0), 'video/r64_h264/seg_1.m4s', masterPath].map((key) =>
       key.startsWith('work/') ? key : videoKey(hash, rev, key),
     ) as [string, string, string];
     for (const key of [record, segment]) await put(key);
@@ -105,8 +104,50 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await rig.jobs.claim({ jobId: retry, attempt: 1, owner: 'the test', leaseMs: 60_000 });
     await end(retry, null, jobErrorOf('storage_error', 1), 1);
     await put(master);
+    await rig.database.pool.query('update jobs set cleanup_after = null');
     await sweep();
     expect((await keys()).toSorted()).toEqual([master, segment].toSorted());
+  });
+
+  it('cleanup removes the chunked encodes of earlier attempts, which other tools or settings had made', async () => {
+    const { id, hash } = await twoAttempts();
+    const [rev, earlier] = ['0123456789abcdef', 'fedcba9876543210'];
+    await put(splitKey(id), JSON.stringify({ v: 1, rev, earlier: [earlier], chunk_frames: [150] }));
+    for (const each of [rev, earlier]) {
+      await put(chunkSourceKey(each, 0));
+      await put(videoKey(hash, each, 'video/r64_h264/seg_1.m4s'));
+    }
+    await end(id, null, jobErrorOf('internal', 2));
+    await sweep();
+    expect(await keys()).toEqual([]);
+  });
+
+  it('a chunked encode loses no further chunk once an equal job is submitted during its cleanup', async () => {
+    const [rev, records] = ['0123456789abcdef', 2_500];
+    const { id, hash } = await twoAttempts();
+    await put(splitKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150] }));
+    for (let chunk = 0; chunk < records; chunk++) await put(chunkResultKey(rev, chunk));
+    await end(id, null, jobErrorOf('storage_error', 2));
+    const remove = rig.media.delete.bind(rig.media);
+    rig.media.delete = async (doomed) => {
+      await remove(doomed);
+      if (doomed.includes(chunkResultKey(rev, 0)))
+        await rig.submit('retry', { ticket: false, type: 'video:full', hash });
+    };
+    await sweep();
+    expect((await keys()).filter((key) => key.startsWith(`work/${rev}/`))).toHaveLength(records - 1_000);
+    expect(await keys()).toContain(splitKey(id));
+  });
+
+  it('a hash that is always in use is cleaned up: only a job of the same source defers a chunked encode', async () => {
+    const { id, hash } = await twoAttempts();
+    await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
+    await put(chunkResultKey('0123456789abcdef', 0));
+    await end(id, null, jobErrorOf('storage_error', 2));
+    await rig.submit('another', { ticket: false, type: 'video:transcode', hash, sourceEtag: '"another"' });
+    await rig.submit('image', { ticket: false, type: 'image:thumbnail', hash });
+    await sweep();
+    expect(await keys()).toEqual([]);
   });
 
   it('cleanup keeps the revision that the top master playlist names, also when its job failed', async () => {
@@ -151,16 +192,13 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     const remove = rig.media.delete.bind(rig.media);
     rig.media.delete = (doomed) =>
       doomed.some((key) => key.includes(bad.id)) ? Promise.reject(new Error('object locked')) : remove(doomed);
-    const component = componentOf(1_000);
-    await component.start();
-    await until(
-      () => rig.cleanup.backlog(1_000),
-      (jobs) => jobs === 1,
-    );
-    await component.stop(AbortSignal.timeout(1_000));
+    await sweep();
+    expect((await rig.database.pool.query('select id from jobs where swept_at is null')).rows).toEqual([
+      { id: bad.id },
+    ]);
     expect((await keys()).filter((key) => key.includes(bad.id))).toHaveLength(1);
     const { rows } = await rig.database.pool.query(
-      'select cleanup_attempts, cleanup_after > now() as is_later from jobs where id = $1',
+      `select cleanup_attempts, cleanup_after > now() + interval '9 minutes' as is_later from jobs where id = $1`,
       [bad.id],
     );
     expect(rows).toEqual([{ cleanup_attempts: 1, is_later: true }]);

@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { Metrics } from '#platform/telemetry/metrics.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
-import type { ResultManifest } from '#domain/runner/manifest.ts';
+import type { ResultManifest } from '#domain/work/manifest.ts';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { cancelJob } from '#jobs/cancel.ts';
 import { completeAttempt } from '#jobs/complete-attempt.ts';
@@ -25,7 +26,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   const complete = () =>
     completeAttempt(
       { job, attempt: job.attempt },
-      { jobs: rig.jobs, media: rig.media, randomUuid: () => randomUUID() },
+      { jobs: rig.jobs, media: rig.media, metrics: new Metrics(), randomUuid: () => randomUUID() },
     );
 
   /** The manifest of a cover whose one object is there, with what a test changes of it. */
@@ -33,7 +34,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     const rev = revisionOf(job.id, job.attempt);
     const key = videoKey(job.hash, rev, 'cover.jpg');
     if (body !== '') await rig.media.put(key, body, { contentType: 'image/jpeg' });
-    const manifest: ResultManifest = {
+    const manifest = {
       v: 1,
       job_id: job.id,
       attempt: job.attempt,
@@ -109,7 +110,15 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toEqual([]);
   });
 
-  it('C3.19: a completion is repeated after a crash between the top master playlist and the transaction', async () => {
+  it('the completion of an output that is larger than any may be fails for good, and says so', async () => {
+    await rig.media.put(resultManifestKey(job.id, 1), Buffer.alloc(65 * 1024 * 1024, ' '), {
+      contentType: 'text/plain',
+    });
+    const completion = await complete();
+    expect(completion).toMatchObject({ outcome: 'not_whole', error: { code: 'limit_exceeded', retryable: false } });
+  });
+
+  it('C12.12: a completion is repeated after a crash between the top master playlist and the transaction', async () => {
     const id = await rig.submit('ok', { ticket: false, type: 'video:transcode' });
     const worker = rig.startWorker();
     // The scripted runner leaves a whole revision; the first recording fails as if the process had ended there.
@@ -142,7 +151,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       const rev = revisionOf(id, 1);
       const key = videoKey(hash, rev, 'master.m3u8');
       await rig.media.put(key, masterText, { contentType: 'application/vnd.apple.mpegurl' });
-      const manifest: ResultManifest = {
+      const manifest = {
         v: 1,
         job_id: id,
         attempt: 1,
@@ -150,7 +159,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
         hash,
         rev,
         status: 'completed',
-        results: transcodeResults(hash),
+        results: transcodeResults(hash, rev),
         error: null,
         objects: [{ key, size: masterText.length, sha256: createHash('sha256').update(masterText).digest('hex') }],
       };
@@ -190,7 +199,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       }
     });
 
-    it('the stream of a job submitted earlier does not replace that of a later one', async () => {
+    it('the stream of a job submitted earlier does not replace a stream of a later job', async () => {
       const earlier = await transcoded('two-jobs');
       await rig.database.pool.query(`update jobs set idempotency_key = 'another' where id = $1`, [earlier.id]);
       const later = await transcoded('two-jobs');
@@ -202,7 +211,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
 });
 
 function completeFirst({ jobs, media }: Rig, job: Job) {
-  return completeAttempt({ job, attempt: 1 }, { jobs, media, randomUuid: () => randomUUID() });
+  return completeAttempt({ job, attempt: 1 }, { jobs, media, metrics: new Metrics(), randomUuid: () => randomUUID() });
 }
 
 /** The revision that the top master playlist of a media leads into; null when it has none. */
@@ -211,8 +220,9 @@ async function publicRevision({ media }: Rig, hash: string): Promise<string | nu
   return master === null ? null : revisionOfMaster(await text(master.body));
 }
 
-function transcodeResults(hash: string) {
-  const playlist = { playlist: 'p.m3u8', init: 'init.mp4', segment_count: 1 };
+function transcodeResults(hash: string, rev: string) {
+  const at = (path: string) => videoKey(hash, rev, `video/r360_h264/${path}`);
+  const playlist = { playlist: at('playlist.m3u8'), init: at('init.mp4'), segment_count: 1 };
   return {
     streaming: {
       protocol: 'hls',

@@ -71,7 +71,7 @@ describe('outbound requests', () => {
     ]);
   });
 
-  it('C6.10: an outbound request follows no redirect', async () => {
+  it('C21.14: an outbound request follows no redirect', async () => {
     let visits = 0;
     const target = await receiver((_request, response) => {
       visits += 1;
@@ -94,7 +94,7 @@ describe('outbound requests', () => {
     },
   );
 
-  it('C6.15: an outbound request goes to the address that was checked, also when the name resolves to another one later', async () => {
+  it('C21.16: an outbound request goes to the address that was checked, also when the name resolves to another one later', async () => {
     const port = await receiver((_request, response) => response.end());
     const answers = ['127.0.0.1', '169.254.169.254'];
     let asked = 0;

@@ -20,7 +20,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
   let server: Server;
   let received: Received[];
   /** The status of each answer in turn; the last stays. */
-  let answers: (number | { status: number; headers: Record<string, string> } | 'hang')[];
+  let answers: (number | { status: number; headers: Record<string, string> } | 'hang' | 'close')[];
   let url: string;
 
   beforeEach(async () => {
@@ -34,7 +34,8 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
         received.push({ headers: request.headers, body, at: Date.now() });
         const answer = answers.length > 1 ? answers.shift() : answers[0];
         if (answer === 'hang' || answer === undefined) return;
-        if (typeof answer === 'number') response.writeHead(answer).end();
+        if (answer === 'close') request.socket.destroy();
+        else if (typeof answer === 'number') response.writeHead(answer).end();
         else response.writeHead(answer.status, answer.headers).end();
       });
     });
@@ -43,9 +44,10 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   });
   afterEach(async () => {
-    await rig.close();
+    // First, so that a worker does not wait for an answer when it stops.
     server.closeAllConnections();
     server.close();
+    await rig.close();
   });
 
   const callbackOf = async (id: string) => (await rig.find(id)).callbackStatus;
@@ -152,7 +154,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     expect((await attemptsOf(id)).map(({ status_code: code }) => code)).toEqual([500, 302, 204]);
   });
 
-  it('C6.9: the answer 410 ends the attempts of a webhook', async () => {
+  it('C21.13: the answer 410 ends the attempts of a webhook', async () => {
     answers = [410];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -163,7 +165,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('C6.8: the next attempt of a webhook waits for Retry-After', async () => {
+  it('C21.12: the next attempt of a webhook waits for Retry-After', async () => {
     answers = [{ status: 503, headers: { 'retry-after': '2' } }, 200];
     rig.startWorker();
     const { id } = await fail({ callbackUrl: url });
@@ -175,7 +177,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     expect(second - first).toBeGreaterThanOrEqual(1_900);
   });
 
-  it('C6.14: a webhook is not sent to an address that is not allowed', async () => {
+  it('C21.15: a webhook is not sent to an address that is not allowed', async () => {
     rig.startWorker({ webhookAllowedCidrs: [], webhookBackoffMs: [0, 50] });
     const { id } = await fail({ callbackUrl: url });
     await until(
@@ -216,7 +218,7 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     expect(await callbackOf(hanging.id)).toBe('pending');
   });
 
-  it('C6.16: 64 due webhooks of a receiver that hangs delay no webhook to another receiver', async () => {
+  it('C21.17: 64 due webhooks of a receiver that hangs delay no webhook to another receiver', async () => {
     const hanging = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(hanging, 'listening');
     const hangingUrl = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/`;
@@ -233,7 +235,28 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     hanging.close();
   });
 
-  it('C6.16: a receiver gets at most four requests at once, and the next one when one of them ends', async () => {
+  it('C21.17: sixteen receivers that hang with twelve webhooks each delay no webhook to another receiver', async () => {
+    const hanging = Array.from({ length: 16 }, () => createServer(() => undefined).listen(0, '127.0.0.1'));
+    for (const one of hanging) {
+      if (!one.listening) await once(one, 'listening');
+      const hangingUrl = `http://127.0.0.1:${(one.address() as AddressInfo).port}/`;
+      for (let count = 0; count < 12; count++) await fail({ callbackUrl: hangingUrl });
+    }
+    const { id } = await fail({ callbackUrl: url });
+    const startedAt = Date.now();
+    rig.startWorker();
+    await until(
+      () => callbackOf(id),
+      (status) => status === 'sent',
+    );
+    expect(Date.now() - startedAt).toBeLessThan(5_000);
+    for (const one of hanging) {
+      one.closeAllConnections();
+      one.close();
+    }
+  });
+
+  it('C21.17: a receiver gets at most four requests at once, and the next one when one of them ends', async () => {
     let [open, most, answered] = [0, 0, 0];
     const slow = createServer((request, response) => {
       most = Math.max(most, ++open);
@@ -257,6 +280,33 @@ describe.skipIf(!inject('postgres'))('webhooks', () => {
     expect(Date.now() - startedAt).toBeLessThan(10_000);
     expect(most).toBe(4);
     slow.close();
+  });
+
+  it('webhooks that were due for days while no sender ran are not given up for one attempt without an answer', async () => {
+    const ids = await Promise.all(Array.from({ length: 12 }, () => fail({ callbackUrl: url })));
+    await rig.database.pool.query(`update webhook_events set next_attempt_at = now() - interval '2 days'`);
+    answers = ['close', 200];
+    rig.startWorker();
+    for (const { id } of ids)
+      await until(
+        () => callbackOf(id),
+        (status) => status === 'sent',
+      );
+  });
+
+  it('webhooks that were due for days are given up once all attempts of one would have met no answer', async () => {
+    for (let count = 0; count < 12; count++) await fail({ callbackUrl: url });
+    await rig.database.pool.query(`update webhook_events set next_attempt_at = now() - interval '2 days'`);
+    answers = ['close'];
+    const { metrics } = rig.startWorker();
+    // Two at once, and a third after the pause of the host.
+    await until(
+      async () =>
+        (await rig.database.pool.query(`select from jobs where callback_status = 'callback_failed'`)).rowCount,
+      (count) => count === 9,
+    );
+    expect(received).toHaveLength(3);
+    expect(await metrics.registry.metrics()).toContain('svc_webhook_attempts_total{outcome="failed"} 9');
   });
 
   it('a webhook is due by the database’s clock: a worker five minutes behind sends it at once', async () => {

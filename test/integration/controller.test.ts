@@ -52,7 +52,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     expect(await until(rig.workspaces, (left) => left.length === 0)).toEqual([]);
   });
 
-  it('C3.20: a worker publishes the top master playlist before a transcode is completed at 95 percent', async () => {
+  it('C12.13: a worker publishes the top master playlist before a transcode is completed at 95 percent', async () => {
     rig.startWorker();
     const id = await rig.submit('ok', { type: 'video:transcode' });
     const job = await rig.finished(id);
@@ -113,7 +113,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     await until(rig.workspaces, (names) => names.length === 0);
   });
 
-  it('C3.17: a transient failure is counted and retried, and the job completes', async () => {
+  it('C12.9: a transient failure is counted and retried, and the job completes', async () => {
     const { metrics } = rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-20-1'));
     expect(job).toMatchObject({ status: 'completed', attempt: 2, failures: 1 });
@@ -122,7 +122,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     expect(text).toContain('svc_queue_wait_seconds_count{queue="default"} 1');
   });
 
-  it('C3.17: a job fails with the reported error once its attempts are used up', async () => {
+  it('C12.9: a job fails with the reported error once its attempts are used up', async () => {
     rig.startWorker({ jobAttempts: 2 });
     const job = await rig.finished(await rig.submit('exit-30'));
     expect(job).toMatchObject({
@@ -139,7 +139,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     expect(job).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'corrupt_input', retryable: false } });
   });
 
-  it('C2.48: a fault of the source fails every stage of a full workflow and allows no retry', async () => {
+  it('C15.14: a fault of the source fails every stage of a full workflow and allows no retry', async () => {
     rig.startWorker();
     const job = await rig.finished(await rig.submit('exit-10', { type: 'video:full' }));
     expect(job).toMatchObject({
@@ -151,7 +151,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     });
   });
 
-  it('C3.19, C3.20: a job whose manifest names a missing object does not complete', async () => {
+  it('C12.12, C12.13: a job whose manifest names a missing object does not complete', async () => {
     rig.startWorker({ jobAttempts: 1 });
     const job = await rig.finished(await rig.submit('lose'));
     expect(job).toMatchObject({ status: 'failed', error: { code: 'storage_error' } });
@@ -174,7 +174,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     expect(begun.toSorted()).toEqual([...normal, ...large].toSorted());
   });
 
-  it('C3.18: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
+  it('C12.10: a stopped worker ends its processes, and the next worker takes its jobs without a counted failure', async () => {
     const first = rig.startWorker();
     const id = await rig.submit('slow-60000');
     await until(processes, (found) => found.length > 0);
@@ -187,7 +187,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     await until(processes, (found) => found.some(({ attempt }) => attempt === 2));
   });
 
-  it('C4.13: the processes of a cancelled job end within five seconds', async () => {
+  it('C13.27: the processes of a cancelled job end within five seconds', async () => {
     rig.startWorker();
     const id = await rig.submit('slow-60000');
     await until(processes, (found) => found.length > 0);
@@ -254,7 +254,7 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
     expect(await rig.finished(id)).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('C3.18: a job whose worker vanished is run again without a counted failure', async () => {
+  it('C12.10: a job whose worker vanished is run again without a counted failure', async () => {
     const id = await rig.submit('ok', { ticket: false });
     await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'a worker that is no more', leaseMs: 500 });
     rig.startWorker();

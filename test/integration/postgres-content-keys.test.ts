@@ -7,7 +7,7 @@ import { describeStores } from './postgres-servers.ts';
 const [oldSecret, newSecret] = ['an encryption key of old', 'an encryption key of now'] as const;
 
 describeStores('the content key store', (c) => {
-  test('C1.24: a hash has no key until one is made, and keeps it', async () => {
+  test('C18.4: a hash has no key until one is made, and keeps it', async () => {
     const keys = new ContentKeyStore(c.database, { encryptionKeys: [oldSecret] });
     const hash = randomUUID();
     expect(await keys.find(hash)).toBeNull();
@@ -53,7 +53,7 @@ describeStores('the content key store', (c) => {
     await expect(forgetful.findOrCreate(hash)).rejects.toThrow('ENCRYPTION_KEY');
   });
 
-  test('C1.23: an envelope that was moved to another hash does not open', async () => {
+  test('C18.3: an envelope that was moved to another hash does not open', async () => {
     const keys = new ContentKeyStore(c.database, { encryptionKeys: [oldSecret] });
     const [hash, other] = [randomUUID(), randomUUID()];
     await keys.findOrCreate(hash);

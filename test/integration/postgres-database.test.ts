@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, describe, expect, inject, test, type TestContext } from 'vitest';
 import { type Database, openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
@@ -11,20 +11,26 @@ import { emptyDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { newJob } from './postgres-fixtures.ts';
 import { type Line, openLine } from './queue-outage.ts';
 
+/** An empty database that ends with the test, and a line to it. */
+async function openLines({ onTestFinished }: TestContext) {
+  const testDatabase = await emptyDatabase();
+  const line = await openLine(testDatabase.url);
+  const database = openDatabase(line.url, { maxConnections: 3 });
+  onTestFinished(async () => {
+    await database.close();
+    await line.close();
+    await testDatabase.drop();
+  });
+  return { testDatabase, line, database };
+}
+
 describe.skipIf(!inject('postgres'))('the database', () => {
   let testDatabase: TestDatabase;
   let line: Line;
   let database: Database;
 
-  beforeEach(async () => {
-    testDatabase = await emptyDatabase();
-    line = await openLine(testDatabase.url);
-    database = openDatabase(line.url, { maxConnections: 3 });
-  });
-  afterEach(async () => {
-    await database.close();
-    await line.close();
-    await testDatabase.drop();
+  beforeEach(async (context) => {
+    ({ testDatabase, line, database } = await openLines(context));
   });
 
   const killConnections = async () => {
@@ -43,18 +49,6 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     expect(rows.map(({ name }) => name)[0]).toBe('0001-jobs.sql');
     expect(rows.length).toBeGreaterThan(3);
     await Promise.all(others.map((other) => other.close()));
-  });
-
-  test('a migration that takes longer than any statement may is applied', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
-    // Longer than the timeouts of a pool, 10 s in the server and 12 s in the client.
-    await writeFile(join(dir, '0001-slow.sql'), 'select pg_sleep(13); create table slow ();');
-    // And of the database itself.
-    const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
-    await database.pool.query(`alter database "${rows[0]?.name}" set statement_timeout = '1s'`);
-    await migrate(database, { dir });
-    expect((await database.pool.query('select from slow')).rowCount).toBe(0);
-    await rm(dir, { recursive: true });
   });
 
   test('while an index is built, rows are written and other processes wait', async () => {
@@ -83,11 +77,11 @@ describe.skipIf(!inject('postgres'))('the database', () => {
       name.endsWith('.concurrent.sql'),
     );
     await database.pool.query('delete from schema_migrations where name = any($1)', [names]);
-    await database.pool.query(`update pg_index set indisvalid = false where indexrelid = 'jobs_cleaned_up'::regclass`);
+    await database.pool.query(`update pg_index set indisvalid = false where indexrelid = 'jobs_swept'::regclass`);
     expect((await database.pool.query(find)).rowCount).toBe(1);
     await migrate(database);
     expect((await database.pool.query(find)).rowCount).toBe(0);
-    expect((await database.pool.query(`select 'jobs_cleaned_up'::regclass`)).rowCount).toBe(1);
+    expect((await database.pool.query(`select 'jobs_swept'::regclass`)).rowCount).toBe(1);
   });
 
   test('a process that freezes in a transaction loses its locks after a minute', async () => {
@@ -95,7 +89,7 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     expect(rows).toEqual([{ idle_in_transaction_session_timeout: '1min' }]);
   });
 
-  test('migrations leave those of a newer version alone', async () => {
+  test('migrations leave migrations of a newer version alone', async () => {
     await migrate(database);
     await database.pool.query(`insert into schema_migrations (name) values ('9999-later.sql')`);
     await migrate(database);
@@ -154,8 +148,24 @@ describe.skipIf(!inject('postgres'))('the database', () => {
     expect(database.pool.waitingCount).toBe(0);
     await expect(database.ping(AbortSignal.abort(new Error('cancelled')))).rejects.toThrow('cancelled');
   });
+});
 
-  test('connections that fall silent are replaced before half a minute is over', async () => {
+describe.skipIf(!inject('postgres')).concurrent('the database over many seconds', () => {
+  test('a migration that takes longer than any statement may is applied', async (context) => {
+    const { database } = await openLines(context);
+    const dir = await mkdtemp(join(tmpdir(), 'reelwright-migrations-'));
+    // Longer than the timeouts of a pool, 10 s in the server and 12 s in the client.
+    await writeFile(join(dir, '0001-slow.sql'), 'select pg_sleep(13); create table slow ();');
+    // And of the database itself.
+    const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
+    await database.pool.query(`alter database "${rows[0]?.name}" set statement_timeout = '1s'`);
+    await migrate(database, { dir });
+    expect((await database.pool.query('select from slow')).rowCount).toBe(0);
+    await rm(dir, { recursive: true });
+  });
+
+  test('connections that fall silent are replaced within half a minute', async (context) => {
+    const { database, line } = await openLines(context);
     await migrate(database);
     const jobs = new JobStore(database);
     await jobs.find(randomUUID());

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
-import type { Job } from '#domain/jobs/job.ts';
+import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import type { FinalState, JobStore, NewJob } from '#platform/postgres/job-store.ts';
@@ -41,7 +41,7 @@ export function failure(jobId: string, attempt = 1, over: Partial<FinalState> = 
 }
 
 /** A job of the store that failed in its first attempt. */
-export async function failedJob(jobs: JobStore, over: Partial<NewJob> = {}): Promise<Job> {
+export async function failedJob(jobs: JobStore, over: Partial<NewJob> = {}): Promise<ShownJob> {
   const { job } = await jobs.insertOrFind(newJob(over));
   const failed = await jobs.finish(failure(job.id));
   if (failed === null) throw new Error('the job was expected to fail');

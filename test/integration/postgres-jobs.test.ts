@@ -34,6 +34,7 @@ describeStores('the job store', (c) => {
         callbackStatus: null,
         error: null,
         results: null,
+        resultsExpired: false,
         createdAt: expect.any(Date) as Date,
         updatedAt: job.createdAt,
       });
@@ -113,7 +114,7 @@ describeStores('the job store', (c) => {
       expect(won[0]).toMatchObject({ status: 'processing', phase: 'scheduling', attempt: 1 });
     });
 
-    test('a claim of another attempt, of a job that is over, or of none, gets nothing', async () => {
+    test('a claim of another attempt, of a job that has ended, or of none, gets nothing', async () => {
       const { id } = (await c.jobs.insertOrFind(newJob())).job;
       const over = await failedJob(c.jobs);
       for (const [jobId, attempt] of [
@@ -200,7 +201,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.releaseLapsed(new Date('9999-12-31'))).toEqual([]);
     });
 
-    test('claimed jobs are counted by queue, until they are over', async () => {
+    test('claimed jobs are counted by queue, until they have ended', async () => {
       const before = await c.jobs.countAtWork();
       const { id } = (await c.jobs.insertOrFind(newJob({ queue: 'video:large' }))).job;
       expect(await c.jobs.countAtWork()).toEqual(before);
@@ -212,7 +213,7 @@ describeStores('the job store', (c) => {
   });
 
   describe('report', () => {
-    test('C2.21: neither progress nor phase falls within an attempt, in whatever order reports come', async () => {
+    test('C13.3: neither progress nor phase falls within an attempt, in whatever order reports come', async () => {
       const { id } = await claimedJob(c.jobs);
       const reports = [
         ['encoding', 50],
@@ -225,7 +226,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.find(id)).toMatchObject({ phase: 'packaging', progress: 80 });
     });
 
-    test('C2.68: the end of the encoding is foreseen by its speed in this attempt, and in no other phase', async () => {
+    test('C12.8: the end of the encoding is foreseen by its speed in this attempt, and in no other phase', async () => {
       const { id } = await claimedJob(c.jobs);
       const etaAfter = async (attempt: number, phase: JobPhase, progress: number) => {
         await c.jobs.report({ jobId: id, attempt, phase, progress });
@@ -247,7 +248,7 @@ describeStores('the job store', (c) => {
       expect((await etaAfter(2, 'encoding', 61))?.getTime()).toBeGreaterThan(begun);
     });
 
-    test('a report of a job that no worker runs, or that is over, changes nothing', async () => {
+    test('a report of a job that no worker runs, or that has ended, changes nothing', async () => {
       const queued = (await c.jobs.insertOrFind(newJob())).job;
       const over = await failedJob(c.jobs);
       for (const { id } of [queued, over])

@@ -47,7 +47,10 @@ export function describeStores(title: string, tests: (stores: Stores) => void): 
   });
 }
 
-/** The two PostgreSQL servers that the stores are held against: the embedded one, and the machine's own where there is one. */
+/**
+ * The two PostgreSQL servers that the stores are held against: the embedded one, and the machine's own where there is
+ * one.
+ */
 const serverKinds = ['embedded', 'system'] as const;
 type ServerKind = (typeof serverKinds)[number];
 

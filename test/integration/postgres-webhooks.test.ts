@@ -33,12 +33,19 @@ describeStores('the webhook event store', (c) => {
     await c.jobs.finish(final);
     return { job, eventId: final.eventId };
   };
+  /** At most `limit` events of each host with due events. */
+  const due = async ({ now, limit, reservedMs }: { now?: Date; limit: number; reservedMs?: number }) => {
+    const at = now === undefined ? {} : { now };
+    const { hosts } = await events.dueHosts({ after: '', limit: 100, ...at });
+    const requests = new Map(hosts.map(({ host }) => [host, limit]));
+    return events.take({ requests, ...at, ...(reservedMs === undefined ? {} : { reservedMs }) });
+  };
   test('an event is due from the end of its job on, with the bytes to send', async () => {
     const { job, eventId } = await ended();
-    expect(await events.due({ now: after(-1), limit: 10 })).toEqual([]);
-    const due = await events.due({ now: start, limit: 10 });
-    expect(due).toMatchObject([{ id: eventId, jobId: job.id, url: callbackUrl, trace: job.trace, attempt: 1 }]);
-    expect(JSON.parse(due[0]?.body ?? '')).toMatchObject({ event_id: eventId, job_id: job.id });
+    expect(await due({ now: after(-1), limit: 10 })).toEqual([]);
+    const found = await due({ now: start, limit: 10 });
+    expect(found).toMatchObject([{ id: eventId, jobId: job.id, url: callbackUrl, trace: job.trace, attempt: 1 }]);
+    expect(JSON.parse(found[0]?.body ?? '')).toMatchObject({ event_id: eventId, job_id: job.id });
   });
 
   test('senders at once never get the same event; one that dies gives it up after the hold', async () => {
@@ -47,42 +54,39 @@ describeStores('the webhook event store', (c) => {
     const locker = await c.database.pool.connect();
     await locker.query('begin');
     await locker.query('select from webhook_events limit 1 for update');
-    const senders = Promise.all(Array.from({ length: 5 }, () => events.due({ now: start, limit: 20, holdMs: 1_000 })));
+    const senders = Promise.all(Array.from({ length: 5 }, () => due({ now: start, limit: 20, reservedMs: 1_000 })));
     await sleep(200);
     await locker.query('rollback');
     locker.release();
-    const taken = [...(await senders).flat(), ...(await events.due({ now: start, limit: 20, holdMs: 1_000 }))];
+    const taken = [...(await senders).flat(), ...(await due({ now: start, limit: 20, reservedMs: 1_000 }))];
     expect(taken).toHaveLength(20);
     expect(new Set(taken.map(({ id }) => id)).size).toBe(20);
-    expect(await events.due({ now: after(999), limit: 20 })).toEqual([]);
-    expect(await events.due({ now: after(1_000), limit: 20 })).toHaveLength(20);
+    expect(await due({ now: after(999), limit: 20 })).toEqual([]);
+    expect(await due({ now: after(1_000), limit: 20 })).toHaveLength(20);
   });
 
-  test('the longest due come first, and no more than asked for', async () => {
+  test('the longest due of a host come first, and no more than asked for', async () => {
     const [late, early] = [await ended(after(100)), await ended(after(50))];
-    const due = [
-      ...(await events.due({ now: after(200), limit: 1 })),
-      ...(await events.due({ now: after(200), limit: 1 })),
-    ];
-    expect(due.map(({ id }) => id)).toEqual([early.eventId, late.eventId]);
+    const found = [...(await due({ now: after(200), limit: 1 })), ...(await due({ now: after(200), limit: 1 }))];
+    expect(found.map(({ id }) => id)).toEqual([early.eventId, late.eventId]);
   });
 
   describe('after an attempt', () => {
     test('that was delivered, the job says sent and nothing is due', async () => {
       const { job, eventId } = await ended();
-      await events.due({ now: start, limit: 1 });
+      await due({ now: start, limit: 1 });
       await events.recordAttempt(attemptOf(eventId, 1, 'sent'));
       expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'sent' });
-      expect(await events.due({ now: after(1e9), limit: 1 })).toEqual([]);
+      expect(await due({ now: after(1e9), limit: 1 })).toEqual([]);
     });
 
     test('that failed, the next one is due at its time, and attempts are kept', async () => {
       const { job, eventId } = await ended();
-      await events.due({ now: start, limit: 1 });
+      await due({ now: start, limit: 1 });
       await events.recordAttempt(attemptOf(eventId, 1, { inMs: 5_000 }));
       expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'pending' });
-      expect(await events.due({ now: after(4_999), limit: 1 })).toEqual([]);
-      expect(await events.due({ now: after(5_000), limit: 1 })).toMatchObject([{ id: eventId, attempt: 2 }]);
+      expect(await due({ now: after(4_999), limit: 1 })).toEqual([]);
+      expect(await due({ now: after(5_000), limit: 1 })).toMatchObject([{ id: eventId, attempt: 2 }]);
       await events.recordAttempt(attemptOf(eventId, 2, 'failed'));
       expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'callback_failed' });
       expect(await count(c.database, 'webhook_attempts')).toBe(2);
@@ -101,21 +105,37 @@ describeStores('the webhook event store', (c) => {
       expect(await new CallbackStore(c.database).redeliver(job.id)).toBe('begun');
       await events.recordAttempt(attemptOf(eventId, 1, 'failed'));
       expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'pending' });
-      expect(await events.due({ limit: 1 })).toMatchObject([{ id: eventId, delivery: 2, attempt: 1 }]);
+      expect(await due({ limit: 1 })).toMatchObject([{ id: eventId, delivery: 2, attempt: 1 }]);
     });
   });
 
-  test('no host gets more requests at once than allowed, and a saturated host does not hide the others', async () => {
-    for (let i = 0; i < 6; i++) await ended();
-    const other = await ended(after(1), 'https://other.example:8443/hook');
-    const due = await events.due({ now: after(2), limit: 10, requestsPerHostMax: 4 });
-    expect(due.map(({ host }) => host).toSorted()).toEqual([
-      ...Array<string>(4).fill('example.com'),
-      'other.example:8443',
+  test('hosts with due events are found whatever others have, the longest due first, and from page to page', async () => {
+    for (let i = 0; i < 6; i++) await ended(after(2));
+    await ended(after(1), 'https://Other.example:8443/hook');
+    await ended(after(9), 'https://later.example/');
+    const find = (from: string, limit: number) => events.dueHosts({ after: from, limit, now: after(3) });
+    expect(await find('', 10)).toEqual({
+      hosts: [
+        { host: 'other.example:8443', overdueMs: 2 },
+        { host: 'example.com', overdueMs: 1 },
+      ],
+      next: '',
+    });
+    expect(await find('', 2)).toMatchObject({ hosts: [{ host: 'example.com' }], next: 'later.example' });
+    expect(await find('later.example', 2)).toMatchObject({ hosts: [{ host: 'other.example:8443' }], next: '' });
+  });
+
+  test('events of a host that does not answer are given up once they have been due for a day', async () => {
+    const old = await ended(start);
+    const recent = await ended(after(2 * 60 * 60_000));
+    const other = await ended(start, 'https://other.example/');
+    expect(await events.giveUp('example.com', after(25 * 60 * 60_000))).toBe(1);
+    const statusOf = async ({ job }: { job: { id: string } }) => (await c.jobs.find(job.id))?.callbackStatus;
+    expect([await statusOf(old), await statusOf(recent), await statusOf(other)]).toEqual([
+      'callback_failed',
+      'pending',
+      'pending',
     ]);
-    expect(due.find(({ host }) => host !== 'example.com')).toMatchObject({ id: other.eventId });
-    const requestsUnderWay = new Map([['example.com', 3]]);
-    const rest = await events.due({ now: after(2), limit: 10, requestsPerHostMax: 4, requestsUnderWay });
-    expect(rest).toHaveLength(1);
+    expect(await new CallbackStore(c.database).redeliver(old.job.id)).toBe('begun');
   });
 });

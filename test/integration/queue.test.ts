@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, type TestContext } from 'vitest';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { TicketQueue, TicketReader } from '#platform/queue/ticket-queue.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { openLine } from './queue-outage.ts';
 import { checkRedis } from '#platform/queue/check-redis.ts';
-import { isAvailable, openQueue, type Store, startStore, storeKinds } from './queue-stores.ts';
+import { isAvailable, openQueue, type Store, type StoreKind, startStore, storeKinds } from './queue-stores.ts';
 
 const never = new AbortController().signal;
 const newTicket = (over: Partial<Ticket> = {}): Ticket => ({
@@ -163,33 +163,6 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect(ids.toSorted()).toEqual(tickets.map(({ jobId }) => jobId).toSorted());
     });
 
-    test('a ticket whose reader was killed comes back within seconds', async () => {
-      const ticket = newTicket();
-      await queue.add(ticket);
-      const child = spawn(process.execPath, [join(import.meta.dirname, 'queue-reader-process.ts'), kind, store.url], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      const [output] = (await once(child.stdout, 'data')) as [Buffer];
-      expect(output.toString().trim()).toBe(ticket.jobId);
-      child.kill('SIGKILL');
-      expect((await queue.depth()).default.active).toBe(1);
-      expect(await taken(queue.reader('default'), 20_000)).toEqual(ticket);
-    });
-
-    test('a ticket that is not done in time comes back, again and again, and a late "done" is no error', async () => {
-      const ticket = newTicket();
-      await queue.add(ticket);
-      const reader = queue.reader('default');
-      const first = await reader.next(never);
-      const second = await reader.next(AbortSignal.timeout(20_000));
-      expect(second?.ticket).toEqual(ticket);
-      await first?.done();
-      expect((await queue.depth()).default.active).toBe(1);
-      const third = await reader.next(AbortSignal.timeout(20_000));
-      await third?.done();
-      expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
-    });
-
     test('when everything in the store is lost, readers go on and new tickets reach them', async () => {
       const reader = queue.reader('default');
       await queue.add(newTicket());
@@ -224,8 +197,56 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect(performance.now() - closedAt).toBeLessThan(3_000);
       await expect(own.add(newTicket())).rejects.toThrow('closed');
     });
+  });
+});
 
-    test('while the store is away a ticket is refused within two seconds, and afterwards all goes on', async () => {
+/** A store of a test's own with a queue on it, for tests that run at once. */
+async function openStore(
+  kind: StoreKind,
+  { onTestFinished }: TestContext,
+): Promise<{ store: Store; queue: TicketQueue }> {
+  const store = await startStore(kind);
+  const queue = openQueue(kind, store.url);
+  onTestFinished(async () => {
+    await queue.close();
+    await store.stop();
+  });
+  return { store, queue };
+}
+
+describe.concurrent.each(storeKinds)('the ticket queue on %s that waits for seconds', (kind) => {
+  describe.skipIf(!isAvailable(kind))('with a real server', () => {
+    test('a ticket whose reader was killed comes back within seconds', async (context) => {
+      const { store, queue } = await openStore(kind, context);
+      const ticket = newTicket();
+      await queue.add(ticket);
+      const child = spawn(process.execPath, [join(import.meta.dirname, 'queue-reader-process.ts'), kind, store.url], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [output] = (await once(child.stdout, 'data')) as [Buffer];
+      expect(output.toString().trim()).toBe(ticket.jobId);
+      child.kill('SIGKILL');
+      expect((await queue.depth()).default.active).toBe(1);
+      expect(await taken(queue.reader('default'), 20_000)).toEqual(ticket);
+    });
+
+    test('a ticket that is not done in time comes back, again and again, and a late "done" is no error', async (context) => {
+      const { queue } = await openStore(kind, context);
+      const ticket = newTicket();
+      await queue.add(ticket);
+      const reader = queue.reader('default');
+      const first = await reader.next(never);
+      const second = await reader.next(AbortSignal.timeout(20_000));
+      expect(second?.ticket).toEqual(ticket);
+      await first?.done();
+      expect((await queue.depth()).default.active).toBe(1);
+      const third = await reader.next(AbortSignal.timeout(20_000));
+      await third?.done();
+      expect((await queue.depth()).default).toEqual({ pending: 0, active: 0, retry: 0 });
+    });
+
+    test('while the store is away a ticket is refused within two seconds, and afterwards all goes on', async (context) => {
+      const { store } = await openStore(kind, context);
       const line = await openLine(store.url);
       const far = openQueue(kind, line.url);
       try {
@@ -245,12 +266,12 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
           await expect(far.ping()).rejects.toThrow(Error);
           expect(performance.now() - startedAt).toBeLessThan(4_500);
           await line.mend();
-          await expect.poll(() => far.ping().then(() => 'up'), { timeout: 10_000 }).toBe('up');
+          await context.expect.poll(() => far.ping().then(() => 'up'), { timeout: 10_000 }).toBe('up');
         }
         const ticket = newTicket();
         await far.add(ticket);
         // What was on its way when the line froze may arrive as well: "refused" then means "not known".
-        await expect.poll(() => ids, { timeout: 15_000 }).toContain(ticket.jobId);
+        await context.expect.poll(() => ids, { timeout: 15_000 }).toContain(ticket.jobId);
         await far.close();
         await reading;
       } finally {
@@ -259,7 +280,8 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       }
     });
 
-    test('connections that fall silent are replaced', async () => {
+    test('connections that fall silent are replaced', async (context) => {
+      const { store } = await openStore(kind, context);
       const line = await openLine(store.url);
       const far = openQueue(kind, line.url);
       try {
@@ -270,7 +292,7 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
         await sleep(300);
         line.stall();
         const ticket = newTicket();
-        await expect.poll(() => far.add(ticket).then(() => 'added'), { timeout: 30_000 }).toBe('added');
+        await context.expect.poll(() => far.add(ticket).then(() => 'added'), { timeout: 30_000 }).toBe('added');
         expect(await next).toEqual(ticket);
       } finally {
         await far.close();
@@ -278,7 +300,8 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       }
     });
 
-    test('a queue that is opened while the store is away works once it is there', async () => {
+    test('a queue that is opened while the store is away works once it is there', async (context) => {
+      const { store } = await openStore(kind, context);
       const line = await openLine(store.url);
       await line.cut();
       const early = openQueue(kind, line.url);
@@ -287,7 +310,7 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
         await expect(early.add(newTicket())).rejects.toThrow(Error);
         await line.mend();
         const ticket = newTicket();
-        await expect.poll(() => early.add(ticket).then(() => 'added'), { timeout: 10_000 }).toBe('added');
+        await context.expect.poll(() => early.add(ticket).then(() => 'added'), { timeout: 10_000 }).toBe('added');
         expect(await next).toEqual(ticket);
       } finally {
         await early.close();

@@ -199,6 +199,7 @@ describe('a bucket that is not there', () => {
     const store = openAt(endpoint, { accessKeyId, secretAccessKey });
     await expect(store.get('key')).rejects.toEqual(storageError);
     await expect(store.ping()).rejects.toEqual(storageError);
+    await expect(store.ping()).rejects.toThrow('The bucket bucket does not answer.');
     await expect(operations['list']!(store)).rejects.toEqual(storageError);
   });
 });
@@ -212,7 +213,7 @@ describe('rights', () => {
     else response.writeHead(403, { 'content-type': 'application/xml' }).end(request.method === 'HEAD' ? '' : denied);
   };
 
-  it('C7.24: where listing is denied, a missing object is null and not an error', async () => {
+  it('C22.10: where listing is denied, a missing object is null and not an error', async () => {
     const store = await openAgainst(withoutListing);
     expect(await store.head('there')).toMatchObject({ sizeBytes: 5 });
     expect(await store.head('missing')).toBeNull();
@@ -220,7 +221,7 @@ describe('rights', () => {
     expect(await store.download('missing')).toBeNull();
   });
 
-  it('C7.24: where listing is denied, the bucket can be reached and the missing right is named', async () => {
+  it('C22.10: where listing is denied, the bucket can be reached and the missing right is named', async () => {
     const store = await openAgainst(withoutListing);
     await store.ping();
     expect(await store.missingRights()).toEqual(['s3:ListBucket']);

@@ -63,7 +63,7 @@ describe.skipIf(!inject('postgres'))('a kept runner', () => {
     expect(await rig.finished(other)).toMatchObject({ status: 'completed', attempt: 1, failures: 0 });
   });
 
-  it('C4.13: the kept runner of a cancelled image job ends within five seconds, and no other does', async () => {
+  it('C13.27: the kept runner of a cancelled image job ends within five seconds, and no other does', async () => {
     rig.startWorker({ workerConcurrency: 2 });
     const other = await rig.submit('slow-4000', image);
     await running(1);
@@ -90,7 +90,7 @@ describe.skipIf(!inject('postgres'))('a kept runner', () => {
     expect(await processesOf(job?.tmpdir)).toEqual([]);
   });
 
-  it('C3.18: a stopped worker leaves no kept runner, and an interrupted image job costs no attempt', async () => {
+  it('C12.10: a stopped worker leaves no kept runner, and an interrupted image job costs no attempt', async () => {
     const worker = rig.startWorker({ workerConcurrency: 2 });
     await inTurn('ok');
     const [idle, busy] = [await rig.submit('ok', image), await rig.submit('slow-60000', image)];
