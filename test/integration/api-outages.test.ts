@@ -42,7 +42,7 @@ describe.skipIf(!inject('redis'))('while Redis is away', () => {
   });
 
   it.each(['cut', 'silent'] as const)(
-    'C4.36, C4.41, C7.5: while Redis is %s, submissions answer 500 soon and everything else goes on',
+    'C17.20, C18.11, C22.5: while Redis is %s, submissions answer 500 soon and everything else goes on',
     async (how) => {
       const before = (await api.submit(thumbnail())).json.job_id as string;
       const submission = thumbnail();
@@ -98,7 +98,7 @@ describe('while PostgreSQL is away', () => {
   });
 
   it.each(['cut', 'silent'] as const)(
-    'C4.36, C4.56: while PostgreSQL is %s, /readyz names it within 2 s, streams play, and the API recovers by itself',
+    'C17.20, C25.3: while PostgreSQL is %s, /readyz names it within 2 s, streams play, and the API recovers by itself',
     async (how) => {
       await proxy.set(how);
       const ready = await timed(api.raw('/readyz'));

@@ -28,13 +28,13 @@ interface Plan {
 
 describe('lists of jobs', () => {
   it.each<[JobFilter, string]>([
-    [{}, 'jobs_by_time'],
+    [{}, 'jobs_by_age'],
     [{ type: 'video:full' }, 'jobs_by_type'],
-    [{ status: 'cancelled' }, 'jobs_by_status'],
-    [{ hash: 'h7' }, 'jobs_by_hash'],
+    [{ status: 'cancelled' }, 'jobs_by_type'],
+    [{ hash: 'h7' }, 'jobs_of_hash'],
     [{ type: 'video:full', status: 'failed' }, 'jobs_by_type'],
-    [{ hash: 'h7', type: 'image:thumbnail', status: 'completed' }, 'jobs_by_hash'],
-  ])('C4.10: a list filtered by %j is read from the index %s, on every page', async (filter, index) => {
+    [{ hash: 'h7', type: 'image:thumbnail', status: 'completed' }, 'jobs_of_hash'],
+  ])('C13.12: a list filtered by %j is read from the index %s, on every page', async (filter, index) => {
     const cursor = { createdAt: new Date(), id: '00000000-0000-4000-8000-000000000000' };
     for (const after of [null, cursor]) {
       const plans: Plan[] = [];
@@ -59,20 +59,33 @@ describe('lists of jobs', () => {
     expect(jobs.map(({ id }) => id)).toEqual(expected.rows.map(({ id }) => id as string));
   });
 
-  it('C4.82: lists that take long leave submissions and readiness alone, and further lists are refused', async () => {
+  it('a list that takes longer than three seconds is ended by the database', async () => {
+    const startedAt = performance.now();
+    await expect(api.d.listDatabase.pool.query('select pg_sleep(30)')).rejects.toThrow('statement timeout');
+    const tookMs = performance.now() - startedAt;
+    expect(tookMs).toBeGreaterThan(2_500);
+    const { rows } = await api.d.listDatabase.pool.query<{ setting: string }>(
+      `select setting from pg_settings where name = 'statement_timeout'`,
+    );
+    expect(rows).toEqual([{ setting: '3000' }]);
+  });
+
+  it('C13.14, C13.15: lists that take long leave submissions and readiness alone, and further lists are refused', async () => {
     const heavy = Array.from({ length: 10 }, () =>
       api.d.listDatabase.pool.query('select pg_sleep(2.5)').catch(() => {}),
     );
     const startedAt = performance.now();
-    const list = api.call('/api/jobs');
+    const lists = Array.from({ length: 30 }, () => api.call('/api/jobs'));
     const [submitted, ready] = await Promise.all([
       api.submit({ type: 'image:thumbnail', hash: 'beside', source: 'a.jpg' }),
       api.call('/readyz'),
     ]);
-    expect([submitted.status, ready.status]).toEqual([202, 200]);
+    const read = await api.call(`/api/jobs/${submitted.json.job_id}`);
+    const cancelled = await api.call(`/api/jobs/${submitted.json.job_id}/cancel`, { method: 'POST' });
+    expect([submitted.status, ready.status, read.status, cancelled.status]).toEqual([202, 200, 200, 200]);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
-    const refused = await list;
-    expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'busy', '1']);
+    for (const refused of await Promise.all(lists))
+      expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([503, 'busy', '1']);
     await Promise.all(heavy);
     expect((await api.call('/api/jobs?limit=1')).status).toBe(200);
   });

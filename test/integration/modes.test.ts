@@ -1,20 +1,26 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as readBody } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { Redis } from 'ioredis';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { openDatabase } from '#platform/postgres/database.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { readStorageSettings } from '#platform/config/storage-settings.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
-import { checkout, endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { checkout } from '../../testing/checkout.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
 import { startProxy } from '../../testing/proxy.ts';
 
 afterEach(endPrograms);
@@ -25,7 +31,7 @@ const stopped = (program: Program) => {
 };
 
 describe('a wrong configuration', () => {
-  it('C1.34: ends the program with 2, lists every fault on a line of its own, and shows no secret', async () => {
+  it('C24.9: a wrong configuration ends the program with 2, each fault on a line of its own, and shows no secret', async () => {
     const env = {
       MODE: 'everything',
       API_KEY: 'short',
@@ -73,7 +79,8 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
       [`${name}_S3_SECRET_ACCESS_KEY`]: s3.secretAccessKey,
     });
     const redis = { REDIS_URL: `${inject('redis')?.url}/3` };
-    env = { ...secrets, ...redis, ...store('SOURCE'), ...store('MEDIA'), DATABASE_URL: database.url };
+    const receivers = { WEBHOOK_ALLOWED_CIDRS: '127.0.0.1/32' };
+    env = { ...secrets, ...receivers, ...redis, ...store('SOURCE'), ...store('MEDIA'), DATABASE_URL: database.url };
     const client = new S3Client({ ...s3, region: 'us-east-1', forcePathStyle: true, credentials: s3 });
     for (const name of ['SOURCE_BUCKET', 'MEDIA_BUCKET'])
       await client.send(new CreateBucketCommand({ Bucket: env[name] }));
@@ -83,7 +90,13 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     await database.drop();
   });
 
-  it('started with npm as two processes on one Postgres, Redis and S3, take a job from submission to its results', async () => {
+  it('C24.2, C24.3, C24.5, C24.6: server and worker, started with npm, work on the stores and with the secrets that the variables name', async () => {
+    const received: { body: string; signature: unknown }[] = [];
+    const receiver = createHttpServer((request, response) => {
+      void readBody(request).then((body) => received.push({ body, signature: request.headers['x-signature'] }));
+      response.end();
+    }).listen(0, '127.0.0.1');
+    await once(receiver, 'listening');
     const server = await startProgram({ args: ['--mode=server'], env, viaNpm: true });
     const worker = await startProgram({ args: ['--mode=worker'], env, viaNpm: true });
     const source = openObjectStore(readStorageSettings(env, 'SOURCE'));
@@ -93,7 +106,8 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     await source.close();
 
     const headers = { 'x-api-key': secrets.API_KEY, 'content-type': 'application/json' };
-    const body = JSON.stringify({ type: 'image:thumbnail', hash: 'red-1', source: 'in/red.png' });
+    const callback_url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+    const body = JSON.stringify({ type: 'image:thumbnail', hash: 'red-1', source: 'in/red.png', callback_url });
     const submitted = await fetch(`${server.url}/api/jobs`, { method: 'POST', headers, body });
     expect(submitted.status).toBe(202);
     const { job_id: id } = (await submitted.json()) as { job_id: string };
@@ -106,6 +120,32 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     const media = openObjectStore(readStorageSettings(env, 'MEDIA'));
     expect((await media.head(job.results.key))?.sizeBytes).toBeGreaterThan(0);
     await media.close();
+    const rows = openDatabase(database.url);
+    expect((await rows.pool.query('select status from jobs where id = $1', [id])).rows).toEqual([
+      { status: 'completed' },
+    ]);
+    await rows.close();
+    const redis = new Redis(env['REDIS_URL'] ?? '');
+    expect(await redis.keys('*')).toContainEqual(expect.stringContaining('default'));
+    await redis.quit();
+    const [event] = await until(
+      () => received,
+      (events) => events.length > 0,
+    );
+    const signature = createHmac('sha256', secrets.WEBHOOK_SECRET)
+      .update(event?.body ?? '')
+      .digest('hex');
+    expect(event?.signature).toBe(`sha256=${signature}`);
+    receiver.close();
+    // A token that holds learns that there is no key, another one nothing.
+    for (const [secret, status] of [
+      [secrets.KEY_TOKEN_SECRET, 404],
+      [secrets.WEBHOOK_SECRET, 403],
+    ] as const) {
+      const token = signPlaybackToken({ hash: 'red-1', exp: Math.floor(Date.now() / 1000) + 60 }, secret);
+      const answer = await fetch(`${server.url}/api/key/red-1`, { headers: { authorization: `Bearer ${token}` } });
+      expect(answer.status).toBe(status);
+    }
 
     // The depth of the queues is counted from time to time.
     const metrics = await until(
@@ -149,14 +189,14 @@ describe.skipIf(!inject('postgres') || !inject('redis') || !inject('s3'))('serve
     await proxy.close();
   });
 
-  it('C1.13: --mode wins over MODE', async () => {
+  it('C10.10: --mode wins over MODE', async () => {
     const worker = await startProgram({ args: ['--mode=worker'], env: { ...env, MODE: 'server' } });
     expect((await fetch(`${worker.url}/metrics`)).status).toBe(200);
     const port = /"port":(\d+)/.exec(worker.output())?.[1];
     expect(port).toBeUndefined();
   });
 
-  it('C1.32: a worker listens nowhere with WORKER_METRICS_PORT=0', async () => {
+  it('C24.7: a worker listens nowhere with WORKER_METRICS_PORT=0', async () => {
     const worker = await startProgram({
       args: ['--mode=worker'],
       env: { ...env, WORKER_METRICS_PORT: '0' },
@@ -209,6 +249,20 @@ describe('the flags', () => {
     const wrong = await startProgram({ args: ['--check-config'], env: { ...delivery, PORT: 'x' }, waits: false });
     expect(await wrong.ended).toBe(2);
     expect(wrong.output()).toContain('PORT: expected');
+  });
+
+  const checkConfig = async (more: object) => {
+    const program = await startProgram({ args: ['--check-config'], env: { ...delivery, ...more }, waits: false });
+    return [await program.ended, program.output()];
+  };
+
+  it('--check-config names misspelt variables, and folders that do not exist', async () => {
+    const [misspelt, warning] = await checkConfig({ DELIVERY_CACHE_SISE: '1MiB' });
+    expect(misspelt).toBe(0);
+    expect(warning).toContain('DELIVERY_CACHE_SISE: is not a known variable; did you mean DELIVERY_CACHE_SIZE?');
+    const [missing, fault] = await checkConfig({ MEDIA_BUCKET: 'file:/nowhere' });
+    expect(missing).toBe(2);
+    expect(fault).toContain('MEDIA_BUCKET: expected a folder that exists, found none at /nowhere');
   });
 
   it('a port that is taken ends the program with a message that names PORT, and a misspelt variable is logged', async () => {

@@ -10,6 +10,8 @@ import { videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
+import { overdueTasks } from '#domain/jobs/overdue.ts';
+import { programVersion } from '#platform/telemetry/program-version.ts';
 import { queueGaugesComponent } from '../../controller/queue-gauges.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
 import { type AlertRule, promtool, type Samples, tryAlert } from '../../testing/alert-rules.ts';
@@ -27,6 +29,13 @@ const dashboard = JSON.parse(readFileSync(new URL('dashboard.json', folder), 'ut
 /** Of a cluster, whose leader alone sets them (test/k8s/pod-problems.test.ts). */
 const leader = 'svc_leader{lease="reelwright-controller"}';
 const podProblem = 'svc_media_jobs_waiting{pool="default",reason="NodeNotReady"}';
+/** One attempt for each webhook, and retention times that are short of what `fallBehind` makes of jobs. */
+const behindAtOnce = {
+  WEBHOOK_ALLOWED_CIDRS: '127.0.0.1/32',
+  WEBHOOK_BACKOFF: '0s',
+  JOB_RETENTION: '1d',
+  REVISION_RETENTION: '1d',
+};
 const absence = 'ReelwrightWorkersAbsent';
 
 const ofCluster = /^svc_(?:leader|media_jobs_waiting)$/;
@@ -91,6 +100,34 @@ async function failJobs(rig: Rig): Promise<void> {
   for (const id of ids) await rig.finished(id);
 }
 
+/** A webhook is given up, a job waits for hours, and so do cleanup, retention and webhooks. */
+async function fallBehind(rig: Rig, api: ApiUnderTest, metrics: Metrics): Promise<void> {
+  const id = await rig.submit('exit-10', { type: 'video:transcode', callbackUrl: 'http://127.0.0.1:1/' });
+  await rig.finished(id);
+  const webhooks = () => metrics.registry.getSingleMetricAsString('svc_webhook_attempts_total');
+  await until(webhooks, (text) => text.includes('outcome="failed"'));
+  const { rows } = await rig.database.pool.query<{ id: string }>('select id from jobs where finished_at is not null');
+  const [first, second] = rows.map((row) => row.id);
+  const age = (columns: string, job: string | undefined) =>
+    rig.database.pool.query(`update jobs set ${columns} where id = $1`, [job]);
+  await age(`finished_at = now() - interval '5 hours'`, first);
+  await age(
+    `finished_at = now() - interval '9 days', swept_at = now(), replaced_at = now() - interval '9 days'`,
+    second,
+  );
+  await rig.database.pool.query(
+    `update webhook_events set next_attempt_at = now() - interval '5 hours', held_until = now() + interval '1 hour'`,
+  );
+  const overdue = () => metrics.registry.getSingleMetricAsString('svc_overdue_seconds');
+  for (const task of overdueTasks)
+    await until(overdue, (text) => Number(new RegExp(`task="${task}"} (\\S+)`).exec(text)?.[1] ?? 0) > 10_800);
+  await api.d.database.pool.query(`update jobs set created_at = now() - interval '2 hours' where status = 'queued'`);
+  await until(
+    () => api.d.metrics.registry.getSingleMetricAsString('svc_queue_oldest_seconds'),
+    (text) => /} [1-9]\d{3}/.test(text),
+  );
+}
+
 /** Requests that succeed. @returns what reports the depth of the queues */
 async function useServer(api: ApiUnderTest): Promise<Component> {
   const { d } = api;
@@ -118,17 +155,22 @@ async function untilDepthIs(metrics: Metrics, depth: number): Promise<void> {
   );
 }
 
+const failing = () => Promise.reject(new Error('on purpose'));
+
 /** A job that nothing runs, and requests of every kind that fail. */
-async function breakServer(api: ApiUnderTest): Promise<void> {
+async function breakServer(api: ApiUnderTest, whileWaiting: () => Promise<void>): Promise<void> {
   const { d } = api;
   const { metrics, queue } = d;
   await api.submit(thumbnail);
   await untilDepthIs(metrics, 1);
+  await whileWaiting();
   const secret = thumbSecretsOf([], keyTokenSecret)[0] ?? '';
-  Object.assign(d.media, { put: () => Promise.reject(new Error('on purpose')) });
+  Object.assign(d.media, { put: failing });
   await api.raw(signThumbPath(key, { w: 4 }, secret));
   const token = signPlaybackToken({ hash: 'h', exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
   await api.raw('/api/key/h', { headers: { authorization: `Bearer ${token}` } });
+  Object.assign(d.media, { download: failing, get: failing });
+  await api.raw('/stream/m/0123456789abcdef/video/r360_h264/seg_2.m4s');
   await Promise.all([queue.close(), d.windowCounter.close()]);
   await api.submit({ ...thumbnail, hash: 'refused' });
   await api.raw('/readyz');
@@ -145,7 +187,7 @@ describe.skipIf(!inject('postgres'))('the monitoring of the chart', () => {
   let samples: Samples;
 
   beforeAll(async () => {
-    [api, rig] = await Promise.all([startApi(), openRig({ WEBHOOK_ALLOWED_CIDRS: '127.0.0.1/32' })]);
+    [api, rig] = await Promise.all([startApi(), openRig(behindAtOnce)]);
     const { metrics } = rig.startWorker();
     const scrape = async () => [
       ...seriesOf(await api.d.metrics.registry.metrics(), 'server'),
@@ -153,13 +195,15 @@ describe.skipIf(!inject('postgres'))('the monitoring of the chart', () => {
     ];
     const start = sampled(await scrape());
     await useWorker(rig, metrics);
+    for (let index = 0; index < 3; index += 1) metrics.encodeSpeed.observe(2);
     const gauges = await useServer(api);
     await untilDepthIs(metrics, 0);
     const healthy = sampled(await scrape())
       .set(leader, 1)
       .set(podProblem, 0);
     await failJobs(rig);
-    await breakServer(api);
+    for (let index = 0; index < 9; index += 1) metrics.encodeSpeed.observe(0.05);
+    await breakServer(api, () => fallBehind(rig, api, metrics));
     await untilDepthIs(metrics, 0);
     live = await scrape();
     samples = { start, healthy, faulty: sampled(live).set(leader, 0).set(podProblem, 1) };
@@ -177,6 +221,12 @@ describe.skipIf(!inject('postgres'))('the monitoring of the chart', () => {
       expect(unanswered).toEqual([]);
     },
   );
+
+  it('failed jobs are counted by type and error code, and the version is a metric', () => {
+    const [failure] = found('svc_job_failures_total{code=~".+"}', live);
+    expect(failure).toMatchObject({ labels: { type: 'video:cover' }, value: 1 });
+    expect(found(`svc_build_info{version="${programVersion()}"}`, live)[0]?.value).toBe(1);
+  });
 
   describe.skipIf(promtool === null)('as Prometheus evaluates it', () => {
     it.each(alerts.filter(({ alert }) => alert !== absence).map((rule) => [rule.alert, rule] as const))(

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { masterKey, videoKey } from '#domain/media/object-keys.ts';
-import { mediaProfilesSchema } from '#domain/media/profiles.ts';
-import { split } from '../../testing/film.ts';
+import { builtInMediaProfiles, mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { split } from '../../testing/chunked.ts';
 import { changedSample, decodingErrors, decrypt, probeStreams, runTool, sample } from '../../testing/media.ts';
 import {
   contentKey,
@@ -17,7 +17,7 @@ import {
   wholeTrack,
 } from '../../testing/runner.ts';
 
-// Streams of sources without a picture, by the profile `audio`, judged by decoded samples.
+// Streams of sources without video, by the profile `audio`, judged by decoded samples.
 
 afterAll(removeRigs);
 
@@ -39,7 +39,7 @@ async function made(rig: RunnerRig<'video:transcode'>, env: Record<string, strin
   return manifest;
 }
 
-/** Decoded sound: its length in seconds, its channels, and the level of its halves in dB of a full sine. */
+/** Decoded audio: its length in seconds, its channels, and the level of its halves in dB of a full sine. */
 async function heard(path: string, seconds: number) {
   expect(await decodingErrors(path)).toBe('');
   const decoded = await runTool('ffmpeg', ['-v', 'error', '-i', path, '-c:a', 'pcm_s16le', '-f', 'framecrc', '-']);
@@ -70,60 +70,69 @@ async function waveHeight(path: string, share: number): Promise<number> {
   return Array.from({ length: height }, (_, row) => column[row * 4 + 3] ?? 0).filter((alpha) => alpha > 0).length;
 }
 
-describe('streams of sound alone', () => {
+describe('streams of audio alone', () => {
   const art = '-f lavfi -i color=red:s=64x64:d=0.04 -map 0 -map 1 -c:v mjpeg -disposition:v attached_pic';
   it.each([
     ['an MP3 with cover art', 'art.mp3', `${tone(3)} ${art} -c:a libmp3lame`, 'mp3', -20],
     // A single channel becomes two that are 3 dB quieter each.
     ['a WAV in mono', 'mono.wav', `${tone(3, 1)} -c:a pcm_s16le`, 'wav', -23],
-    ['Opus in WebM', 'sound.webm', `${tone(8)} -c:a libopus -b:a 128k`, 'matroska', -20],
-    ['an M4A', 'sound.m4a', `${tone(3)} -c:a aac -b:a 128k`, 'mov', -20],
-  ])('C2.69: %s becomes a stream without video, with its waveform', async (_, name, args, container, level) => {
-    const seconds = Number(/:d=(\d)/.exec(args)?.[1]);
-    const rig = await runnerRig('video:transcode', await sample(name, args), {}, audio);
-    const { results, rev } = await made(rig);
-    const [track, ...others] = results.audio_tracks;
-    if (track === undefined) throw new Error('no audio track');
-    expect(others).toEqual([]);
-    expect(results).toMatchObject({
-      streaming: { default_audio_track_id: track.id, encrypted: false },
-      video_tracks: [],
-      text_tracks: [],
-      source: { container, video: null },
-      warnings: [],
-    });
-    expect(results).not.toHaveProperty('storyboard');
-    expect(Math.abs(results.source.duration_sec - seconds)).toBeLessThan(0.08);
+    ['Opus in WebM', 'audio.webm', `${tone(8)} -c:a libopus -b:a 128k`, 'matroska', -20],
+    ['an M4A', 'audio.m4a', `${tone(3)} -c:a aac -b:a 128k`, 'mov', -20],
+  ])(
+    'C14.10, C14.11: %s becomes a stream without video, with its waveform',
+    async (_, name, args, container, level) => {
+      const seconds = Number(/:d=(\d)/.exec(args)?.[1]);
+      const rig = await runnerRig('video:transcode', await sample(name, args), {}, audio);
+      const { results, rev } = await made(rig);
+      const [track, ...others] = results.audio_tracks;
+      if (track === undefined) throw new Error('no audio track');
+      expect(others).toEqual([]);
+      expect(results).toMatchObject({
+        streaming: { default_audio_track_id: track.id, encrypted: false },
+        video_tracks: [],
+        text_tracks: [],
+        source: { container, video: null },
+        warnings: [],
+      });
+      expect(results).not.toHaveProperty('storyboard');
+      expect(Math.abs(results.source.duration_sec - seconds)).toBeLessThan(0.08);
 
-    const sound = await heard(await wholeTrack(rig, track), seconds);
-    // All of it, and at most a frame of AAC more, and of the source's codec where its container does not state what to cut off.
-    expect(sound.seconds).toBeGreaterThanOrEqual(seconds);
-    expect(sound.seconds).toBeLessThan(seconds + frameSec + 0.06);
-    expect([sound.loud, sound.loud - sound.quiet]).toEqual([expect.closeTo(level, 0), expect.closeTo(40, 0)]);
-    // Blocks of EBU R 128 that begin in the quiet half count too.
-    expect(Math.abs((track.loudness?.integrated_lufs ?? 0) - level)).toBeLessThan(1.5);
+      const decoded = await heard(await wholeTrack(rig, track), seconds);
+      // All of it, and at most a frame of AAC more, and of the source's codec where its container does not state what
+      // to cut off.
+      expect(decoded.seconds).toBeGreaterThanOrEqual(seconds);
+      expect(decoded.seconds).toBeLessThan(seconds + frameSec + 0.06);
+      expect([decoded.loud, decoded.loud - decoded.quiet]).toEqual([expect.closeTo(level, 0), expect.closeTo(40, 0)]);
+      // Blocks of EBU R 128 that begin in the quiet half count too.
+      expect(Math.abs((track.loudness?.integrated_lufs ?? 0) - level)).toBeLessThan(1.5);
 
-    const master = rig.at(masterKey('clip-1').replace('master.m3u8', `${rev}/master.m3u8`));
-    const text = await readFile(master, 'utf8');
-    expect(text).toMatch(/^#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,CODECS="mp4a.40.2",AUDIO="audio"$/m);
-    expect(text).not.toMatch(/RESOLUTION|I-FRAME|IMAGE-STREAM/);
-    // The whole stream, as ffmpeg reads it.
-    expect(await decodingErrors(master)).toBe('');
-    const dash = await readFile(rig.at(results.streaming.dash_manifest ?? ''), 'utf8');
-    expect([...dash.matchAll(/contentType="(\w+)"/g)].map(([, type]) => type)).toEqual(['audio']);
+      const master = rig.at(masterKey('clip-1').replace('master.m3u8', `${rev}/master.m3u8`));
+      const text = await readFile(master, 'utf8');
+      expect(text).toMatch(/^#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,CODECS="mp4a.40.2",AUDIO="audio"$/m);
+      expect(text).not.toMatch(/RESOLUTION|I-FRAME|IMAGE-STREAM/);
+      // The whole stream, as ffmpeg reads it.
+      expect(await decodingErrors(master)).toBe('');
+      const dash = await readFile(rig.at(results.streaming.dash_manifest ?? ''), 'utf8');
+      expect([...dash.matchAll(/contentType="(\w+)"/g)].map(([, type]) => type)).toEqual(['audio']);
 
-    const { key, ...waveform } = results.waveform ?? { key: '' };
-    expect(key).toBe(videoKey('clip-1', rev, 'waveform.webp'));
-    const drawn = await sharp(rig.at(key)).metadata();
-    expect(drawn).toMatchObject({ format: 'webp', width: 1280, height: 240, hasAlpha: true });
-    expect(waveform).toEqual({ format: 'webp', width: 1280, height: 240, size: (await readFile(rig.at(key))).length });
-    const [quiet, loud] = [await waveHeight(rig.at(key), 0.25), await waveHeight(rig.at(key), 0.75)];
-    expect(loud).toBeGreaterThan(30);
-    expect(quiet).toBeLessThan(loud / 4);
-    expect(loud).toBeLessThan(240);
-  });
+      const { key, ...waveform } = results.waveform ?? { key: '' };
+      expect(key).toBe(videoKey('clip-1', rev, 'waveform.webp'));
+      const drawn = await sharp(rig.at(key)).metadata();
+      expect(drawn).toMatchObject({ format: 'webp', width: 1280, height: 240, hasAlpha: true });
+      expect(waveform).toEqual({
+        format: 'webp',
+        width: 1280,
+        height: 240,
+        size: (await readFile(rig.at(key))).length,
+      });
+      const [quiet, loud] = [await waveHeight(rig.at(key), 0.25), await waveHeight(rig.at(key), 0.75)];
+      expect(loud).toBeGreaterThan(30);
+      expect(quiet).toBeLessThan(loud / 4);
+      expect(loud).toBeLessThan(240);
+    },
+  );
 
-  it('C2.69: FLAC in 5.1 is there as stereo and as 5.1 where the profile has surround sound', async () => {
+  it('C14.10: FLAC in 5.1 is there as stereo and as 5.1 where the profile has surround sound', async () => {
     const source = await sample('surround.flac', `${tone(3, 6).replace(':s=', ':c=5.1:s=')} -c:a flac`);
     const rig = await runnerRig('video:transcode', source, {}, wide);
     const { results, rev } = await made(rig);
@@ -132,9 +141,9 @@ describe('streams of sound alone', () => {
       ['audio_und_aac_6ch', 6],
     ]);
     for (const track of results.audio_tracks) {
-      const sound = await heard(await wholeTrack(rig, track), 3);
-      expect(sound.channels).toBe(track.channels);
-      expect(Math.abs(sound.seconds - 3)).toBeLessThan(2 * frameSec);
+      const decoded = await heard(await wholeTrack(rig, track), 3);
+      expect(decoded.channels).toBe(track.channels);
+      expect(Math.abs(decoded.seconds - 3)).toBeLessThan(2 * frameSec);
     }
     const master = await readFile(rig.at(videoKey('clip-1', rev, 'master.m3u8')), 'utf8');
     expect([...master.matchAll(/^#EXT-X-STREAM-INF.*AUDIO="(\w+)"\n(.+)$/gm)].map(([, ...found]) => found)).toEqual([
@@ -143,13 +152,13 @@ describe('streams of sound alone', () => {
     ]);
   });
 
-  it('sound stays one piece where a video would be split into chunks', async () => {
+  it('audio stays one piece where a video would be split into chunks', async () => {
     const rig = await runnerRig('video:transcode', await sample('long.mka', `${tone(8)} -c:a flac`), {}, audio);
     expect(await split(rig, {}, 1)).toBeNull();
     expect((await rig.manifest())?.results).toMatchObject({ video_tracks: [], source: { duration_sec: 8 } });
   });
 
-  it('C2.69: tracks, languages and chapters are kept in an encrypted stream, which decrypts to the same sound', async () => {
+  it('C14.10, C14.11: tracks, languages and chapters are kept in an encrypted stream, which decrypts to the same audio', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'reelwright-audio-only-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const chapters = join(folder, 'chapters.txt');
@@ -187,8 +196,8 @@ describe('streams of sound alone', () => {
     expect(playlist).toContain(`METHOD=SAMPLE-AES,URI="${keyEndpoint}"`);
     expect(await readFile(whole, 'latin1')).toContain('cbcs');
     await decrypt(whole, `${whole}.clear.mp4`, contentKey, 'audio');
-    const sound = await heard(`${whole}.clear.mp4`, 3);
-    expect([sound.loud, sound.loud - sound.quiet]).toEqual([expect.closeTo(-20, 0), expect.closeTo(40, 0)]);
+    const decoded = await heard(`${whole}.clear.mp4`, 3);
+    expect([decoded.loud, decoded.loud - decoded.quiet]).toEqual([expect.closeTo(-20, 0), expect.closeTo(40, 0)]);
     expect(await rig.keys()).toContain(results.waveform?.key);
   });
 });
@@ -199,14 +208,19 @@ const refused = async (rig: RunnerRig) => {
   return [exitCode, error?.code];
 };
 
-describe('sources without a picture that are refused', () => {
-  it('C2.69: `video:full` and `video:cover` of sound alone are no_video_stream by the profile audio too', async () => {
+describe('sources without video that are refused', () => {
+  it('C14.12: audio alone is no_video_stream for every other type, and for a stream by every other profile', async () => {
     const source = await sample('mono.wav', `${tone(3, 1)} -c:a pcm_s16le`);
-    for (const type of ['video:full', 'video:cover'] as const)
-      expect(await refused(await runnerRig(type, source, {}, audio))).toEqual([10, 'no_video_stream']);
+    for (const type of ['video:full', 'video:cover', 'video:preview'] as const)
+      expect([type, await refused(await runnerRig(type, source, {}, audio))]).toEqual([type, [10, 'no_video_stream']]);
+    const others = [...builtInMediaProfiles.byName.values()].filter(({ name }) => name !== 'audio');
+    for (const profile of [null, ...others]) {
+      const rig = await runnerRig('video:transcode', source, {}, profile);
+      expect([profile?.name, await refused(rig)]).toEqual([profile?.name, [10, 'no_video_stream']]);
+    }
   });
 
-  it('sound that is cut off is corrupt_input', async () => {
+  it('audio that is cut off is corrupt_input', async () => {
     const source = await sample('mono.flac', `${tone(3, 1)} -c:a flac`);
     const half = await changedSample('half.flac', source, (bytes) => bytes.subarray(0, bytes.length / 2));
     expect(await refused(await runnerRig('video:transcode', half, {}, audio))).toEqual([10, 'corrupt_input']);

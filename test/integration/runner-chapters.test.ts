@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { makeFilm } from '../../testing/film.ts';
+import { makeChunked } from '../../testing/chunked.ts';
 import { runTool } from '../../testing/media.ts';
 import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
 
@@ -42,16 +42,16 @@ const expected = [
 const cues =
   'WEBVTT\n\n1\n00:00:00.000 --> 00:00:08.500\nFrüh &amp; &lt;spät&gt;\n\n2\n00:00:08.500 --> 00:00:20.000\nChapter 2\n';
 
-it.each(['mp4', 'mkv'])('C2.67: chapters of an %s are in the results and beside the stream', async (container) => {
-  const rig = await runnerRig('video:transcode', await source(`film.${container}`));
+it.each(['mp4', 'mkv'])('C14.19: chapters of an %s are in the results and beside the stream', async (container) => {
+  const rig = await runnerRig('video:transcode', await source(`clip.${container}`));
   const { stderr } = await run(rig);
   const chapters = (await rig.manifest())?.results.chapters;
   expect(chapters?.list, stderr).toEqual(expected);
   expect(await readFile(rig.at(chapters?.cues ?? ''), 'utf8')).toBe(cues);
 });
 
-it('C2.67: a film in chunks has the same chapters', async () => {
-  const { rig, results } = await makeFilm(await source('film.mkv'));
+it('C14.19: a chunked encode has the same chapters', async () => {
+  const { rig, results } = await makeChunked(await source('long.mkv'));
   expect(results.chapters?.list).toEqual(expected);
   expect(await readFile(rig.at(results.chapters?.cues ?? ''), 'utf8')).toBe(cues);
 });

@@ -6,7 +6,7 @@ import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
-import { split } from '../../testing/film.ts';
+import { split } from '../../testing/chunked.ts';
 import {
   decodingErrors,
   decrypt,
@@ -102,7 +102,7 @@ describe('rungs of several codecs', () => {
     master = await readFile(stream.rig.at(videoKey('clip-1', stream.rev, 'master.m3u8')), 'utf8');
   });
 
-  it('C2.65: a profile has rungs of H.264, HEVC and AV1 in one stream, on one grid', async () => {
+  it('C16.6: a profile has rungs of H.264, HEVC and AV1 in one stream, on one grid', async () => {
     expect(stream.results.video_tracks.map(({ id, codec, hdr }) => [id, codec, hdr])).toEqual([
       ['r90_h264', 'h264', 'none'],
       ['r180_h264', 'h264', 'none'],
@@ -125,7 +125,7 @@ describe('rungs of several codecs', () => {
     }
   });
 
-  it('C2.65: the master states codec, range and rank of each variant, H.264 first', () => {
+  it('C16.6: the master states codec, range and rank of each variant, H.264 first', () => {
     const parser = new Parser();
     parser.push(master);
     parser.end();
@@ -136,10 +136,10 @@ describe('rungs of several codecs', () => {
       ['hvc1', 'PQ', '3'],
       ['av01', 'PQ', '4'],
     ]);
-    expect(parser.manifest.playlists).toHaveLength(4);
+    expect(parser.manifest.playlists.map(({ attributes }) => attributes.CODECS).slice(4)).toEqual(['mp4a.40.2']);
   });
 
-  it('C2.66: HEVC and AV1 keep HDR with its metadata where the profile says so, and H.264 is mapped', async () => {
+  it('C16.8, C16.9: HEVC and AV1 keep HDR with its metadata where the profile says so, and H.264 is mapped', async () => {
     for (const id of ['r180_hevc', 'r180_av1']) {
       const path = await wholeTrack(stream.rig, trackOf(stream, id));
       expect((await probeStreams(path))[0], id).toMatchObject({
@@ -150,7 +150,7 @@ describe('rungs of several codecs', () => {
         color_space: 'bt2020nc',
       });
       expect(await masteringIn(path), id).toEqual(['1000 cd/m²', '1000 at most']);
-      // The signal is that of the source.
+      // The signal equals the source's.
       expect(await similarity(path, source), id).toBeGreaterThan(0.9);
     }
     const mapped = await wholeTrack(stream.rig, trackOf(stream, 'r180_h264'));
@@ -158,7 +158,7 @@ describe('rungs of several codecs', () => {
     expect(await masteringIn(mapped)).toEqual([]);
   });
 
-  it('C2.66: encrypted HLG is kept too, and decrypts to the same frames', async () => {
+  it('C16.8, C16.9: encrypted HLG is kept too, and decrypts to the same frames', async () => {
     const hlg = await hdrSource('hlg');
     const rig = await runnerRig('video:transcode', hlg, { encrypt: true }, profile);
     const encrypted = await made(rig, {
@@ -173,7 +173,7 @@ describe('rungs of several codecs', () => {
     }
   });
 
-  it('C2.65: a long video with rungs of HEVC or AV1 stays one piece', async () => {
+  it('C16.6: a long video with rungs of HEVC or AV1 stays one piece', async () => {
     const long = await sample(
       'kept-long.mp4',
       '-f lavfi -i testsrc2=s=128x72:r=25:d=19 -c:v libx264 -preset ultrafast -g 50',
@@ -188,7 +188,7 @@ describe('rungs of several codecs', () => {
     expect((await rig.manifest())?.results.video_tracks.map(({ id }) => id)).toEqual(['r72_hevc']);
   });
 
-  it('C2.65: a codec that the tools lack is left out with a warning, and one rung stays', async () => {
+  it('C16.7: a codec that the tools lack is left out with a warning, and one rung stays', async () => {
     const brief = await sample('kept-brief.mp4', '-f lavfi -i testsrc2=s=128x72:r=25:d=1 -c:v libx264');
     const rig = await runnerRig('video:transcode', brief, {}, profile);
     const lacking = join(rig.dir, 'ffmpeg-without-hevc');

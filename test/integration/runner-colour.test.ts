@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { colourAt, sample } from '../../testing/media.ts';
 import { removeRigs, run, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
-// docs/media.md, "Colour": HDR sources as SDR, by decoded pixels of the stream, the cover and the preview.
+// docs/reference/media.md, "Colour": HDR sources as SDR, by decoded pixels of the stream, the cover and the preview.
 
 afterAll(removeRigs);
 
@@ -28,8 +28,8 @@ function greys(hdr: Hdr, name: string, signals: readonly number[]): Promise<stri
     (rest, signal, index) => `if(lt(X\\,${(index + 1) * patchWidth})\\,${signal}\\,${rest})`,
     '64',
   );
-  const picture = `nullsrc=s=${signals.length * patchWidth}x180:r=25:d=2,format=yuv420p10le,geq=lum=${luma}:cb=512:cr=512`;
-  return sample(`${name}.mkv`, `-f lavfi -i ${picture} ${hdrEncoder(hdr)}`);
+  const pattern = `nullsrc=s=${signals.length * patchWidth}x180:r=25:d=2,format=yuv420p10le,geq=lum=${luma}:cb=512:cr=512`;
+  return sample(`${name}.mkv`, `-f lavfi -i ${pattern} ${hdrEncoder(hdr)}`);
 }
 
 /** The primaries that colours are given in, by zscale's names. */
@@ -105,7 +105,10 @@ describe('HDR', () => {
     [200, 160, 128],
     [96, 96, 96],
   ];
-  /** The same numbers in Display P3, which phones record in, as they are in BT.709 by a gamma of 2.4 (BT.1886), cut off at 0. */
+  /**
+   * The same numbers in Display P3, which phones record in, as they are in BT.709 by a gamma of 2.4 (BT.1886), cut off
+   * at 0.
+   */
   const fromP3: readonly Rgb[] = [
     [209, 0, 0],
     [0, 195, 0],

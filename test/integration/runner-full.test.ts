@@ -216,14 +216,14 @@ describe('video:cover', () => {
     expect(await similarity(path, source, frameNumber(60))).toBeGreaterThan(0.95);
   });
 
-  it('C2.40: a cover from past the end is the last frame, with a warning', async () => {
+  it('C15.6: a cover from past the end is the last frame, with a warning', async () => {
     const { results, path } = await cover({ timestamp_sec: 400 });
     expect(results.timestamp_sec).toBeGreaterThan(seconds - 0.05);
     expect(results.warnings).toMatchObject([{ code: 'timestamp_past_end' }]);
     expect(await similarity(path, source, frameNumber(lastFrame))).toBeGreaterThan(0.95);
   });
 
-  it('C2.13: a cover without a time is neither black nor blurred', async () => {
+  it('C11.14: a cover without a time is neither black nor blurred', async () => {
     // Black to 20 %, blurred to 30 %, then sharp.
     const fading = await sample(
       'fading.mp4',
@@ -242,7 +242,7 @@ describe('video:preview', () => {
     ['webp', { duration: 2, fps: 12, width: 200, start_sec: 1 }, 24, 200, 112],
     ['gif', { duration: 1, fps: 10, width: 161, start_sec: 60, format: 'gif' }, 10, 160, 90],
   ])(
-    'C2.42: a preview is an animated %s with the requested number of frames',
+    'C15.7, C15.8: a preview is an animated %s with the requested frames, from earlier where it would begin past the end',
     async (format, options, frames, width, height) => {
       const rig = await runnerRig('video:preview', source, options);
       await run(rig, ['all']);
@@ -262,7 +262,7 @@ describe('video:preview', () => {
       expect(Math.abs(durationMs - options.duration * 1000)).toBeLessThan(50);
       const isMoved = options.start_sec > seconds;
       expect(results.warnings?.map(({ code }) => code)).toEqual(isMoved ? ['preview_start_moved'] : []);
-      // The first frame is that of the requested start, or as near to the end as the length allows.
+      // The first frame is at the requested start, or as near to the end as the length allows.
       const first = join(rig.dir, 'first.png');
       await sharp(rig.at(results.key)).toFile(first);
       const startSec = isMoved ? seconds - options.duration : options.start_sec;

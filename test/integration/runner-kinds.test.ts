@@ -6,7 +6,7 @@ import { withDolbyVision } from '../../testing/mp4-boxes.ts';
 import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
 import { transcode } from '../../testing/transcode.ts';
 
-// docs/media.md, "Odd sources" and "Colour": protected files, animations and Dolby Vision.
+// docs/reference/media.md, "Odd sources" and "Colour": protected files, animations and Dolby Vision.
 
 afterAll(removeRigs);
 

@@ -9,7 +9,7 @@ function tone(amplitude: number): string {
   return `-f lavfi -i aevalsrc=${amplitude}*sin(2*PI*997*t)|${amplitude}*sin(2*PI*997*t):s=48000:d=6`;
 }
 
-it('C2.61: each audio track has its loudness: a stereo tone of 997 Hz at −23 dBFS has −23 LUFS, silence has none', async () => {
+it('C14.9: each audio track has its loudness: a stereo tone of 997 Hz at −23 dBFS has −23 LUFS, silence has none', async () => {
   const source = await sample(
     'loudness.mkv',
     `-f lavfi -i testsrc2=s=64x64:r=25:d=6 ${tone(0.0708)} ${tone(0.2239)} -f lavfi -i anullsrc=r=48000:cl=stereo:d=6 ` +

@@ -5,17 +5,17 @@ import { changedSample, colourAt, packetTimes, rotatedMp4, runTool, sample, simi
 import { removeRigs, runnerRig, wholeTrack } from '../../testing/runner.ts';
 import { refusal, transcode } from '../../testing/transcode.ts';
 
-// The table "Odd sources" of docs/media.md, with the real tools and a small generated source for each row.
+// The table "Odd sources" of docs/reference/media.md, with the real tools and a small generated source for each row.
 
 afterAll(removeRigs);
 
 const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
-const picture = (more = '') => `-f lavfi -i testsrc2=s=320x180:r=25:d=3${more}`;
+const pattern = (more = '') => `-f lavfi -i testsrc2=s=320x180:r=25:d=3${more}`;
 const tone = (more = '') => `-f lavfi -i sine=f=440:r=48000:d=3${more}`;
 
 const half = (bytes: Buffer) => bytes.subarray(0, bytes.length / 2);
 
-const soundBegins = async (path: string) => {
+const audioBegins = async (path: string) => {
   // With its own timestamps: ffmpeg would put the encoder's priming, which lies before 0, at 0.
   const open = ['-v', 'error', '-nostdin', '-copyts', '-i', path, '-map', '0:a', '-af'];
   const filters = 'silencedetect=n=-50dB:d=0.2,ametadata=mode=print:file=-';
@@ -33,7 +33,7 @@ describe('sources that are no video', () => {
   });
 
   it('a playlist as a source is refused before any file that it names is opened', async () => {
-    const clip = await sample('plain.mp4', `${picture()} ${x264}`);
+    const clip = await sample('plain.mp4', `${pattern()} ${x264}`);
     const playlists = [
       `#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:3,\n${clip}\n#EXT-X-ENDLIST\n`,
       `ffconcat version 1.0\nfile ${clip}\n`,
@@ -65,8 +65,8 @@ describe('sources that are no video', () => {
 
 describe('damaged sources', () => {
   it('a source cut off in the middle is corrupt_input, whether its index comes first or last', async () => {
-    const front = await sample('front.mp4', `${picture()} ${tone()} ${x264} -c:a aac -movflags +faststart`);
-    const behind = await sample('behind.mp4', `${picture()} ${tone()} ${x264} -c:a aac`);
+    const front = await sample('front.mp4', `${pattern()} ${tone()} ${x264} -c:a aac -movflags +faststart`);
+    const behind = await sample('behind.mp4', `${pattern()} ${tone()} ${x264} -c:a aac`);
     for (const path of [front, behind]) {
       const content = half(await readFile(path));
       expect(await refusal({ content })).toEqual([10, 'corrupt_input', false]);
@@ -87,9 +87,9 @@ describe('damaged sources', () => {
   });
 });
 
-describe('odd pictures', () => {
+describe('odd video', () => {
   it('a source without audio makes a stream without an audio group', async () => {
-    const made = await transcode(await sample('silent.mp4', `${picture()} ${x264}`));
+    const made = await transcode(await sample('silent.mp4', `${pattern()} ${x264}`));
     expect(made.results.audio_tracks).toEqual([]);
     expect(made.results.streaming.default_audio_track_id).toBeNull();
     expect(made.results.video_tracks[0]?.audio_track_ids).toEqual([]);
@@ -184,7 +184,7 @@ describe('odd times', () => {
     ],
     [
       'a source of 23.976 frames a second with times in milliseconds keeps its rate',
-      'film.mkv',
+      'long.mkv',
       `-f lavfi -i testsrc2=s=320x180:r=24000/1001:d=2 ${x264}`,
       '24000/1001',
       48,
@@ -214,7 +214,7 @@ describe('odd times', () => {
     expect(frames.results.source.video?.interlaced).toBe(false);
   });
 
-  it('a picture that changes its size on the way is fitted into the largest, with black around it', async () => {
+  it('a video that changes its size on the way is fitted into the largest, with black around it', async () => {
     const narrow = await sample('narrow.ts', `-f lavfi -i color=red:s=320x240:r=25:d=2 ${x264}`);
     const wide = await sample('wide.ts', `-f lavfi -i color=lime:s=640x360:r=25:d=2 ${x264} -output_ts_offset 2`);
     const made = await transcode(await sample('resized.ts', `-i concat:${narrow}|${wide} -c copy`));
@@ -225,10 +225,10 @@ describe('odd times', () => {
     expect((await colourAt(made.path, '640:360:0:0', 3))[1]).toBeGreaterThan(200);
   });
 
-  it('the offset between sound and picture is kept, from time 0 on', async () => {
-    // Both change at 1.5 s of a picture that begins half a second after the sound.
+  it('the offset between audio and video is kept, from time 0 on', async () => {
+    // Both change at 1.5 s of a video that begins half a second after the audio.
     const source = await sample(
-      'late-picture.mkv',
+      'late-video.mkv',
       "-itsoffset 0.5 -f lavfi -i color=black:s=320x180:r=25:d=3,drawbox=c=white:t=fill:enable='gte(t,1)' " +
         `-f lavfi -i sine=f=440:r=48000:d=3.5 -af volume=0:enable='lt(t,1.5)' ${x264} -c:a flac`,
     );
@@ -239,16 +239,16 @@ describe('odd times', () => {
     expect((await colourAt(made.path, '10:10:0:0', 1.56))[0]).toBeGreaterThan(200);
     const [track] = made.results.audio_tracks;
     if (track === undefined) throw new Error('no audio');
-    const before = await soundBegins(source);
-    expect(Math.abs((await soundBegins(await wholeTrack(made.rig, track))) - before)).toBeLessThan(0.005);
+    const before = await audioBegins(source);
+    expect(Math.abs((await audioBegins(await wholeTrack(made.rig, track))) - before)).toBeLessThan(0.005);
   });
 
   it('a source with timestamps from ten hours on begins at 0', async () => {
     const made = await transcode(
-      await sample('late.ts', `${picture()} ${tone()} ${x264} -c:a aac -output_ts_offset 36000 -muxdelay 0`),
+      await sample('late.ts', `${pattern()} ${tone()} ${x264} -c:a aac -output_ts_offset 36000 -muxdelay 0`),
     );
     const times = await packetTimes(made.path);
-    // One more than the source has: its sound begins 21 ms, over half a frame, before its picture.
+    // One more than the source has: its audio begins 21 ms, over half a frame, before its video.
     expect([times[0], times.length]).toEqual([0, 76]);
     expect(made.results.audio_tracks).toHaveLength(1);
   });
@@ -267,7 +267,7 @@ describe('odd times', () => {
   });
 
   it('the length of a source without one in its headers is counted', async () => {
-    const piped = await sample('endless.mkv', `${picture()} ${x264} -f matroska -live 1`);
+    const piped = await sample('endless.mkv', `${pattern()} ${x264} -f matroska -live 1`);
     const made = await transcode(piped);
     expect(made.results.source.duration_sec).toBeCloseTo(3, 1);
     expect(made.stream.nb_read_packets).toBe('75');
@@ -278,9 +278,9 @@ describe('odd times', () => {
     expect(await refusal(endless)).toEqual([10, 'limit_exceeded', false]);
   });
 
-  it('the last picture is held while the sound goes on', async () => {
+  it('the last frame is held while the audio goes on', async () => {
     const made = await transcode(
-      await sample('long-sound.mp4', `${picture()} -f lavfi -i sine=f=440:r=48000:d=5 ${x264} -c:a aac`),
+      await sample('long-audio.mp4', `${pattern()} -f lavfi -i sine=f=440:r=48000:d=5 ${x264} -c:a aac`),
     );
     expect(made.stream.nb_read_packets).toBe('125');
     expect(await similarity(made.path, made.path, 'trim=end_frame=75,tpad=stop_mode=clone:stop=50')).toBeGreaterThan(
@@ -289,7 +289,7 @@ describe('odd times', () => {
   });
 });
 
-describe('odd sound', () => {
+describe('odd audio', () => {
   it('audio tracks become stereo, eight at most, with the default of the source', async () => {
     const tracks = Array.from({ length: 9 }, (_, index) => `-f lavfi -i sine=f=${200 + 100 * index}:r=22050:d=2`).join(
       ' ',
@@ -315,8 +315,8 @@ describe('odd sound', () => {
   });
 });
 
-describe('a film that stands still for most of its time', () => {
-  it('a film with little motion for most of its time has a warning, and its master states the real peak and average', async () => {
+describe('a video that stands still for most of its time', () => {
+  it('a video with little motion for most of its time has a warning, and its master states the real peak and average', async () => {
     const noise = String.raw`noise=alls=60:allf=t:enable=between(t\,7\,10)`;
     const made = await transcode(
       await sample('still.mp4', `-f lavfi -i color=gray:s=320x180:r=25:d=24 -vf ${noise} ${x264} -crf 16`),

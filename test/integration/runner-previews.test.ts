@@ -8,7 +8,7 @@ import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
 
 afterAll(removeRigs);
 
-const picture = '-f lavfi -i testsrc2=s=320x180:r=25:d=3';
+const pattern = '-f lavfi -i testsrc2=s=320x180:r=25:d=3';
 const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 
 async function preview(source: string, options: object) {
@@ -22,7 +22,7 @@ async function preview(source: string, options: object) {
 }
 
 describe('video:preview', () => {
-  it.each(['webp', 'gif'])('a %s preview of a picture of 40 ms beside longer sound is a still', async (format) => {
+  it.each(['webp', 'gif'])('a %s preview of a video of 40 ms beside longer audio is a still', async (format) => {
     const source = await sample(
       'one-frame.mp4',
       `-f lavfi -i testsrc2=s=320x180:r=25:d=0.04 -f lavfi -i sine=f=440:r=48000:d=4 ${x264} -c:a aac`,
@@ -33,9 +33,9 @@ describe('video:preview', () => {
   });
 
   it.each([
-    ['flv', 'no-index.flv', `${picture} -c:v flv -g 250`],
-    ['avi', 'no-index.avi', `${picture} -c:v mpeg4 -g 250`],
-    ['ts', 'no-index.ts', `${picture} ${x264} -g 250`],
+    ['flv', 'no-index.flv', `${pattern} -c:v flv -g 250`],
+    ['avi', 'no-index.avi', `${pattern} -c:v mpeg4 -g 250`],
+    ['ts', 'no-index.ts', `${pattern} ${x264} -g 250`],
   ])(
     'a preview from the start of a source in %s without an index begins with its first frame',
     async (_, name, args) => {

@@ -216,7 +216,7 @@ describe('a tool', () => {
     expect(await shell(talking, { silenceMsMax: 600 })).toMatchObject({ exitCode: 0 });
   });
 
-  it('C2.25: the log tail of a failed tool has no keys and no addresses', async () => {
+  it('C13.7: the log tail of a failed tool has no keys and no addresses', async () => {
     const script = 'echo "cannot open https://user:pw@host/x?sig=abc key=ffeeddccbbaa99887766554433221100" >&2; exit 1';
     const error: unknown = await shell(script).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({

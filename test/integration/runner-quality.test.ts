@@ -4,17 +4,17 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { mediaProfilesSchema, type NamedProfile } from '#domain/media/profiles.ts';
 import { ssimTargetOf } from '#domain/media/quality.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
-import { makeFilm, split } from '../../testing/film.ts';
+import { makeChunked, split } from '../../testing/chunked.ts';
 import { runTool, sample, similarity } from '../../testing/media.ts';
 import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
-// Quality on target: whole streams are measured by another ffmpeg than the runner's samples. Where no ffmpeg has libvmaf,
-// the same targets are judged by SSIM, which the runner then uses too.
+// Quality on target: whole streams are measured by another ffmpeg than the runner's samples. Where no ffmpeg has
+// libvmaf, the same targets are judged by SSIM, which the runner then uses too.
 
 afterAll(removeRigs);
 
 const hasVmaf = (await runTool('vmaf', ['-hide_banner', '-filters'])).includes(' libvmaf ');
-/** Of VMAF. What a picture lacks to the best SSIM may differ by as much as that is at a VMAF of 93. */
+/** Of VMAF. What a frame lacks to the best SSIM may differ by as much as that is at a VMAF of 93. */
 const vmafErrorMax = 1.5;
 const ssimErrorMax = vmafErrorMax / (100 - 93);
 const errorOf = (lacks: number, wanted: number) => Math.abs(lacks / wanted - 1);
@@ -33,7 +33,7 @@ const tags = '-color_primaries bt709 -color_trc bt709 -colorspace bt709 -color_r
 const lossless = `-pix_fmt yuv420p -c:v libx264 -preset ultrafast -qp 0 ${tags} -t`;
 /** Sources, and an SSIM and a VMAF within reach of each. */
 const kinds = {
-  'a moving test picture': [`-f lavfi -i testsrc2=${size} ${lossless} 4`, 0.975, 93],
+  'a moving test pattern': [`-f lavfi -i testsrc2=${size} ${lossless} 4`, 0.975, 93],
   grain: [
     `-f lavfi -i gradients=${size}:n=3:seed=4:speed=0.02 -vf noise=alls=22:allf=t:all_seed=5 ${lossless} 4`,
     0.95,
@@ -45,7 +45,7 @@ const kinds = {
     0.9985,
     93,
   ],
-  'a film': [
+  'a video': [
     `-f lavfi -i mandelbrot=${size}:start_scale=0.4:end_scale=0.05:end_pts=400 -vf noise=alls=5:allf=t:all_seed=6 ${lossless} 4`,
     0.91,
     93,
@@ -70,7 +70,7 @@ async function vmafOf(path: string, source: string): Promise<number> {
 
 describe('quality on target', () => {
   it.each(Object.entries(kinds))(
-    'C2.72: %s comes to the quality of the profile',
+    'C16.10, C16.12: %s comes to the quality of the profile',
     async (name, [recipe, ssim, vmaf]) => {
       const source = await sample(`quality-${name.replaceAll(' ', '-')}.mkv`, recipe);
       const quality = hasVmaf ? { vmaf } : { ssim };
@@ -90,8 +90,8 @@ describe('quality on target', () => {
     },
   );
 
-  it('C2.72: without libvmaf an SSIM stands for the VMAF, and the results say so', async () => {
-    const source = await sample('quality-ssim.mkv', kinds['a moving test picture'][0]);
+  it('C16.13: without libvmaf an SSIM stands for the VMAF, and the results say so', async () => {
+    const source = await sample('quality-ssim.mkv', kinds['a moving test pattern'][0]);
     const rig = await runnerRig('video:transcode', source, {}, profileOf({ ladder, quality: { vmaf: 90 } }));
     const lacking = join(rig.dir, 'ffmpeg-vmaf');
     const program = findProgram('ffmpeg', process.env);
@@ -106,8 +106,10 @@ describe('quality on target', () => {
     expect(errorOf(1 - achieved, 1 - ssimTargetOf(90).score), `${achieved}`).toBeLessThanOrEqual(ssimErrorMax);
   });
 
-  it('C2.72: a rung that looks like the one below is left out, and a report alone leaves all as they are', async () => {
-    const source = await sample('quality-soft.mkv', `-f lavfi -i gradients=s=320x180:r=25:n=4:seed=7 ${lossless} 3`);
+  it('C16.11: a rung that looks like the one below is left out, and a report alone leaves all as they are', async () => {
+    // Two colours that hardly move: whatever the seed, the smaller rung has all of it.
+    const soft = '-f lavfi -i gradients=s=320x180:r=25:n=2:seed=7:speed=0.005';
+    const source = await sample('quality-soft-two.mkv', `${soft} ${lossless} 3`);
     const rungs = [{ short_side: 90, bitrate: 5_000_000 }, ...ladder];
     const aimed = await made(
       await runnerRig('video:transcode', source, {}, profileOf({ ladder: rungs, quality: { ssim: 0.97 } })),
@@ -121,22 +123,22 @@ describe('quality on target', () => {
     );
   });
 
-  it('C2.72: every chunk of a film is encoded with the CRF that was found for the film', async () => {
-    const source = await sample('quality-film.mkv', `-f lavfi -i testsrc2=s=128x72:r=25 -g 50 ${lossless} 19`);
-    const film = await makeFilm(source, {
+  it('C16.10: every chunk of a video is encoded with the CRF that was found for the video', async () => {
+    const source = await sample('quality-long.mkv', `-f lavfi -i testsrc2=s=128x72:r=25 -g 50 ${lossless} 19`);
+    const chunked = await makeChunked(source, {
       profile: profileOf({ ladder: [{ short_side: 72, bitrate: 5_000_000 }], quality: { ssim: 0.96 } }),
     });
-    const [track] = film.results.video_tracks;
-    const folder = join(film.rig.at(track?.playlist ?? ''), '..');
+    const [track] = chunked.results.video_tracks;
+    const folder = join(chunked.rig.at(track?.playlist ?? ''), '..');
     const used = new Set<string>();
     for (const name of (await readdir(folder)).filter((each) => each.endsWith('.m4s'))) {
-      // x264 writes its settings before the first picture of each encode.
+      // x264 writes its settings before the first frame of each encode.
       const [, crf] = /\bcrf=([\d.]+)/.exec(await readFile(join(folder, name), 'latin1')) ?? [];
       if (crf !== undefined) used.add(crf);
     }
-    expect(film.film.chunk_frames).toHaveLength(3);
-    // Another attempt finds the same CRF, and with it the same film.
-    expect((await split(film.rig))?.rev).toBe(film.film.rev);
+    expect(chunked.split.chunk_frames).toHaveLength(3);
+    // Another attempt finds the same CRF, and with it the same chunks.
+    expect((await split(chunked.rig))?.rev).toBe(chunked.split.rev);
     expect(track?.quality).toMatchObject({ measure: 'ssim', score: expect.closeTo(0.96, 1) });
     expect([...used]).toEqual([track?.quality?.crf.toFixed(1)]);
   });

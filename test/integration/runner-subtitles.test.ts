@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { type Caption, captionedVideo, sccOf } from '../../testing/captions.ts';
-import { split } from '../../testing/film.ts';
+import { split } from '../../testing/chunked.ts';
 import { runTool } from '../../testing/media.ts';
 import { contentKey, keyEndpoint, removeRigs, run, type RunnerRig, runnerRig } from '../../testing/runner.ts';
 
@@ -29,7 +29,7 @@ Later
 00:00:59,000 --> 00:01:00,000
 After the end
 `;
-const picture =
+const pattern =
   '-f lavfi -i testsrc2=s=128x72:r=25:d=20 -i a.srt -i a.srt -map 0 -map 1 -map 2 -c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 
 async function newFolder(): Promise<string> {
@@ -41,7 +41,7 @@ async function newFolder(): Promise<string> {
 async function source(name: string, args: string): Promise<string> {
   const folder = await newFolder();
   await writeFile(join(folder, 'a.srt'), srt);
-  await runTool('ffmpeg', ['-v', 'error', '-y', ...`${picture} ${args} ${name}`.split(' ')], folder);
+  await runTool('ffmpeg', ['-v', 'error', '-y', ...`${pattern} ${args} ${name}`.split(' ')], folder);
   return join(folder, name);
 }
 
@@ -54,6 +54,9 @@ async function segmentsOf(rig: RunnerRig, playlist: string): Promise<{ text: str
   return await Promise.all(segments.map(read));
 }
 
+/** What every segment begins with. */
+const header = 'WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000';
+
 it.each([
   [
     'mkv',
@@ -62,9 +65,9 @@ it.each([
   ],
   ['mp4', '-c:s mov_text -metadata:s:s:0 language=ger -metadata:s:s:1 language=eng', [false, false]],
 ] as const)(
-  'C2.62: subtitles of an %s are WebVTT renditions with language and flags, cues at their times',
+  'C14.13: subtitles of an %s are WebVTT renditions with language and flags, cues at their times',
   async (ext, args, flags) => {
-    const rig = await runnerRig('video:transcode', await source(`film.${ext}`, args), { encrypt: false });
+    const rig = await runnerRig('video:transcode', await source(`clip.${ext}`, args), { encrypt: false });
     const { stderr } = await run(rig);
     const results = (await rig.manifest())?.results;
     const tracks = results?.text_tracks ?? [];
@@ -83,7 +86,7 @@ it.each([
       expect(segments.map(({ durationSec }) => durationSec)).toEqual([6, 6, 6, 2]);
       expect(segments[0]?.text).toMatch(/^WEBVTT\n[^]*00:00:01\.000 --> 00:00:03\.000.*\nFrüh & <i>schräg<\/i>/);
       expect(segments[1]?.text).toMatch(/00:00:07\.500 --> 00:00:08\.500.*\nLater/);
-      expect(segments.slice(2).map(({ text }) => text.trim())).toEqual(['WEBVTT', 'WEBVTT']);
+      expect(segments.slice(2).map(({ text }) => text.trim())).toEqual([header, header]);
     }
     const folder = rig.at(dirname(dirname(dirname(tracks[0]?.playlist ?? ''))));
     const master = await readFile(join(folder, 'master.m3u8'), 'utf8');
@@ -93,10 +96,10 @@ it.each([
   },
 );
 
-it('C2.73: `captions: clear` in a profile leaves subtitles out of an encrypted stream', async () => {
+it('C16.5: `captions: clear` in a profile leaves subtitles out of an encrypted stream', async () => {
   const { byName } = mediaProfilesSchema.parse({ profiles: { quiet: { preset: 'ultrafast', captions: 'clear' } } });
-  const film = await source('film.mkv', '-c:s srt');
-  const rig = await runnerRig('video:transcode', film, { encrypt: true }, byName.get('quiet'));
+  const clip = await source('long.mkv', '-c:s srt');
+  const rig = await runnerRig('video:transcode', clip, { encrypt: true }, byName.get('quiet'));
   const env = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
   const { stderr } = await run(rig, ['all'], env);
   expect((await rig.manifest())?.results, stderr).toMatchObject({ text_tracks: [], warnings: [] });
@@ -116,29 +119,29 @@ function cuesIn(segments: readonly { readonly text: string }[]): [number, number
   return cues.map(([, from = '', to = '', text = '']) => [seconds(from), seconds(to), text]);
 }
 
-/** MPEG-2 TS begins at 1.4 s of its own clock, and shows its pictures in another order than it has them. */
-const inPictures = async () => {
+/** MPEG-2 TS begins at 1.4 s of its own clock, and shows its frames in another order than it has them. */
+const inFrames = async () => {
   const folder = await newFolder();
-  const codecs = '-c:v libx264 -preset veryfast -g 30 -c:a aac -ac 2 film.ts';
+  const codecs = '-c:v libx264 -preset veryfast -g 30 -c:a aac -ac 2 long.ts';
   await captionedVideo(folder, captions, 20, codecs);
-  return join(folder, 'film.ts');
+  return join(folder, 'long.ts');
 };
 const inTrack = async () => {
   const folder = await newFolder();
   await writeFile(join(folder, 'cc.scc'), sccOf(captions));
   const video = '-f lavfi -i testsrc2=s=128x72:r=30000/1001:d=20 -i cc.scc -map 0 -map 1';
-  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:s copy film.mov';
+  const codecs = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:s copy long.mov';
   await runTool('ffmpeg', `-v error -y ${video} ${codecs}`.split(' '), folder);
-  return join(folder, 'film.mov');
+  return join(folder, 'long.mov');
 };
 
 describe('CEA-608 captions', () => {
   it.each([
-    ['inside of the pictures of a transport stream', inPictures],
+    ['inside of the frames of a transport stream', inFrames],
     ['in a track of a MOV', inTrack],
-  ])('C2.62: CEA-608 captions %s are a WebVTT rendition', async (_, make) => {
-    const film = await make();
-    const rig = await runnerRig('video:transcode', film, { encrypt: false });
+  ])('C14.15: CEA-608 captions %s are a WebVTT rendition', async (_, make) => {
+    const clip = await make();
+    const rig = await runnerRig('video:transcode', clip, { encrypt: false });
     const { stderr } = await run(rig);
     const results = (await rig.manifest())?.results;
     expect(results?.text_tracks, stderr).toMatchObject([
@@ -155,8 +158,8 @@ describe('CEA-608 captions', () => {
       expect(Math.abs(toSec - (captions[index]?.untilSec ?? 0))).toBeLessThan(tolerance);
     }
     if (make === inTrack) return;
-    // A film has the same, from the part that splits it.
-    const parts = await runnerRig('video:transcode', film, { encrypt: false });
+    // A chunked encode has the same, from the unit that splits it.
+    const parts = await runnerRig('video:transcode', clip, { encrypt: false });
     const { rev } = (await split(parts)) ?? {};
     const folderOf = (ofRev = '') => dirname(playlist).replace(/[0-9a-f]{16}/, ofRev);
     const names = [1, 2, 3, 4].map((number) => `seg_${number}.vtt`);

@@ -4,13 +4,13 @@ import { editedMp4 } from '../../testing/mp4-boxes.ts';
 import { removeRigs } from '../../testing/runner.ts';
 import { refusal, transcode } from '../../testing/transcode.ts';
 
-// docs/media.md, "Odd sources": long last frames, gaps in timestamps and edit lists, by decoded frames.
+// docs/reference/media.md, "Odd sources": long last frames, gaps in timestamps and edit lists, by decoded frames.
 
 afterAll(removeRigs);
 
 const x264 = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
 const lapse = '-f lavfi -i testsrc2=s=320x180:r=1:d=11';
-/** Seconds of a silent picture, then a jump of `jumpSec` in its timestamps, and as much again. */
+/** Seconds of a silent video, then a jump of `jumpSec` in its timestamps, and as much again. */
 const jumping = (jumpSec: number) =>
   `-f lavfi -i testsrc2=s=320x180:r=25:d=4 -vf setpts=PTS+gte(N\\,50)*${jumpSec}/TB -fps_mode passthrough ${x264}`;
 
@@ -27,7 +27,7 @@ describe('a last frame that lasts long', () => {
     const made = await transcode(await sample(name, args));
     expect(made.stream.nb_read_packets).toBe('110');
     expect(made.warnings).toEqual([]);
-    // Each second shows one picture, the last one too.
+    // Each second shows one frame, the last one too.
     const compared =
       '[0:v]select=not(mod(n\\,10)),settb=1,setpts=N[a];[1:v]format=yuv420p,settb=1,setpts=N[b];[a][b]ssim=stats_file=-';
     const inputs = ['-v', 'error', '-nostdin', '-i', made.path, '-i', await sample(name, args)];
@@ -52,18 +52,18 @@ describe('a last frame that lasts long', () => {
 });
 
 describe('gaps in timestamps', () => {
-  it('a gap of over 30 s without picture and sound is corrupt_input', async () => {
+  it('a gap of over 30 s without video and audio is corrupt_input', async () => {
     expect(await refusal(await sample('jump-200.mkv', jumping(200)))).toEqual([10, 'corrupt_input', false]);
   });
 
-  it('a gap of under 30 s shows the last picture before it', async () => {
+  it('a gap of under 30 s shows the last frame before it', async () => {
     const made = await transcode(await sample('jump-10.mkv', jumping(10)));
     expect(Math.abs(Number(made.stream.nb_read_packets) - 350)).toBeLessThanOrEqual(1);
   });
 
-  it('a picture is held for over 30 s while the sound goes on', async () => {
+  it('a frame is held for over 30 s while the audio goes on', async () => {
     const slides = await sample(
-      'slides-sound.mkv',
+      'slides-audio.mkv',
       `-f lavfi -i testsrc2=s=160x90:r=1:d=46 -f lavfi -i sine=f=440:r=48000:d=46 -vf select='eq(n,0)+eq(n,45)' -fps_mode passthrough ${x264} -c:a flac`,
     );
     const made = await transcode(slides);

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { mediaProfilesSchema, type NamedProfile } from '#domain/media/profiles.ts';
-import { makeFilm } from '../../testing/film.ts';
+import { makeChunked } from '../../testing/chunked.ts';
 import { colourAt, sample } from '../../testing/media.ts';
 import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   profile = mediaProfilesSchema.parse({ profiles: { marked: { ladder, watermark } } }).byName.get('marked') ?? null;
 });
 
-/** A grey picture with noise, so that there is something to encode. */
+/** Grey frames with noise, so that there is something to encode. */
 const grey = (seconds: number, rate: string) =>
   `-f lavfi -i color=0x404040:s=320x180:r=${rate}:d=${seconds},noise=alls=6:allf=t -c:v libx264 -preset ultrafast -crf 12 -g 50 -pix_fmt yuv420p -vf scale=out_color_matrix=bt709 -colorspace bt709`;
 
@@ -59,7 +59,7 @@ async function expectMark(rig: RunnerRig, results: JobResults<'video:transcode'>
 }
 
 describe('a watermark', () => {
-  it('C2.70: is on the first and the last frame of every rung, in its colours and with its opacity', async () => {
+  it('C16.14: the watermark is on the first and the last frame of every rung, in its colours and with its opacity', async () => {
     const rig = await runnerRig('video:transcode', await sample('grey.mp4', grey(3, '25')), {}, profile);
     const { stderr } = await run(rig, ['all']);
     const manifest = await rig.manifest();
@@ -68,9 +68,13 @@ describe('a watermark', () => {
     await expectMark(rig, manifest.results, [0, 2.96]);
   });
 
-  it('C2.70: is on the frames of every chunk of a film', async () => {
-    const { rig, results, film } = await makeFilm(await sample('grey-film.mkv', grey(20, '30000/1001')), { profile });
-    expect(film.chunk_frames.length).toBeGreaterThan(1);
+  it('C16.14: the watermark is on the frames of every chunk of a video', async () => {
+    const {
+      rig,
+      results,
+      split: plan,
+    } = await makeChunked(await sample('grey-long.mkv', grey(20, '30000/1001')), { profile });
+    expect(plan.chunk_frames.length).toBeGreaterThan(1);
     await expectMark(rig, results, [0, 5.9, 6.1, 12.1, 19.9]);
   });
 });

@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { openRig, until } from '../../testing/controller-rig.ts';
 
-it('C3.18: an attempt that cannot be started costs neither an attempt nor a disruption', async () => {
+it('C12.10: an attempt that cannot be started costs neither an attempt nor a disruption', async () => {
   const rig = await openRig();
   try {
     rig.startWorker();

@@ -39,7 +39,7 @@ describe.skipIf(!inject('postgres') || !inject('redis'))('the start of the progr
     const program = await startProgram({ args: [`--mode=${mode}`], env: { ...env, ...urls } });
     await logs(program, '"msg":"database does not answer, waiting to start"');
     expect(program.output()).toContain('"msg":"Redis does not answer yet; its maxmemory-policy was not looked at"');
-    if (mode !== 'worker') expect(await readiness(program)).toContain('database: NOT_MIGRATED; key_value_store: ');
+    if (mode !== 'worker') expect(await readiness(program)).toContain('database: ECONNREFUSED; key_value_store: ');
     await Promise.all([toDatabase.set('open'), toRedis.set('open')]);
     await logs(program, '"msg":"database answers, continuing the start"');
     if (mode !== 'worker')

@@ -81,7 +81,7 @@ describe.each(['redis', 'table'] as const)('the window counter on %s', (kind) =>
     });
     const first = () => stores[0] as WindowCounter;
 
-    test('hits of a window are counted until a window length after its first hit', async () => {
+    test('C23.3: hits of a window are counted until a window length after its first hit, whatever follows', async () => {
       const bucket = randomUUID();
       expect(await first().hit(bucket, 60_000)).toEqual({ count: 1, resetMs: expect.closeTo(60_000, -3) as number });
       await sleep(300);
@@ -106,7 +106,7 @@ describe.each(['redis', 'table'] as const)('the window counter on %s', (kind) =>
       expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
     });
 
-    test('the first hit after a window has ended starts a new window', async () => {
+    test('C23.3: the first hit after a window has ended starts a new window', async () => {
       const bucket = randomUUID();
       await first().hit(bucket, 150);
       expect((await first().hit(bucket, 150)).count).toBe(2);

@@ -1,15 +1,22 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
-import { chunkSourceKey, filmPlanKey, filmRecordKey, videoKey } from '#domain/media/object-keys.ts';
+import {
+  chunkResultKey,
+  chunkSourceKey,
+  encodePlanKey,
+  resultManifestKey,
+  videoKey,
+} from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
-import { parseFilmRecord } from '#domain/runner/film.ts';
-import { parseTask } from '#domain/runner/task.ts';
+import { foldersOf } from '#domain/work/manifest.ts';
+import { parseChunkResult } from '#domain/work/split.ts';
+import { parseTask } from '#domain/work/task.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { makeFilm, runPart, split } from '../../testing/film.ts';
+import { makeChunked, runUnit, split } from '../../testing/chunked.ts';
 import { decodingErrors, decrypt, packetTimes, runTool, sample } from '../../testing/media.ts';
 import {
   contentKey,
@@ -21,7 +28,7 @@ import {
   wholeTrack,
 } from '../../testing/runner.ts';
 
-// The parts of a film, which any number of processes may do at once and again, and what is not in chunks.
+// The units of a chunked encode, which any number of processes may do at once and again, and what is not in chunks.
 
 afterAll(removeRigs);
 
@@ -31,50 +38,58 @@ const { byName } = mediaProfilesSchema.parse({
 });
 
 const x264 = '-c:v libx264 -preset veryfast -pix_fmt yuv420p -g 50';
-const picture = '-f lavfi -i testsrc2=s=320x180:r=25:d=20';
-const clip = () => sample('film-parts.mp4', `${picture} -f lavfi -i sine=f=440:r=48000:d=20 ${x264} -c:a aac`);
+const pattern = '-f lavfi -i testsrc2=s=320x180:r=25:d=20';
+const clip = () => sample('long-parts.mp4', `${pattern} -f lavfi -i sine=f=440:r=48000:d=20 ${x264} -c:a aac`);
 
 const keyEnv = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 
-describe('the parts of a film', () => {
+describe('the units of a chunked encode', () => {
   it('two processes that encode one chunk at once leave one encrypted stream, and its records name what is stored', async () => {
     const rig = await runnerRig('video:transcode', await clip(), { encrypt: true });
-    const film = await split(rig, keyEnv);
-    const rev = film?.rev ?? '';
-    const encode = (chunk: number, name: string) => runPart(rig, { kind: 'encode', chunk }, { rev, env: keyEnv, name });
+    const plan = await split(rig, keyEnv);
+    const rev = plan?.rev ?? '';
+    const encode = (chunk: number, name: string) => runUnit(rig, { kind: 'chunk', chunk }, { rev, env: keyEnv, name });
     await Promise.all([encode(1, 'a'), encode(1, 'b')]);
     await encode(0, 'a');
-    await expect(runPart(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
+    await expect(runUnit(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
     await encode(2, 'a');
     // A segment that vanished is found before anything is published, and its chunk is encoded again.
-    const { objects } = parseFilmRecord(await readFile(rig.at(filmRecordKey(rev, 2)), 'utf8'));
+    const { objects } = parseChunkResult(await readFile(rig.at(chunkResultKey(rev, 2)), 'utf8'));
     await rm(rig.at(objects[0]?.key ?? ''));
-    await expect(runPart(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
-    await expect(stat(rig.at(filmRecordKey(rev, 2)))).rejects.toThrow('ENOENT');
+    await expect(runUnit(rig, { kind: 'finish' }, { rev, env: keyEnv })).rejects.toThrow('storage_error');
+    await expect(stat(rig.at(chunkResultKey(rev, 2)))).rejects.toThrow('ENOENT');
+    // The sources of encoded chunks were removed: the next attempt splits the video again, for this chunk alone.
+    const sources = async () => (await rig.keys()).filter((key) => key.endsWith('.nut'));
+    expect(await sources()).toEqual([]);
+    await rm(join(rig.dir, `workspace-split${parseTask(rig.task).job_id}`), { recursive: true });
+    expect(await split(rig, keyEnv)).toEqual(plan);
+    expect(await sources()).toEqual([chunkSourceKey(rev, 2)]);
     await encode(2, 'b');
-    await runPart(rig, { kind: 'finish' }, { rev, env: keyEnv });
+    await runUnit(rig, { kind: 'finish' }, { rev, env: keyEnv });
     const manifest = await rig.manifest();
     const [track] = manifest?.results.video_tracks ?? [];
     if (manifest === null || track === undefined) throw new Error('no stream');
-    for (const { key: name, sha256 } of manifest.objects)
-      expect([
-        name,
-        createHash('sha256')
-          .update(await readFile(rig.at(name)))
-          .digest('hex'),
-      ]).toEqual([name, sha256]);
+    const stored = await Promise.all(
+      manifest.objects.map(async ({ key }) => {
+        const bytes = await readFile(rig.at(key));
+        return { key, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+      }),
+    );
+    const { job_id: jobId, attempt } = parseTask(rig.task);
+    const document: unknown = JSON.parse(await readFile(rig.at(resultManifestKey(jobId, attempt)), 'utf8'));
+    expect(document).toMatchObject({ folders: foldersOf(stored) });
     const clear = join(rig.dir, 'clear.mp4');
     await decrypt(await wholeTrack(rig, track), clear, contentKey, 'video');
     expect(await decodingErrors(clear)).toBe('');
     expect(await packetTimes(clear)).toHaveLength(500);
   });
 
-  it('C3.24: another job over the same source has the same film, and a source under three chunks has none', async () => {
+  it('C12.14: another job over the same source has the same chunks, and a source under three chunks has none', async () => {
     const rig = await runnerRig('video:transcode', await clip());
     const etag = await etagOf(rig);
     const first = await split(withTask(rig, { source: { ...parseTask(rig.task).source, etag } }));
-    await runPart(rig, { kind: 'encode', chunk: 0 }, { rev: first?.rev ?? '' });
-    const kept = [filmRecordKey(first?.rev ?? '', 0), chunkSourceKey(first?.rev ?? '', 1)];
+    await runUnit(rig, { kind: 'chunk', chunk: 0 }, { rev: first?.rev ?? '' });
+    const kept = [chunkResultKey(first?.rev ?? '', 0), chunkSourceKey(first?.rev ?? '', 1)];
     const times = () => Promise.all(kept.map(async (key) => (await stat(rig.at(key))).mtimeMs));
     const written = await times();
     const lost = rig.at(chunkSourceKey(first?.rev ?? '', 2));
@@ -87,51 +102,52 @@ describe('the parts of a film', () => {
     expect(other?.rev).not.toBe(first?.rev);
     const brief = await runnerRig(
       'video:transcode',
-      await sample('film-brief.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=13 ${x264}`),
+      await sample('long-brief.mp4', `-f lavfi -i testsrc2=s=320x180:r=25:d=13 ${x264}`),
     );
     expect(await split(brief)).toBeNull();
     expect((await brief.manifest())?.status).toBe('completed');
   });
 });
 
-describe('a film that several processes make at once', () => {
+describe('a chunked encode that several processes make at once', () => {
   it('the I-frame playlist of a chunk that another process encoded first fits its segments', async () => {
     const rig = await runnerRig('video:transcode', await clip());
     const rev = (await split(rig))?.rev ?? '';
-    const [planPath, recordPath] = [rig.at(filmPlanKey(rev)), rig.at(filmRecordKey(rev, 0))];
-    const plan = await readFile(planPath, 'utf8');
-    const encode = (chunk: number, name: string) => runPart(rig, { kind: 'encode', chunk }, { rev, name });
-    // The other encoder's pictures are smaller; it ends after its segments and before its record.
+    const [planPath, recordPath] = [rig.at(encodePlanKey(rev)), rig.at(chunkResultKey(rev, 0))];
+    const [plan, source] = [await readFile(planPath, 'utf8'), await readFile(rig.at(chunkSourceKey(rev, 0)))];
+    const encode = (chunk: number, name: string) => runUnit(rig, { kind: 'chunk', chunk }, { rev, name });
+    // The other encoder's frames are smaller; it ends after its segments and before its record.
     const { encoding, ...rest } = JSON.parse(plan) as { encoding: object };
     await writeFile(planPath, JSON.stringify({ ...rest, encoding: { ...encoding, crf: 40 } }));
     await encode(0, 'other');
     await rm(recordPath);
     await writeFile(planPath, plan);
+    await writeFile(rig.at(chunkSourceKey(rev, 0)), source);
     for (const chunk of [0, 1, 2]) await encode(chunk, '');
-    await runPart(rig, { kind: 'finish' }, { rev });
+    await runUnit(rig, { kind: 'finish' }, { rev });
     for (const { playlist } of (await rig.manifest())?.results.video_tracks ?? [])
       await expectIframesOf(rig, dirname(playlist));
   });
 
-  it('C3.24: a stream never changes while other jobs make the same film again', async () => {
+  it('C12.14: a stream never changes while other jobs make the same chunks again', async () => {
     const rig = await runnerRig('video:transcode', await clip());
     const { source } = parseTask(rig.task);
     const first = withTask(rig, { source: { ...source, etag: await etagOf(rig) } });
     const second = withTask(first, { job_id: randomUUID() });
     const reader = pollingReader(rig);
-    const film = await split(first);
-    const rev = film?.rev ?? '';
-    expect(await split(second)).toEqual(film);
+    const plan = await split(first);
+    const rev = plan?.rev ?? '';
+    expect(await split(second)).toEqual(plan);
     const make = async (of: RunnerRig, name: string, chunks: readonly number[]) => {
-      for (const chunk of chunks) await runPart(of, { kind: 'encode', chunk }, { rev, name });
+      for (const chunk of chunks) await runUnit(of, { kind: 'chunk', chunk }, { rev, name });
     };
     await Promise.all([make(first, 'a', [0, 1, 2]), make(second, 'b', [0, 2, 1])]);
-    const finish = (of: RunnerRig, name: string) => runPart(of, { kind: 'finish' }, { rev, name });
+    const finish = (of: RunnerRig, name: string) => runUnit(of, { kind: 'finish' }, { rev, name });
     await Promise.all([finish(first, 'a'), finish(second, 'b')]);
     // A third job comes after cleanup, and encodes every chunk in another way.
-    await rm(rig.at(dirname(filmPlanKey(rev))), { recursive: true });
+    await rm(rig.at(dirname(encodePlanKey(rev))), { recursive: true });
     const third = withTask(first, { job_id: randomUUID() });
-    expect(await split(third)).toEqual(film);
+    expect(await split(third)).toEqual(plan);
     await make(third, 'c', [0, 1, 2]);
     await finish(third, 'c');
     const { changed, missing, rounds } = await reader.stop();
@@ -143,32 +159,32 @@ describe('a film that several processes make at once', () => {
   });
 });
 
-describe('what of a film is not in chunks', () => {
-  it('C3.25: sound with its loudness, and subtitles, are those of the stream in one piece', async () => {
+describe('what of a chunked encode is not in chunks', () => {
+  it('C12.15: audio with its loudness, and subtitles, equal the stream in one piece', async () => {
     const srt = '1\n00:00:01,000 --> 00:00:03,000\nEarly\n\n2\n00:00:13,500 --> 00:00:14,500\nLate\n';
     const { dir } = await runnerRig('video:transcode', { content: srt });
-    const source = join(dir, 'film.mkv');
+    const source = join(dir, 'long.mkv');
     const command =
       '-v error -f lavfi -i testsrc2=s=192x108:r=10:d=19 -f lavfi -i sine=f=440:r=48000:d=19 -f srt -i source/clip ' +
       '-map 0 -map 1 -map 1 -map 2 -map 2 -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac -c:s srt ' +
-      '-metadata:s:a:1 language=fra -metadata:s:s:0 language=ger -disposition:s:1 forced film.mkv';
+      '-metadata:s:a:1 language=fra -metadata:s:s:0 language=ger -disposition:s:1 forced long.mkv';
     await runTool('ffmpeg', command.split(' '), dir);
     // A sheet of the storyboard needs chunks of a minute.
     const profile = byName.get('plain') ?? null;
-    const film = await makeFilm(source, { profile });
+    const chunked = await makeChunked(source, { profile });
     const whole = await runnerRig('video:transcode', source, {}, profile);
     await run(whole, ['all']);
     const manifest = await whole.manifest();
-    expect(resultsOf(film)).toEqual(resultsOf(manifest));
-    expect(film.results.text_tracks).toHaveLength(2);
-    expect(film.results.audio_tracks.map(({ loudness }) => typeof loudness?.integrated_lufs)).toEqual([
+    expect(resultsOf(chunked)).toEqual(resultsOf(manifest));
+    expect(chunked.results.text_tracks).toHaveLength(2);
+    expect(chunked.results.audio_tracks.map(({ loudness }) => typeof loudness?.integrated_lufs)).toEqual([
       'number',
       'number',
     ]);
-    expect(await textsOf(film.rig, film.film.rev)).toEqual(await textsOf(whole, manifest?.rev ?? ''));
+    expect(await textsOf(chunked.rig, chunked.split.rev)).toEqual(await textsOf(whole, manifest?.rev ?? ''));
     for (const name of ['master.m3u8', 'manifest.mpd']) {
       const [made, expected] = await Promise.all(
-        [[film.rig, film.film.rev] as const, [whole, manifest?.rev ?? ''] as const].map(async ([rig, rev]) =>
+        [[chunked.rig, chunked.split.rev] as const, [whole, manifest?.rev ?? ''] as const].map(async ([rig, rev]) =>
           withoutRates(await readFile(rig.at(videoKey('clip-1', rev, name)), 'utf8')),
         ),
       );
@@ -177,8 +193,8 @@ describe('what of a film is not in chunks', () => {
   });
 });
 
-describe('a video:full over a film', () => {
-  it('a video:full in chunks has the results of one in one piece, and its retry has the same film', async () => {
+describe('a video:full in chunks', () => {
+  it('a video:full in chunks has the results of one in one piece, and its retry has the same chunks', async () => {
     const source = await clip();
     const options = { transcode: { encrypt: true } };
     const [rig, whole] = [
@@ -187,12 +203,12 @@ describe('a video:full over a film', () => {
     ];
     const etag = await etagOf(rig);
     const full = withTask(rig, { source: { ...parseTask(rig.task).source, etag } });
-    const film = await split(full, keyEnv);
-    const rev = film?.rev ?? '';
+    const plan = await split(full, keyEnv);
+    const rev = plan?.rev ?? '';
     const retry = withTask(full, { job_id: randomUUID(), type: 'video:transcode', options: options.transcode });
-    expect(await split(retry, keyEnv)).toEqual(film);
-    for (const chunk of [0, 1, 2]) await runPart(full, { kind: 'encode', chunk }, { rev, env: keyEnv });
-    await runPart(full, { kind: 'finish' }, { rev, env: keyEnv });
+    expect(await split(retry, keyEnv)).toEqual(plan);
+    for (const chunk of [0, 1, 2]) await runUnit(full, { kind: 'chunk', chunk }, { rev, env: keyEnv });
+    await runUnit(full, { kind: 'finish' }, { rev, env: keyEnv });
     await run(whole, ['all'], keyEnv);
     const [made, expected] = [await rig.manifest(), await whole.manifest()];
     expect(resultsOf(made)).toEqual(resultsOf(expected));
@@ -214,7 +230,7 @@ function resultsOf(manifest: { readonly results: unknown } | null) {
   };
 }
 
-/** Subtitles, and the playlists of sound and text. */
+/** Subtitles, and the playlists of audio and text. */
 async function textsOf(rig: RunnerRig, rev: string): Promise<Record<string, string>> {
   const keys = (await rig.keys()).filter((key) => /\.vtt$|\/(text|audio)\/.*m3u8$/.test(key));
   const texts = keys.map(async (key) => [key.replace(rev, 'REV'), await readFile(rig.at(key), 'utf8')]);
@@ -269,7 +285,8 @@ function pollingReader(rig: RunnerRig) {
   const polling = (async () => {
     while (!stopping.signal.aborted) {
       await poll();
-      await turn();
+      // Reading without a pause would take a core from the processes that write.
+      await sleep(20);
     }
     await poll();
   })();

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { segmentTimes } from '#domain/media/dash-manifest.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
-import { makeFilm } from '../../testing/film.ts';
+import { makeChunked } from '../../testing/chunked.ts';
 import { changedSample, decodingErrors, packetTimes, rotatedMp4, runTool, sample } from '../../testing/media.ts';
 import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
-// A film in chunks, against the same source in one piece: frames, times and segments.
+// A chunked encode against the same source in one piece: frames, times and segments.
 
 afterAll(removeRigs);
 
@@ -15,8 +15,8 @@ const bars = Array.from(
   { length: 8 },
   (_, bit) => String.raw`drawbox=x=${bit * 40}:y=0:w=40:h=90:c=white:t=fill:enable=mod(floor(n/${2 ** bit})\,2)`,
 ).join(',');
-const picture = (rate: string, seconds = 20) => `-f lavfi -i testsrc2=s=320x180:r=${rate}:d=${seconds},${bars}`;
-const sound = '-f lavfi -i sine=f=440:r=48000:d=20';
+const pattern = (rate: string, seconds = 20) => `-f lavfi -i testsrc2=s=320x180:r=${rate}:d=${seconds},${bars}`;
+const tone = '-f lavfi -i sine=f=440:r=48000:d=20';
 const x264 = '-c:v libx264 -preset veryfast -crf 18 -pix_fmt yuv420p';
 const env = { X264_PRESET: 'veryfast' };
 
@@ -28,7 +28,7 @@ async function inOnePiece(source: string) {
   return { rig, results: manifest.results, rev: manifest.rev };
 }
 
-type Made = { rig: RunnerRig<'video:transcode'>; results: Awaited<ReturnType<typeof makeFilm>>['results'] };
+type Made = { rig: RunnerRig<'video:transcode'>; results: Awaited<ReturnType<typeof makeChunked>>['results'] };
 
 async function largest({ rig, results }: Made): Promise<string> {
   const top = results.video_tracks.toSorted((a, b) => b.height - a.height)[0];
@@ -67,7 +67,7 @@ async function segmentsOf({ rig, results }: Made): Promise<string[]> {
 }
 
 /** Encoded and decoded fields of 50 a second. */
-const fields = String.raw`-f lavfi -i testsrc2=s=320x180:r=50:d=20,${bars} ${sound} -vf tinterlace=interleave_top -flags +ildct+ilme`;
+const fields = String.raw`-f lavfi -i testsrc2=s=320x180:r=50:d=20,${bars} ${tone} -vf tinterlace=interleave_top -flags +ildct+ilme`;
 const hevc =
   '-c:v libx265 -preset ultrafast -pix_fmt yuv420p -x265-params log-level=error:open-gop=1:keyint=80:bframes=3';
 const pq =
@@ -76,104 +76,106 @@ const pq =
 /** Ten seconds of a broadcast. */
 const broadcast = (size: string, fromSec: number) =>
   sample(
-    `film-${size}.ts`,
-    `-f lavfi -i testsrc2=s=${size}:r=25:d=10 ${sound} -t 10 ${x264} -c:a mp2 -output_ts_offset ${fromSec}`,
+    `long-${size}.ts`,
+    `-f lavfi -i testsrc2=s=${size}:r=25:d=10 ${tone} -t 10 ${x264} -c:a mp2 -output_ts_offset ${fromSec}`,
   );
 
 const sources: [title: string, make: () => Promise<string>][] = [
   [
     '23.976 frames a second in Matroska, which rounds times to a millisecond',
-    () => sample('film-24.mkv', `${picture('24000/1001')} ${sound} ${x264} -c:a aac`),
+    () => sample('long-24.mkv', `${pattern('24000/1001')} ${tone} ${x264} -c:a aac`),
   ],
   [
     '29.97 frames a second with open GOPs',
     () =>
       sample(
-        'film-open.mp4',
-        `${picture('30000/1001')} ${sound} ${x264} -x264-params open-gop=1:keyint=90:bframes=3 -c:a aac`,
+        'long-open.mp4',
+        `${pattern('30000/1001')} ${tone} ${x264} -x264-params open-gop=1:keyint=90:bframes=3 -c:a aac`,
       ),
   ],
   [
     'a rotated clip of variable rate, as from a phone',
     async () => {
       const vfr = String.raw`-vf select='not(eq(mod(n\,5)\,1))*not(eq(mod(n\,7)\,2))' -fps_mode passthrough`;
-      const lying = await sample('film-vfr.mp4', `${picture('30')} ${sound} ${vfr} ${x264} -c:a aac`);
-      return changedSample('film-phone.mp4', lying, rotatedMp4);
+      const lying = await sample('long-vfr.mp4', `${pattern('30')} ${tone} ${vfr} ${x264} -c:a aac`);
+      return changedSample('long-phone.mp4', lying, rotatedMp4);
     },
   ],
-  ['HEVC with leading pictures', () => sample('film-hevc.mkv', `${picture('25')} ${sound} ${hevc} -c:a aac`)],
+  ['HEVC with leading pictures', () => sample('long-hevc.mkv', `${pattern('25')} ${tone} ${hevc} -c:a aac`)],
   [
     'MPEG-2 TS with a start offset and key frames ten seconds apart',
-    () =>
-      sample('film-offset.ts', `${picture('25')} ${sound} ${x264} -g 250 -c:a mp2 -f mpegts -output_ts_offset 5000`),
+    () => sample('long-offset.ts', `${pattern('25')} ${tone} ${x264} -g 250 -c:a mp2 -f mpegts -output_ts_offset 5000`),
   ],
   [
     'interlaced MPEG-2',
-    () => sample('film-fields.ts', `${fields} -c:v mpeg2video -q:v 2 -g 15 -bf 2 -c:a mp2 -f mpegts`),
+    () => sample('long-fields.ts', `${fields} -c:v mpeg2video -q:v 2 -g 15 -bf 2 -c:a mp2 -f mpegts`),
   ],
   [
     'nine audio tracks',
-    () => sample('film-nine.mkv', `${picture('25')} ${sound} -map 0 ${'-map 1 '.repeat(9)}${x264} -c:a aac -b:a 32k`),
+    () => sample('long-nine.mkv', `${pattern('25')} ${tone} -map 0 ${'-map 1 '.repeat(9)}${x264} -c:a aac -b:a 32k`),
   ],
   [
-    'a picture a second, shown long after it is decoded',
-    () => sample('film-slow.mp4', `${picture('1')} ${sound} ${x264} -force_key_frames 0,3,8,13 -bf 2 -c:a aac`),
+    'a frame a second, shown long after it is decoded',
+    () => sample('long-slow.mp4', `${pattern('1')} ${tone} ${x264} -force_key_frames 0,3,8,13 -bf 2 -c:a aac`),
   ],
   [
-    'a broadcast whose picture changes its size',
+    'a broadcast whose frames change their size',
     async () => {
       const [narrow, wide] = [await broadcast('240x180', 0), await broadcast('480x270', 10)];
-      return sample('film-resized.ts', `-i concat:${narrow}|${wide} -map 0 -c copy`);
+      return sample('long-resized.ts', `-i concat:${narrow}|${wide} -map 0 -c copy`);
     },
   ],
-  ['HDR', () => sample('film-pq.mkv', `${picture('25')} ${pq}`)],
+  ['HDR', () => sample('long-pq.mkv', `${pattern('25')} ${pq}`)],
 ];
 
-describe('a film in chunks is the stream in one piece', () => {
-  it.each(sources)('C3.25: %s gives the same frames, times and segments', async (_, make) => {
+describe('a chunked encode is the stream in one piece', () => {
+  it.each(sources)('C12.15: %s gives the same frames, times and segments', async (_, make) => {
     const source = await make();
-    const [film, whole] = [await makeFilm(source, { env }), await inOnePiece(source)];
-    expect(film.results.warnings).toEqual(whole.results.warnings);
-    expect(film.results.source).toEqual(whole.results.source);
-    const [path, reference] = [await largest(film), await largest(whole)];
+    const [chunked, whole] = [await makeChunked(source, { env }), await inOnePiece(source)];
+    expect(chunked.results.warnings).toEqual(whole.results.warnings);
+    expect(chunked.results.source).toEqual(whole.results.source);
+    const [path, reference] = [await largest(chunked), await largest(whole)];
     expect(await decodingErrors(path)).toBe('');
     const times = await packetTimes(reference);
     expect(await packetTimes(path)).toEqual(times);
     const psnr = await likeness(path, reference);
     expect(psnr).toHaveLength(times.length);
     expect(Math.min(...psnr)).toBeGreaterThan(30);
-    expect(await segmentsOf(film)).toEqual(await segmentsOf(whole));
+    expect(await segmentsOf(chunked)).toEqual(await segmentsOf(whole));
     for (const { kind, id } of tracksIn(whole)) {
       const timesIn = async ({ rig }: Made, rev: string) =>
         segmentTimes(await readFile(rig.at(videoKey('clip-1', rev, 'manifest.mpd')), 'utf8'), `${kind}/${id}`);
-      expect(await timesIn(film, film.film.rev)).toEqual(await timesIn(whole, whole.rev));
+      expect(await timesIn(chunked, chunked.split.rev)).toEqual(await timesIn(whole, whole.rev));
     }
   });
 });
 
-describe('the seams of a film', () => {
-  it('the picture of a film is as good as in one piece, at its seams too', async () => {
+describe('the seams of a chunked encode', () => {
+  it('a chunked encode looks as good as one piece, at its seams too', async () => {
     const source = await clip();
-    const [film, whole] = [await largest(await makeFilm(source, { env })), await largest(await inOnePiece(source))];
-    const [ofFilm, ofWhole] = [await likeness(film, source), await likeness(whole, source)];
-    expect(mean(ofFilm)).toBeGreaterThan(mean(ofWhole) - 0.1);
-    const worse = ofWhole.map((db, frame) => db - (ofFilm[frame] ?? 0));
+    const [chunked, whole] = [
+      await largest(await makeChunked(source, { env })),
+      await largest(await inOnePiece(source)),
+    ];
+    const [ofChunks, ofWhole] = [await likeness(chunked, source), await likeness(whole, source)];
+    expect(mean(ofChunks)).toBeGreaterThan(mean(ofWhole) - 0.1);
+    const worse = ofWhole.map((db, frame) => db - (ofChunks[frame] ?? 0));
     expect(Math.max(...worse)).toBeLessThan(2);
   });
 });
 
-describe('sound and picture of a film', () => {
+describe('audio and video of a chunked encode', () => {
   it('a flash and its beep are within 40 ms of each other at the start, at each seam and at the end', async () => {
     const on = String.raw`lt(mod(t\,3)\,0.12)`;
     const flash = `-f lavfi -i color=black:s=192x108:r=25:d=20,drawbox=c=white:t=fill:enable=${on}`;
     const beep = String.raw`-f lavfi -i aevalsrc=if(${on}\,sin(6283*t)\,0):s=48000:d=20`;
-    const source = await sample('film-flash.mp4', `${flash} ${beep} ${x264} -g 50 -c:a aac`);
-    const { rig, film } = await makeFilm(source, { env });
-    const master = rig.at(videoKey('clip-1', film.rev, 'master.m3u8'));
+    const source = await sample('long-flash.mp4', `${flash} ${beep} ${x264} -g 50 -c:a aac`);
+    const { rig, split: plan } = await makeChunked(source, { env });
+    const master = rig.at(videoKey('clip-1', plan.rev, 'master.m3u8'));
     const flashes = await risesOf(master, '-map 0:v:0 -vf signalstats,metadata=print:file=-', 'signalstats.YAVG', 120);
     const level = '-map 0:a:0 -af asetnsamples=480,astats=metadata=1:reset=1,ametadata=print:file=-';
     const beeps = await risesOf(master, level, 'astats.Overall.RMS_level', -20);
-    // ffmpeg counts from the sound's first packet, which comes before time 0.
+    // ffmpeg counts from the audio's first packet, which comes before time 0.
     expect(flashes.map((at) => Number((at - (flashes[0] ?? 0)).toFixed(2)))).toEqual([0, 3, 6, 9, 12, 15, 18]);
     expect(beeps).toHaveLength(flashes.length);
     for (const [index, at] of beeps.entries()) expect(Math.abs(at - (flashes[index] ?? 0))).toBeLessThanOrEqual(0.04);
@@ -196,18 +198,18 @@ async function risesOf(stream: string, filter: string, measure: string, level: n
   return rises;
 }
 
-describe('the storyboard of a film', () => {
-  it('the chunks of a film make the sheets of its storyboard, a minute each', async () => {
-    const source = await sample('film-long.mp4', `-f lavfi -i testsrc2=s=64x36:r=10:d=200 ${x264}`);
-    const [film, whole] = [await makeFilm(source, { env, chunkSec: 60 }), await inOnePiece(source)];
+describe('the storyboard of a chunked encode', () => {
+  it('the chunks of a video make the sheets of its storyboard, a minute each', async () => {
+    const source = await sample('long-storyboard.mp4', `-f lavfi -i testsrc2=s=64x36:r=10:d=200 ${x264}`);
+    const [chunked, whole] = [await makeChunked(source, { env, chunkSec: 60 }), await inOnePiece(source)];
     const names = ['playlist.m3u8', 'cues.vtt'].map((name) => `storyboard/${name}`);
     const textsOf = ({ rig }: Made, rev: string) =>
       Promise.all(names.map((name) => readFile(rig.at(videoKey('clip-1', rev, name)), 'utf8')));
-    expect(await textsOf(film, film.film.rev)).toEqual(await textsOf(whole, whole.rev));
+    expect(await textsOf(chunked, chunked.split.rev)).toEqual(await textsOf(whole, whole.rev));
     for (const number of [1, 2, 3, 4]) {
       const sheet = `storyboard/sheet_${number}.jpg`;
       const [made, expected] = [
-        film.rig.at(videoKey('clip-1', film.film.rev, sheet)),
+        chunked.rig.at(videoKey('clip-1', chunked.split.rev, sheet)),
         whole.rig.at(videoKey('clip-1', whole.rev, sheet)),
       ];
       expect(Math.min(...(await likeness(made, expected)))).toBeGreaterThan(30);
@@ -226,4 +228,4 @@ function tracksIn({ results }: Made) {
   ];
 }
 
-const clip = () => sample('film-parts.mp4', `${picture('25')} ${sound} ${x264} -g 50 -c:a aac`);
+const clip = () => sample('long-parts.mp4', `${pattern('25')} ${tone} ${x264} -g 50 -c:a aac`);

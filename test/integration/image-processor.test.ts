@@ -1,0 +1,74 @@
+import sharp from 'sharp';
+import { afterEach, expect, it } from 'vitest';
+import { ImageProcessor } from '#platform/images/image-processor.ts';
+
+const closings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+function open(bounds: ConstructorParameters<typeof ImageProcessor>[0]): ImageProcessor {
+  const images = new ImageProcessor(bounds);
+  closings.push(() => images.close());
+  return images;
+}
+
+const noise = (width: number, height: number) =>
+  sharp({
+    create: { width, height, channels: 3, background: '#888', noise: { type: 'gaussian', mean: 128, sigma: 60 } },
+  })
+    .png()
+    .toBuffer();
+const small = { width: 16, height: 16, fit: 'cover', format: 'webp', quality: 50 } as const;
+/** Seconds of work: every pixel of a large noise in the slowest format. */
+const slow = { width: 4096, height: 4096, fit: 'cover', format: 'avif', quality: 100 } as const;
+
+it('C20.14: an image that takes too long is refused by itself, and its neighbours are made', async () => {
+  const images = open({ timeoutMs: 3_000 });
+  const [large, little] = [await noise(4096, 4096), await noise(32, 32)];
+  // The process starts before the clock of the test runs.
+  await images.make([little], small);
+  const slowOne = images.make([large], slow, 'a').then(() => 'made', String);
+  const ended = new AbortController();
+  void slowOne.then(() => ended.abort());
+  // One of these is always under way, also when the slow one is given up.
+  const others = Array.from({ length: 6 }, async () => {
+    while (!ended.signal.aborted) expect((await images.make([little], small, 'b')).length).toBeGreaterThan(0);
+  });
+  expect(await slowOne).toBe('ImagesBusy: the image took too long');
+  await Promise.all(others);
+  expect((await images.make([little], small)).length).toBeGreaterThan(0);
+}, 30_000);
+
+/** A source, what is made of it, and how long that takes here and now. */
+async function timedImage() {
+  const source = await noise(256, 256);
+  const work = { ...slow, width: 256, height: 256 };
+  const images = open({});
+  await images.make([source], work);
+  const beganAtMs = performance.now();
+  await images.make([source], work);
+  return { source, work, eachMs: performance.now() - beganAtMs };
+}
+
+it('C20.14: an image is timed from its beginning, however long it waits', async () => {
+  const { source, work, eachMs } = await timedImage();
+  const timeoutMs = 1_000 + 10 * eachMs;
+  const images = open({ timeoutMs, waitMsMax: 600_000 });
+  const beganAtMs = performance.now();
+  const made = await Promise.all(Array.from({ length: 120 }, () => images.make([source], work)));
+  expect(made).toHaveLength(120);
+  expect(performance.now() - beganAtMs).toBeGreaterThan(timeoutMs);
+}, 120_000);
+
+it('C20.14: images that would wait for too long are refused at once, the one of another client is made', async () => {
+  const { source, work, eachMs } = await timedImage();
+  const images = open({ waitMsMax: 8 * eachMs });
+  for (let n = 0; n < 3; n++) await images.make([source], work, 'a');
+  const outcomes = Array.from({ length: 100 }, () => images.make([source], work, 'a').then(() => 'made', String));
+  expect((await images.make([source], small, 'b')).length).toBeGreaterThan(0);
+  const busy = (await Promise.all(outcomes)).filter((outcome) => outcome !== 'made');
+  expect(new Set(busy.map((text) => text.split(':')[0]))).toEqual(new Set(['ImagesBusy']));
+  // At once: those that waited say so.
+  expect(busy.filter((text) => text.endsWith('too many images are waiting')).length).toBeGreaterThan(50);
+}, 60_000);
