@@ -17,7 +17,11 @@ const trunFlags = { dataOffset: 0x1, firstSampleFlags: 0x4, sampleDuration: 0x1_
 export function keyFrameRanges(segment: Buffer): ByteRange[] {
   const ranges: ByteRange[] = [];
   for (const { type, offset, end } of boxesIn(segment, 0, segment.length)) {
-    if (type === 'moof') ranges.push({ offset, bytes: firstFrameEnd(segment, { offset, end }) });
+    if (type !== 'moof') continue;
+    const bytes = firstFrameEnd(segment, { offset, end });
+    if (bytes < end - offset || offset + bytes > segment.length)
+      throw new TypeError('a fragment has a frame of an impossible size');
+    ranges.push({ offset, bytes });
   }
   return ranges;
 }
@@ -43,12 +47,15 @@ function childOf(bytes: Buffer, { offset, end }: Box, type: string): Box {
 
 /** Where the first frame of a fragment ends, from the start of its `moof`. */
 function firstFrameEnd(bytes: Buffer, moof: Box): number {
-  const { offset } = childOf(bytes, childOf(bytes, moof, 'traf'), 'trun');
+  const { offset, end } = childOf(bytes, childOf(bytes, moof, 'traf'), 'trun');
+  if (end - offset < boxHeadBytes + 4) throw new TypeError('a fragment has no frame');
   const flags = bytes.readUInt32BE(offset + boxHeadBytes) & 0xff_ff_ff;
   const has = (flag: keyof typeof trunFlags) => (flags & trunFlags[flag]) !== 0;
   if (!has('dataOffset') || !has('sampleSize')) throw new TypeError('a fragment does not state the sizes of frames');
   // Version and flags, then the number of samples.
   const dataOffsetAt = offset + boxHeadBytes + 8;
   const firstSampleAt = dataOffsetAt + 4 + (has('firstSampleFlags') ? 4 : 0);
-  return bytes.readInt32BE(dataOffsetAt) + bytes.readUInt32BE(firstSampleAt + (has('sampleDuration') ? 4 : 0));
+  const sizeAt = firstSampleAt + (has('sampleDuration') ? 4 : 0);
+  if (sizeAt + 4 > end) throw new TypeError('a fragment has no frame');
+  return bytes.readInt32BE(dataOffsetAt) + bytes.readUInt32BE(sizeAt);
 }

@@ -11,22 +11,33 @@ export interface MediaPlaylist {
   readonly segments: readonly PlaylistSegment[];
 }
 
-/** Reads the target duration and the segments of a media playlist (RFC 8216, section 4.3). */
+/**
+ * Reads the target duration and the segments of a media playlist (RFC 8216, section 4.3).
+ *
+ * @throws TypeError for text in the place of a number
+ */
 export function parseMediaPlaylist(text: string): MediaPlaylist {
   const segments: PlaylistSegment[] = [];
   let targetDurationSec = 0;
   let durationSec = 0;
   let rangeBytes: number | undefined;
   for (const line of text.split('\n').map((each) => each.trim())) {
-    if (line.startsWith('#EXT-X-TARGETDURATION:')) targetDurationSec = Number(line.slice(line.indexOf(':') + 1));
-    else if (line.startsWith('#EXTINF:')) durationSec = Number.parseFloat(line.slice('#EXTINF:'.length));
-    else if (line.startsWith('#EXT-X-BYTERANGE:')) rangeBytes = Number.parseInt(line.slice(line.indexOf(':') + 1), 10);
+    if (line.startsWith('#EXT-X-TARGETDURATION:')) targetDurationSec = numberIn(line);
+    else if (line.startsWith('#EXTINF:')) durationSec = numberIn(line);
+    else if (line.startsWith('#EXT-X-BYTERANGE:')) rangeBytes = numberIn(line);
     else if (line !== '' && !line.startsWith('#')) {
       segments.push({ uri: line, durationSec, ...(rangeBytes === undefined ? {} : { rangeBytes }) });
       rangeBytes = undefined;
     }
   }
   return { targetDurationSec, segments };
+}
+
+/** The number behind the name of a tag. */
+function numberIn(line: string): number {
+  const [, digits] = /^#[A-Z-]+:(\d{1,15}(?:\.\d{1,15})?)(?=[,@]|$)/.exec(line) ?? [];
+  if (digits === undefined) throw new TypeError(`expected a number in a media playlist, found ${line.slice(0, 80)}`);
+  return Number(digits);
 }
 
 /**

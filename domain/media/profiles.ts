@@ -180,7 +180,9 @@ const isObject = ({ value }: z.core.ParsePayload) => typeof value === 'object' &
 
 /** For `refine`: a rule that no source fits is a mistake. */
 export const sizesInOrder: [(rule: z.output<typeof sourceMatchSchema>) => boolean, z.core.$ZodCustomParams] = [
-  ({ source_bytes_min: min = 0, source_bytes_max: max = Infinity }) => !(min > max),
+  // It is tried on values of any kind, and comparing some objects throws.
+  ({ source_bytes_min: min, source_bytes_max: max }) =>
+    typeof min !== 'number' || typeof max !== 'number' || min <= max,
   { path: ['source_bytes_max'], error: 'must be at least `source_bytes_min`', when: isObject },
 ];
 

@@ -27,6 +27,9 @@ const unescape = (text: string) =>
 
 const token = /<\?[^>]*\?>|<!--[\s\S]*?-->|<\/([\w:]+)>|<([\w:]+)((?:\s+[\w:]+="[^"<]*")*)\s*(\/?)>|([^<]+)/y;
 
+/** A DASH manifest has seven. Each level costs a stack frame, and indentation in every line below it. */
+const depthMax = 32;
+
 interface OpenElement {
   readonly name: string;
   readonly attributes: XmlElement['attributes'];
@@ -49,7 +52,7 @@ export function parseXml(document: string): XmlElement {
     else if (beginning !== undefined) {
       const element = { name: beginning, attributes: readAttributes(attributes), children: [], text: '' };
       if (isEmpty === '/') current.children.push(element);
-      else open.push(element);
+      else if (open.push(element) > depthMax + 1) throw new SyntaxError(`over ${depthMax} levels of elements`);
     } else if (ending !== undefined) {
       const { name, children, text: written, ...rest } = open.pop() ?? outside;
       if (name !== ending || (children.length > 0 && written !== ''))

@@ -22,7 +22,8 @@ const unfit = /\.\.|(?:^|\/)\.?(?:\/|$)|[\u0000-\u001f\u007f\\]/;
 /** Reads what stands after `/stream/` in the request line, still percent-encoded and without the query. */
 export function readStreamPath(encoded: string): StreamPath {
   const decoded = decode(encoded);
-  if (decoded === null || unfit.test(decoded) || unfit.test(decodeLeniently(decoded))) return { kind: 'malformed' };
+  if (decoded === null || !decoded.isWellFormed() || unfit.test(decoded) || unfit.test(decodeLeniently(decoded)))
+    return { kind: 'malformed' };
   const slash = decoded.indexOf('/');
   const hash = decoded.slice(0, slash);
   const path = decoded.slice(slash + 1);

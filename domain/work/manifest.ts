@@ -58,7 +58,11 @@ export type ResultManifest = z.infer<typeof outcomeShape> & {
   readonly objects: readonly { readonly key: string; readonly size: number }[];
 };
 
-/** Reads a result manifest; a completed one has results of its type's shape. @throws ZodError, SyntaxError */
+/**
+ * Reads a result manifest; a completed one has results of its type's shape.
+ *
+ * @throws ZodError, SyntaxError, TypeError
+ */
 export function parseManifest(json: string): ResultManifest {
   const manifest = manifestShape.parse(JSON.parse(json));
   const results: unknown = manifest.results === null ? null : jobTypes[manifest.type].results.parse(manifest.results);
@@ -106,7 +110,10 @@ function digestOf(named: readonly { readonly name: string; readonly size: number
   return digest.digest('hex');
 }
 
+/** @throws TypeError for more objects than an attempt has: a segment is two bytes of JSON, and in memory 200 */
 function objectsIn(folders: readonly ManifestFolder[]): ResultManifest['objects'] {
+  const count = folders.reduce((sum, { files, segments }) => sum + files.length + (segments?.sizes.length ?? 0), 0);
+  if (count > manifestObjectsMax) throw new TypeError(`expected at most ${manifestObjectsMax} objects, found ${count}`);
   return folders.flatMap(({ folder, files, segments }) => [
     ...files.map(([name, size]) => ({ key: `${folder}${name}`, size })),
     ...(segments?.sizes ?? []).map((size, index) => ({

@@ -229,18 +229,28 @@ function describe(
 async function* linesOf(chunks: AsyncIterable<string>, what: string): AsyncGenerator<string, void, undefined> {
   let rest = '';
   for await (const chunk of chunks) {
-    rest += chunk;
-    for (let end = rest.indexOf('\n'); end !== -1; end = rest.indexOf('\n')) {
-      const line = rest.slice(0, end);
-      rest = rest.slice(end + 1);
-      yield line;
+    // Only the new text is searched: an object may come in hundreds of chunks.
+    const [first = '', ...others] = chunk.split('\n');
+    rest += first;
+    for (const other of others) {
+      yield rest;
+      rest = other;
     }
   }
   if (rest.trim() !== '') throw new KubeError(`${what}: the connection broke`, { status: 0, reason: 'Unreachable' });
 }
 
 function eventOf<T>(what: string, line: string): WatchEvent<T> {
-  const event = JSON.parse(line) as WatchEvent<T> | { type: 'ERROR'; object: KubeStatus };
-  if (event.type !== 'ERROR') return event;
-  throw KubeError.ofStatus(what, event.object.code ?? 500, event.object);
+  let event: { type?: unknown; object?: unknown } | null;
+  try {
+    event = JSON.parse(line) as typeof event;
+  } catch (cause) {
+    throw new KubeError(`${what}: an event is no JSON`, { status: 0, reason: 'Unreachable' }, { cause });
+  }
+  const object = event?.object;
+  if (typeof object !== 'object' || object === null)
+    throw new KubeError(`${what}: an event has no object`, { status: 0, reason: 'Unreachable' });
+  if (event?.type !== 'ERROR') return event as WatchEvent<T>;
+  const status: KubeStatus = object;
+  throw KubeError.ofStatus(what, status.code ?? 500, status);
 }

@@ -1,3 +1,8 @@
+import { fitText } from '#domain/text.ts';
+
+/** As much of a refusal as is of use in a log. */
+const messageMax = 4096;
+
 /**
  * Why a request failed, in one word. Most come from the API server (`reason` of its Status, see the API conventions of
  * Kubernetes); two are ours: `Unreachable` (no answer) and `Deadline` (no answer in time).
@@ -71,12 +76,16 @@ export class KubeError extends Error {
    * request in words for the message, as in `create jobs media/mj-1`.
    */
   static ofStatus(what: string, status: number, body: KubeStatus | undefined, retryAfter?: string): KubeError {
-    const seconds = Number(retryAfter ?? body?.details?.retryAfterSeconds);
-    return new KubeError(`${what}: ${status} ${body?.message ?? 'without a reason'}`, {
+    const after: unknown = retryAfter ?? body?.details?.retryAfterSeconds;
+    const seconds = typeof after === 'object' ? Number.NaN : Number(after);
+    // A proxy may answer with JSON of its own.
+    const message: unknown = body?.message;
+    const reason = typeof message === 'string' ? fitText(message, messageMax) : 'without a reason';
+    return new KubeError(`${what}: ${status} ${reason}`, {
       status,
       reason: knownReason(body?.reason) ?? reasonByStatus[status] ?? 'Unknown',
       retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined,
-      causes: body?.details?.causes ?? [],
+      causes: Array.isArray(body?.details?.causes) ? body.details.causes : [],
     });
   }
 }

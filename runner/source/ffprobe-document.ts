@@ -92,6 +92,6 @@ export function spanOf(stream: FfprobeStream, fileStartSec: number): { startSec:
 }
 
 function clockSec(written: string | undefined): number | null {
-  const [, hours, minutes, sec] = /^(\d+):(\d\d):(\d\d(?:\.\d+)?)/.exec(written ?? '') ?? [];
+  const [, hours, minutes, sec] = /^(\d{1,9}):(\d\d):(\d\d(?:\.\d+)?)/.exec(written ?? '') ?? [];
   return sec === undefined ? null : Number(hours) * 3600 + Number(minutes) * 60 + Number(sec);
 }

@@ -66,6 +66,7 @@ const tagTypes = [8, 9, 18];
 
 /** FLV: the size of each tag stands behind it, so the last one is found from the end. */
 async function isCutInTag({ sizeBytes, read }: File): Promise<boolean> {
+  if (sizeBytes < tagHeadBytes) return true;
   const sizeAt = sizeBytes - 4;
   const size = (await read(sizeAt, 4)).readUInt32BE(0);
   if (size < tagHeadBytes || size > sizeAt) return true;

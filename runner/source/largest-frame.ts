@@ -37,7 +37,8 @@ export async function atLargestSize(
 /** Reads a line of `keyFramesCommand`; null for what is no frame, and for one that is too large to be decoded. */
 export function parseFrameSize(line: string): StoredFrame | null {
   const [width, height] = [Number(fieldOf(line, 'width')), Number(fieldOf(line, 'height'))];
-  if (width < 1 || height < 1 || width * height > pixelsMax) return null;
+  const isDecoded = width >= 1 && height >= 1 && width * height <= pixelsMax;
+  if (!isDecoded) return null;
   return { width, height, sampleAspect: aspectOf(fieldOf(line, 'sample_aspect_ratio')) };
 }
 
