@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .PHONY: help demo test faults fuzz test-k8s e2e bench check lint types dead-code unit format generate needs clean
-.PHONY: distclean
+.PHONY: audit distclean
 
 help:
 	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=clip.mp4 uses your video'
@@ -11,6 +11,7 @@ help:
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
 	@echo 'make faults     a crash, failure, delay or lost answer at every write to the outside; FAULTS_SHARE=5 makes a fifth'
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
+	@echo 'make audit      known holes and licences of the packages that are installed'
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
@@ -33,6 +34,9 @@ faults:
 # Each property has an equal share of the time.
 fuzz: needs
 	@FUZZ_MINUTES=$(or $(MINUTES),5) vitest run --project unit --no-file-parallelism --silent=false test/fuzz $(TEST_FLAGS)
+
+audit: needs
+	@node scripts/audit.ts
 
 # A separate run, one file at a time: the files share one etcd, which some of them compact.
 test-k8s:
