@@ -41,8 +41,6 @@ export const bannedWords: Readonly<Record<string, string>> = {
 
 /** Files whose text is not ours to change: licences, applied migrations, and the list itself. */
 const exempt = [/^LICENSE$/, /^platform\/postgres\/migrations\//, /^test\/architecture\/words\.(?:test\.)?ts$/];
-/** Documents and contract titles still have these chains; new code has none. */
-const exemptFromChains = /\.md$|^test\/contract\/|^charts\//;
 /** Uses in which a word has its ordinary meaning. */
 const ordinaryUses = [
   /\bthere (?:is|are) none\b/gi,
@@ -66,14 +64,11 @@ const ordinaryUses = [
 
 const patternOf = (words: readonly string[]) =>
   new RegExp(String.raw`(?<![\p{L}])(?:${words.join('|')})(?![\p{L}])`, 'giu');
-const chains = ['that of', 'those of', 'is over'];
-const allPattern = patternOf(Object.keys(bannedWords));
-const wordsPattern = patternOf(Object.keys(bannedWords).filter((word) => !chains.includes(word)));
+const pattern = patternOf(Object.keys(bannedWords));
 
 /** The banned words of a file, each with its line: `path:line: word (instead: …)`. */
 export function bannedIn({ path, text }: TextFile): string[] {
   if (exempt.some((each) => each.test(path))) return [];
-  const pattern = exemptFromChains.test(path) ? wordsPattern : allPattern;
   return text.split('\n').flatMap((line, index) => {
     const ordinary = ordinaryUses.reduce((rest, use) => rest.replaceAll(use, ''), line);
     // Names are split into their words: `poolTroubles` is `pool Troubles`.

@@ -279,7 +279,7 @@ describe('`GET /api/key/{hash}`', () => {
     expect((await api.raw('/api/key/k1', { method: 'POST' })).status).toBe(405);
   });
 
-  it('C18.8: a licence request by POST is refused without a token, with that of another media, and over 16 KiB', async () => {
+  it('C18.8: a licence request by POST is refused without a token, with a token of another media, and over 16 KiB', async () => {
     const statuses: number[] = [];
     for (const [hash, bytes] of [
       ['', 10],

@@ -111,7 +111,7 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     expect(await api.d.jobs.finish({ jobId: id, attempt: 1, status: 'completed', ...late })).toBeNull();
   });
 
-  it('C22.13: cancelling a job that is over answers 409, and an unknown one 404', async () => {
+  it('C22.13: cancelling a job that has ended answers 409, and an unknown one 404', async () => {
     const completed = await submitOne();
     await api.complete(completed, thumbnailResults);
     const failed = await submitOne();

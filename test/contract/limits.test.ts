@@ -99,7 +99,7 @@ describe('the limit on submissions', () => {
 });
 
 describe('the limit on keys', () => {
-  it('C23.8: each signed token has a window, and all made-up ones share that of the address', async () => {
+  it('C23.8: each signed token has a window, and all made-up ones share a window of the address', async () => {
     api = await startApi({ keyRateLimitPerMinute: 3 });
     await api.d.contentKeys.findOrCreate('h');
     const mine = token('h');

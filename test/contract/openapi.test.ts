@@ -173,7 +173,7 @@ describe('`GET /openapi.json`', () => {
     const isClosed = ({ $ref }: { $ref: string }) => schemas[$ref.split('/').at(-1) ?? ''].additionalProperties;
     expect(schemas.CreateJobRequest.oneOf.map(isClosed)).toEqual(Array(5).fill(false));
     expect(schemas.Job.oneOf.map(isClosed)).toEqual(Array(5).fill(undefined));
-    // Those of the first version; none is ever added.
+    // The fields of the first version; none is ever added.
     for (const { $ref } of schemas.CreateJobRequest.oneOf as { $ref: string }[])
       expect(new Set(Object.keys(schemas[$ref.split('/').at(-1) ?? ''].properties))).toEqual(
         new Set(['type', 'hash', 'source', 'options', 'callback_url']),

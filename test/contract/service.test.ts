@@ -59,7 +59,7 @@ async function statesOf(path: string): Promise<string[]> {
   return names.map((name, index) => `${name} ${states[index]?.size} ${states[index]?.mtimeMs}`);
 }
 
-/** Everything that the tables hold, those of the queue among them, as text. */
+/** Everything that the tables hold, also the tables of the queue, as text. */
 async function rowsOf(databaseUrl: string): Promise<string> {
   const opened = openDatabase(databaseUrl);
   const texts: string[] = [];

@@ -69,7 +69,7 @@ describe('objects of a stream', () => {
     expect((await api.raw(`/stream/${hash}/${path}`)).text).toBe(body);
   });
 
-  it('C17.5: the DASH manifest without a revision leads to that of the current one, for this request alone', async () => {
+  it('C17.5: the DASH manifest without a revision leads to the current one, for this request alone', async () => {
     const answer = await fetch(`${api.url}/stream/${hash}/manifest.mpd`, { redirect: 'manual' });
     expect(answer.status).toBe(302);
     expect(answer.headers.get('location')).toBe(`${rev}/manifest.mpd`);

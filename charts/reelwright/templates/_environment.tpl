@@ -30,7 +30,7 @@ NODE_EXTRA_CA_CERTS: '{{ if include "reelwright.hasCaBundle" .root }}/etc/reelwr
 {{- end -}}
 {{- end }}
 
-{{/* The values of one store, as YAML; with dev.enabled those of the S3 server that the chart installs: (dict "root" $ "which" "source") */}}
+{{/* The values of one store, as YAML; with dev.enabled they lead to the S3 server that the chart installs: (dict "root" $ "which" "source") */}}
 {{- define "reelwright.store" -}}
 {{- $store := index .root.Values.storage .which }}
 {{- if .root.Values.dev.enabled }}

@@ -1,6 +1,6 @@
 {{/* Rules of NetworkPolicies. */}}
 
-{{/* The peers of an egress rule: those given, else every address but those of the node and of cloud metadata services. */}}
+{{/* The peers of an egress rule: what is given, else every address but the node and cloud metadata services. */}}
 {{- define "reelwright.egressPeers" -}}
 {{- if . -}}
 {{ toYaml . }}
@@ -74,7 +74,7 @@ be asked (`helm template`): (dict "root" $ "secret" .Values.secrets.databaseUrl)
 {{- regexFind ":[0-9]+$" (regexReplaceAll "(?s)^[^:]*://([^/?#]*@)?([^/?#\\s]*).*$" $url "${2}") | trimPrefix ":" }}
 {{- end }}
 
-{{/* Postgres and Redis. The port of an address is added to those of the values. Takes the root. */}}
+{{/* Postgres and Redis. The port of an address is added to the ports of the values. Takes the root. */}}
 {{- define "reelwright.databaseEgress" -}}
 {{- $egress := .Values.networkPolicies.egress }}
 {{- $postgres := include "reelwright.portOfSecret" (dict "root" $ "secret" .Values.secrets.databaseUrl) | trim }}
