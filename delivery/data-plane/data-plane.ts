@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import type { FastPaths } from '#platform/http/fast-paths.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -9,11 +10,15 @@ import type { CoalescedRead } from './coalesced-read.ts';
 import { KeyFastPath } from './key-fast-path.ts';
 import { MediaReader, type Playlist } from './media-reader.ts';
 import { countSentBytes, sendRead } from './send-read.ts';
+import { sendStream } from './send-stream.ts';
 import { type PlainTarget, StreamFastPath } from './stream-fast-path.ts';
 import { ThumbFastPath } from './thumb-fast-path.ts';
 import { WriteTurns } from './write-turns.ts';
 
 export type { CoalescedRead, MediaReader, PlainTarget, Playlist };
+
+/** Of a turn of the event loop. Each write of a stream leads to a read, which costs more. */
+const writeMs = { shared: 4, stream: 1 } as const;
 
 interface DataPlaneOptions {
   readonly store: ObjectStore;
@@ -31,7 +36,8 @@ interface DataPlaneOptions {
 export class DataPlane {
   readonly media: MediaReader;
   readonly #options: DataPlaneOptions;
-  readonly #writes = new WriteTurns();
+  readonly #writes = new WriteTurns(writeMs.shared);
+  readonly #streamWrites = new WriteTurns(writeMs.stream);
 
   constructor(options: DataPlaneOptions) {
     const { store, ...rest } = options;
@@ -67,6 +73,11 @@ export class DataPlane {
    */
   send(response: ServerResponse, read: CoalescedRead, part: { readonly start: number; readonly end: number }): void {
     sendRead(response, read, { ...part, media: this.media, writes: this.#writes });
+  }
+
+  /** Sends a range that is not in memory as the body of a response whose head was written. */
+  sendStream(response: ServerResponse, body: Readable): void {
+    void sendStream(response, body, this.#streamWrites);
   }
 
   /** Counts the bytes that are written for a response, when it ends or its client leaves. */

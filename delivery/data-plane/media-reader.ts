@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import { isBelowRevision } from '#domain/media/object-keys.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
+import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
 import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
@@ -46,6 +47,8 @@ interface CachedPlaylist {
  * megabyte. The store has as many connections and some for images (platform/storage/s3/s3-endpoint.ts).
  */
 const readsMax = 576;
+/** Requests of one client that are made of the bucket at once and answer it alone; each costs over a millisecond. */
+const requestsMax = 16;
 
 /** Who reads: the request whose client is charged. */
 export type Reader = Pick<IncomingMessage, 'socket' | 'headers'>;
@@ -69,6 +72,7 @@ export class MediaReader {
   readonly #missing = new LRUCache<string, true>(missing);
   readonly #clients: ClientAddresses;
   readonly #bucketReads = new Shares(readsMax);
+  readonly #requests = new ClientQueues(requestsMax);
   readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
 
   /** `cacheBytesMax` bounds all that is cached and shared; with 0 only the playlists under way are shared. */
@@ -82,10 +86,12 @@ export class MediaReader {
   }
 
   /** Null when there is no such object. */
-  async head(key: string, signal: AbortSignal): Promise<ObjectInfo | null> {
+  async head(key: string, signal: AbortSignal, reader: Reader): Promise<ObjectInfo | null> {
     const cached = this.cached(key);
     if (cached !== null) return cached.info;
-    return this.#unlessMissing(key, () => this.#media.head(key, signal, { attemptsMax: 1 }));
+    return this.#requests.run(this.#clients.bucketOf(reader), () =>
+      this.#unlessMissing(key, () => this.#media.head(key, signal, { attemptsMax: 1 })),
+    );
   }
 
   /** An object that is whole in memory, else null. */
@@ -159,7 +165,8 @@ export class MediaReader {
     const giveBack = this.#share(reader);
     let found: StoredObject | null = null;
     try {
-      found = await this.#media.get(key, { ...options, attemptsMax: 1 });
+      const client = this.#clients.bucketOf(reader);
+      found = await this.#requests.run(client, () => this.#media.get(key, { ...options, attemptsMax: 1 }));
       found?.body.once('close', giveBack);
       return found;
     } finally {

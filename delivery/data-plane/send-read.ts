@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream/promises';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { MediaReader } from './media-reader.ts';
+import { sendStream } from './send-stream.ts';
 import type { WriteTurns } from './write-turns.ts';
 import type { ReadCursor, CoalescedRead } from './coalesced-read.ts';
 
@@ -88,14 +88,14 @@ class ReadSender {
   }
 
   async #sendRest(): Promise<void> {
-    const { media, end } = this.#sending;
+    const { media, writes, end } = this.#sending;
     const { key, etag, sizeBytes } = this.#info;
     const range = { start: this.#cursor.position, end: Math.min(end, sizeBytes) - 1 };
     this.#stop();
     try {
       const rest = await media.openRange(key, { range, ifMatch: etag }, this.#response.req);
       if (rest === null) this.#response.destroy();
-      else await pipeline(rest.body, this.#response);
+      else await sendStream(this.#response, rest.body, writes);
     } catch {
       this.#response.destroy();
     }

@@ -3,7 +3,7 @@ import { WriteTurns } from './write-turns.ts';
 
 /** Writes that take `ms` of processor time each; the turns of the event loop in which they ran, in order. */
 async function turnsOf(count: number, ms: number): Promise<number[]> {
-  const writes = new WriteTurns();
+  const writes = new WriteTurns(4);
   let turn = 0;
   const turns: number[] = [];
   const countTurns = () => {

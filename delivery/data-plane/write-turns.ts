@@ -2,17 +2,20 @@
 // millisecond or more, and hundreds of clients may be ready at once. So the writes of one turn of the loop are bounded
 // by time; the rest waits for the next turns, in order, and requests, timers and reads are served in between.
 
-const turnMs = 4;
-
 /** The writes of one server, in turns of the event loop. */
 export class WriteTurns {
+  readonly #turnMs: number;
   readonly #waiting: (() => void)[] = [];
   #spentMs = 0;
   #isTurnEnding = false;
 
+  constructor(turnMs: number) {
+    this.#turnMs = turnMs;
+  }
+
   /** Runs `write` in this turn of the event loop while there is time, else in a later one. */
   run(write: () => void): void {
-    if (this.#waiting.length > 0 || this.#spentMs >= turnMs) this.#waiting.push(write);
+    if (this.#waiting.length > 0 || this.#spentMs >= this.#turnMs) this.#waiting.push(write);
     else this.#spend(write);
     this.#endTurn();
   }
@@ -29,7 +32,7 @@ export class WriteTurns {
     setImmediate(() => {
       this.#isTurnEnding = false;
       this.#spentMs = 0;
-      while (this.#spentMs < turnMs) {
+      while (this.#spentMs < this.#turnMs) {
         const next = this.#waiting.shift();
         if (next === undefined) break;
         this.#spend(next);

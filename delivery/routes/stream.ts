@@ -100,7 +100,7 @@ async function answerObject(request: FastifyRequest, reply: FastifyReply, { plan
   const { range, 'if-none-match': ifNoneMatch } = request.headers;
   const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
   if (!needsHead) return sendWhole(request, reply, { plane, target });
-  const info = await media.head(target.key, request.signal);
+  const info = await media.head(target.key, request.signal, request.raw);
   if (info === null) throw missingObject(target);
   const wanted = answerBodyless(request, reply, { target, info });
   if (wanted === 'answered') return reply;
@@ -112,7 +112,9 @@ async function answerObject(request: FastifyRequest, reply: FastifyReply, { plan
   }
   const found = await openSame(target.key, { media, info, range: wanted, request });
   if (found === null) return sendWhole(request, reply, { plane, target });
-  return describePart(reply, { target, info, wanted }).send(found.body);
+  beginBody(describePart(reply, { target, info, wanted }));
+  plane.sendStream(reply.raw, found.body);
+  return reply;
 }
 
 async function sendWhole(request: FastifyRequest, reply: FastifyReply, { plane, target }: Answer): Promise<unknown> {
@@ -170,12 +172,16 @@ interface SharedPart {
   readonly end: number;
 }
 
-/** Sends from memory, without the framework's streams: the response is written to the socket directly. */
 function sendShared(reply: FastifyReply, { plane, read, start, end }: SharedPart): FastifyReply {
-  reply.hijack();
-  reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
+  beginBody(reply);
   plane.send(reply.raw, read, { start, end });
   return reply;
+}
+
+/** The body follows without the framework's streams: it is written to the socket directly. */
+function beginBody(reply: FastifyReply): void {
+  reply.hijack();
+  reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
 }
 
 interface SameRange {

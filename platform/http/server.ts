@@ -14,6 +14,7 @@ import { addHomePage } from './home-page.ts';
 import { addHttpMetrics } from './http-metrics.ts';
 import { addJsonBody } from './json-body.ts';
 import { watchMethods } from './method-not-allowed.ts';
+import { addListeners, sharedPlace } from './listeners.ts';
 import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-response.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
@@ -102,24 +103,27 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
 /** The server as a component: it listens from `start`, and completes the responses under way when it stops. */
 export function httpServerComponent(options: HttpServerOptions): Component {
   let app: FastifyInstance | undefined;
+  let closeListeners: (() => Promise<void>) | undefined;
   return {
     name: 'http server',
     async start() {
       app = await createHttpServer(options);
       const { host, port } = options.config;
-      await app.listen({ host, port }).catch((error: unknown) => {
+      const place = await sharedPlace({ host, port }).catch((error: unknown) => {
         if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
         throw new Error(`port ${port} of ${host} is in use: set PORT to another one, or to 0 for any`, {
           cause: error,
         });
       });
+      await app.listen(place);
+      closeListeners = await addListeners(app.server, place);
       options.log.info({ addresses: app.addresses() }, 'listening');
     },
     async stop(signal) {
       const server = app?.server;
       const giveUp = () => server?.closeAllConnections();
       signal.addEventListener('abort', giveUp, { once: true });
-      await app?.close();
+      await Promise.all([app?.close(), closeListeners?.()]);
       signal.removeEventListener('abort', giveUp);
     },
   };
