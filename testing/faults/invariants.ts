@@ -54,7 +54,14 @@ export class Checker {
     const lost = jobIds
       .filter((id) => !jobs.some((job) => job.id === id))
       .map((id) => `I2: the accepted job ${id} has no row`);
-    return [...lost, ...(await this.#keys()), ...this.#secrets(), ...perJob.flat(), ...perHash.flat()];
+    return [
+      ...lost,
+      ...(await this.#keys()),
+      ...this.#secrets(),
+      ...(await this.#remains()),
+      ...perJob.flat(),
+      ...perHash.flat(),
+    ];
   }
 
   async #jobs(ids: readonly string[]): Promise<CheckedJob[]> {
@@ -92,6 +99,16 @@ export class Checker {
       if (before !== etag) violations.push(`I6: ${key} has changed`);
     }
     return violations;
+  }
+
+  async #remains(): Promise<string[]> {
+    const { rows } = await this.#world.database.pool.query<{ hash: string }>('select distinct hash from jobs');
+    const known = new Set(rows.map(({ hash }) => hash));
+    const lines = (await this.#world.remains()).map((what) => `I12: ${what} is left`);
+    for (const root of ['videos/', 'images/'])
+      for await (const { key } of this.#world.media.list(root))
+        if (!known.has(key.split('/')[2] ?? '')) lines.push(`I12: no job is left of ${key}`);
+    return lines;
   }
 
   #secrets(): string[] {

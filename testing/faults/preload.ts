@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ExternalWrite, interceptWrites } from '#platform/external-writes/external-write.ts';
+import { KubeError } from '#platform/kubernetes/errors.ts';
 import { type Fault, folderVariable, isSame, nameOf, noteWrite, readPlan, type Role, takeFault } from './plan.ts';
 
 // Loaded before main.ts and runner/main.ts: notes each of their writes, and lets the planned fault happen at its point.
@@ -40,13 +41,15 @@ function crash(): Promise<never> {
 }
 
 function failureOf(kind: ExternalWrite['kind']): Error {
+  if (kind === 'kubernetes') return new KubeError('socket hang up', { status: 0, reason: 'Unreachable' });
   const message = kind === 'sql' ? 'Connection terminated unexpectedly' : 'socket hang up';
   return Object.assign(new Error(message), { code: 'ECONNRESET' });
 }
 
-/** What the system answers when another writer was first: 40001 of Postgres, 409 of S3. */
+/** What the system answers when another writer was first: 40001 of Postgres, 409 of Kubernetes and S3. */
 function conflictOf(kind: ExternalWrite['kind']): Error {
   if (kind === 'sql') return Object.assign(new Error('could not serialize access'), { code: '40001' });
+  if (kind === 'kubernetes') return new KubeError('conflict', { status: 409, reason: 'Conflict' });
   return Object.assign(new Error('conflict'), { name: 'OperationAborted', $metadata: { httpStatusCode: 409 } });
 }
 

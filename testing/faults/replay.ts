@@ -86,7 +86,8 @@ function chosenPoints(points: readonly WritePoint[], timers: readonly WritePoint
   });
 }
 
-/** A receiver of webhooks and a queue know no conflicts. */
-function faultsOf({ kind }: WritePoint): readonly Fault[] {
-  return kind === 'ticket' || kind === 'webhook' ? faults.filter((fault) => fault !== 'conflict') : faults;
+/** A receiver of webhooks and a queue know no conflicts, nor does an object that is not there yet. */
+function faultsOf({ kind, name }: WritePoint): readonly Fault[] {
+  const knowsNone = kind === 'ticket' || kind === 'webhook' || (kind === 'kubernetes' && name.startsWith('create'));
+  return knowsNone ? faults.filter((fault) => fault !== 'conflict') : faults;
 }

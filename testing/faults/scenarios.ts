@@ -43,6 +43,30 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const { jobs = [] } = body as { readonly jobs?: readonly { readonly job_id: string }[] };
     return [id, ...jobs.map(({ job_id: retry }) => retry)];
   },
+  'a webhook that is sent again': async (world) => {
+    const id = await world.submit('image:thumbnail', 'image');
+    await world.settle();
+    await world.insist('POST', `/api/jobs/${id}/callbacks/redeliver`);
+    return [id];
+  },
+  'a stream that is replaced': async (world) => {
+    const hash = `replaced-${Date.now()}`;
+    const first = await world.submit('video:full', 'clip', { hash });
+    await world.settle();
+    const second = await world.submit('video:transcode', 'clip', { hash, ...encrypted });
+    return [first, second];
+  },
+  retention: async (world) => {
+    const hash = `old-${Date.now()}`;
+    await world.submit('video:transcode', 'clip', { hash });
+    await world.settle();
+    await world.submit('video:transcode', 'clip', { hash, ...encrypted });
+    await world.settle();
+    await world.cleanUp();
+    await world.expire();
+    // Nothing is left of them that could be checked one by one.
+    return [];
+  },
   cleanup: async (world) => {
     const id = await world.submit('video:transcode', 'long');
     await world.settle();

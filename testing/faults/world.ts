@@ -29,6 +29,9 @@ export interface Delivery {
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
+const unswept = 'finished_at is not null and swept_at is null';
+const replaced = 'replaced_at is not null and revision_deleted_at is null';
+
 /** How long a caller goes on repeating a request, and everything may take to settle after a fault. */
 const patienceMs = 60_000;
 
@@ -46,6 +49,8 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
     CHUNK_LENGTH: '6s',
     API_RATE_LIMIT_PER_MINUTE: '100000',
     WEBHOOK_BACKOFF: '0s,500ms,500ms,1s,1s',
+    JOB_RETENTION: '30d',
+    REVISION_RETENTION: '10d',
     NODE_OPTIONS: `--import ${pathToFileURL(join(checkout, 'testing/faults/preload.ts')).href}`,
     [folderVariable]: folder,
     ...env,
@@ -75,6 +80,19 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
     }
   };
 
+  /** Changes the rows that are due, and starts the worker again, until there are none. */
+  const untilDone = (due: string, change: string) =>
+    until(
+      async () => {
+        await database.pool.query(`update jobs set ${change} where ${due}`);
+        await worker.restart();
+        await sleep(1_500);
+        return (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
+      },
+      (left) => left === 0,
+      patienceMs,
+    );
+
   return {
     database,
     folder,
@@ -101,24 +119,15 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
       );
     },
     /** Makes every ended job due, and waits until the worker has removed its working objects. */
-    async cleanUp(): Promise<void> {
-      const due = `update jobs set finished_at = finished_at - interval '3 hours', cleanup_after = null
-        where finished_at is not null and swept_at is null`;
-      await until(
-        async () => {
-          await database.pool.query(due);
-          await worker.restart();
-          await sleep(1_500);
-          const left = await database.pool.query(
-            'select 1 from jobs where finished_at is not null and swept_at is null',
-          );
-          return left.rowCount;
-        },
-        (left) => left === 0,
-        patienceMs,
-      );
+    cleanUp: () => untilDone(unswept, "finished_at = finished_at - interval '3 hours', cleanup_after = null"),
+    /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
+    async expire(): Promise<void> {
+      await untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
+      await untilDone('swept_at is not null', `${older('finished_at')}, retention_after = null`);
     },
     output: () => `${server.output()}${worker.output()}`,
+    /** What jobs that have ended left elsewhere: a line for each object. */
+    remains: async (): Promise<string[]> => [],
     /** Ends the processes. @returns the workspaces that they left */
     async stop(): Promise<string[]> {
       await Promise.all([server.stop(), worker.stop()]);
@@ -133,6 +142,8 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
     },
   };
 }
+
+const older = (column: string) => `${column} = ${column} - interval '40 days'`;
 
 async function openRows(database: ReturnType<typeof openDatabase>) {
   const jobs = await database.pool.query<{ id: string; status: string }>(
