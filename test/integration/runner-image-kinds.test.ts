@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StepContext } from '../../runner/context/step-context.ts';
+import { makeThumbnails } from '../../runner/handlers/image-thumbnail/make-thumbnails.ts';
 import { createReporter } from '../../runner/reports/reporter.ts';
 import { heic } from '../../testing/heif.ts';
 import { colours, corpus, type CorpusImage } from '../../testing/image-corpus.ts';
@@ -13,12 +14,10 @@ import { tiff } from '../../testing/tiff.ts';
 // docs/reference/media.md has the table.
 
 const files = new Map<string, Buffer>();
-let makeThumbnails: typeof import('../../runner/handlers/image-thumbnail/make-thumbnails.ts').makeThumbnails;
 let root = '';
 
 beforeAll(async () => {
   await Promise.all(corpus.map(async ({ name, make }) => files.set(name, await make())));
-  ({ makeThumbnails } = await import('../../runner/handlers/image-thumbnail/make-thumbnails.ts'));
   root = await mkdtemp(join(tmpdir(), 'reelwright-kinds-'));
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
