@@ -36,7 +36,7 @@ export async function probeSource(context: StepContext): Promise<ProbedSource> {
 async function describe(context: StepContext): Promise<FfprobeDocument> {
   const failure = probeFailure(await readHead(context.workspace.at(workspaceFiles.source), headBytes));
   const command = describeCommand(context.program('ffprobe'), workspaceFiles.source);
-  const run = { timeoutMs: probeTimeoutMs, failure, stdoutBytesMax: 16 * 1024 * 1024 };
+  const run = { timeoutMs: probeTimeoutMs, failure, stdoutBytesMax: 16 * 1024 * 1024, readsHeaders: true };
   const { stdout, stderrTail: logTail } = await runTool(command, run, context);
   try {
     return parseFfprobe(stdout);

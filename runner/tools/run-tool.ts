@@ -20,6 +20,8 @@ export interface ToolRun {
   readonly onStdoutLine?: (line: string) => void;
   readonly onStderrLine?: (line: string) => void;
   readonly stdoutBytesMax?: number;
+  /** The tool reads headers alone: memory that it is refused while there is enough is what a header asked for. */
+  readonly readsHeaders?: boolean;
 }
 
 /** For a tool that reads headers or lists something, from a disk that may be slow. */
@@ -33,10 +35,14 @@ const scratchBytesMin = 8 * 1024 * 1024;
  */
 const toolKillDelayMs = 1000;
 
-/** The C library's messages for ENOSPC, EDQUOT and ENOMEM; most tools have no exit code for them. */
-const outOfResourceMessage = /No space left on device|Disk quota exceeded|Cannot allocate memory|std::bad_alloc/;
-/** ffmpeg 7 and later exit with the low byte of a negative errno: ENOSPC is 28, ENOMEM 12. */
-const outOfResourceExits: readonly (number | null)[] = [256 - 28, 256 - 12];
+/** More than reading any headers takes. */
+const headersMemoryBytesMax = 256 * 1024 * 1024;
+/**
+ * The C library's messages for ENOSPC and EDQUOT, and for ENOMEM, as most tools have no exit code for them; ffmpeg 7
+ * and later exit with the low byte of the negative errno.
+ */
+const outOfDisk = { message: /No space left on device|Disk quota exceeded/, exitCode: 256 - 28 };
+const outOfMemory = { message: /Cannot allocate memory|std::bad_alloc/, exitCode: 256 - 12 };
 
 /**
  * Runs a tool to its end and turns failures into known problems: `resource_exhausted` for want of memory or disk (a
@@ -78,11 +84,12 @@ export async function runTool(
 
 async function problemOf(outcome: CommandOutcome, run: ToolRun, scratch: string): Promise<KnownProblem> {
   const { exitCode, signal, stderrTail: logTail, timedOut } = outcome;
+  const says = (fault: typeof outOfDisk) => exitCode === fault.exitCode || fault.message.test(logTail);
   if (timedOut) return new KnownProblem('deadline_exceeded', 'A tool did not finish in time.', { logTail });
   const isOutOfResource =
     signal === 'SIGKILL' ||
-    outOfResourceExits.includes(exitCode) ||
-    outOfResourceMessage.test(logTail) ||
+    says(outOfDisk) ||
+    (says(outOfMemory) && !(run.readsHeaders === true && process.availableMemory() > headersMemoryBytesMax)) ||
     (await isFull(scratch));
   if (isOutOfResource) return new KnownProblem('resource_exhausted', undefined, { logTail });
   const failure = (exitCode === null ? undefined : run.failureOfExit?.[exitCode]) ?? run.failure;

@@ -21,10 +21,12 @@ const changed = async (name: string, box: string, at: number, value: readonly nu
 const ones = [0xff, 0xff, 0xff, 0xff];
 
 it.each([
-  ['four thousand million samples', 'stsz', ones],
-  ['samples outside of the file', 'stco', ones],
-])('an MP4 that states %s is corrupt_input', async (_, box, value) => {
-  const path = await changed(`hostile-${box}.mp4`, box, 8, value);
+  ['four thousand million samples', 'stsz', 8],
+  ['four thousand million times', 'stts', 4],
+  ['four thousand million places', 'stco', 4],
+  ['samples outside of the file', 'stco', 8],
+])('an MP4 that states %s is corrupt_input', async (_, box, at) => {
+  const path = await changed(`hostile-${box}-${at}.mp4`, box, at, ones);
   expect(await refusal(path)).toEqual([10, 'corrupt_input', false]);
 });
 
