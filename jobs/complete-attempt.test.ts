@@ -13,7 +13,7 @@ describe('the objects of a result manifest', () => {
   let folder: string;
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('are compared with the revisions of thousands of attempts in seconds', async () => {
+  it('objects of a manifest are compared with the revisions of thousands of attempts in seconds', async () => {
     folder = await mkdtemp(join(tmpdir(), 'reelwright-completion-'));
     const media = openFolderStore(folder);
     const job = { id: crypto.randomUUID(), type: 'video:transcode', hash: 'long-video', attempt: 20_000 } as Job;

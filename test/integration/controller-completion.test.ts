@@ -66,7 +66,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toMatchObject([{ status: 'completed' }]);
   });
 
-  it('of eight completions at once one records, and there is one webhook event', async () => {
+  it('one of eight completions at once records, and there is one webhook event', async () => {
     await leave();
     const outcomes = await Promise.all(Array.from({ length: 8 }, complete));
     expect(outcomes.filter(({ outcome }) => outcome === 'recorded')).toHaveLength(1);
@@ -141,7 +141,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
 
-  describe('of a stream', () => {
+  describe('the completion of a stream', () => {
     const masterText = '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo/r360_h264/playlist.m3u8\n';
 
     /** A transcode job that is claimed, and its whole revision with a result manifest. */
@@ -187,7 +187,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       expect(await publicRevision(rig, 'cancelled')).toBeNull();
     });
 
-    it('of a cancellation and a completion at once one wins, and a cancelled job has no public stream', async () => {
+    it('one of a cancellation and a completion at once wins, and a cancelled job has no public stream', async () => {
       for (let round = 0; round < 10; round++) {
         const hash = `race-${round}`;
         const claimed = await transcoded(hash);

@@ -77,7 +77,7 @@ describe.skipIf(!inject('postgres'))('retention', () => {
     for (const task of retentionTasks(dependencies)) await task.work(new AbortController().signal);
   }
 
-  describe('of replaced streams', () => {
+  describe('retention of replaced streams', () => {
     it('C13.28, C17.4: the revision of a replaced stream is removed after REVISION_RETENTION, and the current one stays', async () => {
       const [first, second, third] = [await ended(30), await ended(10), await ended(2)];
       await publishOf(third);
@@ -163,7 +163,7 @@ describe.skipIf(!inject('postgres'))('retention', () => {
     });
   });
 
-  describe('of jobs', () => {
+  describe('retention of jobs', () => {
     it('a job is deleted with its webhook events after JOB_RETENTION, but not before its webhook is delivered', async () => {
       const old = await ended(30, { callbackUrl: 'https://hooks.example/' });
       const pending = await ended(30, { callbackUrl: 'https://hooks.example/' });

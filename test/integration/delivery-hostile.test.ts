@@ -222,7 +222,7 @@ describe('hostile tokens of /api/key', () => {
     expectRefusal(await getRaw(api.url, target, ...headers), [401], what);
   });
 
-  it('of two Authorization headers at most the first counts', async () => {
+  it('at most the first of two Authorization headers counts', async () => {
     expect((await ask('x.y', `Authorization: Bearer ${good}`)).status).not.toBe(200);
   });
 

@@ -19,7 +19,7 @@ describeStores('the content key store', (c) => {
     expect((await keys.findOrCreate(randomUUID())).kid).not.toBe(made.kid);
   });
 
-  test('of 50 calls at once one key stands, and all are answered with it', async () => {
+  test('one key stands of 50 calls at once, and all are answered with it', async () => {
     const keys = new ContentKeyStore(c.database, { encryptionKeys: [oldSecret] });
     const hash = randomUUID();
     const made = await Promise.all(Array.from({ length: 50 }, () => keys.findOrCreate(hash)));

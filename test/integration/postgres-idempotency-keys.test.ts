@@ -73,7 +73,7 @@ describe.skipIf(!inject('postgres'))('idempotency keys of an earlier version', (
     expect(await Promise.all(requests.map(found))).toEqual(ids);
   });
 
-  test('of live jobs that are equal now, the newest is found; failed jobs do not count', async () => {
+  test('the newest of live jobs that are equal now is found; failed jobs do not count', async () => {
     const given = request({ type: 'video:transcode', hash: 'several' });
     await insert(given);
     await insert(given, mobile);

@@ -43,7 +43,7 @@ describeStores('the end of a job', (c) => {
       expect(await c.jobs.finish(failure(id))).toMatchObject({ status: 'failed', progress: 60, phase: null });
     });
 
-    test('C12.1: of many ends at once one is recorded, with one event', async () => {
+    test('C12.1: one of many ends at once is recorded, with one event', async () => {
       const { job } = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://example.com/hook' }));
       await c.jobs.claim({ jobId: job.id, attempt: 1, owner: 'w', leaseMs });
       const ends = await Promise.all(Array.from({ length: 10 }, () => c.jobs.finish(failure(job.id))));
@@ -132,7 +132,7 @@ describeStores('the end of a job', (c) => {
       expect(await c.jobs.find(id)).toMatchObject({ attempt: 3, failures: 1 });
     });
 
-    test('of many calls for one attempt one moves the job on', async () => {
+    test('one of many calls for an attempt moves the job on', async () => {
       const { id } = await claimedJob(c.jobs);
       const next = { jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 };
       const tickets = await Promise.all(Array.from({ length: 10 }, () => c.jobs.nextAttempt(next)));
@@ -184,7 +184,7 @@ describeStores('the end of a job', (c) => {
       expect(await c.jobs.find(failed.id)).toEqual(failed);
     });
 
-    test('of many retries at once one is made', async () => {
+    test('one of many retries at once is made', async () => {
       const failed = await failedJob(c.jobs);
       const outcomes = await Promise.all(
         Array.from({ length: 10 }, () =>

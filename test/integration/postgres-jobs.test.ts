@@ -46,7 +46,7 @@ describeStores('the job store', (c) => {
       expect(await c.jobs.find("x' or true")).toBeNull();
     });
 
-    test('of 100 equal jobs at once one is made, and all are answered with it', async () => {
+    test('one of 100 equal jobs at once is made, and all are answered with it', async () => {
       const hash = randomUUID();
       const answers = await Promise.all(Array.from({ length: 100 }, () => c.jobs.insertOrFind(newJob({ hash }))));
       expect(answers.filter(({ isNew }) => isNew)).toHaveLength(1);
@@ -54,7 +54,7 @@ describeStores('the job store', (c) => {
       expect(await count(c.database, 'jobs')).toBe(1);
     });
 
-    test('of many jobs at once, from several processes and partly equal, each is made once and answered to its callers', async () => {
+    test('each of many jobs at once, from several processes and partly equal, is made once and answered to its callers', async () => {
       const hashes = Array.from({ length: 40 }, () => randomUUID());
       // Each in another order, as statements that wait for each other's rows would be.
       const stores = Array.from({ length: 6 }, () => new JobStore(c.database));
@@ -104,7 +104,7 @@ describeStores('the job store', (c) => {
   });
 
   describe('claim and lease', () => {
-    test('of many claims at once one wins', async () => {
+    test('one of many claims at once wins', async () => {
       const { id } = (await c.jobs.insertOrFind(newJob())).job;
       const claims = await Promise.all(
         Array.from({ length: 20 }, (_, i) => c.jobs.claim({ jobId: id, attempt: 1, owner: `worker-${i}`, leaseMs })),

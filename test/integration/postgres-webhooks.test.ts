@@ -72,7 +72,7 @@ describeStores('the webhook event store', (c) => {
   });
 
   describe('after an attempt', () => {
-    test('that was delivered, the job says sent and nothing is due', async () => {
+    test('after an attempt that was delivered, the job says sent and nothing is due', async () => {
       const { job, eventId } = await ended();
       await due({ now: start, limit: 1 });
       await events.recordAttempt(attemptOf(eventId, 1, 'sent'));
@@ -80,7 +80,7 @@ describeStores('the webhook event store', (c) => {
       expect(await due({ now: after(1e9), limit: 1 })).toEqual([]);
     });
 
-    test('that failed, the next one is due at its time, and attempts are kept', async () => {
+    test('after an attempt that failed, the next one is due at its time, and attempts are kept', async () => {
       const { job, eventId } = await ended();
       await due({ now: start, limit: 1 });
       await events.recordAttempt(attemptOf(eventId, 1, { inMs: 5_000 }));
@@ -92,7 +92,7 @@ describeStores('the webhook event store', (c) => {
       expect(await count(c.database, 'webhook_attempts')).toBe(2);
     });
 
-    test('of a sender that was too slow, what another one recorded stands', async () => {
+    test('what another sender recorded stands against a late attempt', async () => {
       const { job, eventId } = await ended();
       await events.recordAttempt(attemptOf(eventId, 1, 'sent'));
       await events.recordAttempt(attemptOf(eventId, 1, 'failed'));

@@ -98,7 +98,7 @@ describe('server-side apply', () => {
     expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
   });
 
-  test('reaches the status of a Job and leaves its spec alone', async () => {
+  test('server-side apply reaches the status of a Job and leaves its spec alone', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const metadata = { name: 'a', namespace };
@@ -198,7 +198,7 @@ describe('watch', () => {
     expect(types).toContain('BOOKMARK');
   });
 
-  test('from a compacted version is Expired', async () => {
+  test('a watch from a compacted version is Expired', async () => {
     const client = clientFor();
     const namespace = await newNamespace(client);
     const { metadata } = await client.list(configMaps, { namespace });

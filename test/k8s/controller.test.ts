@@ -83,7 +83,7 @@ test('the key of an encrypted stream is in a Secret for publish alone, which is 
 });
 
 describe('a failed attempt', () => {
-  test('with a permanent error ends the job with the runner’s error', async () => {
+  test('a permanent error ends the job with the runner’s error', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -95,7 +95,7 @@ describe('a failed attempt', () => {
     expect((await rig.mediaJob(id)).status?.error).toMatchObject({ code: 'no_video_stream' });
   });
 
-  test('with a transient error is counted and repeated in a new Job', async () => {
+  test('an attempt with a transient error is counted and repeated in a new Job', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -147,7 +147,7 @@ describe('a disruption costs no attempt', () => {
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 2, failures: 0 });
   });
 
-  test('C26.2: when the job was suspended and is resumed', async () => {
+  test('C26.2: suspending and resuming a job costs no attempt', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -164,7 +164,7 @@ describe('a disruption costs no attempt', () => {
     await becomes(rig, id, 'Suspended', 'False/Resumed');
   });
 
-  test('when the attempt had already written its results, which then end the job', async () => {
+  test('a disrupted attempt that had already written its results ends the job with them', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover', { source: `${rig.notes}/ok` });
@@ -177,7 +177,7 @@ describe('a disruption costs no attempt', () => {
 });
 
 describe('a job that is ended from outside', () => {
-  test('by a cancellation has its Job deleted', async () => {
+  test('a cancelled job has its Job deleted', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -188,7 +188,7 @@ describe('a job that is ended from outside', () => {
     expect((await rig.mediaJob(id)).status?.phase).toBe('cancelled');
   });
 
-  test('by the deletion of its MediaJob is cancelled', async () => {
+  test('a job whose MediaJob is deleted is cancelled', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -198,7 +198,7 @@ describe('a job that is ended from outside', () => {
     await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
   });
 
-  test('keeps its MediaJob until the TTL has passed', async () => {
+  test('a job that has ended keeps its MediaJob until the TTL has passed', async () => {
     const rig = await openControllerRig({ MEDIA_JOB_TTL: '1s' });
     rig.startWorker();
     running(rig, scriptedRunner);
@@ -216,7 +216,7 @@ const manifest = (name: string, spec: object) =>
   JSON.stringify({ apiVersion: 'reelwright.dev/v1alpha1', kind: 'MediaJob', metadata: { name }, spec });
 
 describe('a MediaJob from kubectl', () => {
-  test('becomes a job with its UID and completes', async () => {
+  test('a MediaJob becomes a job with its UID and completes', async () => {
     const rig = await openControllerRig();
     await rig.writeSource('source', await image());
     rig.startWorker();
@@ -231,7 +231,7 @@ describe('a MediaJob from kubectl', () => {
     expect(status).toMatchObject({ jobId: job.id, phase: 'completed', results: { key: expect.any(String) as string } });
   });
 
-  test('that equals a completed job shows the results of that job', async () => {
+  test('a MediaJob that equals a completed job shows the results of that job', async () => {
     const rig = await openControllerRig();
     await rig.writeSource('source', await image());
     rig.startWorker();
@@ -245,7 +245,7 @@ describe('a MediaJob from kubectl', () => {
     expect(await rig.node.jobs()).toHaveLength(1);
   });
 
-  test('whose source does not exist fails with the reason in its condition', async () => {
+  test('a MediaJob whose source does not exist fails with the reason in its condition', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const spec = { type: 'video:transcode', hash: 'none', source: 'nowhere.mp4' };
@@ -273,19 +273,22 @@ describe('a MediaJob from kubectl with a forbidden webhook address', () => {
     ['a metadata service', { callbackUrl: 'http://169.254.169.254/latest' }, 'spec.callbackUrl'],
     ['localhost by name', { callbackUrl: 'http://localhost/hook' }, 'spec.callbackUrl'],
   ];
-  test.each(refusals)('(%s) is refused with the field in its status, and no job is made', async (_, more, field) => {
-    const rig = await openControllerRig();
-    await rig.writeSource('source', await image());
-    rig.startWorker();
-    const spec = { type: 'image:thumbnail', hash: 'inward', source: 'source', ...more };
-    await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('inward', spec));
-    await until('it failed', async () => conditionOf(await rig.mediaJobNamed('inward'), 'Failed') === 'True/Refused');
-    const { metadata, status } = await rig.mediaJobNamed('inward');
-    expect(status?.conditions?.[0]?.message).toBe(
-      `${field}: must lead to a public address or to a network that WEBHOOK_ALLOWED_CIDRS names`,
-    );
-    expect(await rig.jobs.find(metadata?.uid ?? '')).toBeNull();
-  });
+  test.each(refusals)(
+    'a MediaJob (%s) is refused with the field in its status, and no job is made',
+    async (_, more, field) => {
+      const rig = await openControllerRig();
+      await rig.writeSource('source', await image());
+      rig.startWorker();
+      const spec = { type: 'image:thumbnail', hash: 'inward', source: 'source', ...more };
+      await kubectl(server, ['apply', '-n', rig.namespace, '-f', '-'], manifest('inward', spec));
+      await until('it failed', async () => conditionOf(await rig.mediaJobNamed('inward'), 'Failed') === 'True/Refused');
+      const { metadata, status } = await rig.mediaJobNamed('inward');
+      expect(status?.conditions?.[0]?.message).toBe(
+        `${field}: must lead to a public address or to a network that WEBHOOK_ALLOWED_CIDRS names`,
+      );
+      expect(await rig.jobs.find(metadata?.uid ?? '')).toBeNull();
+    },
+  );
 });
 
 test('a pool with a Kueue queue labels its Jobs with it and leaves their suspension to Kueue', async () => {
@@ -321,7 +324,7 @@ test('the Job of a failed attempt stays with its pod’s log as long as its Medi
 });
 
 describe('a pod that does not start', () => {
-  test('because no node fits shows in phase, condition and Event, and fails the job past the deadline', async () => {
+  test('a pod that fits no node shows in phase, condition and Event, and fails the job past the deadline', async () => {
     const rig = await openControllerRig({ PENDING_DEADLINE: '9s' });
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -339,7 +342,7 @@ describe('a pod that does not start', () => {
     await until('the Job is deleted', async () => (await rig.node.jobs()).length === 0);
   });
 
-  test('because its image is missing shows in the condition, and continues once the image exists', async () => {
+  test('an image that is missing shows in the condition, and the job continues once it exists', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');
@@ -351,7 +354,7 @@ describe('a pod that does not start', () => {
     expect(await rig.find(id)).toMatchObject({ status: 'processing', phase: 'probing' });
   });
 
-  test('because of a quota shows the message of its Job’s Event', async () => {
+  test('a quota shows with the message of the Job’s Event', async () => {
     const rig = await openControllerRig();
     rig.startWorker();
     const id = await rig.submit('video:cover');

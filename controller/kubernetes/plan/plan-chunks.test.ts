@@ -121,27 +121,27 @@ const actionOf = <Kind extends Action['do']>(of: Case, kind: Kind) =>
 const finish: ObservedUnits['next'] = { kind: 'finish', split: pendingChunks, chunks: [] };
 
 describe('the plan while chunks are encoded', () => {
-  it('is to wait while nothing changes', () => {
+  it('the plan waits while nothing changes', () => {
     expect(done({})).toEqual([]);
   });
 
-  it('is to report and show the chunks that are finished', () => {
+  it('the plan reports and shows the chunks that are finished', () => {
     const more = { job: { ...job, indexed: { parallelism: 2, completions: 3, completed: '0', failed: '' } } };
     expect(done(more)).toEqual(['reportPhase', 'writeStatus']);
     expect(actionOf(more, 'writeStatus')?.status.chunks).toBe('2/4');
     expect(actionOf(more, 'reportPhase')?.fraction).toBe(0.5);
   });
 
-  it('is to end the attempt once every chunk is finished and the bucket lost what the source was split into', () => {
+  it('an attempt ends once every chunk is finished and the bucket lost what the source was split into', () => {
     expect(actionOf({ job: ended('Complete') }, 'concludeAttempt')?.end).toEqual({ kind: 'done' });
   });
 
-  it('waits while the bucket that says what follows is away', () => {
+  it('the plan waits while the bucket that says what follows is away', () => {
     const away = { job: ended('Complete'), isStorageAway: true };
     expect(done({ ...away, units: { ...units, isUnread: true } })).toEqual(['writeStatus', 'recordWaiting']);
   });
 
-  it('is to create the next part once every chunk is finished, when the pool has a slot', () => {
+  it('the next part is created once every chunk is finished, when the pool has a slot', () => {
     expect(done({ job: ended('Complete'), next: finish })).toEqual(['createJob']);
     expect(done({ job: ended('Complete'), next: finish, hasCapacity: false })).not.toContain('createJob');
     expect(done({ job: ended('Complete'), next: finish, isJobBeingCreated: true })).toEqual([]);
@@ -165,7 +165,7 @@ describe('the plan while chunks are encoded', () => {
     expect(concluded?.kind === 'failed' ? concluded.error?.message : '').toMatch(message);
   });
 
-  it('is to name the chunk that failed for the last time, and not one that has failed and succeeded since', () => {
+  it('an error names the chunk that failed for the last time, and not one that has failed and succeeded since', () => {
     const failedJob = {
       ...ended('Failed'),
       indexed: { parallelism: 2, completions: 3, completed: '0,2', failed: '1' },
@@ -176,7 +176,7 @@ describe('the plan while chunks are encoded', () => {
     expect(end?.kind === 'failed' ? end.error?.message : '').toMatch(/^Chunk 2: /);
   });
 
-  it('is to end the attempt once a chunk has exceeded its deadline three times, which its Job does not count', () => {
+  it('an attempt ends once a chunk has exceeded its deadline three times, which its Job does not count', () => {
     const late = { ...failed(1, 143), reason: 'DeadlineExceeded' };
     expect(done({ pods: [late, late, podOf(1)] })).toEqual([]);
     expect(done({ pods: [late, late, { ...failed(0, 143), reason: 'DeadlineExceeded' }, podOf(1)] })).toEqual([]);
@@ -184,11 +184,11 @@ describe('the plan while chunks are encoded', () => {
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'deadline_exceeded' } });
   });
 
-  it('is another attempt at no cost when the Job failed and no pod did', () => {
+  it('another attempt follows at no cost when the Job failed and no pod did', () => {
     expect(actionOf({ job: ended('Failed'), pods: [] }, 'concludeAttempt')?.end).toEqual({ kind: 'disrupted' });
   });
 
-  it('is to use more slots, and to leave them only as chunks end', () => {
+  it('chunks use more slots, and leave them only as they end', () => {
     expect(actionOf({ parallelism: 4 }, 'scaleJob')?.parallelism).toBe(4);
     expect(done({ parallelism: 1 })).toEqual([]);
     expect(done({ parallelism: 1, pods: [podOf(0), waiting(1, 1)] })).toEqual([]);
@@ -196,7 +196,7 @@ describe('the plan while chunks are encoded', () => {
     expect(actionOf({ parallelism: 1, pods: [podOf(0), pending(1)] }, 'scaleJob')?.parallelism).toBe(1);
   });
 
-  it('is to show why no chunk runs, with its number, but nothing while another one does', () => {
+  it('the status says why no chunk runs, with its number, but nothing while another one does', () => {
     const shown = actionOf({ pods: [pending(2)] }, 'writeStatus')?.status.conditions;
     expect(shown).toMatchObject([{ reason: 'Unschedulable', message: 'Chunk 3: 0/1 nodes' }]);
     expect(done({ pods: [podOf(0), pending(2)] })).not.toContain('writeStatus');
@@ -207,7 +207,7 @@ describe('the plan while chunks are encoded', () => {
     ]);
   });
 
-  it('shows a chunk whose next step cannot start, whether others run or not', () => {
+  it('the plan shows a chunk whose next step cannot start, whether others run or not', () => {
     for (const pods of [[waiting(2, 20)], [podOf(0), waiting(2, 20)]]) {
       const { conditions, phase } = actionOf({ pods }, 'writeStatus')?.status ?? {};
       expect(conditions).toMatchObject([
@@ -220,13 +220,13 @@ describe('the plan while chunks are encoded', () => {
     expect(done({ pods: [podOf(0), waiting(2, 2)] })).not.toContain('recordProblem');
   });
 
-  it('fails the job once a chunk has waited past the pending deadline, whether others run or not', () => {
+  it('the plan fails the job once a chunk has waited past the pending deadline, whether others run or not', () => {
     for (const pods of [[waiting(2, 3_700)], [podOf(0), waiting(2, 3_700)]]) {
       expect(actionOf({ pods }, 'failJob')?.error.message).toMatch(/^CreateContainerConfigError: Chunk 3: /);
     }
   });
 
-  it('shows an outage of the storage, in which chunks that work go on while no chunk is at its last try', () => {
+  it('the plan shows an outage of the storage, in which chunks that work go on while no chunk is at its last try', () => {
     const away = { isStorageAway: true };
     const pods = [podOf(0), failed(1, 20)];
     expect(done({ pods })).toEqual([]);
@@ -245,19 +245,19 @@ describe('the plan while chunks are encoded', () => {
       expect(done({ pods, isStorageAway: true })).toEqual([]);
   });
 
-  it('deletes the Job once only pods are left that added containers keep running', () => {
+  it('the plan deletes the Job once only pods are left that added containers keep running', () => {
     expect(done({ pods: [held(0, 0, 20), held(1, 0, 20)] })).toEqual(['deleteJob']);
     expect(done({ pods: [held(0, 0, 20), held(1, 0, 1)] })).toEqual([]);
     expect(done({ pods: [held(0, 0, 20), podOf(1)] })).not.toContain('deleteJob');
   });
 
-  it('ends the attempt after a failure that an added container hides from the Job controller', () => {
+  it('the plan ends the attempt after a failure that an added container hides from the Job controller', () => {
     expect(done({ pods: [held(0, 20, 1), podOf(1)] })).toEqual([]);
     const end = actionOf({ pods: [held(0, 20, 20), podOf(1)] }, 'concludeAttempt')?.end;
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'storage_error' } });
   });
 
-  it('starts no chunk in a pool of concurrency 0, and says that it waits', () => {
+  it('the plan starts no chunk in a pool of concurrency 0, and says that it waits', () => {
     const pool = { name: 'default', spec: { concurrency: 0 } };
     expect(done({ pool, parallelism: 0 })).toEqual([]);
     expect(actionOf({ pool, parallelism: 0, pods: [podOf(0)] }, 'scaleJob')?.parallelism).toBe(1);
@@ -267,12 +267,12 @@ describe('the plan while chunks are encoded', () => {
     expect(done({ ...empty, pods: [pending(1)] })).not.toContain('failJob');
   });
 
-  it('is to create the Job again when only pods of lost nodes are left, at no cost of an attempt', () => {
+  it('the Job is created again when only pods of lost nodes are left, at no cost of an attempt', () => {
     expect(done({ pods: [lost(0), failed(1, 20)] })).toEqual(['deleteJob']);
     expect(done({ pods: [lost(0), podOf(1)] })).not.toContain('deleteJob');
   });
 
-  it('is to stop the Job of a job that is suspended or has been cancelled', () => {
+  it('the Job of a job that is suspended or has been cancelled is stopped', () => {
     const suspended = { ...mediaJob, spec: { ...mediaJob.spec, suspend: true } };
     expect(done({ mediaJob: suspended })).toContain('deleteJob');
     const cancelled = exampleJob({ ...row, status: 'cancelled' });
@@ -302,7 +302,7 @@ describe('the plan after the first part', () => {
     expect(afterSplit({ kind: 'chunk', split: pendingChunks, chunks: [1, 2, 3] })).toEqual(['createJob']);
   });
 
-  it('is to wait while the object storage is away', () => {
+  it('the plan waits while the object storage is away', () => {
     expect(
       afterSplit({ kind: 'chunk', split: pendingChunks, chunks: [1, 2, 3] }, { isStorageAway: true }),
     ).not.toContain('createJob');

@@ -159,7 +159,7 @@ describe('the revision of a chunked encode', () => {
     expect(revOf(other)).not.toBe(revOf(after));
   });
 
-  it('is the same for every attempt and every job that would make the same stream', () => {
+  it('the revision is the same for every attempt and every job that would make the same stream', () => {
     for (const pointer of leaves.filter((leaf) => !deciding(leaf)))
       expect([pointer, revOf(changed(pointer, 'another').after)]).toEqual([pointer, revOf(asked)]);
   });
