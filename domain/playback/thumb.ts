@@ -1,6 +1,6 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { objectKeyBytesMax } from '../media/object-keys.ts';
+import { mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
 
 /**
  * Signed image addresses, `/thumb/{sig}/{encoded_key}` (C20.1 to C20.10):
@@ -159,10 +159,15 @@ function formatOfKey(key: string): ThumbFormat {
   return extension === 'jpg' || extension === 'png' || extension === 'avif' ? extension : 'webp';
 }
 
-/** The key of a variant in the media bucket. */
+/** The folder of a media's variants, with a slash at its end. */
+export function thumbCacheFolder(hash: string): string {
+  return `cache/thumb/${mediaPrefix(hash)}/${hash}/`;
+}
+
+/** The key of a variant in the media bucket, in the folder of its media, so that it is deleted with it. */
 export function thumbCacheKey(variant: ThumbVariant): string {
   const { key, width, height, fit, format, quality } = variant;
   const digest = createHash('sha256').update(JSON.stringify(['thumb/v1', key, width, height, fit, format, quality]));
   const name = digest.digest('hex');
-  return `cache/thumb/${name.slice(0, 2)}/${name}.${format}`;
+  return `${thumbCacheFolder(key.split('/')[2] ?? '')}${name}.${format}`;
 }

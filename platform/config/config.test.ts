@@ -103,6 +103,8 @@ describe('a whole configuration', () => {
       outageDeadlineMs: 3_600_000,
       jobRetentionMs: null,
       revisionRetentionMs: null,
+      receiptRetentionMs: null,
+      purgeHookUrl: null,
       jobDeadlineMs: 21_600_000,
       leaseMs: 15_000,
       sweepIntervalMs: 5000,

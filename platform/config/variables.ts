@@ -247,6 +247,16 @@ const jobVariables = {
     absent: nothing,
     doc: 'How long the objects of a stream are kept after a newer one of the same hash replaced it.',
   }),
+  receiptRetentionMs: forWorker('RECEIPT_RETENTION', positiveDurationValue, {
+    defaultDoc: 'for ever',
+    absent: nothing,
+    doc: 'How long the receipt of a deleted media is kept, and its addresses answer 410.',
+  }),
+  purgeHookUrl: forJobs('PURGE_HOOK_URL', httpUrlValue, {
+    defaultDoc: 'none',
+    absent: nothing,
+    doc: 'Is sent the paths of each deleted media, signed and repeated as webhooks are, for a CDN to purge.',
+  }),
   jobDeadlineMs: forWorker('JOB_DEADLINE', positiveDurationValue, {
     default: '6h',
     doc: 'How long one step of an attempt may take.',

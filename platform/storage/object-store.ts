@@ -81,8 +81,8 @@ export interface ObjectStore {
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;
   /** Writes an object unless the key has one, whole or not at all; false when it has. Of two writers one gets true. */
   putNew(key: string, body: Buffer, options: PutOptions): Promise<boolean>;
-  /** Objects whose key begins with `prefix`, in the order of their keys. */
-  list(prefix: string): AsyncIterable<ObjectInfo>;
+  /** Objects whose key begins with `prefix`, in the order of their keys, those after the key `after` alone. */
+  list(prefix: string, after?: string): AsyncIterable<ObjectInfo>;
   /** Missing objects are no error. */
   delete(keys: readonly string[]): Promise<void>;
   /** The rights that these credentials lack, by the names of S3's policies. */

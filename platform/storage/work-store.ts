@@ -39,8 +39,8 @@ export class WorkStore implements ObjectStore {
     return this.#of(key).putNew(key, body, options);
   }
 
-  list(prefix: string): AsyncIterable<ObjectInfo> {
-    return this.#of(prefix).list(prefix);
+  list(prefix: string, after?: string): AsyncIterable<ObjectInfo> {
+    return this.#of(prefix).list(prefix, after);
   }
 
   async delete(keys: readonly string[]): Promise<void> {

@@ -23,7 +23,7 @@ it.each([
   ['a list of tickets', /\.(addBulk|moveToCompleted)\(/g, ['platform/queue/bull-ticket-']],
   [
     'a command of S3 that writes',
-    /new (Put|Delete|Copy|Create|Complete|Upload)\w*(Command)?\(/g,
+    /new ((Put|Delete|Copy|Create|Complete|Upload|Abort)\w*Command|Upload)\(/g,
     ['platform/storage/s3/'],
   ],
   ['a file of a bucket', /\b(writeObject|writeNewObject|removeObject)\(/g, ['platform/storage/folder/']],

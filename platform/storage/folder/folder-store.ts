@@ -88,9 +88,11 @@ class FileStore implements ObjectStore {
     );
   }
 
-  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+  async *list(prefix: string, after = ''): AsyncGenerator<ObjectInfo> {
     try {
-      yield* listFiles(await this.#folders.root(), prefix);
+      for await (const info of listFiles(await this.#folders.root(), prefix)) {
+        if (Buffer.compare(Buffer.from(info.key), Buffer.from(after)) > 0) yield info;
+      }
     } catch (error) {
       throw toStorageError(error);
     }

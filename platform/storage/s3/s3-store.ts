@@ -129,13 +129,14 @@ class S3Store implements ObjectStore {
     }
   }
 
-  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+  async *list(prefix: string, after?: string): AsyncGenerator<ObjectInfo> {
     let token: string | undefined;
     do {
       // Keys may have characters that XML cannot represent, so they are requested in URL encoding.
       const command = new ListObjectsV2Command({
         Bucket: this.#bucket,
         Prefix: prefix,
+        StartAfter: after,
         EncodingType: 'url',
         ContinuationToken: token,
       });
