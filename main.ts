@@ -23,6 +23,9 @@ import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { openListDatabase } from './platform/postgres/job-list.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
+import { MediaDeletionStore } from './platform/postgres/media-deletion-store.ts';
+import { MediaStore } from './platform/postgres/media-store.ts';
+import { DeletedMediaStore } from './platform/postgres/deleted-media-store.ts';
 import { PoolStore } from './platform/postgres/pool-store.ts';
 import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
@@ -134,6 +137,7 @@ async function openComponents(
       close,
     ),
     metrics: new Metrics(),
+    deletedMedia: new DeletedMediaStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     media: resources.add('media bucket', openObjectStore(config.media), close),
     windowCounter: resources.add('window counter', openWindowCounter(config, database), close),
@@ -150,6 +154,8 @@ async function openComponents(
     listDatabase: resources.add('database of lists', openListDatabase(databaseUrl), close),
     config,
     jobs: new JobStore(database),
+    library: new MediaStore(database),
+    deletions: new MediaDeletionStore(database),
     profiles: new ProfileStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),

@@ -1,11 +1,17 @@
 import type { Config } from '#platform/config/config.ts';
 import type { JobDependencies } from '#jobs/dependencies.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import type { MediaStore } from '#platform/postgres/media-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 
 /** The dependencies of the surface `api`. `main.ts` builds each of them and closes it after the server has stopped. */
 export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
   readonly config: JobDependencies['config'] &
-    Pick<Config, 'apiKeys' | 'apiRateLimitPerMinute' | 'webhookAllowedCidrs'>;
+    Pick<Config, 'apiKeys' | 'apiRateLimitPerMinute' | 'webhookAllowedCidrs' | 'purgeHookUrl'>;
+  readonly library: MediaStore;
+  readonly deletions: MediaDeletionStore;
+  readonly media: ObjectStore;
   readonly database: Database;
   /** For lists of jobs alone. */
   readonly listDatabase: Database;

@@ -10,6 +10,7 @@ import { KubernetesExecutor } from './kubernetes/kubernetes-executor.ts';
 import { kubernetesDependencies } from './kubernetes/from-configuration.ts';
 import { ProcessExecutor } from './process/process-executor.ts';
 import { cleanupTask } from './cleanup.ts';
+import { mediaDeletionTask } from './media-deletion.ts';
 import { webhookSenderComponent } from './webhooks/webhook-sender.ts';
 import { queueGaugesComponent } from './queue-gauges.ts';
 import { reportHandler } from './reports.ts';
@@ -75,6 +76,16 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
         revisionRetentionMs: config.revisionRetentionMs,
       }),
     ].map((task) => periodicComponent({ ...task, everyMs: cleanupEveryMs, log })),
+    periodicComponent({
+      ...mediaDeletionTask({
+        ...dependencies,
+        webhookSecret: config.webhookSecret,
+        purgeHookUrl: config.purgeHookUrl,
+        receiptRetentionMs: config.receiptRetentionMs,
+      }),
+      everyMs: mediaDeletionEveryMs,
+      log,
+    }),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
@@ -110,6 +121,7 @@ export function workerListener({
 /** An image job behind videos begins within this and the start of its pod. */
 const reservedSlotsEveryMs = 1_000;
 const gaugesEveryMs = 5_000;
+const mediaDeletionEveryMs = 1_000;
 const cleanupEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can still be writing for it. */
 const cleanupGraceMs = 60 * 60_000;

@@ -1,6 +1,7 @@
 import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
+import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -28,6 +29,7 @@ export interface ControllerDependencies {
   readonly cleanup: CleanupStore;
   readonly fence: DeletionFence;
   readonly retention: RetentionStore;
+  readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
   readonly source: ObjectStore;
   readonly metrics: Metrics;

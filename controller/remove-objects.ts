@@ -63,7 +63,8 @@ export function currentRevision(hash: string, media: ObjectStore): Promise<strin
   return revisionNow(hash, (key) => readText(media, { key, bytesMax: playlistBytesMax }));
 }
 
-async function* pagesUnder(media: ObjectStore, prefix: string): AsyncGenerator<string[]> {
+/** The keys below a prefix, as many at a time as one request deletes. */
+export async function* pagesUnder(media: ObjectStore, prefix: string): AsyncGenerator<string[]> {
   let keys: string[] = [];
   for await (const { key } of media.list(prefix)) {
     keys.push(key);

@@ -117,7 +117,9 @@ function streamsOf(job: ExpiredJob, retentionMs: number | null, { media }: Reten
     hash,
     prefix: videoFolder(hash, rev),
     isUsed: async (locked) =>
-      (await isShared(job, rev, { locked, retentionMs })) || (await currentRevision(hash, media)) === rev,
+      (await locked.isHeld(hash)) ||
+      (await isShared(job, rev, { locked, retentionMs })) ||
+      (await currentRevision(hash, media)) === rev,
   }));
 }
 

@@ -1,18 +1,18 @@
-import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { isJobProblem } from '#domain/errors.ts';
 import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
 import { type JobError, jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
-import { storedContentType } from '#domain/media/content-types.ts';
 import { topMasterOf } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
 import { parseManifest, type ResultManifest } from '#domain/work/manifest.ts';
-import type { JobStore } from '#platform/postgres/job-store.ts';
+import type { FinalState, JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { listWithin, readText } from '#platform/storage/bounded-reads.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { readSplit } from './next-units.ts';
 import { revisionRootOf, revisionRoots } from './revision-roots.ts';
+import { putTopMaster } from './top-master.ts';
 
 /**
  * Completion: the output of an attempt becomes the end of its job.
@@ -68,11 +68,16 @@ export async function completeAttempt(
       job,
       attempt,
       results: manifest.results as JobResults | null,
+      made: sizesOf(manifest),
       error: manifest.status === 'completed' ? null : { ...error, attempt: manifestOf },
       ...(topMaster === null ? {} : { publish: () => putTopMaster(job.hash, topMaster, media) }),
     },
     dependencies,
   );
+}
+
+function sizesOf({ objects }: ResultManifest): { readonly objects: number; readonly bytes: number } {
+  return { objects: objects.length, bytes: objects.reduce((bytes, { size }) => bytes + size, 0) };
 }
 
 /** What an attempt made, whole. */
@@ -115,6 +120,8 @@ interface End {
   readonly job: Job;
   readonly attempt: number;
   readonly results: JobResults | null;
+  /** The objects of the results; null without a manifest. */
+  readonly made?: FinalState['made'];
   /** Null: completed. */
   readonly error: JobError | null;
   /** Makes the stream public; called under the lock of the job's row, unless a later job's stream is public. */
@@ -123,7 +130,7 @@ interface End {
 
 /** The transaction that ends a job: status, results or error, and the webhook event. */
 export async function recordEnd(
-  { job, attempt, results, error, publish }: End,
+  { job, attempt, results, made = null, error, publish }: End,
   { jobs, metrics, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'metrics' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const recorded = await jobs.finish({
@@ -131,6 +138,7 @@ export async function recordEnd(
     attempt,
     status: error === null ? 'completed' : error.code === 'cancelled' ? 'cancelled' : 'failed',
     results,
+    made,
     error,
     ...(error === null ? { progress: jobTypes[job.type].completedProgress } : {}),
     eventId: randomUuid(),
@@ -213,17 +221,4 @@ async function topMasterOfManifest(
   return revisionMaster === null
     ? { reason: `${key} does not exist` }
     : { topMaster: topMasterOf(revisionMaster, rev) };
-}
-
-/** The job's row is locked meanwhile, and a connection to the database is in use. */
-const publishTimeoutMs = 5_000;
-
-async function putTopMaster(hash: string, topMaster: string, media: ObjectStore): Promise<void> {
-  const key = masterKey(hash);
-  const signal = AbortSignal.timeout(publishTimeoutMs);
-  try {
-    await media.put(key, topMaster, { contentType: storedContentType(key), signal });
-  } catch (cause) {
-    throw new KnownProblem('storage_error', undefined, { cause });
-  }
 }

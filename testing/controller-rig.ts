@@ -13,6 +13,7 @@ import { runComponents } from '#platform/lifecycle/run-components.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
+import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -92,6 +93,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     cleanup: new CleanupStore(database),
     fence: new DeletionFence(database),
     retention: new RetentionStore(database),
+    deletions: new MediaDeletionStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),

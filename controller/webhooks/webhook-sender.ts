@@ -176,6 +176,8 @@ async function deliver(
   return statusCode !== null;
 }
 
+const everyAddress = ['0.0.0.0/0', '::/0'];
+
 /** The receiver's answer, or why there was none. */
 interface DeliveryResult {
   readonly statusCode: number | null;
@@ -188,9 +190,11 @@ async function send(
   startedAt: Date,
   { dependencies, signal }: { dependencies: WebhookDependencies; signal: AbortSignal },
 ): Promise<DeliveryResult> {
-  const { secret, allowedCidrs } = dependencies;
+  const { secret } = dependencies;
+  // The operator's own receiver may be anywhere.
+  const allowedCidrs = event.jobId === null ? everyAddress : dependencies.allowedCidrs;
   const timestampSec = Math.floor(startedAt.getTime() / 1000);
-  const attributes = { 'job.id': event.jobId, 'webhook.attempt': event.attempt };
+  const attributes = { 'job.id': event.jobId ?? '', 'webhook.attempt': event.attempt };
   try {
     const answer: OutboundAnswer = await withSpan(
       'webhook',

@@ -7,6 +7,7 @@ import { z } from 'zod';
  * - `behind_others`, `pool_full`: other jobs come first, or it is the next and its queue has no free slot
  * - `next_attempt_later`: a failed attempt is followed by a pause
  * - `storage_outage`: the object storage does not answer, so nothing starts
+ * - `media_deletion`: everything made under its hash is being deleted; it starts after that
  * - `suspended`: its MediaJob is suspended, or Kueue has not admitted it
  * - `unschedulable`, `quota_exceeded`, `image_unavailable`: Kubernetes does not start its pod
  * - `node_lost`: the node of its pod does not answer
@@ -18,6 +19,7 @@ const waitingCodes = [
   'pool_full',
   'next_attempt_later',
   'storage_outage',
+  'media_deletion',
   'suspended',
   'unschedulable',
   'quota_exceeded',

@@ -39,6 +39,8 @@ const namedLater = `
 const expire = `
   update jobs set results_expired = true, idempotency_key = 'expired ' || id where id = $1 and not results_expired`;
 
+const isHeld = 'select exists (select from media where hash = $1 and legal_hold) as is_so';
+
 /** A job of the locked hash, about whose objects is asked. */
 interface JobOfHash {
   readonly jobId: string;
@@ -63,6 +65,11 @@ export class LockedHash {
   /** Whether another job's results name the revision; with `retentionMs`, unless they were replaced longer ago. */
   isNamed({ jobId, hash }: JobOfHash, rev: string, retentionMs: number | null): Promise<boolean> {
     return this.#is(namedLater, [jobId, hash, rev, retentionMs]);
+  }
+
+  /** Whether a legal hold keeps everything of the hash. */
+  isHeld(hash: string): Promise<boolean> {
+    return this.#is(isHeld, [hash]);
   }
 
   /** Notes that the job's results name objects which are about to be deleted. */

@@ -51,6 +51,7 @@ const claim = `
   update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
     not_before = null, waiting_reason = null, started_at = coalesce(started_at, now())
   where id = $1 and attempt = $2 and lease_owner is null and status = any($5)
+    and not exists (select from media_deletions where hash = jobs.hash and lifted_at is null and finished_at is null)
   returning ${jobColumns}`;
 const renew = `
   with renewed as (
@@ -104,7 +105,7 @@ const writeOutage = `
 export class AttemptStore extends BatchRows {
   /**
    * Claims the attempt for `owner`: status `processing`, phase `scheduling`. Null when it is claimed already (also by
-   * `owner`), when it is no longer the current attempt, or when the job is final.
+   * `owner`), when it is no longer the current attempt, when the job is final, or while its media is being deleted.
    */
   async claim({ jobId, attempt, owner, leaseMs }: Lease): Promise<Job | null> {
     const parameters = [jobId, attempt, owner, leaseMs, activeStatuses];

@@ -12,6 +12,8 @@ import { type CurrentAttempt, type JobRow, jobOfRow, shownColumns, toJson } from
 export interface FinalState extends CurrentAttempt {
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly results: JobResults | null;
+  /** The objects that the results name; null where there are none, or it is not known. */
+  readonly made?: { readonly objects: number; readonly bytes: number } | null;
   readonly error: JobError | null;
   /** Percent; by default what the type shows when completed, or what the job had reached. Never lowers it. */
   readonly progress?: number;
@@ -49,7 +51,7 @@ const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
     lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null,
-    finished_at = coalesce($6, now())
+    finished_at = coalesce($6, now()), result_objects = $7, result_bytes = $8
   where id = $1
   returning ${shownColumns}`;
 const insertEvent = `
@@ -71,6 +73,8 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
       toJson(final.error),
       final.progress ?? ownProgress,
       final.now ?? null,
+      final.made?.objects ?? null,
+      final.made?.bytes ?? null,
     ]);
     const job = jobOfRow(rows[0] as JobRow);
     if (job.callbackUrl !== null && job.status !== 'cancelled') {

@@ -90,8 +90,11 @@ export async function listJobs(
   }
 }
 
-/** SQLSTATE 57014 is a statement timeout; the other is the pool's message for a call that got no connection. */
-function isOverload(error: unknown): boolean {
+/**
+ * Whether a list failed since too many are read, or it took too long: SQLSTATE 57014 is a statement timeout, the other
+ * is the pool's message for a call that got no connection.
+ */
+export function isOverload(error: unknown): boolean {
   const { code, message } = error as { readonly code?: string; readonly message: string };
   return code === '57014' || message === 'timeout exceeded when trying to connect';
 }

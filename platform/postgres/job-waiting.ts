@@ -7,6 +7,7 @@ interface WaitingRow {
   readonly is_unclaimed: boolean;
   readonly not_before: Date | null;
   readonly is_outage: boolean;
+  readonly is_deleting: boolean;
   /** At most `countMax + 1`. */
   readonly ahead: number;
   readonly running: number;
@@ -18,6 +19,9 @@ const countMax = 1_000;
 const find = `
   select lease_owner is null as is_unclaimed, case when not_before > now() then not_before end as not_before,
     exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage,
+    exists (
+      select from media_deletions where hash = job.hash and lifted_at is null and finished_at is null
+    ) as is_deleting,
     (select count(*)::int from (
       select from jobs as other
       where other.status in ('queued', 'processing') and other.lease_owner is null and other.queue = job.queue
@@ -38,9 +42,12 @@ export async function waitingReasonOf(database: Database, job: ShownJob): Promis
   return rows[0]?.is_unclaimed === true ? reasonOf(rows[0]) : null;
 }
 
-function reasonOf({ not_before: notBefore, is_outage: isOutage, ahead, running }: WaitingRow): WaitingReason {
+function reasonOf(row: WaitingRow): WaitingReason {
+  const { not_before: notBefore, is_outage: isOutage, is_deleting: isDeleting, ahead, running } = row;
   if (isOutage)
     return { code: 'storage_outage', message: 'The object storage does not answer; nothing starts until it does.' };
+  if (isDeleting)
+    return { code: 'media_deletion', message: 'What was made under its hash is being deleted; it starts after that.' };
   if (notBefore !== null)
     return { code: 'next_attempt_later', message: `The next attempt starts at ${notBefore.toISOString()} or later.` };
   if (ahead === 0 && running === 0)

@@ -47,6 +47,7 @@ const claimOld = `
     ) as of_hash group by hash
   ), decided as (
     select due.id, callback_status is distinct from 'pending'
+      and not exists (select from media where media.hash = due.hash and legal_hold)
       and (stream_rev is null or coalesce(not are_many and oldest > created_at, true)) as is_expired
     from due left join unfinished using (hash)
   )

@@ -5,7 +5,8 @@ import type { Database } from './database.ts';
 export interface DueWebhookEvent {
   /** UUID; `webhook-id`. */
   readonly id: string;
-  readonly jobId: string;
+  /** Null for an event of the operator's own, to `PURGE_HOOK_URL`. */
+  readonly jobId: string | null;
   readonly url: string;
   /** The exact bytes to sign and send. */
   readonly body: string;
@@ -63,7 +64,7 @@ export interface WebhookAttempt {
 
 interface EventRow {
   readonly id: string;
-  readonly job_id: string;
+  readonly job_id: string | null;
   readonly url: string;
   readonly body: string;
   readonly trace: TraceContext | null;

@@ -19,6 +19,9 @@ import { openTableWindowCounter } from '#platform/rate-limit/table-window-counte
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { openListDatabase } from '#platform/postgres/job-list.ts';
+import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
+import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import { MediaStore } from '#platform/postgres/media-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -93,6 +96,9 @@ export async function startApi(
   const d: ServiceDependencies = {
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
+    library: new MediaStore(database),
+    deletions: new MediaDeletionStore(database),
+    deletedMedia: new DeletedMediaStore(database),
     profiles: new ProfileStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: ['encryption-key-of-the-contract-tests'] }),
     queue:
@@ -133,6 +139,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     apiKeys: [apiKey, olderApiKey],
     keyTokenSecret,
     thumbSecrets: [],
+    purgeHookUrl: null,
     mediaProfiles: builtInMediaProfiles,
     maxFileSizeBytes: 4096,
     largeVideoThresholdBytes: 2048,

@@ -84,7 +84,7 @@ describe.skipIf(!inject('postgres'))('rows of jobs with hostile metadata', { tim
     const { hosts } = await rig.webhookEvents.dueHosts({ after: '', limit: 10 });
     const requests = new Map(hosts.map(({ host }) => [host, 100]));
     const events = await rig.webhookEvents.take({ requests });
-    expect(events.map(({ jobId }) => jobId).toSorted()).toEqual(ids.toSorted());
+    expect(events.map(({ jobId }) => String(jobId)).toSorted()).toEqual(ids.toSorted());
     for (const json of [...events.map(({ body }) => body), JSON.stringify(read)]) {
       expect(json.isWellFormed()).toBe(true);
       expect(json).not.toMatch(/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/);

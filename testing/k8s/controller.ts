@@ -10,6 +10,7 @@ import { type MediaJob, mediaJobs } from '#platform/kubernetes/objects.ts';
 import { runComponents } from '#platform/lifecycle/run-components.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
+import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -82,6 +83,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       cleanup: new CleanupStore(database),
       fence: new DeletionFence(database),
       retention: new RetentionStore(database),
+      deletions: new MediaDeletionStore(database),
       media: mediaStore,
       metrics: new Metrics(),
       log,

@@ -1,0 +1,106 @@
+import { mediaFolders, ObjectListDigest, receiptOf } from '#domain/library/deletion.ts';
+import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
+import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
+import { readSplit } from '#jobs/next-units.ts';
+import type { DueDeletion, MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { PeriodicTask } from './periodic-component.ts';
+import { pagesUnder } from './remove-objects.ts';
+
+/*
+ * The deletion of media, after its row was written (jobs/delete-media.ts): cancel what runs, wait until nothing writes
+ * and every server of delivery knows, list what is there for the receipt, remove it, and end the row. Each part can be
+ * repeated: a crash leaves a row that is due again.
+ */
+
+export interface MediaDeletionDependencies extends Omit<DeleteMediaDependencies, 'deletions'> {
+  readonly deletions: MediaDeletionStore;
+  readonly media: ObjectStore;
+  /** `WEBHOOK_SECRET`, of which the key of receipts is derived. */
+  readonly webhookSecret: string;
+  /** `RECEIPT_RETENTION`; null: receipts are kept. */
+  readonly receiptRetentionMs: number | null;
+  readonly log: Logger;
+  /** For tests; 6 s by default. */
+  readonly quietMs?: number;
+}
+
+/** Servers of delivery learn of a deletion within 2 s; steps of a cancelled job end within 3 s. */
+const quietMsDefault = 6_000;
+const retryMs = 1_000;
+const atOnce = 8;
+
+/** Deletes media that are expired or whose deletion was requested. */
+export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {
+  const { deletions, log, receiptRetentionMs } = dependencies;
+  const work = async (signal: AbortSignal) => {
+    for (const hash of await deletions.expired(100)) {
+      const { isNew } = await deleteMedia(dependencies, { hash, reason: 'expiry' });
+      if (isNew) log.info({ hash }, 'expired media is deleted');
+    }
+    if (receiptRetentionMs !== null) while ((await deletions.forgetReceipts(receiptRetentionMs)) === 1000);
+    while (!signal.aborted) {
+      const due = await deletions.claim(atOnce);
+      await Promise.all(due.map((deletion) => handle(deletion, dependencies, signal)));
+      if (due.length < atOnce) return;
+    }
+  };
+  return { name: 'media deletion', work };
+}
+
+/** One that fails is due again in ten minutes, and delays no other. */
+async function handle(deletion: DueDeletion, dependencies: MediaDeletionDependencies, signal: AbortSignal) {
+  try {
+    await removeAll(deletion, dependencies, signal);
+  } catch (error) {
+    dependencies.log.warn({ err: error, hash: deletion.hash, deletion_id: deletion.id }, 'media deletion failed');
+  }
+}
+
+async function removeAll(deletion: DueDeletion, dependencies: MediaDeletionDependencies, signal: AbortSignal) {
+  const { deletions, media, log, webhookSecret, quietMs = quietMsDefault } = dependencies;
+  const { id, hash } = deletion;
+  if (!(await cancelJobsOf(deletion, dependencies))) return deletions.defer(id, retryMs);
+  if (deletion.quietMs < quietMs) return deletions.defer(id, quietMs - deletion.quietMs);
+  const prefixes = await prefixesOf(hash, dependencies);
+  if (deletion.objects === null) {
+    const digest = new ObjectListDigest();
+    for (const prefix of prefixes) for await (const object of media.list(prefix)) digest.add(object);
+    const { objects, bytes } = digest;
+    await deletions.recordObjects(id, { objects, bytes, sha256: digest.end() });
+  }
+  await media.delete([masterKey(hash)]);
+  for (const prefix of prefixes) {
+    for await (const keys of pagesUnder(media, prefix)) {
+      signal.throwIfAborted();
+      await media.delete(keys);
+      await deletions.countDeleted(id, keys.length);
+    }
+  }
+  const ended = await deletions.finish(deletion, ({ finishedAt, objects, bytes, objectsSha256, ...rest }) => {
+    if (finishedAt === null || objects === null || bytes === null || objectsSha256 === null)
+      throw new TypeError('a deletion ends after its objects were listed');
+    return receiptOf({ ...rest, finishedAt, objects, bytes, objectsSha256 }, webhookSecret);
+  });
+  if (ended !== null) log.info({ hash, deletion_id: id, objects: ended.objects }, 'media deleted');
+}
+
+/** Where its objects lie: its folders, and the working objects of jobs that were not cleaned up. */
+async function prefixesOf(
+  hash: string,
+  { deletions, media }: Pick<MediaDeletionDependencies, 'deletions' | 'media'>,
+): Promise<readonly string[]> {
+  const prefixes = [...mediaFolders(hash)];
+  for (let jobIds = await deletions.unsweptJobs(hash); jobIds.length > 0;) {
+    for (const jobId of jobIds) {
+      const split = await readSplit(jobId, media);
+      // A chunked encode is shared by jobs of one hash alone: the hash is in the digest that names it.
+      for (const rev of split === null ? [] : [split.rev, ...(split.earlier ?? [])])
+        prefixes.push(`${chunkedRoot(rev)}/`);
+      prefixes.push(`${workRoot(jobId)}/`);
+    }
+    jobIds = await deletions.unsweptJobs(hash, jobIds.at(-1));
+  }
+  return [...new Set(prefixes)];
+}

@@ -1,0 +1,229 @@
+import { KnownProblem } from '#domain/errors.ts';
+import { type DeletionReason, type DeletionReceipt, type MediaDeletion, purgeBody } from '#domain/library/deletion.ts';
+import { activeStatuses } from '#domain/jobs/status.ts';
+import type { Database } from './database.ts';
+import { lockHash } from './deletion-fence.ts';
+import { toJson } from './job-row.ts';
+
+/** A row of `media_deletions` as the driver gives it. */
+export interface DeletionRow {
+  readonly id: string;
+  readonly hash: string;
+  readonly reason: DeletionReason;
+  readonly requested_at: Date;
+  readonly kid: string | null;
+  readonly objects: string | null;
+  readonly bytes: string | null;
+  readonly objects_sha256: string | null;
+  readonly objects_deleted: string;
+  readonly finished_at: Date | null;
+  readonly receipt: DeletionReceipt | null;
+}
+
+/** The columns of a `DeletionRow`. */
+export const deletionColumns = [
+  'id, hash, reason, requested_at, kid, objects, bytes, objects_sha256, objects_deleted, finished_at, receipt',
+].join();
+
+/** A deletion that is to be worked on. */
+export interface DueDeletion extends MediaDeletion {
+  /** For how long the last of the media's jobs has ended, by the database's clock; 0 while one runs. */
+  readonly quietMs: number;
+}
+
+interface NewDeletion {
+  /** UUID. */
+  readonly id: string;
+  readonly hash: string;
+  readonly reason: DeletionReason;
+  /** `PURGE_HOOK_URL`, and the UUID of the event; null: none is sent. */
+  readonly purge: { readonly url: string; readonly eventId: string } | null;
+}
+
+const current = `select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null`;
+const isHeld = 'select legal_hold from media where hash = $1';
+const isKnown = 'select from jobs where hash = $1 limit 1';
+const destroyKey = 'delete from content_keys where hash = $1 returning kid';
+const insert = `
+  insert into media_deletions (id, hash, reason, kid) values ($1, $2, $3, $4) returning ${deletionColumns}`;
+// By then every server knows of the deletion, so no cache gets from one what it had to forget.
+const insertPurge = `
+  insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, $3, now() + interval '8 seconds')`;
+const claim = `
+  with due as (
+    select id from media_deletions where finished_at is null and due_at <= now()
+    order by due_at limit $1 for update skip locked
+  )
+  update media_deletions set due_at = now() + interval '10 minutes', failures = failures + 1
+  from due where media_deletions.id = due.id
+  returning ${deletionColumns.replace('id,', 'media_deletions.id,')}, (
+    select extract(epoch from now() - greatest(max(jobs.finished_at), media_deletions.requested_at)) * 1000
+    from jobs where jobs.hash = media_deletions.hash and swept_at is null
+      and created_at <= media_deletions.requested_at
+  )::float8 as quiet_ms`;
+const later = `
+  update media_deletions set due_at = now() + $2 * interval '1 millisecond', failures = 0
+  where id = $1 and finished_at is null`;
+// Claimed ones as well: a job that was submitted before the deletion became visible may have begun.
+const active = `
+  select jobs.id from jobs join media_deletions on media_deletions.id = $1 and media_deletions.hash = jobs.hash
+  where status = any($2) and (created_at <= requested_at or lease_owner is not null) limit 1000`;
+const unswept = `
+  select id from jobs where hash = $1 and swept_at is null and id > $2::uuid order by id limit 1000`;
+const listed = `
+  update media_deletions set objects = $2, bytes = $3, objects_sha256 = $4 where id = $1 and objects is null`;
+const count = 'update media_deletions set objects_deleted = objects_deleted + $2 where id = $1 and finished_at is null';
+const forgetResults = `
+  with page as (
+    select id from jobs where hash = $1 and results is not null limit 500 for update
+  )
+  update jobs set results = null, results_expired = true, stream_rev = null,
+    idempotency_key = 'expired ' || jobs.id
+  from page where jobs.id = page.id`;
+const finish = `
+  update media_deletions set finished_at = now(), objects_deleted = greatest(objects_deleted, objects)
+  where id = $1 and finished_at is null and objects is not null returning ${deletionColumns}`;
+const writeReceipt = 'update media_deletions set receipt = $2 where id = $1';
+const forgetMedia = 'delete from media where hash = $1';
+// Jobs that waited for the end of the deletion: the sweeper adds their tickets in its next round.
+const release = `
+  update jobs set ticketed_at = '-infinity' where hash = $1 and status = any($2) and lease_owner is null`;
+const expired = `
+  select hash from media where expires_at <= now() and not legal_hold
+    and not exists (
+      select from media_deletions where media_deletions.hash = media.hash and lifted_at is null
+    )
+  order by expires_at limit $1`;
+const forgetReceipts = `
+  with old as (
+    select id from media_deletions where finished_at < now() - $1 * interval '1 millisecond' limit 1000
+  )
+  delete from media_deletions using old where media_deletions.id = old.id`;
+
+/** Deletions of media; a row lives from the request on, and proves the deletion after it. */
+export class MediaDeletionStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Begins a deletion: from its commit on, no job of the hash begins, its content key is deleted, and delivery answers
+   * 410 within seconds. An earlier one that no new media has lifted is returned instead. Null for a hash without a job.
+   *
+   * @throws KnownProblem `conflict` under a legal hold
+   */
+  begin({ id, hash, reason, purge }: NewDeletion): Promise<{ deletion: MediaDeletion; isNew: boolean } | null> {
+    return this.#database.transaction(async (client) => {
+      await client.query(lockHash, [hash]);
+      const { rows: before } = await client.query<DeletionRow>(current, [hash]);
+      if (before[0] !== undefined) return { deletion: deletionOfRow(before[0]), isNew: false };
+      const { rows: held } = await client.query<{ legal_hold: boolean }>(isHeld, [hash]);
+      if (held[0]?.legal_hold === true)
+        throw new KnownProblem('conflict', 'The media is under a legal hold; PATCH {"legal_hold": false} ends it.');
+      if ((await client.query(isKnown, [hash])).rowCount === 0) return null;
+      const { rows: keys } = await client.query<{ kid: string }>(destroyKey, [hash]);
+      const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null]);
+      const deletion = deletionOfRow(rows[0] as DeletionRow);
+      if (purge !== null) {
+        const body = purgeBody({ eventId: purge.eventId, hash, occurredAt: deletion.requestedAt });
+        await client.query(insertPurge, [purge.eventId, purge.url, body]);
+      }
+      return { deletion, isNew: true };
+    });
+  }
+
+  /** The deletion of a hash that no new media has lifted; null without one. */
+  async find(hash: string): Promise<MediaDeletion | null> {
+    const { rows } = await this.#database.pool.query<DeletionRow>(current, [hash]);
+    return rows[0] === undefined ? null : deletionOfRow(rows[0]);
+  }
+
+  /** Takes deletions that no other call gets for ten minutes. */
+  async claim(limit: number): Promise<DueDeletion[]> {
+    const { rows } = await this.#database.pool.query<DeletionRow & { quiet_ms: number }>(claim, [limit]);
+    return rows.map((row) => ({ ...deletionOfRow(row), quietMs: row.quiet_ms }));
+  }
+
+  /** Leaves a claimed deletion for `delayMs`. */
+  async defer(id: string, delayMs: number): Promise<void> {
+    await this.#database.pool.query(later, [id, delayMs]);
+  }
+
+  /** Jobs that must end before objects are removed, at most 1000. */
+  async activeJobs(id: string): Promise<string[]> {
+    const { rows } = await this.#database.pool.query<{ id: string }>(active, [id, activeStatuses]);
+    return rows.map((row) => row.id);
+  }
+
+  /** Jobs of the hash that may have working objects, after `afterId`, at most 1000. */
+  async unsweptJobs(hash: string, afterId = '00000000-0000-0000-0000-000000000000'): Promise<string[]> {
+    const { rows } = await this.#database.pool.query<{ id: string }>(unswept, [hash, afterId]);
+    return rows.map((row) => row.id);
+  }
+
+  /** Records which objects were there; the first record counts. */
+  async recordObjects(
+    id: string,
+    { objects, bytes, sha256 }: { readonly objects: number; readonly bytes: number; readonly sha256: string },
+  ): Promise<void> {
+    await this.#database.pool.query(listed, [id, objects, bytes, sha256]);
+  }
+
+  /** Counts objects that were removed. */
+  async countDeleted(id: string, objects: number): Promise<void> {
+    await this.#database.pool.query(count, [id, objects]);
+  }
+
+  /**
+   * Ends a deletion whose objects are removed: the results of the media's jobs are forgotten, its row and a key that an
+   * attempt made meanwhile are deleted, and jobs that were submitted meanwhile may begin.
+   */
+  async finish(
+    { id, hash }: Pick<MediaDeletion, 'id' | 'hash'>,
+    receiptOf: (ended: MediaDeletion) => DeletionReceipt,
+  ): Promise<MediaDeletion | null> {
+    while (((await this.#database.pool.query(forgetResults, [hash])).rowCount ?? 0) > 0);
+    return this.#database.transaction(async (client) => {
+      await client.query(lockHash, [hash]);
+      await client.query(destroyKey, [hash]);
+      const { rows } = await client.query<DeletionRow>(finish, [id]);
+      if (rows[0] === undefined) return null;
+      const ended = deletionOfRow(rows[0]);
+      const receipt = receiptOf(ended);
+      await client.query(writeReceipt, [id, toJson(receipt)]);
+      await client.query(forgetMedia, [hash]);
+      await client.query(release, [hash, activeStatuses]);
+      return { ...ended, receipt };
+    });
+  }
+
+  /** Media whose time has come, the longest overdue first. */
+  async expired(limit: number): Promise<string[]> {
+    const { rows } = await this.#database.pool.query<{ hash: string }>(expired, [limit]);
+    return rows.map(({ hash }) => hash);
+  }
+
+  /** Deletes rows of deletions that ended longer ago, at most 1000; returns their number. */
+  async forgetReceipts(retentionMs: number): Promise<number> {
+    return (await this.#database.pool.query(forgetReceipts, [retentionMs])).rowCount ?? 0;
+  }
+}
+
+/** The deletion of a row. */
+export function deletionOfRow(row: DeletionRow): MediaDeletion {
+  return {
+    id: row.id,
+    hash: row.hash,
+    reason: row.reason,
+    requestedAt: row.requested_at,
+    kid: row.kid,
+    objects: row.objects === null ? null : Number(row.objects),
+    bytes: row.bytes === null ? null : Number(row.bytes),
+    objectsSha256: row.objects_sha256,
+    objectsDeleted: Number(row.objects_deleted),
+    finishedAt: row.finished_at,
+    receipt: row.receipt,
+  };
+}

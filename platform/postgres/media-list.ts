@@ -1,0 +1,78 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { Media } from '#domain/library/media.ts';
+import type { Database } from './database.ts';
+import { isOverload } from './job-list.ts';
+import { mediaColumns, mediaOfRow } from './media-store.ts';
+
+/** Which media are listed, and so in which order: each has an index. Newest first where no other filter is given. */
+export type MediaFilter =
+  | { readonly by: 'age'; readonly createdAfter: Date | null; readonly createdBefore: Date | null }
+  | { readonly by: 'prefix'; readonly prefix: string }
+  | { readonly by: 'expiry'; readonly expiresBefore: Date }
+  | { readonly by: 'bytes'; readonly bytesMin: number };
+
+/** The last media of the page before: the value that orders the list, and its hash. */
+export interface MediaCursor {
+  readonly value: string;
+  readonly hash: string;
+}
+
+export interface ListedMedia extends Media {
+  /** Whether it is being deleted; a media whose deletion has ended is on no list. */
+  readonly isDeleting: boolean;
+}
+
+const order = {
+  age: `(created_at, hash) < ($2::timestamptz, $3) and created_at > coalesce($4, '-infinity'::timestamptz)
+    order by created_at desc, hash desc`,
+  prefix: `hash collate "C" > $3 and hash collate "C" >= $2 and hash collate "C" < $4 order by hash collate "C"`,
+  expiry: `expires_at is not null and (expires_at, hash) > ($2::timestamptz, $3) and expires_at < $4::timestamptz
+    order by expires_at, hash`,
+  bytes: `(bytes, hash) < ($2::bigint, $3) and bytes >= $4::bigint order by bytes desc, hash desc`,
+} as const satisfies Record<MediaFilter['by'], string>;
+const statementOf = (by: MediaFilter['by']) => `
+  select ${mediaColumns}, exists (
+    select from media_deletions where media_deletions.hash = page.hash and lifted_at is null
+  ) as is_deleting
+  from (select * from media where ${order[by]} limit $1) as page`;
+/** After every hash, which is ASCII. */
+const afterEveryHash = '\u{10ffff}';
+
+/**
+ * At most `limit` media.
+ *
+ * @param database of `openListDatabase`
+ * @throws KnownProblem `busy` when too many lists are read
+ */
+export async function listMedia(
+  database: Pick<Database, 'pool'>,
+  filter: MediaFilter,
+  { after, limit }: { readonly after: MediaCursor | null; readonly limit: number },
+): Promise<ListedMedia[]> {
+  try {
+    const { rows } = await database.pool.query<Parameters<typeof mediaOfRow>[0] & { is_deleting: boolean }>(
+      statementOf(filter.by),
+      [limit, ...boundsOf(filter, after)],
+    );
+    return rows.map((row) => ({ ...mediaOfRow(row), isDeleting: row.is_deleting }));
+  } catch (error) {
+    if (!isOverload(error)) throw error;
+    throw new KnownProblem('busy', 'Too many lists are read at once; send the same request again.', { cause: error });
+  }
+}
+
+/** Where the page begins, by value and hash, and where the list ends. */
+function boundsOf(filter: MediaFilter, after: MediaCursor | null): readonly unknown[] {
+  if (filter.by === 'age')
+    return [after?.value ?? filter.createdBefore ?? 'infinity', after?.hash ?? '', filter.createdAfter];
+  if (filter.by === 'prefix') return [filter.prefix, after?.hash ?? '', `${filter.prefix}${afterEveryHash}`];
+  if (filter.by === 'expiry') return [after?.value ?? '-infinity', after?.hash ?? '', filter.expiresBefore];
+  return [after?.value ?? String(2n ** 63n - 1n), after?.hash ?? afterEveryHash, filter.bytesMin];
+}
+
+/** The value by which a media is ordered in the list, for the cursor of the page after it. */
+export function orderValueOf(media: Media, by: MediaFilter['by']): string {
+  if (by === 'bytes') return String(media.bytes);
+  if (by === 'prefix') return '';
+  return (by === 'expiry' ? media.expiresAt : media.createdAt)?.toISOString() ?? '';
+}

@@ -1,0 +1,212 @@
+import { KnownProblem } from '#domain/errors.ts';
+import type { JobResults, JobType } from '#domain/job-types/index.ts';
+import type { JobStatus } from '#domain/jobs/status.ts';
+import type { MediaDeletion } from '#domain/library/deletion.ts';
+import type { Media } from '#domain/library/media.ts';
+import type { Database } from './database.ts';
+import { lockHash } from './deletion-fence.ts';
+import { deletionColumns, deletionOfRow, type DeletionRow } from './media-deletion-store.ts';
+
+/** A job of a media. */
+export interface JobOfMedia {
+  readonly jobId: string;
+  readonly type: JobType;
+  readonly status: JobStatus;
+  readonly createdAt: Date;
+}
+
+/** A job of a media whose objects are there. */
+export interface MadeByJob extends JobOfMedia {
+  readonly source: string;
+  readonly sourceEtag: string | null;
+  /** The name of its profile; null: `default`, or the type makes no stream. */
+  readonly profile: string | null;
+  /** The revision of its stream; null without one. */
+  readonly streamRev: string | null;
+  /** Whether its stream is the one that is played. */
+  readonly isCurrent: boolean;
+  /** Null where it is not known. */
+  readonly bytes: number | null;
+  readonly objects: number | null;
+  readonly results: JobResults;
+}
+
+/** All that is known of a media. */
+export interface WholeMedia {
+  readonly media: Media;
+  readonly deletion: MediaDeletion | null;
+  readonly kid: string | null;
+  /** The newest first, at most `jobsMax`. */
+  readonly jobs: readonly JobOfMedia[];
+  /** The newest first, at most `madeMax`. */
+  readonly made: readonly MadeByJob[];
+}
+
+/** A change of a media; what is undefined stays. */
+export interface MediaChange {
+  readonly expiresAt?: Date | null;
+  readonly legalHold?: boolean;
+}
+
+interface MediaRow {
+  readonly hash: string;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly expires_at: Date | null;
+  readonly legal_hold: boolean;
+  readonly bytes: string;
+  readonly objects: string;
+}
+
+interface JobOfMediaRow {
+  readonly id: string;
+  readonly type: JobType;
+  readonly status: JobStatus;
+  readonly created_at: Date;
+}
+
+interface MadeRow extends JobOfMediaRow {
+  readonly source: string;
+  readonly source_etag: string | null;
+  readonly profile: string | null;
+  readonly stream_rev: string | null;
+  readonly is_current: boolean;
+  readonly result_bytes: string | null;
+  readonly result_objects: number | null;
+  readonly results: JobResults;
+}
+
+const jobsMax = 100;
+/** Each has results, which may be large. */
+const madeMax = 50;
+
+/** The columns of a media's row. */
+export const mediaColumns = 'hash, created_at, updated_at, expires_at, legal_hold, bytes, objects';
+const find = `select ${mediaColumns} from media where hash = $1`;
+const jobs = `
+  select id, type, status, created_at from jobs where hash = $1 order by created_at desc, id desc limit ${jobsMax}`;
+const made = `
+  select id, type, status, created_at, source, source_etag, profile ->> 'name' as profile, stream_rev,
+    stream_rev is not null and replaced_at is null as is_current, result_bytes, result_objects, results
+  from jobs where hash = $1 and results is not null and not results_expired
+  order by created_at desc, id desc limit ${madeMax}`;
+const kid = 'select kid from content_keys where hash = $1';
+const change = `
+  insert into media (hash, expires_at, legal_hold)
+  select $1, $3, coalesce($4, false) where exists (select from jobs where hash = $1)
+  on conflict (hash) do update set updated_at = now(),
+    expires_at = case when $2 then $3 else media.expires_at end,
+    legal_hold = coalesce($4, media.legal_hold)`;
+const isDeleted = 'select from media_deletions where hash = $1 and lifted_at is null';
+const streamOf = `
+  select id from jobs where hash = $1 and stream_rev = $2 and results is not null and not results_expired
+  order by created_at desc limit 1 for update`;
+const makeCurrent = `
+  update jobs set replaced_at = case when id = $2 then null else coalesce(replaced_at, now()) end
+  where hash = $1 and stream_rev is not null and (id = $2) = (replaced_at is not null)`;
+
+/** What is known of media: their own rows, and what their jobs made. */
+export class MediaStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Null for a hash of which there is neither a job nor a deletion. */
+  async find(hash: string): Promise<WholeMedia | null> {
+    const { pool } = this.#database;
+    const latest = `
+      select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null
+      order by requested_at desc limit 1`;
+    const [mediaRows, deletionRows, jobRows, madeRows, keyRows] = await Promise.all([
+      pool.query<MediaRow>(find, [hash]),
+      pool.query<DeletionRow>(latest, [hash]),
+      pool.query<JobOfMediaRow>(jobs, [hash]),
+      pool.query<MadeRow>(made, [hash]),
+      pool.query<{ kid: string }>(kid, [hash]),
+    ]);
+    const deletion = deletionRows.rows[0] === undefined ? null : deletionOfRow(deletionRows.rows[0]);
+    const oldest = jobRows.rows.at(-1)?.created_at ?? deletion?.requestedAt;
+    if (oldest === undefined) return null;
+    return {
+      media: mediaRows.rows[0] === undefined ? unmade(hash, oldest) : mediaOfRow(mediaRows.rows[0]),
+      deletion,
+      kid: keyRows.rows[0]?.kid ?? null,
+      jobs: jobRows.rows.map(jobOfMedia),
+      made: madeRows.rows.map((row) => ({
+        ...jobOfMedia(row),
+        source: row.source,
+        sourceEtag: row.source_etag,
+        profile: row.profile,
+        streamRev: row.stream_rev,
+        isCurrent: row.is_current,
+        bytes: row.result_bytes === null ? null : Number(row.result_bytes),
+        objects: row.result_objects,
+        results: row.results,
+      })),
+    };
+  }
+
+  /** Changes expiry and hold. False for a hash without a job. @throws KnownProblem `conflict` when it is deleted */
+  change(hash: string, { expiresAt, legalHold }: MediaChange): Promise<boolean> {
+    return this.#database.transaction(async (client) => {
+      // A hold that is answered with 200 holds: the deletion asks under the same lock.
+      await client.query(lockHash, [hash]);
+      if ((await client.query(isDeleted, [hash])).rowCount !== 0)
+        throw new KnownProblem('conflict', 'The media is deleted.');
+      const parameters = [hash, expiresAt !== undefined, expiresAt ?? null, legalHold ?? null];
+      return (await client.query(change, parameters)).rowCount === 1;
+    });
+  }
+
+  /**
+   * Makes an earlier stream of the media the one that is played. `publish` writes the top master playlist, under the
+   * lock of the hash, so that no other stream becomes public meanwhile; it must end within seconds. When it throws,
+   * nothing is recorded.
+   *
+   * @returns false when no job whose objects are there has the revision
+   */
+  publishEarlier({
+    hash,
+    rev,
+    publish,
+  }: {
+    readonly hash: string;
+    readonly rev: string;
+    readonly publish: () => Promise<void>;
+  }): Promise<boolean> {
+    return this.#database.transaction(async (client) => {
+      await client.query(lockHash, [hash]);
+      if ((await client.query(isDeleted, [hash])).rowCount !== 0)
+        throw new KnownProblem('conflict', 'The media is deleted.');
+      const { rows } = await client.query<{ id: string }>(streamOf, [hash, rev]);
+      if (rows[0] === undefined) return false;
+      await publish();
+      await client.query(makeCurrent, [hash, rows[0].id]);
+      return true;
+    });
+  }
+}
+
+function jobOfMedia({ id, type, status, created_at: createdAt }: JobOfMediaRow): JobOfMedia {
+  return { jobId: id, type, status, createdAt };
+}
+
+/** The media of a row. */
+export function mediaOfRow(row: MediaRow): Media {
+  return {
+    hash: row.hash,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    expiresAt: row.expires_at,
+    legalHold: row.legal_hold,
+    bytes: Number(row.bytes),
+    objects: Number(row.objects),
+  };
+}
+
+/** A media of which nothing is made yet. */
+function unmade(hash: string, since: Date): Media {
+  return { hash, createdAt: since, updatedAt: since, expiresAt: null, legalHold: false, bytes: 0, objects: 0 };
+}
