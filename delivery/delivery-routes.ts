@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { RouteContext } from '#platform/http/server.ts';
 import type { DeliveryDependencies } from './dependencies.ts';
 import { DataPlane } from './data-plane/data-plane.ts';
+import { DeletedMedia } from './deleted-media.ts';
 import { KeyAccess } from './keys/key-access.ts';
 import { RememberedKeys } from './keys/remembered-keys.ts';
 import { addKeyRoutes } from './routes/key.ts';
@@ -17,10 +18,18 @@ export async function addDeliveryRoutes(
   { limiter, clients, fastPaths }: RouteContext,
 ): Promise<void> {
   const { config, metrics, media: store } = dependencies;
-  const plane = new DataPlane({ store, metrics, fastPaths, clients, cacheBytesMax: config.deliveryCacheBytesMax });
-  addStreamRoutes(app, { plane, mutableCacheControl: config.streamMutableCacheControl });
+  const deleted = new DeletedMedia({ store: dependencies.deletedMedia, log: dependencies.log });
+  const isDeleted = (hash: string) => deleted.isRecent(hash);
+  const cacheBytesMax = config.deliveryCacheBytesMax;
+  const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
+  addStreamRoutes(app, { plane, deleted, mutableCacheControl: config.streamMutableCacheControl });
   const keys = new RememberedKeys(dependencies.contentKeys);
-  await addKeyRoutes(app, { plane, metrics, access: new KeyAccess({ ...dependencies, keys, limiter, clients }) });
-  addThumbRoutes(app, { ...dependencies, plane, thumbs: new ThumbMaker({ ...dependencies, clients }) });
+  const access = new KeyAccess({ ...dependencies, keys, deleted, limiter, clients });
+  await addKeyRoutes(app, { plane, metrics, access });
+  const thumbs = new ThumbMaker({ ...dependencies, clients });
+  addThumbRoutes(app, { ...dependencies, plane, deleted, thumbs });
   await addPlayerRoutes(app, dependencies);
+  for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hash) => cache.forget(hash));
+  app.addHook('onReady', async () => deleted.start());
+  app.addHook('onClose', () => deleted.stop());
 }

@@ -1,5 +1,6 @@
 import type { Config } from '#platform/config/config.ts';
 import type { ImageProcessor } from '#platform/images/image-processor.ts';
+import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -14,6 +15,7 @@ export interface DeliveryDependencies {
     'keyTokenSecret' | 'thumbSecrets' | 'keyRateLimitPerMinute' | 'deliveryCacheBytesMax' | 'streamMutableCacheControl'
   >;
   readonly contentKeys: ContentKeyStore;
+  readonly deletedMedia: DeletedMediaStore;
   readonly media: ObjectStore;
   readonly images: ImageProcessor;
   readonly metrics: Metrics;

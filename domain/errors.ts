@@ -47,6 +47,7 @@ export const requestErrors = {
   unauthorized: { publicMessage: 'A valid credential is required.' },
   forbidden: { publicMessage: 'The credential does not allow this.' },
   not_found: { publicMessage: 'There is nothing at this address.' },
+  media_deleted: { publicMessage: 'What was here was deleted.' },
   method_not_allowed: { publicMessage: 'This address does not answer that method.' },
   not_retryable: { publicMessage: 'The job cannot be retried.' },
   conflict: { publicMessage: 'The state of the job does not allow this.' },

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
-import type { FastPaths } from '#platform/http/fast-paths.ts';
+import type { FastPath, FastPaths } from '#platform/http/fast-paths.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { ThumbMaker } from '../images/thumb-maker.ts';
@@ -25,6 +26,8 @@ interface DataPlaneOptions {
   readonly metrics: Metrics;
   readonly fastPaths: FastPaths;
   readonly clients: ClientAddresses;
+  /** Whether nothing of a media may be answered from memory, since it was deleted. */
+  readonly isDeleted: (hash: string) => boolean;
   /** Bounds all that is cached and shared. */
   readonly cacheBytesMax: number;
 }
@@ -47,24 +50,33 @@ export class DataPlane {
 
   /** Answers whole objects and cached playlists before the framework, where `targetOf` gives their object. */
   answerStreams(targetOf: (url: string) => PlainTarget | null): void {
-    const { metrics, fastPaths } = this.#options;
+    const { metrics } = this.#options;
     const fastPath = new StreamFastPath({ media: this.media, writes: this.#writes, metrics, targetOf });
-    fastPaths.add('/stream/', (request, response, passOn) => fastPath.take(request, response, passOn));
+    this.#add('/stream/', (request, response, passOn) => fastPath.take(request, response, passOn));
   }
 
   /** Answers cached content keys before the framework. */
   answerKeys(access: KeyAccess): void {
-    const { metrics, fastPaths } = this.#options;
+    const { metrics } = this.#options;
     const fastPath = new KeyFastPath({ access, metrics });
-    fastPaths.add(fastPath.prefix, (request, response, passOn) => fastPath.take(request, response, passOn));
+    this.#add(fastPath.prefix, (request, response, passOn) => fastPath.take(request, response, passOn));
   }
 
   /** Answers images in memory before the framework; the routes report valid addresses to what it returns. */
   answerThumbs(thumbs: ThumbMaker, clock: () => Date): ThumbFastPath {
-    const { metrics, fastPaths } = this.#options;
+    const { metrics } = this.#options;
     const fastPath = new ThumbFastPath({ thumbs, metrics, clock });
-    fastPaths.add('/thumb/', (request, response) => fastPath.take(request, response));
+    this.#add('/thumb/', (request, response) => fastPath.take(request, response));
     return fastPath;
+  }
+
+  /** The framework answers for deleted media. */
+  #add(prefix: string, take: FastPath): void {
+    const { fastPaths, isDeleted } = this.#options;
+    fastPaths.add(prefix, (request, response, passOn) => {
+      const hash = mediaOfAddress(request.url ?? '');
+      return (hash === null || !isDeleted(hash)) && take(request, response, passOn);
+    });
   }
 
   /**

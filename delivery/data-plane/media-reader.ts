@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
-import { isBelowRevision } from '#domain/media/object-keys.ts';
+import { isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
@@ -83,6 +83,14 @@ export class MediaReader {
     const playlistBytes = Math.max(1, Math.floor(cacheBytesMax * playlistShare));
     this.#playlists = new LRUCache({ maxSize: playlistBytes, maxEntrySize: Math.ceil(playlistBytes / 8) });
     this.#reads = new ReadCache(cacheBytesMax * (1 - playlistShare));
+  }
+
+  /** Drops what is in memory of a deleted media, and what was missing of one that was made again. */
+  forget(hash: string): void {
+    const folder = `${videoRoot(hash)}/`;
+    for (const cached of [this.#playlists, this.#missing])
+      for (const key of cached.keys()) if (key.startsWith(folder)) cached.delete(key);
+    this.#reads.forget(folder);
   }
 
   /** Null when there is no such object. */

@@ -68,6 +68,11 @@ export class ReadCache {
     return read;
   }
 
+  /** Drops the reads of objects whose keys begin with `prefix`; their readers have them to the end. */
+  forget(prefix: string): void {
+    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#remove(key);
+  }
+
   /** Keeps the read if there is memory for all of it. */
   #tryCache(key: string, read: CoalescedRead): boolean {
     const { sizeBytes } = read.info;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
-import { thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
+import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
@@ -67,6 +67,12 @@ export class ThumbMaker {
     const { thumb, origin } = await this.#once(cacheKey, request, (client) => this.#find(variant, cacheKey, client));
     this.#dependencies.metrics.imageResults.inc({ result: origin });
     return thumb;
+  }
+
+  /** Drops the images of a deleted media from memory. */
+  forget(hash: string): void {
+    const folder = thumbCacheFolder(hash);
+    for (const key of this.#memory.keys()) if (key.startsWith(folder)) this.#memory.delete(key);
   }
 
   /** The variant of this cache key when it is in memory, counted as a hit. */

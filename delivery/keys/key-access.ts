@@ -6,6 +6,7 @@ import type { ContentKey } from '#domain/playback/content-key.ts';
 import { type TokenVerdict, verifyPlaybackToken } from '#domain/playback/token.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { type RateLimiter, rateLimited } from '#platform/http/rate-limit.ts';
+import type { DeletedMedia } from '../deleted-media.ts';
 import type { DeliveryDependencies } from '../dependencies.ts';
 import type { RememberedKeys } from './remembered-keys.ts';
 
@@ -15,6 +16,7 @@ export interface KeyAccessDependencies {
   readonly config: Pick<DeliveryDependencies['config'], 'keyTokenSecret' | 'keyRateLimitPerMinute'>;
   readonly clock: () => Date;
   readonly keys: RememberedKeys;
+  readonly deleted: DeletedMedia;
   readonly limiter: RateLimiter;
   readonly clients: ClientAddresses;
 }
@@ -24,6 +26,7 @@ export type KeyDecision = { readonly headers: Readonly<Record<string, string>> }
   { readonly key: ContentKey } | { readonly problem: KnownProblem<RequestErrorCode> }
 );
 
+const noKey = new KnownProblem('not_found', 'There is no content key for this media.');
 const tokenAdvice = 'Send Authorization: Bearer PLAYBACK_TOKEN, with a token for this media.';
 
 /**
@@ -43,7 +46,7 @@ export class KeyAccess {
 
   /** Counts the request, and decides. @throws Error when the database fails or the key does not unwrap */
   async decide(request: Pick<IncomingMessage, 'headers' | 'socket'>, hash: string): Promise<KeyDecision> {
-    const { config, keys, limiter, clients } = this.#dependencies;
+    const { config, keys, deleted, limiter, clients } = this.#dependencies;
     const token = bearerTokenOf(request.headers);
     const verdict = token === null ? null : this.#verify(token, hash);
     // Invented tokens must not each have a window of their own, so only one whose signature holds names a bucket.
@@ -61,9 +64,11 @@ export class KeyAccess {
       };
     // The same body for all reasons, so that a guess reveals nothing.
     if (verdict !== 'valid') return { headers, problem: new KnownProblem('forbidden') };
-    const key = mediaHashSchema.safeParse(hash).success ? await keys.find(hash) : null;
-    if (key !== null) return { headers, key };
-    return { headers, problem: new KnownProblem('not_found', 'There is no content key for this media.') };
+    if (!mediaHashSchema.safeParse(hash).success) return { headers, problem: noKey };
+    const refusal = await deleted.refusalOf(hash);
+    if (refusal !== null) return { headers, problem: refusal };
+    const key = await keys.find(hash);
+    return key === null ? { headers, problem: await deleted.explain(hash, noKey) } : { headers, key };
   }
 
   #verify(token: string, hash: string): TokenVerdict {

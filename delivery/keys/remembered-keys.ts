@@ -27,6 +27,11 @@ export class RememberedKeys {
     return this.#keys.get(hash) ?? null;
   }
 
+  /** Drops the key of a deleted media. */
+  forget(hash: string): void {
+    this.#keys.delete(hash);
+  }
+
   /** The key of `hash`; null when there is none. @throws Error when the database fails or the key does not unwrap */
   async find(hash: string): Promise<ContentKey | null> {
     return (await this.#keys.fetch(hash)) ?? null;

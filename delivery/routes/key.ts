@@ -21,7 +21,7 @@ const doc: RouteDoc = {
   isLimited: true,
   path: { hash: 'The media, which the token must name.' },
   answers: { 200: { description: 'The raw 16 bytes.', contentType: 'application/octet-stream' } },
-  problems: ['forbidden', 'not_found', 'invalid_request'],
+  problems: ['forbidden', 'not_found', 'media_deleted', 'invalid_request'],
 };
 const clearKeyDoc: RouteDoc = {
   ...doc,
@@ -54,6 +54,7 @@ const outcomes: Readonly<Record<number, string>> = {
   401: 'unauthorized',
   403: 'forbidden',
   404: 'not_found',
+  410: 'deleted',
   429: 'limited',
 };
 

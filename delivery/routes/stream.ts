@@ -5,7 +5,9 @@ import type { ByteRange, ObjectInfo } from '#platform/storage/object-store.ts';
 import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-headers.ts';
 import type { CoalescedRead, DataPlane, MediaReader, Playlist } from '../data-plane/data-plane.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import { corsHook, preflightHandler } from '../cors.ts';
+import type { DeletedMedia } from '../deleted-media.ts';
 import { exposedHeaders, findTarget, immutable, missingObject, plainTargetOf, type Target } from './stream-target.ts';
 
 // `GET /stream/{hash}/*` (C17.1 to C17.20): objects of the media bucket, as players and CDNs want them.
@@ -27,16 +29,20 @@ const doc: RouteDoc = {
     308: { description: 'The one spelling of the address, without a query.' },
     416: { description: 'The range lies outside the object.' },
   },
-  problems: ['invalid_request', 'not_found', 'busy'],
+  problems: ['invalid_request', 'not_found', 'media_deleted', 'busy'],
 };
 
 interface StreamDependencies {
   /** `Cache-Control` of the addresses that a new revision changes: the top master and the aliases. */
   readonly mutableCacheControl?: string | null;
   readonly plane: DataPlane;
+  readonly deleted: DeletedMedia;
 }
 
-export function addStreamRoutes(app: FastifyInstance, { plane, mutableCacheControl }: StreamDependencies): void {
+export function addStreamRoutes(
+  app: FastifyInstance,
+  { plane, deleted, mutableCacheControl }: StreamDependencies,
+): void {
   const mutable = mutableCacheControl ?? immutable;
   plane.answerStreams((url) => plainTargetOf(url, mutable));
   const withCors = corsHook(exposedHeaders);
@@ -50,11 +56,14 @@ export function addStreamRoutes(app: FastifyInstance, { plane, mutableCacheContr
     handler: async (request, reply) => {
       plane.countBytes(request.raw, reply.raw);
       plane.throwFailure(request.raw);
-      const target = await findTarget(request.raw.url ?? '', plane.media, mutable);
-      if ('movedTo' in target)
-        return reply.headers({ 'cache-control': 'no-store' }).redirect(target.movedTo, target.status);
-      if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { plane, target });
-      return answerObject(request, reply, { plane, target });
+      const url = request.raw.url ?? '';
+      return deleted.answerUnlessDeleted(mediaOfAddress(url), async () => {
+        const target = await findTarget(url, plane.media, mutable);
+        if ('movedTo' in target)
+          return reply.headers({ 'cache-control': 'no-store' }).redirect(target.movedTo, target.status);
+        if (target.key.endsWith('.m3u8')) return answerPlaylist(request, reply, { plane, target });
+        return answerObject(request, reply, { plane, target });
+      });
     },
   });
 }

@@ -9,7 +9,9 @@ import {
   type ThumbVerdict,
   thumbVariantOf,
 } from '#domain/playback/thumb.ts';
+import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import { corsHook } from '../cors.ts';
+import type { DeletedMedia } from '../deleted-media.ts';
 import type { DeliveryDependencies } from '../dependencies.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
@@ -35,16 +37,17 @@ const doc: RouteDoc = {
     304: { description: 'Nothing has changed.' },
     308: { description: 'The query is sorted there.' },
   },
-  problems: ['invalid_request', 'forbidden', 'not_found', 'unreadable_image', 'busy'],
+  problems: ['invalid_request', 'forbidden', 'not_found', 'media_deleted', 'unreadable_image', 'busy'],
 };
 
 type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metrics'> & {
   readonly thumbs: ThumbMaker;
   readonly plane: DataPlane;
+  readonly deleted: DeletedMedia;
 };
 
 export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependencies): void {
-  const { config, metrics, thumbs, plane, clock } = dependencies;
+  const { config, metrics, thumbs, plane, deleted, clock } = dependencies;
   const secrets = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
   const fastPath = plane.answerThumbs(thumbs, clock);
   app.route({
@@ -61,7 +64,8 @@ export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependen
         const { key, query } = address;
         stage = 'image';
         const variant = thumbVariantOf(key, query, request.headers.accept ?? '');
-        const { bytes, etag } = await thumbs.get(variant, request.raw);
+        const media = mediaOfAddress(request.raw.url ?? '');
+        const { bytes, etag } = await deleted.answerUnlessDeleted(media, () => thumbs.get(variant, request.raw));
         fastPath.remember(request.raw.url ?? '', variant, query);
         describe(reply, query, dependencies).headers({ etag, 'content-type': storedContentType(`.${variant.format}`) });
         if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();

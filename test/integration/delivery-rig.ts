@@ -10,9 +10,12 @@ import { openProcessWindowCounter } from '#platform/rate-limit/process-window-co
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
+import { DeletedMedia } from '../../delivery/deleted-media.ts';
 import { DataPlane } from '../../delivery/data-plane/data-plane.ts';
 import { addStreamRoutes } from '../../delivery/routes/stream.ts';
 import { certificate } from '../../testing/certificate.ts';
+
+const nothingDeleted = { recent: async () => [], isDeleted: async () => false };
 
 // Delivery over a storage server of the test, which records the requests that it gets, and clients that are slow.
 
@@ -78,10 +81,10 @@ export async function startDelivery(origin: RequestListener, options: Options = 
     clock: () => new Date(),
     limits,
     addRoutes: async (routes, { fastPaths, clients }) => {
-      addStreamRoutes(routes, {
-        plane: new DataPlane({ store, metrics, fastPaths, clients, cacheBytesMax }),
-        mutableCacheControl,
-      });
+      const deleted = new DeletedMedia({ store: nothingDeleted, log: createLogger({ level: 'fatal', name: 'test' }) });
+      const isDeleted = (hash: string) => deleted.isRecent(hash);
+      const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
+      addStreamRoutes(routes, { plane, deleted, mutableCacheControl });
       addRoutes?.(routes);
     },
   });

@@ -1,0 +1,127 @@
+import { LRUCache } from 'lru-cache';
+import { KnownProblem } from '#domain/errors.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
+import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+
+/*
+ * Which media are deleted. A server asks every second for the ones of the last hour, and has them in memory: nothing of
+ * them is answered from its caches, whose entries are dropped when a hash comes and again when it goes. After the hour
+ * their objects are deleted, so the database is asked where an object is missing. While the database is away, what is
+ * known stays so, and nothing new is learnt.
+ */
+
+const askEveryMs = 1_000;
+/** A hash that is asked about is remembered for so long, also that it was not deleted. */
+const rememberedMs = 1_000;
+const answersMax = 10_000;
+
+interface DeletedMediaDependencies {
+  readonly store: Pick<DeletedMediaStore, 'recent' | 'isDeleted'>;
+  readonly log: Logger;
+}
+
+export class DeletedMedia {
+  readonly #dependencies: DeletedMediaDependencies;
+  readonly #forget: ((hash: string) => void)[] = [];
+  readonly #answers: LRUCache<string, { readonly isDeleted: boolean }>;
+  readonly #stopping = new AbortController();
+  #recent: ReadonlySet<string> = new Set();
+  #asksAgainAtMs = 0;
+  #ended = Promise.resolve();
+
+  constructor(dependencies: DeletedMediaDependencies) {
+    this.#dependencies = dependencies;
+    this.#answers = new LRUCache({
+      max: answersMax,
+      ttl: rememberedMs,
+      // One query for all who ask meanwhile.
+      fetchMethod: async (hash: string) => ({ isDeleted: await dependencies.store.isDeleted(hash) }),
+    });
+  }
+
+  /** Asks the database until it is stopped. */
+  start(): void {
+    this.#ended = this.#repeat();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#ended;
+  }
+
+  /** `forget` drops what a cache has of a media. */
+  onDeleted(forget: (hash: string) => void): void {
+    this.#forget.push(forget);
+  }
+
+  /** Whether nothing of the media may be answered from memory. */
+  isRecent(hash: string): boolean {
+    return this.#recent.has(hash);
+  }
+
+  /** Of a media that was deleted within the last hour, and of which nothing new is there; null for any other. */
+  async refusalOf(hash: string): Promise<KnownProblem<'media_deleted'> | null> {
+    return this.#recent.has(hash) && (await this.#isDeleted(hash)) ? deletedProblem(hash) : null;
+  }
+
+  /** Why something of the media is missing: `missing`, or its deletion. */
+  async explain<Missing>(hash: string, missing: Missing): Promise<KnownProblem<'media_deleted'> | Missing> {
+    return (await this.#isDeleted(hash)) ? deletedProblem(hash) : missing;
+  }
+
+  /**
+   * Answers a request for something of the media by `answer`.
+   *
+   * @throws KnownProblem `media_deleted`, and what `answer` throws
+   */
+  async answerUnlessDeleted<Answer>(hash: string | null, answer: () => Promise<Answer>): Promise<Answer> {
+    if (hash === null) return answer();
+    const refusal = await this.refusalOf(hash);
+    if (refusal !== null) throw refusal;
+    try {
+      return await answer();
+    } catch (error) {
+      throw error instanceof KnownProblem && error.code === 'not_found' ? await this.explain(hash, error) : error;
+    }
+  }
+
+  /** A media that was made again is there before this process hears of it. Without a database, what is known counts. */
+  async #isDeleted(hash: string): Promise<boolean> {
+    if (performance.now() < this.#asksAgainAtMs) return this.#recent.has(hash);
+    const answer = await this.#answers.fetch(hash).catch(() => {
+      // Requests for what is missing do not all wait for a database that is away.
+      this.#asksAgainAtMs = performance.now() + askEveryMs;
+      return undefined;
+    });
+    return answer?.isDeleted ?? this.#recent.has(hash);
+  }
+
+  async #repeat(): Promise<void> {
+    const { store, log } = this.#dependencies;
+    let isAsking = true;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        this.#update(new Set(await store.recent()));
+        isAsking = true;
+      } catch (error) {
+        // The table may not be there yet, and an outage lasts: one line for each.
+        if (isAsking) log.warn({ err: error }, 'deleted media not read');
+        isAsking = false;
+      }
+      await pause(askEveryMs, this.#stopping.signal);
+    }
+  }
+
+  #update(recent: ReadonlySet<string>): void {
+    const before = this.#recent;
+    this.#recent = recent;
+    const changed = [...recent].filter((hash) => !before.has(hash));
+    changed.push(...[...before].filter((hash) => !recent.has(hash)));
+    for (const hash of changed) for (const forget of this.#forget) forget(hash);
+  }
+}
+
+function deletedProblem(hash: string): KnownProblem<'media_deleted'> {
+  return new KnownProblem('media_deleted', `The media ${hash} was deleted.`);
+}
