@@ -8,6 +8,7 @@ import { JobWatcher } from './job-watcher.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
+import { addMediaRoutes } from './routes/media.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 
 /** Adds the routes of the surface `api`: jobs, their events and webhooks, and the documents. */
@@ -21,6 +22,7 @@ export async function addApiRoutes(
   const guards = apiGuards({ ...dependencies, limiter });
   addJobRoutes(app, { ...dependencies, guards, queries });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
+  addMediaRoutes(app, { ...dependencies, guards });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   await addDocsRoutes(app, { routes: documentedRoutes });
 }

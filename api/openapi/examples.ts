@@ -2,6 +2,7 @@ import { type RequestErrorCode, requestErrors } from '#domain/errors.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import type { AnswerName } from '../wire/schemas.ts';
+import { mediaExamples } from './media-examples.ts';
 import examples from './examples.json' with { type: 'json' };
 
 // The examples of answers in the OpenAPI document are from docs/guides/api.md, which a test compares with a running
@@ -62,6 +63,7 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
   JobList: { page: { value: { jobs: [listed], next_cursor: null } } },
   Retry: { retry: { value: shown.retry } },
   Callbacks: { delivered: { value: callbacks } },
+  ...mediaExamples,
   ClearKeyLicence: {
     licence: {
       value: {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { KnownProblem } from '#domain/errors.ts';
-import { explain, faultsOf } from '#domain/jobs/faults.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
@@ -23,6 +22,7 @@ import type { Guards } from '../hooks/guards.ts';
 import { readCursor, writeCursor } from '../job-cursor.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
+import { validated } from '../validated.ts';
 import * as docs from './jobs.doc.ts';
 
 // Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that
@@ -113,13 +113,6 @@ export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: strin
 /** Accepts an empty body or an object without fields, which some clients must send (C13.18). */
 export function refuseFields(request: FastifyRequest): void {
   validated(bodySchemas.NoFields.optional(), request.body);
-}
-
-/** @throws KnownProblem `invalid_request` with every fault of `input` */
-function validated<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(input, { error: explain });
-  if (parsed.success) return parsed.data;
-  throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(parsed.error, { schema }) });
 }
 
 /** Answers with a job and its ETag, so that polling costs no body while nothing has changed (C13.10). */

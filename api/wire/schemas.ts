@@ -5,6 +5,8 @@ import { jobErrorSchema } from '#domain/job-error.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
+import { deletionReasons } from '#domain/library/deletion.ts';
+import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
 
 // The shapes of answers, in snake_case. The types of the answers and the OpenAPI document derive from them.
 
@@ -114,6 +116,89 @@ const clearKeySchema = z.object({
   type: z.literal('temporary'),
 });
 
+const listedMediaSchema = z.object({
+  hash: z.string(),
+  status: z.enum(mediaStatuses),
+  created_at: time,
+  updated_at: time,
+  /** When it is deleted by itself; null: never. */
+  expires_at: time.nullable(),
+  legal_hold: z.boolean(),
+  /** Of the objects that the results of its jobs name. */
+  bytes: z.int().min(0),
+  objects: z.int().min(0),
+});
+
+const count = z.int().min(0);
+/** Addresses that are true to one revision. */
+const revisionAddresses = { playlist: z.string(), manifest: z.string() };
+
+const deletionReceiptSchema = z.object({
+  v: z.literal(1),
+  deletion_id: z.uuid(),
+  hash: z.string(),
+  reason: z.enum(deletionReasons),
+  requested_at: time,
+  finished_at: time,
+  objects: count,
+  bytes: count,
+  objects_sha256: z.string(),
+  kid: z.string().nullable(),
+  signature: z.string(),
+});
+
+const mediaDeletionSchema = z.object({
+  deletion_id: z.uuid(),
+  hash: z.string(),
+  status: z.enum(['deleting', 'deleted']),
+  reason: z.enum(deletionReasons),
+  requested_at: time,
+  finished_at: time.nullable(),
+  /** Null until they were listed. */
+  objects_total: count.nullable(),
+  objects_left: count.nullable(),
+  bytes: count.nullable(),
+  /** The key id of the content key that was destroyed. */
+  kid: z.string().nullable(),
+  /** What a CDN must purge; `*` stands for anything. */
+  purge_paths: z.array(z.string()),
+  receipt: deletionReceiptSchema.nullable(),
+});
+
+const mediaSchema = listedMediaSchema.extend({
+  /** The key id of its content key. */
+  kid: z.string().nullable(),
+  /** The revision that `playback.master` leads to. */
+  current: z.string().nullable(),
+  playback: z.object({ master: z.string(), ...revisionAddresses }).nullable(),
+  revisions: z.array(
+    z.object({
+      revision: z.string(),
+      job_id: z.uuid(),
+      type: jobTypeSchema,
+      created_at: time,
+      source: z.string(),
+      /** Of the source object that it was made of. */
+      source_etag: z.string().nullable(),
+      profile: z.string(),
+      bytes: count.nullable(),
+      objects: count.nullable(),
+      current: z.boolean(),
+      ...revisionAddresses,
+      tracks: z.array(z.string()),
+    }),
+  ),
+  images: z.array(z.object({ job_id: z.uuid(), key: z.string() })),
+  jobs: z.array(z.object({ job_id: z.uuid(), type: jobTypeSchema, status: jobStatusSchema, created_at: time })),
+  deletion: mediaDeletionSchema.nullable(),
+});
+
+const mediaListSchema = z.object({ media: z.array(listedMediaSchema), next_cursor: z.string().nullable() });
+const mediaFilesSchema = z.object({
+  files: z.array(z.object({ key: z.string(), size: count, etag: z.string(), last_modified: time })),
+  next_cursor: z.string().nullable(),
+});
+
 const problemSchema = z.object({
   type: z.string(),
   title: z.string(),
@@ -134,6 +219,11 @@ export const answerSchemas = {
   JobList: jobListSchema,
   Retry: retrySchema,
   Callbacks: callbacksSchema,
+  Media: mediaSchema,
+  ListedMedia: listedMediaSchema,
+  MediaList: mediaListSchema,
+  MediaFiles: mediaFilesSchema,
+  MediaDeletion: mediaDeletionSchema,
   ClearKeyLicence: clearKeySchema,
   WebhookEvent: webhookEventSchema,
   Problem: problemSchema,
@@ -142,7 +232,12 @@ export type AnswerName = keyof typeof answerSchemas;
 export type Wire<Name extends AnswerName> = z.output<(typeof answerSchemas)[Name]>;
 
 /** The shapes of request bodies, by their names in the OpenAPI document. */
-export const bodySchemas = { CreateJobRequest: submissionBodySchema, NoFields: z.strictObject({}) } as const;
+export const bodySchemas = {
+  CreateJobRequest: submissionBodySchema,
+  MediaChange: mediaChangeSchema,
+  CurrentRevision: currentRevisionSchema,
+  NoFields: z.strictObject({}),
+} as const;
 
 /** The query of `GET /api/jobs`. */
 export const jobListQuerySchema = z.strictObject({

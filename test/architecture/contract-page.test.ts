@@ -17,8 +17,10 @@ const page = texts.find((text) => text.path === path)?.text ?? '';
 const promises = promisesIn(page);
 const proven = new Set(texts.filter((text) => text.path.endsWith('.test.ts')).flatMap(({ text }) => titledIn(text)));
 
-it(`${path} has 19 sections from 10 on, and the numbers of each count from 1 without a gap`, () => {
-  const sections = Array.from({ length: 19 }, (_, index) => index + 10);
+it(`${path} has sections from 10 on without a gap, and the numbers of each count from 1 without a gap`, () => {
+  const headings = page.match(/^## \d+\. /gm) ?? [];
+  const sections = headings.map((_, index) => index + 10);
+  expect(sections.length).toBeGreaterThanOrEqual(19);
   expect([...new Set(promises.map(({ section }) => section))]).toEqual(sections);
   for (const section of sections) {
     const numbers = promises.filter((promise) => promise.section === section).map(({ number }) => number);

@@ -74,7 +74,15 @@ const logging = /^(?:main\.ts|http-service\.ts|api|delivery|controller|jobs|plat
 
 /** Phrases that a call takes from a closed list of its file. */
 const listedPhrases: Readonly<Record<string, readonly string[]>> = {
-  'api/audit.ts': ['job submitted', 'job retried', 'job cancelled', 'webhook redelivered'],
+  'api/audit.ts': [
+    'job submitted',
+    'job retried',
+    'job cancelled',
+    'webhook redelivered',
+    'media changed',
+    'media deletion requested',
+    'revision published',
+  ],
 };
 
 /** The phrases of a log call; phrases of a closed list only where its file names them. */

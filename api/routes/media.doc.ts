@@ -1,0 +1,81 @@
+import { mediaFilesQuerySchema, mediaListQuerySchema } from '#domain/library/media.ts';
+import type { RouteDoc } from '#platform/http/route-doc.ts';
+
+// Documentation of the media routes in the OpenAPI document.
+
+const shared = { tag: 'Media', credential: 'api_key', path: { hash: 'The media.' } } as const;
+
+export const list: RouteDoc = {
+  tag: 'Media',
+  credential: 'api_key',
+  operationId: 'listMedia',
+  summary: 'List media, newest first',
+  description:
+    'One of `prefix`, `expires_before` and `bytes_min` may be given, which decides the order; `created_after` and `created_before` go with none of them. For the next page, repeat the request with `cursor` set to `next_cursor`.',
+  query: mediaListQuerySchema,
+  answers: { 200: { description: 'One page.', schemas: ['MediaList'] } },
+  problems: ['invalid_request', 'busy'],
+};
+
+export const find: RouteDoc = {
+  ...shared,
+  operationId: 'getMedia',
+  summary: 'Get what is known of a media',
+  description:
+    'Its revisions (at most the newest 50 outputs), images, jobs (the newest 100), key id and expiry. A deleted media has `status` `deleted` and its receipt until something new is made under its hash.',
+  answers: { 200: { description: 'The media.', schemas: ['Media'] } },
+  problems: ['not_found', 'invalid_request'],
+};
+
+export const files: RouteDoc = {
+  ...shared,
+  operationId: 'listMediaFiles',
+  summary: 'List the objects of a media in the media bucket',
+  description: 'Of all revisions, in the order of their keys, with size and `etag`.',
+  query: mediaFilesQuerySchema,
+  answers: { 200: { description: 'One page.', schemas: ['MediaFiles'] } },
+  problems: ['not_found', 'invalid_request'],
+};
+
+export const change: RouteDoc = {
+  ...shared,
+  operationId: 'changeMedia',
+  summary: 'Set when a media expires, or hold it',
+  description:
+    'At `expires_at` it is deleted as by DELETE; null removes the time. Under `legal_hold: true` neither a request, a time nor a retention deletes anything of it.',
+  body: { name: 'MediaChange', isRequired: true, example: { expires_at: '2027-01-31T00:00:00Z' } },
+  answers: { 200: { description: 'The media.', schemas: ['Media'] } },
+  problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
+};
+
+export const publish: RouteDoc = {
+  ...shared,
+  operationId: 'publishRevision',
+  summary: 'Publish an earlier revision again',
+  description: 'Players that begin from now on get its stream; a revision that plays goes on.',
+  body: { name: 'CurrentRevision', isRequired: true, example: { revision: '0123456789abcdef' } },
+  answers: { 200: { description: 'The media.', schemas: ['Media'] } },
+  problems: ['invalid_json', 'invalid_request', 'not_found', 'conflict', 'unsupported_media_type'],
+};
+
+export const remove: RouteDoc = {
+  ...shared,
+  operationId: 'deleteMedia',
+  summary: 'Delete a media',
+  description:
+    'Its content key is destroyed at once, its jobs are cancelled, and its addresses answer 410 within seconds; then its objects are removed. The jobs stay without their results. Deleting again answers 200 with the same deletion. Jobs that are submitted under the hash meanwhile wait for its end.',
+  answers: {
+    202: { description: 'The deletion has begun.', schemas: ['MediaDeletion'] },
+    200: { description: 'It had begun before.', schemas: ['MediaDeletion'] },
+  },
+  problems: ['not_found', 'conflict', 'invalid_request'],
+};
+
+export const deletion: RouteDoc = {
+  ...shared,
+  operationId: 'getMediaDeletion',
+  summary: 'Follow the deletion of a media',
+  description: 'What is left to remove; once nothing is, the signed receipt.',
+  answers: { 200: { description: 'The deletion.', schemas: ['MediaDeletion'] } },
+  problems: ['not_found', 'invalid_request'],
+};

@@ -1,0 +1,10 @@
+import type { z } from 'zod';
+import { KnownProblem } from '#domain/errors.ts';
+import { explain, faultsOf } from '#domain/jobs/faults.ts';
+
+/** What a schema makes of a request's part. @throws KnownProblem `invalid_request` with every fault of `input` */
+export function validated<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input, { error: explain });
+  if (parsed.success) return parsed.data;
+  throw new KnownProblem('invalid_request', undefined, { faults: faultsOf(parsed.error, { schema }) });
+}

@@ -1,0 +1,401 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { receiptKey } from '#domain/library/deletion.ts';
+import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { mediaDeletionTask, type MediaDeletionDependencies } from '../../controller/media-deletion.ts';
+import { retentionTasks } from '../../controller/retention.ts';
+import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
+import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+
+// docs/reference/contract.md, "Media".
+
+const webhookSecret = 'webhook-secret-of-the-media-tests';
+let api: ApiUnderTest;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.close());
+
+const json = (method: string, body?: object) => ({
+  method,
+  ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+});
+const query = (text: string, parameters: unknown[] = []) => api.d.database.pool.query(text, parameters);
+const newHash = () => `m-${randomUUID().slice(0, 8)}`;
+
+function results(hash: string, rev: string) {
+  return {
+    streaming: { protocol: 'hls', container: 'cmaf', encrypted: true, master_playlist: masterKey(hash) },
+    video_tracks: [{ id: 'r64_h264', init: videoKey(hash, rev, 'video/r64_h264/init.mp4') }],
+    audio_tracks: [],
+  } as never;
+}
+
+/** A job that has ended with a stream of a few objects. */
+async function stream(hash: string, { isPublished = true } = {}): Promise<{ jobId: string; rev: string }> {
+  await api.putSource('a.mp4', Buffer.alloc(10, 1));
+  const { json: job } = await api.submit({
+    type: 'video:transcode',
+    hash,
+    source: 'a.mp4',
+    options: { encrypt: true },
+  });
+  const [jobId, rev] = [job.job_id as string, revisionOf(job.job_id, 1)];
+  const master = `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo/r64_h264/playlist.m3u8\n`;
+  await api.putMedia(videoKey(hash, rev, 'master.m3u8'), master);
+  await api.putMedia(videoKey(hash, rev, 'video/r64_h264/playlist.m3u8'), '#EXTM3U\n');
+  await api.putMedia(videoKey(hash, rev, 'video/r64_h264/seg_1.m4s'), Buffer.alloc(1000, 7));
+  if (isPublished) await api.putMedia(masterKey(hash), `#EXTM3U\n${rev}/video/r64_h264/playlist.m3u8\n`);
+  await api.complete(jobId, results(hash, rev));
+  // So that the next job of the hash is no equal one.
+  await query(`update jobs set idempotency_key = 'x ' || id where id = $1`, [jobId]);
+  return { jobId, rev };
+}
+
+async function thumbnail(hash: string): Promise<string> {
+  const { json: job } = await api.submit({ type: 'image:thumbnail', hash, source: 'a.jpg' });
+  const key = imageKey(hash, revisionOf(job.job_id, 1), { variant: 'thumb', format: 'webp' });
+  await api.putMedia(key, Buffer.from('RIFF'));
+  await api.complete(job.job_id, { key, outputs: [] });
+  return key;
+}
+
+function deletions(more: Partial<MediaDeletionDependencies> = {}): MediaDeletionDependencies {
+  return { ...api.d, purgeHookUrl: null, webhookSecret, receiptRetentionMs: null, quietMs: 0, ...more };
+}
+
+const round = (dependencies = deletions()) => mediaDeletionTask(dependencies).work(new AbortController().signal);
+
+async function until(isSo: () => Promise<boolean>, ms = 10_000): Promise<void> {
+  for (const end = Date.now() + ms; !(await isSo());) {
+    if (Date.now() > end) throw new Error(`not so within ${ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function finished(hash: string) {
+  await until(async () => {
+    await round();
+    return (await api.call(`/api/media/${hash}/deletion`)).json.status === 'deleted';
+  });
+  return (await api.call(`/api/media/${hash}/deletion`)).json;
+}
+
+async function keysOf(hash: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key } of api.d.media.list('')) if (key.includes(hash)) found.push(key);
+  return found;
+}
+
+describe('reading media', () => {
+  it('C29.1: a media shows its revisions, images, jobs and the addresses that are true to a revision', async () => {
+    const hash = newHash();
+    const [first, second] = [await stream(hash), await stream(hash)];
+    const image = await thumbnail(hash);
+    const { status, json: media } = await api.call(`/api/media/${hash}`);
+    expect(status).toBe(200);
+    expect(media).toMatchObject({ hash, status: 'live', current: second.rev, legal_hold: false, expires_at: null });
+    expect(media.revisions.map((one: { revision: string }) => one.revision)).toEqual([second.rev, first.rev]);
+    expect(media.revisions.map((one: { current: boolean }) => one.current)).toEqual([true, false]);
+    expect(media.revisions[1]).toMatchObject({ source: 'a.mp4', profile: 'default', tracks: ['r64_h264'] });
+    expect(media.revisions[1].source_etag).toEqual((await api.d.source.head('a.mp4'))?.etag);
+    expect(media.images.map((one: { key: string }) => one.key)).toEqual([image]);
+    expect(media.jobs).toHaveLength(3);
+    expect((await api.call(media.revisions[1].playlist)).status).toBe(200);
+    expect((await api.call(media.playback.playlist)).status).toBe(200);
+  });
+
+  it('C29.2: a hash under which nothing was submitted is 404, and so is what is no hash', async () => {
+    for (const hash of ['nothing-here', 'no%20hash', '..%2F..']) {
+      for (const [path, method] of [
+        ['', 'GET'],
+        ['', 'DELETE'],
+        ['/deletion', 'GET'],
+        ['/files', 'GET'],
+      ] as const)
+        expect([hash, method, (await api.call(`/api/media/${hash}${path}`, { method })).status]).toEqual([
+          hash,
+          method,
+          404,
+        ]);
+      expect((await api.call(`/api/media/${hash}`, json('PATCH', { legal_hold: true }))).status).toBe(404);
+    }
+  });
+
+  it('C29.3: lists page through the media by age, prefix, size and expiry, none twice', async () => {
+    const prefix = `list${randomUUID().slice(0, 6)}`;
+    const hashes = Array.from({ length: 7 }, (_, n) => `${prefix}-${n}`);
+    for (const [n, hash] of hashes.entries())
+      await query(
+        `insert into media (hash, bytes, created_at, expires_at)
+         values ($1, $2, now() + $3 * interval '1 second', now() + interval '9 years' + $3 * interval '1 hour')`,
+        [hash, 10 ** 12 + n, n],
+      );
+    const pages = async (filter: string) => {
+      const seen: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const { status, json: page } = await api.call(`/api/media?limit=3&${filter}${cursor && `&cursor=${cursor}`}`);
+        expect(status).toBe(200);
+        seen.push(...page.media.map((one: { hash: string }) => one.hash));
+        cursor = page.next_cursor;
+      }
+      return seen.filter((hash) => hash.startsWith(prefix));
+    };
+    const newest = hashes.toReversed();
+    expect(await pages('')).toEqual(newest);
+    expect(await pages(`created_after=${new Date(Date.now() + 2_500).toISOString()}`)).toEqual(newest.slice(0, 4));
+    expect(await pages(`prefix=${prefix}`)).toEqual(hashes);
+    expect(await pages(`prefix=${prefix}-3`)).toEqual([hashes[3]]);
+    expect(await pages(`bytes_min=${10 ** 12 + 3}`)).toEqual(newest.slice(0, 4));
+    expect(await pages(`expires_before=${new Date(Date.now() + 20 * 31_557_600_000).toISOString()}`)).toEqual(hashes);
+    await query('delete from media where hash = any($1)', [hashes]);
+  });
+
+  it.each([
+    ['prefix=a&bytes_min=1', '/bytes_min'],
+    ['prefix=a&created_after=2026-01-01T00:00:00Z', '/created_after'],
+    ['cursor=abc', '/cursor'],
+    [`cursor=${Buffer.from('["bytes","1","a"]').toString('base64url')}`, '/cursor'],
+    ['created_after=yesterday', '/created_after'],
+    ['color=red', '/color'],
+  ])('C29.4: the list refuses %s', async (filter, pointer) => {
+    const { status, json: problem } = await api.call(`/api/media?${filter}`);
+    expect([status, problem.errors[0].pointer]).toEqual([400, pointer]);
+  });
+
+  it('C29.5: the files of a media are listed page by page with size and etag', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const image = await thumbnail(hash);
+    const keys: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const { json: page } = await api.call(`/api/media/${hash}/files?limit=2&cursor=${encodeURIComponent(cursor)}`);
+      for (const { key, size, etag } of page.files) {
+        keys.push(key);
+        const info = await api.d.media.head(key);
+        expect([size, etag]).toEqual([info?.sizeBytes, info?.etag]);
+      }
+      cursor = page.next_cursor;
+    }
+    expect(keys).toEqual((await keysOf(hash)).toSorted());
+    expect(keys).toContain(image);
+  });
+
+  it('C29.6: an earlier revision is published again, and a later job still replaces it', async () => {
+    const hash = newHash();
+    const [first, second] = [await stream(hash), await stream(hash)];
+    const path = `/api/media/${hash}/current`;
+    const { status, json: media } = await api.call(path, json('PUT', { revision: first.rev }));
+    expect([status, media.current]).toEqual([200, first.rev]);
+    const master = await api.call(`/stream/${hash}/master.m3u8`);
+    await until(async () => (await api.call(`/stream/${hash}/master.m3u8`)).text.includes(first.rev));
+    expect(master.status).toBe(200);
+    const third = await stream(hash);
+    expect((await api.call(`/api/media/${hash}`)).json.current).toBe(third.rev);
+    expect((await api.call(path, json('PUT', { revision: second.rev }))).status).toBe(200);
+    expect((await api.call(path, json('PUT', { revision: '0123456789abcdef' }))).status).toBe(404);
+    expect((await api.call(path, json('PUT', { revision: '../x' }))).status).toBe(400);
+  });
+});
+
+describe('expiry and hold', () => {
+  it('C29.7: PATCH sets the expiry, and an expired media is deleted', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const path = `/api/media/${hash}`;
+    const set = await api.call(path, json('PATCH', { expires_at: '2099-01-01T00:00:00Z' }));
+    expect([set.status, set.json.expires_at]).toEqual([200, '2099-01-01T00:00:00.000Z']);
+    expect((await api.call(path, json('PATCH', { expires_at: null }))).json.expires_at).toBeNull();
+    for (const body of [{}, { expires_at: 'soon' }, { expires_at: '99999-01-01T00:00:00Z' }, { hold: true }])
+      expect((await api.call(path, json('PATCH', body))).status).toBe(400);
+    await api.call(path, json('PATCH', { expires_at: new Date(Date.now() - 1000).toISOString() }));
+    await round();
+    expect(await finished(hash)).toMatchObject({ reason: 'expiry', status: 'deleted' });
+    expect(await keysOf(hash)).toEqual([]);
+  });
+
+  it('C29.8: a hold stops requests, expiry and retention, until it is ended', async () => {
+    const hash = newHash();
+    const [first] = [await stream(hash), await stream(hash)];
+    const path = `/api/media/${hash}`;
+    await api.call(path, json('PATCH', { legal_hold: true, expires_at: '2020-01-01T00:00:00Z' }));
+    const refused = await api.call(path, { method: 'DELETE' });
+    expect([refused.status, refused.json.code]).toEqual([409, 'conflict']);
+    await round();
+    expect((await api.call(path)).json.status).toBe('live');
+    await query(
+      `update jobs set swept_at = now(), finished_at = now() - interval '90 days',
+      replaced_at = case when id = $2 then now() - interval '90 days' end where hash = $1`,
+      [hash, first.jobId],
+    );
+    const before = await keysOf(hash);
+    const dependencies = {
+      ...api.d,
+      retention: new RetentionStore(api.d.database),
+      cleanup: new CleanupStore(api.d.database),
+      fence: new DeletionFence(api.d.database),
+    };
+    const dayMs = 86_400_000;
+    const retain = async () => {
+      await query('update jobs set retention_after = null where hash = $1', [hash]);
+      for (const task of retentionTasks({ ...dependencies, jobRetentionMs: dayMs, revisionRetentionMs: dayMs }))
+        await task.work(new AbortController().signal);
+    };
+    await retain();
+    expect(await keysOf(hash)).toEqual(before);
+    await api.call(path, json('PATCH', { legal_hold: false, expires_at: null }));
+    // A job whose stream was removed is claimed again later.
+    await retain();
+    await retain();
+    expect(await keysOf(hash)).toEqual([]);
+    expect((await api.call(path)).status).toBe(404);
+    expect((await query('select from media where hash = $1', [hash])).rowCount).toBe(0);
+  });
+});
+
+describe('deletion', () => {
+  it('C29.9: a deletion is accepted once, answers the same again, and is followed to its end', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const first = await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const again = await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    expect([first.status, again.status]).toEqual([202, 200]);
+    expect(again.json.deletion_id).toBe(first.json.deletion_id);
+    expect((await api.call(`/api/media/${hash}`)).json.status).toBe('deleting');
+    expect(await finished(hash)).toMatchObject({ status: 'deleted', objects_total: 4, objects_left: 0 });
+    expect((await api.call(`/api/media/${hash}`)).json).toMatchObject({ status: 'deleted', bytes: 0, revisions: [] });
+    expect((await api.call(`/api/media/${hash}`, { method: 'DELETE' })).status).toBe(200);
+  });
+
+  it('C29.10: the jobs are cancelled and the key is deleted once the request is answered', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const { kid } = await api.d.contentKeys.findOrCreate(hash);
+    const running = (await api.submit({ type: 'video:cover', hash, source: 'a.mp4' })).json.job_id;
+    await api.d.jobs.claim({ jobId: running, attempt: 1, owner: 'test', leaseMs: 60_000 });
+    const { json: deletion } = await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    expect(deletion.kid).toBe(kid);
+    expect((await query('select from content_keys where hash = $1', [hash])).rowCount).toBe(0);
+    expect((await api.call(`/api/jobs/${running}`)).json.status).toBe('cancelled');
+  });
+
+  it('C29.11: every address answers 410 within five seconds on each server, and after the end', async () => {
+    const hash = newHash();
+    const { rev } = await stream(hash);
+    const image = await thumbnail(hash);
+    await api.d.contentKeys.findOrCreate(hash);
+    const { keyTokenSecret } = api.d.config;
+    const token = signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, keyTokenSecret);
+    const thumb = signThumbPath(image, {}, thumbSecretsOf([], keyTokenSecret)[0] ?? '');
+    const headers = { authorization: `Bearer ${token}` };
+    const below = `/stream/${hash}/${rev}/video/r64_h264`;
+    const paths = [`/stream/${hash}/master.m3u8`, `${below}/seg_1.m4s`, `${below}/playlist.m3u8`, `/api/key/${hash}`];
+    const other = await startApi({}, { ...api.d, clock: () => new Date() });
+    const statuses = async () =>
+      Promise.all(
+        [api, other].flatMap((server) =>
+          [...paths, `${below}/seg_9.m4s`, `/api/key/${hash}/clearkey`].map(async (path) => {
+            const { status, headers: answered } = await server.raw(path, { headers });
+            return status === 410 ? answered.get('cache-control') : status;
+          }),
+        ),
+      );
+    // Twice, so that all is in memory.
+    for (let n = 0; n < 2; n++) for (const path of paths) expect((await api.raw(path, { headers })).status).toBe(200);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const startedAt = Date.now();
+    await until(async () => (await statuses()).every((status) => status === 'no-store'));
+    expect(Date.now() - startedAt).toBeLessThan(5_000);
+    expect((await api.raw(thumb)).status).toBe(410);
+    await finished(hash);
+    expect(new Set(await statuses())).toEqual(new Set(['no-store']));
+    // After an hour the servers have forgotten it and ask again.
+    await query(`update media_deletions set finished_at = now() - interval '2 hours' where hash = $1`, [hash]);
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect(new Set(await statuses())).toEqual(new Set(['no-store']));
+    await other.app.close();
+  });
+
+  it('C29.12, C29.13: everything is removed, whatever was interrupted', async () => {
+    const hash = newHash();
+    const { jobId, rev } = await stream(hash);
+    await thumbnail(hash);
+    await api.putMedia(`cache/thumb/${masterKey(hash).split('/')[1]}/${hash}/x.webp`, 'x');
+    await api.putMedia(`work/${jobId}/1/result.json`, '{}');
+    const split = { v: 1, rev: rev.replace(/^./, 'f'), chunk_frames: [1], earlier: [] };
+    await api.putMedia(`work/${jobId}/split.json`, JSON.stringify(split));
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const failing = { ...api.d.media, delete: () => Promise.reject(new Error('cut')) };
+    const media = Object.assign(Object.create(api.d.media), failing) as typeof api.d.media;
+    await round(deletions({ media }));
+    expect((await api.call(`/api/media/${hash}/deletion`)).json).toMatchObject({ status: 'deleting', receipt: null });
+    expect((await keysOf(hash)).length).toBeGreaterThan(3);
+    await query('update media_deletions set due_at = now() where hash = $1', [hash]);
+    await finished(hash);
+    expect(await keysOf(hash)).toEqual([]);
+    const left: string[] = [];
+    for await (const { key } of api.d.media.list(`work/${jobId}`)) left.push(key);
+    expect(left).toEqual([]);
+    const { rows } = await query('select results, results_expired, stream_rev from jobs where id = $1', [jobId]);
+    expect(rows).toEqual([{ results: null, results_expired: true, stream_rev: null }]);
+  });
+
+  it('C29.14: the receipt is signed over the canonical JSON of its fields', async () => {
+    const hash = newHash();
+    await stream(hash);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const { receipt, deletion_id: id } = await finished(hash);
+    const { signature, ...fields } = receipt;
+    const canonical = JSON.stringify(fields, Object.keys(fields).toSorted());
+    const hmac = createHmac('sha256', receiptKey(webhookSecret));
+    expect(signature).toBe(hmac.update(canonical).digest('hex'));
+    expect(fields).toMatchObject({ v: 1, hash, deletion_id: id, objects: 4, kid: null });
+    expect(fields.objects_sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('C29.15: a job that is submitted meanwhile waits, and makes a new media with a new key', async () => {
+    const hash = newHash();
+    const { rev } = await stream(hash);
+    const before = await api.d.contentKeys.findOrCreate(hash);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const { json: job } = await api.submit({ type: 'video:transcode', hash, source: 'a.mp4' });
+    expect(await api.d.jobs.claim({ jobId: job.job_id, attempt: 1, owner: 'early', leaseMs: 1000 })).toBeNull();
+    expect((await api.call(`/api/jobs/${job.job_id}`)).json.reason.code).toBe('media_deletion');
+    await finished(hash);
+    expect((await api.call(`/stream/${hash}/master.m3u8`)).status).toBe(410);
+    const own = revisionOf(job.job_id, 1);
+    await api.putMedia(masterKey(hash), `#EXTM3U\n${own}/video/r64_h264/playlist.m3u8\n`);
+    const after = await api.d.contentKeys.findOrCreate(hash);
+    expect(after.key.equals(before.key)).toBe(false);
+    await api.complete(job.job_id, results(hash, own));
+    await until(async () => (await api.call(`/stream/${hash}/master.m3u8`)).status === 200);
+    expect((await api.call(`/api/media/${hash}`)).json).toMatchObject({ status: 'live', deletion: null, current: own });
+    expect((await api.call(`/stream/${hash}/${rev}/master.m3u8`)).status).toBe(404);
+  });
+
+  it('C29.16: the purge hook gets the paths as a webhook without a job', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const purging = await startApi(
+      {},
+      { ...api.d, config: { ...api.d.config, purgeHookUrl: 'http://cdn.internal/purge' } },
+    );
+    await purging.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const { rows } = await query('select url, body from webhook_events where job_id is null');
+    expect(rows).toHaveLength(1);
+    expect(rows[0].url).toBe('http://cdn.internal/purge');
+    const body = JSON.parse(rows[0].body);
+    expect(body).toMatchObject({ event: 'media.purge', hash });
+    expect(body.paths).toContain(`/stream/${hash}/*`);
+    const encoded = Buffer.from(imageKey(hash, '0'.repeat(16), { variant: 'a', format: 'jpg' })).toString('base64url');
+    const starts = body.paths
+      .filter((path: string) => path.startsWith('/thumb/*/'))
+      .map((path: string) => path.slice(9, -1));
+    expect(starts.some((start: string) => encoded.startsWith(start))).toBe(true);
+    await purging.app.close();
+  });
+});
