@@ -6,6 +6,8 @@ const key = 'images/ab/photo/0123456789abcdef/thumb.webp';
 const secret = 'a secret of at least sixteen bytes';
 const nowSec = 1_700_000_000;
 
+type Query = Readonly<Record<string, string | number>>;
+
 const read = (path: string, secrets = [secret]) => readThumb(path, secrets, nowSec);
 
 describe('the address of a signed image', () => {
@@ -52,9 +54,21 @@ describe('the address of a signed image', () => {
     ],
     ['no signature', (path: string) => path.replace(/thumb\/[^/]+/, 'thumb/-')],
     ['a parameter twice', (path: string) => `${path}&w=200`],
-  ])('the address of a signed image does not hold with %s', (_name, forge) => {
+  ])('C20.4: the address of a signed image does not hold with %s', (_name, forge) => {
     expect(read(forge(signThumbPath(key, { w: 200, f: 'webp' }, secret)))).toEqual({ kind: 'forbidden' });
   });
+
+  it.each(Object.entries({ w: '2', h: '2', fit: 'inside', f: 'png', q: '2', exp: `${nowSec + 2}` }))(
+    'C20.3: `%s` is under the signature of an image address',
+    (name, other) => {
+      const query = { w: 1, h: 1, fit: 'cover', f: 'webp', q: 1, exp: nowSec };
+      const path = signThumbPath(key, query, secret);
+      const forged = path.replace(new RegExp(String.raw`\b${name}=\w+`), `${name}=${other}`);
+      expect(read(path)).toEqual({ kind: 'valid', key, query });
+      expect(forged).not.toBe(path);
+      expect(read(forged)).toEqual({ kind: 'forbidden' });
+    },
+  );
 
   it('the address of a signed image holds with any secret of a rotation, and with no other', () => {
     const path = signThumbPath(key, {}, secret);
@@ -64,7 +78,7 @@ describe('the address of a signed image', () => {
     expect(thumbSecretsOf([secret], 'key token secret')).toEqual([secret]);
   });
 
-  it('the address of a signed image is forbidden from the second after its expiry', () => {
+  it('C20.4: the address of a signed image is forbidden from the second after its expiry', () => {
     expect(read(signThumbPath(key, { exp: nowSec }, secret))).toMatchObject({ kind: 'valid' });
     expect(read(signThumbPath(key, { exp: nowSec - 1 }, secret))).toEqual({ kind: 'expired', exp: nowSec - 1 });
   });
@@ -86,14 +100,22 @@ describe('the address of a signed image', () => {
     expect(read(signThumbPath(other, {}, secret))).toEqual({ kind: 'not_an_image' });
   });
 
-  it.each([{ w: 0 }, { w: 4097 }, { h: '1e3' }, { q: 101 }, { fit: 'fill' }, { f: 'gif' }, { blur: 3 }])(
-    'the address of a signed image is not valid with the options %j, though it is signed',
-    (query) => {
-      expect(read(signThumbPath(key, query as Record<string, string | number>, secret))).toMatchObject({
-        kind: 'invalid',
-      });
-    },
-  );
+  it.each<[taken: Query, refused: Query]>([
+    [{ w: 1 }, { w: 0 }],
+    [{ w: 4096 }, { w: 4097 }],
+    [{ h: 1 }, { h: 0 }],
+    [{ h: 4096 }, { h: 4097 }],
+    [{ h: 1000 }, { h: '1e3' }],
+    [{ fit: 'contain' }, { fit: 'fill' }],
+    [{ f: 'avif' }, { f: 'gif' }],
+    [{ q: 1 }, { q: 0 }],
+    [{ q: 100 }, { q: 101 }],
+    [{ exp: nowSec }, { exp: 'soon' }],
+    [{}, { blur: 3 }],
+  ])('C20.3: the address of an image may have the options %j and not %j, though it is signed', (taken, refused) => {
+    expect(read(signThumbPath(key, taken, secret))).toEqual({ kind: 'valid', key, query: taken });
+    expect(read(signThumbPath(key, refused, secret))).toMatchObject({ kind: 'invalid' });
+  });
 });
 
 describe('the variant of an image', () => {

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { workerListenerComponent } from '../../controller/worker-listener.ts';
+import { freePort } from '../../testing/free-port.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { metricFamilies } from './metric-families.ts';
 
@@ -106,7 +108,29 @@ describe('`GET /readyz/{check}`', () => {
       await other.close();
     }
   });
+
+  it('C25.18: the listener of a worker answers by its database where it has one to check, as on Kubernetes', async () => {
+    let isAway = false;
+    const checkDatabase = () => (isAway ? failing() : Promise.resolve());
+    const onKubernetes = await startListener({ checkDatabase });
+    expect(await onKubernetes()).toEqual([200, 'OK']);
+    isAway = true;
+    expect(await onKubernetes()).toEqual([503, 'not ready: database']);
+    expect(await (await startListener({}))()).toEqual([404, 'not found']);
+  });
 });
+
+/** Starts the listener of a worker. @returns what asks it for `/readyz/database` */
+async function startListener(options: { checkDatabase?: () => Promise<void> }) {
+  const [host, port] = ['127.0.0.1', await freePort()];
+  const listener = workerListenerComponent({ host, port, metrics: api.d.metrics, ...options });
+  await listener.start();
+  onTestFinished(() => listener.stop(AbortSignal.timeout(10_000)));
+  return async () => {
+    const answer = await fetch(`http://${host}:${port}/readyz/database`);
+    return [answer.status, await answer.text()];
+  };
+}
 
 describe('`GET /metrics`', () => {
   it('C25.5: /metrics has every family of the contract, in the text format', async () => {

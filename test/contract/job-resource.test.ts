@@ -128,6 +128,15 @@ describe('the Job', () => {
     expect((await shown()).reason).toBeNull();
   });
 
+  it('C12.5: a job that ends while it waits shows no reason any more', async () => {
+    const { json } = await api.submit(thumbnail());
+    const current = { jobId: json.job_id, attempt: 1 };
+    await api.d.jobs.claim({ ...current, owner: 'test', leaseMs: 60_000 });
+    await api.d.jobs.recordWaiting(current, { code: 'unschedulable', message: '0/3 nodes are available.' });
+    const { json: ended } = await api.call(`/api/jobs/${json.job_id}/cancel`, { method: 'POST' });
+    expect(ended).toMatchObject({ status: 'cancelled', reason: null });
+  });
+
   it('C12.5, C12.6, C12.7: a queued job shows how many are ahead of it, what delays it, and an outage of the storage', async () => {
     const { database, jobs } = api.d;
     await database.pool.query('delete from jobs');

@@ -49,7 +49,7 @@ describe('the limit on submissions', () => {
     expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
   });
 
-  it("C23.6: failed authentication spends nothing of a valid key's limit", async () => {
+  it("C23.5, C23.6: failed authentication spends nothing of a valid key's limit", async () => {
     api = await startApi({ apiRateLimitPerMinute: 2 });
     for (let n = 0; n < 5; n++) {
       const refused = await api.submit(thumbnail(n), { 'x-api-key': 'wrong' });

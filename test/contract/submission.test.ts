@@ -116,7 +116,7 @@ describe('the body of a submission', () => {
     ['video:preview', { width: 1280 }, { width: 1281 }, '/options/width'],
     ['video:preview', { fps: 1 }, { fps: 0 }, '/options/fps'],
     ['video:preview', { fps: 30, duration: 10 }, { fps: 31 }, '/options/fps'],
-    ['video:preview', { fps: 20, duration: 15 }, { fps: 21, duration: 15 }, '/options/duration'],
+    ['video:preview', { fps: 20, duration: 15 }, { fps: 30, duration: 10.01 }, '/options/duration'],
     ['video:preview', { format: 'gif' }, { format: 'mp4' }, '/options/format'],
     ['video:transcode', { encrypt: false }, { encrypt: 1 }, '/options/encrypt'],
   ])(

@@ -182,6 +182,11 @@ describe('settings and secrets of each deployment', () => {
     },
   );
 
+  test('C17.12: caches keep the master playlists of an installation by the chart for a minute', async () => {
+    const settings = objectOf(await renderChart(leastValues), 'ConfigMap', 'reelwright-delivery');
+    expect(settings).toMatchObject({ data: { STREAM_MUTABLE_CACHE_CONTROL: 'public, max-age=60' } });
+  });
+
   test('delivery gets neither the source bucket nor its credentials', async () => {
     const manifests = await renderChart(everything);
     const names = [
