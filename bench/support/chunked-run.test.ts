@@ -54,7 +54,7 @@ const logs = new Map<string, string>([
 describe('the costs of a video on a cluster', () => {
   const run = chunkedRunOf({ wallSec: 97, pods, logs });
 
-  it('are the costs of its parts, from the times of the pods and the processor time in their logs', () => {
+  it('the costs of a video on a cluster are the sum of its units, from the times of the pods and the processor time in their logs', () => {
     expect(run.whole.sec).toBe(97);
     expect(run.whole.cpuSec).toBeCloseTo(4.7 + 3 * 5 + 0.7);
     expect(run).toMatchObject({
@@ -66,7 +66,7 @@ describe('the costs of a video on a cluster', () => {
     expect(run).toMatchObject({ cuts: { sec: 4, cpuSec: 0.8 }, audio: { sec: 8, cpuSec: 1.6 } });
   });
 
-  it('are not known without the end of every step', () => {
+  it('the costs of a video on a cluster are not known without the end of every step', () => {
     expect(() => chunkedRunOf({ wallSec: 97, pods, logs: new Map([...logs, ['b', '']]) })).toThrow(
       'b: no processor time',
     );

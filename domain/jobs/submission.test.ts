@@ -52,18 +52,21 @@ describe('parseSubmission', () => {
     );
   });
 
-  it.each([undefined, null, 1, 'text', [], [valid]])('refuses %j, which is no object', (body) => {
+  it.each([undefined, null, 1, 'text', [], [valid]])('the submission %j is refused, since it is no object', (body) => {
     expect(parseSubmission(body).submission).toBeUndefined();
   });
 
-  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('refuses a field called %s', (name) => {
-    const body: unknown = JSON.parse(JSON.stringify(valid).replace('{', `{"${name}":{"options":{}},`));
-    expect(pointersOf(body)).toEqual([`/${name} unknown_field`]);
-    const inside: unknown = JSON.parse(JSON.stringify(valid).replace('}', `,"options":{"${name}":{"outputs":[]}}}`));
-    expect(pointersOf(inside)).toEqual([`/options/${name} unknown_field`]);
-  });
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
+    'a field of a submission called %s is refused',
+    (name) => {
+      const body: unknown = JSON.parse(JSON.stringify(valid).replace('{', `{"${name}":{"options":{}},`));
+      expect(pointersOf(body)).toEqual([`/${name} unknown_field`]);
+      const inside: unknown = JSON.parse(JSON.stringify(valid).replace('}', `,"options":{"${name}":{"outputs":[]}}}`));
+      expect(pointersOf(inside)).toEqual([`/options/${name} unknown_field`]);
+    },
+  );
 
-  it('refuses a null where a field is left out', () => {
+  it('a null in a submission is refused where a field may be left out', () => {
     expect(pointersOf({ ...valid, options: null, callback_url: null }).toSorted()).toEqual([
       '/callback_url invalid_type',
       '/options invalid_type',
@@ -89,9 +92,12 @@ describe('mediaHashSchema', () => {
   it.each(['a', '0', 'A.b_c~d-e', 'x'.repeat(128)])('accepts %s', (hash) => {
     expect(mediaHashSchema.safeParse(hash).success).toBe(true);
   });
-  it.each(['', '.a', '-a', '~a', 'a..b', 'a/b', 'a b', 'a\n', 'ä', 'a%2e', 'x'.repeat(129)])('refuses %j', (hash) => {
-    expect(mediaHashSchema.safeParse(hash).success).toBe(false);
-  });
+  it.each(['', '.a', '-a', '~a', 'a..b', 'a/b', 'a b', 'a\n', 'ä', 'a%2e', 'x'.repeat(129)])(
+    'the hash %j of a media is refused',
+    (hash) => {
+      expect(mediaHashSchema.safeParse(hash).success).toBe(false);
+    },
+  );
 });
 
 describe('sourceKeySchema', () => {
@@ -113,7 +119,7 @@ describe('sourceKeySchema', () => {
     '\ud800',
     'x'.repeat(1025),
     'ü'.repeat(513),
-  ])('refuses %j', (key) => {
+  ])('the key %j of a source is refused', (key) => {
     expect(sourceKeySchema.safeParse(key).success).toBe(false);
   });
 });

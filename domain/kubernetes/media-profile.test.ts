@@ -11,7 +11,7 @@ function entryOf(spec: object, name = 'lectures') {
 }
 
 describe('a MediaProfile', () => {
-  it('is a profile with its name, in which what is left out is as in `default`, and rules', () => {
+  it('a MediaProfile gives rules and a profile of its name, which is as in `default` where a field is left out', () => {
     expect(entryOf({ crf: 20, rules: [{ source_prefix: 'l/' }] })).toEqual({
       profile: { ...builtIn('default'), crf: 20, name: 'lectures' },
       rules: [{ source_prefix: 'l/', priority: 0 }],

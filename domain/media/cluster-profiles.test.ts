@@ -21,7 +21,7 @@ describe('the profiles of a cluster', () => {
     expect(chooseProfile(joined, { key: 'l/v.mp4', sizeBytes: 1 }).crf).toBe(20);
   });
 
-  it('have rules that come before configured ones, by priority and then in their order', () => {
+  it('the profiles of a cluster have rules that come before configured ones, by priority and then in their order', () => {
     const joined = withClusterProfiles(configured, [
       ofCluster('first', 21, [{ source_prefix: 'a/', priority: 0 }]),
       ofCluster('large', 22, [{ source_prefix: 'a/', source_bytes_min: 100, priority: 1 }]),

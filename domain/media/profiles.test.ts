@@ -112,7 +112,7 @@ describe('the choice of a profile', () => {
 });
 
 describe('the digest of a profile', () => {
-  it('is null for whatever equals the built-in default, by any name', () => {
+  it('the digest of a profile is null for whatever equals the built-in default, by any name', () => {
     expect(profileDigest(builtIn('default'))).toBeNull();
     expect(profileDigest({ ...builtIn('default'), name: 'mine' })).toBeNull();
   });

@@ -25,7 +25,7 @@ function search(target: QualityTarget, scoreAt: (crf: number) => number, codec: 
 const ssimAt = (crf: number) => 1 - 0.01 * Math.exp(0.11 * (crf - 23));
 
 describe('the CRF of a rung', () => {
-  it('is found by at most three trials, within 1.5 of the target or of the score that is nearest to it', () => {
+  it('the CRF of a rung is found by at most three trials, within 1.5 of the target or of the score that is nearest to it', () => {
     const curve = fc.record({
       target: fc.integer({ min: 75, max: 97 }),
       at23: fc.double({ min: 80, max: 99, noNaN: true }),
@@ -67,23 +67,23 @@ describe('the CRF of a rung', () => {
     );
   });
 
-  it('takes one trial where the CRF of the profile meets the target', () => {
+  it('the CRF of a rung takes one trial where the CRF of the profile meets the target', () => {
     const { trials, crf } = search(vmaf(93), () => 93.2);
     expect(trials).toEqual([{ crf: 23, score: 93.2 }]);
     expect(crf).toBeCloseTo(23, 0);
   });
 
-  it('is a whole number for AV1', () => {
+  it('the CRF of a rung is a whole number for AV1', () => {
     const { crf } = search(vmaf(90), (at) => 100 - 5 * Math.exp(0.07 * (at - 32)), 'av1');
     expect(crf).toBe(Math.round(crf));
     expect(crf).toBeGreaterThan(38);
   });
 
-  it('is the highest that is not worse where a cap of the bit rate keeps every trial below the target', () => {
+  it('the CRF of a rung is the highest that is not worse where a cap of the bit rate keeps every trial below the target', () => {
     expect(search(vmaf(93), (crf) => (crf > 23 ? 60 : 80))).toMatchObject({ score: 80, crf: 23 });
   });
 
-  it('is not led astray by two trials that are close together', () => {
+  it('the CRF of a rung is not led astray by two trials that are close together', () => {
     const trials = [
       { crf: 23, score: 99.3 },
       { crf: 31, score: 93.8 },
@@ -92,7 +92,7 @@ describe('the CRF of a rung', () => {
     expect(settledQuality({ codec: 'h264', target: vmaf(93), trials }).crf).toBeLessThan(32.2);
   });
 
-  it('is found by SSIM too', () => {
+  it('the CRF of a rung is found by SSIM too', () => {
     const { crf, score, measure } = search(ssimTargetOf(93), ssimAt);
     expect([measure, score]).toEqual(['ssim', expect.closeTo(ssimTargetOf(93).score, 2)]);
     expect(ssimAt(crf)).toBeCloseTo(ssimTargetOf(93).score, 3);

@@ -28,7 +28,7 @@ describe('the place of a watermark', () => {
 });
 
 describe('the watermark of a profile', () => {
-  it('has an image within bounds; every fault is reported at once', () => {
+  it('the watermark of a profile has an image within bounds; every fault is reported at once', () => {
     const { byName } = mediaProfilesSchema.parse({ profiles: { a: { watermark: { png: png(64, 32) } } } });
     expect(byName.get('a')?.watermark).toMatchObject({ position: 'bottom-right', width: 0.15, opacity: 1 });
     const document = {

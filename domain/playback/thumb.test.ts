@@ -96,7 +96,7 @@ describe('the address of a signed image', () => {
     'videos/ab/h/master.m3u8',
     'images/ab/../../secret.png',
     'images/ab//x.png',
-  ])('leads to no image for the key %s, though it is signed', (other) => {
+  ])('the address of a signed image leads to no image for the key %s, though it is signed', (other) => {
     expect(read(signThumbPath(other, {}, secret))).toEqual({ kind: 'not_an_image' });
   });
 

@@ -30,7 +30,7 @@ const object = (key: string, size = 1): ManifestObject => ({ key, size, sha256 }
 const inOrder = (all: readonly { key: string; size: number }[]) => all.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 
 describe('a result manifest', () => {
-  it('names the same objects after it was written and read', () => {
+  it('a result manifest names the same objects after it was written and read', () => {
     const name = oneof(
       stringMatching(/^(seg_[0-9]{1,2}\.(m4s|vtt)|init\.mp4|[a-z]{1,4}\.m3u8)$/),
       constant('__proto__'),
@@ -50,7 +50,7 @@ describe('a result manifest', () => {
     );
   });
 
-  it('lists segments by their sizes, and has one digest for each folder that anybody can compute', () => {
+  it('a result manifest lists segments by their sizes, and has one digest for each folder that anybody can compute', () => {
     const objects = [
       object('v/seg_2.m4s', 20),
       object('v/init.mp4', 5),
@@ -69,7 +69,7 @@ describe('a result manifest', () => {
     ]);
   });
 
-  it('has at most a tenth of the bytes that a list of its objects has', () => {
+  it('a result manifest has at most a tenth of the bytes that a list of its objects has', () => {
     const root = `videos/ab/${'h'.repeat(64)}/0123456789abcdef/video/r1080_h264`;
     const objects = Array.from({ length: 7200 }, (_, index) =>
       object(`${root}/seg_${index + 1}.m4s`, 5_000_000 + index),
@@ -77,7 +77,7 @@ describe('a result manifest', () => {
     expect(manifestJson(outcome, objects).length).toBeLessThan(JSON.stringify(objects).length / 10);
   });
 
-  it('of an earlier version of the runner is read too', () => {
+  it('a result manifest of an earlier version of the runner is read too', () => {
     const json = JSON.stringify({ v: 1, ...outcome, objects: [object('a/b', 7)] });
     expect(parseManifest(json).objects).toEqual([object('a/b', 7)]);
   });

@@ -43,7 +43,7 @@ it('answers on each socket, and closes idle connections when it closes', async (
   await expect(fetch(`http://127.0.0.1:${place.port}`)).rejects.toThrow('fetch failed');
 });
 
-it('refuses a port that another socket has, whether that one shares it or not', async () => {
+it('a listener refuses a port that another socket has, whether that one shares it or not', async () => {
   const { place, close } = await listen();
   await expect(sharedPlace(place)).rejects.toMatchObject({ code: 'EADDRINUSE' });
   await close();

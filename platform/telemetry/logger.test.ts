@@ -135,7 +135,7 @@ describe('odd fields', () => {
     expect(line).toMatchObject({ err: { message: 'both failed', errors: [{ message: 'key ***' }] } });
   });
 
-  it('do not break a line: bytes, deep and circular objects, nothing, big numbers', () => {
+  it('odd fields do not break a line: bytes, deep and circular objects, nothing, big numbers', () => {
     const circular: Record<string, unknown> = { a: 1 };
     circular['self'] = circular;
     const [line] = logged((log) =>

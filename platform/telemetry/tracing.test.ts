@@ -130,7 +130,7 @@ describe('spans that are exported', () => {
     }
   });
 
-  it('do not hold up the process when the collector is away', async () => {
+  it('spans that are exported do not hold up the process when the collector is away', async () => {
     tracing = startTracing({ endpoint: 'http://127.0.0.1:1', serviceName: 'test' });
     startSpan('lost').end();
     const start = performance.now();

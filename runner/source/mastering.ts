@@ -52,7 +52,7 @@ const unreadable = {
 } as const;
 
 /**
- * Reads the mastering metadata of an HDR stream's first frame; null where it has none, as HLG mostly.
+ * Reads the mastering metadata of an HDR stream's first frame; null without any, as is usual for HLG.
  *
  * @throws KnownProblem `corrupt_input`
  */

@@ -57,7 +57,7 @@ describe('titledIn', () => {
     ["// it('C17.3: a comment', () => {});", []],
     ["it('a range (C17.3)', () => {});", []],
     ["expect(ids).toContain('C17.3');", []],
-  ])('of %s is %j', (code, ids) => {
+  ])('the lines that the test %s proves are %j', (code, ids) => {
     expect(titledIn(code)).toEqual(ids);
   });
 });

@@ -75,7 +75,7 @@ function watchMemory({ pid }: Program): { readonly largest: () => number } {
 
 describe('200 players at once', () => {
   it(
-    `play for ${seconds} s without an error, in bounded memory, beside clients that read 1 kB a second or nothing`,
+    `200 players at once play for ${seconds} s without an error, in bounded memory, beside clients that read 1 kB a second or nothing`,
     async () => {
       const program = await startDelivery();
       const { url: baseUrl } = program;

@@ -157,7 +157,7 @@ describe('video sources that name other files and addresses', () => {
     }
   });
 
-  it('with them it opens nothing, whatever the source holds and is called', async () => {
+  it('with the guards ffprobe opens nothing, whatever the source holds and is called', async () => {
     let tried = 0;
     touched();
     for (const name of names) {

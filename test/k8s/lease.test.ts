@@ -42,7 +42,7 @@ function contender(namespace: string, identity: string, options: Partial<LeaderE
 test.each([
   { lease: 'a lease that is not there yet', isThere: false },
   { lease: 'a lease that was given back', isThere: true },
-])('of many that seek $lease at once, one leads', async ({ isThere }) => {
+])('one of many processes leads when all seek $lease at once', async ({ isThere }) => {
   const client = clientFor();
   const namespace = await newNamespace(client);
   if (isThere) await client.create(leases, { metadata: { namespace, name: 'leader' }, spec: { holderIdentity: '' } });

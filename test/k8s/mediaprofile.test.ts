@@ -19,7 +19,7 @@ const createAlone = async (spec: MediaProfileSpec) => {
 };
 
 describe('the definition of a MediaProfile', () => {
-  test('takes every field of a profile, and fills in none but the priority of a rule', async () => {
+  test('the definition of a MediaProfile takes every field of a profile, and fills in none but the priority of a rule', async () => {
     const spec = {
       ladder: [rung(360, 400_000), { ...rung(720, 1_500_000), codec: 'hevc' }],
       first_bitrate: 400_000,
@@ -111,7 +111,7 @@ async function messageOf(rig: ControllerRig, name: string) {
 }
 
 describe('a MediaJob that names a profile', () => {
-  test('C26.9: waits for a MediaProfile that does not exist or is not valid, says so, and then runs with it', async () => {
+  test('C26.9: a MediaJob waits for a MediaProfile that does not exist or is not valid, says so, and then runs with it', async () => {
     const { rig, apply, shown, publish, create } = await openScene();
     const watch = rig.node.runAll(scriptedRunner);
     onTestFinished(() => watch.stop());

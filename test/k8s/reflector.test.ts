@@ -86,7 +86,7 @@ describe('a reflector', () => {
     expect(proxy.count(listLine)).toBe(1);
   });
 
-  test('aborts a silent connection and catches up', async () => {
+  test('a reflector aborts a silent connection and catches up', async () => {
     const { direct, namespace, proxy, reported, problems, reflector } = await reflected({ silenceMs: 700 });
     await reflector.start();
     await reflector.whenSynced();

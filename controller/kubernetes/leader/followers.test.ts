@@ -4,7 +4,7 @@ import { Followers } from './followers.ts';
 const row = (id: string, progress = 0) => ({ id, status: 'processing' as const, attempt: 1, progress });
 
 describe('the register of following MediaJobs', () => {
-  it('names each followed row once, however many MediaJobs follow it', () => {
+  it('the register of following MediaJobs names each followed row once, however many MediaJobs follow it', () => {
     const followers = new Followers();
     for (let n = 0; n < 100; n += 1) followers.follow(`r/same-${n}`, row('a'));
     followers.follow('r/other', row('b'));

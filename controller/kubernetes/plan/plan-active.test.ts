@@ -129,7 +129,7 @@ describe('the plan for a MediaJob', () => {
     else expect(recordsOf(lasting({ code: 'node_lost', message: '' }))).toEqual([undefined]);
   });
 
-  it('names the node that does not answer and keeps the phase of its job', () => {
+  it('the plan for a MediaJob names the node that does not answer and keeps the phase of its job', () => {
     const lost = { job, unreadyNode: lostNode, mediaJob: withStatus(begun) };
     expect(shownBy({ ...lost, pod: running('process'), row: { ...row, phase: 'encoding' } })).toMatchObject([
       {

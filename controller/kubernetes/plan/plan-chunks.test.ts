@@ -155,7 +155,7 @@ describe('the plan while chunks are encoded', () => {
       { error: { code: 'resource_exhausted', message: /^Chunk 2: / } },
     ],
     ['a failure without a word', [failed(1, 20)], { error: { code: 'storage_error', message: /^Chunk 2: / } }],
-  ])('is to end the attempt after %s, and to name the chunk', (_, pods, end) => {
+  ])('the plan while chunks are encoded ends the attempt after %s, and names the chunk', (_, pods, end) => {
     const concluded = actionOf({ job: ended('Failed', 'FailedIndexes'), pods }, 'concludeAttempt')?.end;
     const expected = JSON.parse(
       JSON.stringify(end, (_key, value: unknown) => (value instanceof RegExp ? undefined : value)),

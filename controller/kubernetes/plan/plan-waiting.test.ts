@@ -165,7 +165,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('keeps the phase of a job whose next step cannot start', () => {
+  it('the plan for a MediaJob keeps the phase of a job whose next step cannot start', () => {
     const late = { job, pod: stalled(6), row: { ...row, phase: 'encoding' as const }, mediaJob: withStatus(begun) };
     expect(shownBy(late)).toMatchObject([
       { status: { phase: 'encoding', conditions: [{ status: 'False', reason: 'CreateContainerConfigError' }] } },
@@ -173,7 +173,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('counts the deadline of a missing pool from when it was first missing', () => {
+  it('the plan for a MediaJob counts the deadline of a missing pool from when it was first missing', () => {
     const actions = shownBy({
       pool: { name: 'x', spec: null },
       mediaJob: withStatus({

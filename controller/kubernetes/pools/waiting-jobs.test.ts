@@ -10,7 +10,7 @@ function mediaJob(pool: string, status: 'True' | 'False', reason: string, end?: 
   return { spec: { type: 'video:cover', hash: 'h', source: 's' }, status: { pool, conditions } };
 }
 
-it('counts the MediaJobs that do not progress by pool and reason, and sets series without any to 0', async () => {
+it('the metrics count the MediaJobs that do not progress by pool and reason, and series without any are 0', async () => {
   const metrics = new Metrics();
   const waiting = new WaitingJobs(metrics);
   const series = async () => {

@@ -62,7 +62,7 @@ function portsOf(shown: readonly JobSnapshot[], appears: JobSnapshot): ObservePo
 }
 
 describe('the observation of a MediaJob', () => {
-  it('takes a Job that appears while the bucket is read for no Job of another attempt, which would be deleted', async () => {
+  it('the Job of the attempt that appears while the bucket is read is not taken for one of another attempt', async () => {
     const split = jobOf('', { conditions: [{ type: 'Complete', status: 'True', reason: '' }] });
     const indexed = { parallelism: 1, completions: 2, completed: '', failed: '' };
     const observed = await observe(mediaJob, portsOf([split], jobOf('-c', { indexed })), true);

@@ -20,32 +20,32 @@ function poolOf(concurrency: number, videos: Readonly<Record<string, number>>, o
 }
 
 describe('the pods of a video', () => {
-  it('are all slots that no claimed job has, when its Job is created', () => {
+  it('the pods of a video take all slots that no claimed job has, when its Job is created', () => {
     expect(poolOf(8, { video: 0 }).podsOf('video', 100)).toBe(8);
     expect(poolOf(8, { video: 0 }, ['a', 'b']).podsOf('video', 100)).toBe(6);
     expect(poolOf(8, { video: 0 }).podsOf('video', 3)).toBe(3);
     expect(poolOf(1, { video: 0 }, ['a']).podsOf('video', 100)).toBe(1);
   });
 
-  it('do not exist in a pool of concurrency 0', () => {
+  it('the pods of a video do not exist in a pool of concurrency 0', () => {
     expect(poolOf(0, { video: 4 }).podsOf('video', 100)).toBe(0);
   });
 
-  it('are at once fewer when another job is claimed', () => {
+  it('the pods of a video become fewer at once when another job is claimed', () => {
     const { claim, podsOf } = poolOf(4, { video: 4 });
     expect(podsOf('video', 100)).toBe(4);
     for (const id of ['a', 'b', 'c', 'd']) claim(id);
     expect(podsOf('video', 100)).toBe(1);
   });
 
-  it('are more only once slots have been free for five seconds', () => {
+  it('the pods of a video become more only once slots have been free for five seconds', () => {
     const { podsOf } = poolOf(4, { video: 1 });
     expect(podsOf('video', 100, 1_000)).toBe(1);
     expect(podsOf('video', 100, 5_000)).toBe(1);
     expect(podsOf('video', 100, 6_000)).toBe(4);
   });
 
-  it('are shared with other videos, and never more than are free', () => {
+  it('the pods of a video share the slots with other videos, and never exceed the free ones', () => {
     const { podsOf, running } = poolOf(8, { one: 7, other: 1 });
     expect(podsOf('other', 100)).toBe(1);
     expect(podsOf('one', 100)).toBe(4);

@@ -18,14 +18,14 @@ function slotsOf(concurrency: number, { lost = [] as readonly string[], imageSlo
 }
 
 describe('the slots of a pool', () => {
-  it('are as many as its concurrency allows beside the claimed jobs', () => {
+  it('the slots of a pool are as many as its concurrency allows beside the claimed jobs', () => {
     const slots = slotsOf(2);
     slots.add(job('a'), claim());
     expect(slots.freeForTickets('default')).toBe(1);
     expect(slots.freeForTickets('absent')).toBe(0);
   });
 
-  it('are reserved for queued jobs with a priority, and claimed highest priority first', async () => {
+  it('the slots of a pool are reserved for queued jobs with a priority, and claimed highest priority first', async () => {
     const slots = slotsOf(2);
     for (const [id, priority] of [
       ['low', 1],
@@ -40,7 +40,7 @@ describe('the slots of a pool', () => {
     expect(await slots.claimPreferred()).toEqual(['low']);
   });
 
-  it('are free for tickets again when a preferred job was claimed elsewhere or has ended', async () => {
+  it('the slots of a pool are free for tickets again when a preferred job was claimed elsewhere or has ended', async () => {
     const slots = slotsOf(1, { lost: ['ended'] });
     slots.prefer(job('ended'), claim(3));
     expect(await slots.claimPreferred()).toEqual([]);
@@ -66,7 +66,7 @@ describe('the slots of a pool', () => {
     expect(slots.freeForTickets('default')).toBe(1);
   });
 
-  it('are waited for by claimed jobs without a Job, highest priority first', () => {
+  it('claimed jobs without a Job wait for the slots of a pool, highest priority first', () => {
     const slots = slotsOf(3);
     slots.add(job('first'), claim());
     slots.add(job('running'), claim());
@@ -118,7 +118,7 @@ describe('the slots that a pool keeps for images', () => {
     ['default', 8, 3, 3],
     ['gpu', 2, 5, 1],
     ['gpu', 1, 1, 0],
-  ])('are, in the pool %s of %d with imageSlots %s, %d', (pool, concurrency, imageSlots, slots) => {
+  ])('the pool %s of %d slots with imageSlots %s reserves %d for images', (pool, concurrency, imageSlots, slots) => {
     expect(imageSlotsOf(pool, { concurrency, ...(imageSlots === undefined ? {} : { imageSlots }) })).toBe(slots);
   });
 });

@@ -8,7 +8,7 @@ describe('the units of a Job', () => {
     ['0', [0]],
     ['0-2,5', [0, 1, 2, 5]],
     ['3,7-8', [3, 7, 8]],
-  ])('reads the indexes %j as Kubernetes writes them', (list, indexes) => {
+  ])('the snapshot of a Job reads the indexes %j as Kubernetes writes them', (list, indexes) => {
     expect(indexesOf(list)).toEqual(indexes);
   });
 
