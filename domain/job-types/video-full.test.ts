@@ -24,7 +24,7 @@ describe('the outcome of a video:full job', () => {
     expect(firstStageError(errors)).toMatchObject({ code: 'corrupt_input', stage: 'preview', attempt: 2 });
   });
 
-  it('C15.14: fails all stages and allows no retry when the source itself is at fault', () => {
+  it('C15.14: the outcome of a video:full job fails all stages and allows no retry when the source itself is at fault', () => {
     const results = fullResultsOfSourceFailure(jobErrorOf('no_video_stream', 1));
     expect(videoFullResults.parse(results)).toEqual(results);
     for (const stage of Object.values(results.stages)) {

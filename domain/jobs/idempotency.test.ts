@@ -43,7 +43,7 @@ describe('idempotencyKey', () => {
     expect(keyOf({ ...full, callback_url: 'https://example.com' })).toBe(keyOf(full));
   });
 
-  it('differs when type, hash, source or any option differs', () => {
+  it('an idempotency key differs when type, hash, source or any option differs', () => {
     const bodies = [
       full,
       { ...full, type: 'video:transcode' },

@@ -11,7 +11,7 @@ function pointersOf(body: unknown): string[] {
 const unknown = (prefix: string) => Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`${prefix}${n}`, 1]));
 
 describe('parseSubmission', () => {
-  it('fills in the defaults of the options and of the callback', () => {
+  it('the parser of a submission fills in the defaults of the options and of the callback', () => {
     expect(parseSubmission(valid).submission).toEqual({
       ...valid,
       options: { outputs: [{ variant: 'thumb', width: 300, format: 'webp' }] },
@@ -89,7 +89,7 @@ describe('parseSubmission', () => {
 });
 
 describe('mediaHashSchema', () => {
-  it.each(['a', '0', 'A.b_c~d-e', 'x'.repeat(128)])('accepts %s', (hash) => {
+  it.each(['a', '0', 'A.b_c~d-e', 'x'.repeat(128)])('the schema of a hash accepts %s', (hash) => {
     expect(mediaHashSchema.safeParse(hash).success).toBe(true);
   });
   it.each(['', '.a', '-a', '~a', 'a..b', 'a/b', 'a b', 'a\n', 'ä', 'a%2e', 'x'.repeat(129)])(
@@ -101,9 +101,12 @@ describe('mediaHashSchema', () => {
 });
 
 describe('sourceKeySchema', () => {
-  it.each(['a', 'a/b c/ü.mp4', 'a..b', '.a', 'a./b', 'x'.repeat(1024), 'a//b'])('accepts %s', (key) => {
-    expect(sourceKeySchema.safeParse(key).success).toBe(true);
-  });
+  it.each(['a', 'a/b c/ü.mp4', 'a..b', '.a', 'a./b', 'x'.repeat(1024), 'a//b'])(
+    'the schema of a source key accepts %s',
+    (key) => {
+      expect(sourceKeySchema.safeParse(key).success).toBe(true);
+    },
+  );
   it.each([
     '',
     '/a',
@@ -125,7 +128,7 @@ describe('sourceKeySchema', () => {
 });
 
 describe('jsonPointer', () => {
-  it('escapes as RFC 6901 says', () => {
+  it('a JSON pointer escapes as RFC 6901 says', () => {
     expect(jsonPointer(['a/b', 0, 'm~n', ''])).toBe('/a~1b/0/m~0n/');
     expect(jsonPointer([])).toBe('');
   });

@@ -18,7 +18,7 @@ describe('a MediaProfile', () => {
     });
   });
 
-  it('C26.10: has every fault reported at once, with the fields of the object', () => {
+  it('C26.10: every fault of a MediaProfile is reported at once, with the fields of the object', () => {
     const ladder = [
       { short_side: 720, bitrate: 2e6 },
       { short_side: 360, bitrate: 3e6 },
@@ -46,7 +46,7 @@ describe('a MediaProfile', () => {
     });
   });
 
-  it('shows its rungs, its codecs and the digest that decides which submissions are equal', () => {
+  it('a MediaProfile shows its rungs, its codecs and the digest that decides which submissions are equal', () => {
     const { ladder, hdr, audio } = builtIn('hdr') ?? {};
     const { profile } = entryOf({ ladder, hdr, audio }, 'mine');
     expect(outlineOf(profile)).toEqual({ digest: profileDigest(profile), rungs: 8, codecs: 'h264,hevc' });

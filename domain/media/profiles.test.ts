@@ -117,7 +117,7 @@ describe('the digest of a profile', () => {
     expect(profileDigest({ ...builtIn('default'), name: 'mine' })).toBeNull();
   });
 
-  it('depends on what the profile says and not on its name', () => {
+  it('the digest of a profile depends on what the profile says and not on its name', () => {
     const mobile = builtIn('mobile');
     expect(profileDigest(mobile)).toBe(profileDigest({ ...mobile, name: 'mine' }));
     expect(profileDigest(mobile)).not.toBe(profileDigest({ ...mobile, crf: 25 }));

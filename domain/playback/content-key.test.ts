@@ -7,7 +7,7 @@ const nonce = Buffer.alloc(12, 7);
 const envelope = wrapContentKey(key, owner, ['first secret'], nonce);
 
 describe('a wrapped content key', () => {
-  it('C18.5: opens with the secret that wrapped it, also once that is no longer the first', () => {
+  it('C18.5: a wrapped content key opens with the secret that wrapped it, also once that is no longer the first', () => {
     expect(unwrapContentKey(envelope, owner, ['first secret'])).toEqual(key);
     expect(unwrapContentKey(envelope, owner, ['newer secret', 'first secret'])).toEqual(key);
   });
@@ -28,7 +28,7 @@ describe('a wrapped content key', () => {
     ['an empty ciphertext', { ...envelope, ciphertext: '' }, owner, ['first secret']],
     ['a flipped bit', { ...envelope, ciphertext: flipped(envelope.ciphertext) }, owner, ['first secret']],
     ['no envelope', null, owner, ['first secret']],
-  ])('C18.3: does not open with %s', (_, stored, ofOwner, secrets) => {
+  ])('C18.3: a wrapped content key does not open with %s', (_, stored, ofOwner, secrets) => {
     expect(() => unwrapContentKey(stored, ofOwner, secrets)).toThrow();
   });
 });

@@ -55,7 +55,7 @@ describe('readStreamPath', () => {
   });
 
   it.each(['h', 'master.m3u8', '-h/master.m3u8', 'a b/master.m3u8', `h/${'x'.repeat(10_000)}.m3u8`])(
-    'knows without asking that nothing is at %s',
+    'readStreamPath knows without asking that nothing is at %s',
     (encoded) => {
       expect(readStreamPath(encoded)).toEqual({ kind: 'unknown' });
     },

@@ -19,7 +19,7 @@ describe('verifyPlaybackToken', () => {
     expect(verifyPlaybackToken(token, secret, at)).toBe('valid');
   });
 
-  it('C19.5: makes the bytes that the test vector names', () => {
+  it('C19.5: signPlaybackToken makes the bytes that the test vector names', () => {
     expect(signPlaybackToken({ hash: 'abc', exp: 1 }, 'key')).toBe(signed('{"hash":"abc","exp":1}', 'key'));
     expect(payload).toBe('eyJoYXNoIjoidmlkZW8tMSIsImV4cCI6MTcwMDAwMDA2MH0');
   });

@@ -59,7 +59,7 @@ describe('the requests of the webhook sender', () => {
     expect(receivers.allot(['a'], 63_000)).toEqual(new Map([['a', 4]]));
   });
 
-  it('says for how long a host has not answered any attempt', () => {
+  it('the register of receivers says for how long a host has not answered any attempt', () => {
     const receivers = new Receivers();
     const end = (isAnswered: boolean, nowMs: number) => {
       receivers.begin('a');

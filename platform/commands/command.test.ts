@@ -12,7 +12,7 @@ describe('a shown command', () => {
     );
   });
 
-  it('masks its secrets wherever they stand', () => {
+  it('a shown command masks its secrets wherever they stand', () => {
     const key = 'aabbccddeeff00112233445566778899';
     const args = ['--keys', `label=:key_id=01:key=${key}`, '--other', "it's"];
     expect(showCommand({ program: 'packager', args, secrets: [key, "it's"] })).toBe(
@@ -20,7 +20,7 @@ describe('a shown command', () => {
     );
   });
 
-  it('masks the longer of two secrets first, and an empty one masks nothing', () => {
+  it('a shown command masks the longer of two secrets first, and an empty one masks nothing', () => {
     expect(mask('abc abcdef', ['abc', 'abcdef', ''])).toBe('*** ***');
   });
 });

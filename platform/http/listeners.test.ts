@@ -33,7 +33,7 @@ it.runIf(process.platform === 'linux')('accepts a burst of connections in few tu
   await close();
 });
 
-it('answers on each socket, and closes idle connections when it closes', async () => {
+it('a listener answers on each socket, and closes idle connections when it closes', async () => {
   const { place, close } = await listen();
   const answers = Array.from({ length: 40 }, () =>
     fetch(`http://127.0.0.1:${place.port}`).then((answer) => answer.text()),

@@ -155,7 +155,7 @@ describe('a work queue', () => {
     expect(ran()).toEqual(['a@0']);
   });
 
-  test('retries a failing key after waits that double up to their bound, and starts over after a success', async () => {
+  test('the work queue retries a failing key after waits that double up to their bound, and starts over after a success', async () => {
     const queue = queueOf();
     await queue.start();
     queue.add('a');
@@ -182,7 +182,7 @@ describe('a work queue', () => {
     expect(ran()).toEqual(['a@0', 'a@7000']);
   });
 
-  test('spreads the retries of many keys that fail together, beyond a burst', async () => {
+  test('the work queue spreads the retries of many keys that fail together, beyond a burst', async () => {
     const queue = queueOf({ concurrency: 100, retryRate: { perSecond: 1, burst: 2 } });
     await queue.start();
     for (const key of ['a', 'b', 'c', 'd', 'e']) queue.add(key);

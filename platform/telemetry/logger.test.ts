@@ -35,7 +35,7 @@ describe('a line of the log', () => {
     expect(logged(writeTwo, 'silent')).toEqual([]);
   });
 
-  it('carries the fields of its child', () => {
+  it('a line of the log carries the fields of its child', () => {
     const [line] = logged((log) => log.child({ jobId: 'a', apiKey: 'hunter2' }).info('x'));
     expect(line).toMatchObject({ jobId: 'a', apiKey: '***' });
   });

@@ -58,7 +58,7 @@ describe('the repository', () => {
   const own = readTexts(join(import.meta.dirname, '../..'));
   const all = new References(own);
 
-  it('refers only to pages, headings, files, decisions and sections that are there', () => {
+  it('the repository refers only to pages, headings, files, decisions and sections that are there', () => {
     // The examples above are not references.
     const others = own.filter(({ path }) => path !== 'test/architecture/references.test.ts');
     expect(others.flatMap((file) => all.deadIn(file))).toEqual([]);

@@ -70,7 +70,7 @@ describe('the status of a MediaJob', () => {
     },
   );
 
-  test('moves freely before the end', async () => {
+  test('the status of a MediaJob moves freely before the end', async () => {
     const { patch } = await withStatus({ phase: 'encoding', progress: 10, conditions: [condition('Progressing')] });
     await patch({ phase: 'unschedulable', conditions: [condition('Progressing', 'False')] });
     await patch({ phase: 'completed', conditions: [condition('Complete')] });

@@ -73,7 +73,7 @@ describe('a reflector', () => {
     expect(reflector.size).toBe(0);
   });
 
-  test('continues from its last version after its connection is reset', async () => {
+  test('a reflector continues from its last version after its connection is reset', async () => {
     const { direct, namespace, proxy, reported, reflector } = await reflected();
     await reflector.start();
     await reflector.whenSynced();
@@ -111,7 +111,7 @@ describe('a reflector', () => {
     expect(proxy.count(watchLine)).toBe(3);
   });
 
-  test('retries its first list after a 429', async () => {
+  test('a reflector retries its first list after a 429', async () => {
     const { proxy, reflector } = await reflected();
     proxy.answer(listLine, 429, { headers: { 'retry-after': '1' } });
     await reflector.start();
@@ -152,7 +152,7 @@ describe('a reflector', () => {
     expect(problems.some(({ err }) => String(err).includes('too old') || String(err).includes('compacted'))).toBe(true);
   });
 
-  test('continues when its list fails repeatedly after a 410', async () => {
+  test('a reflector continues when its list fails repeatedly after a 410', async () => {
     const { direct, namespace, proxy, reported, reflector } = await reflected();
     await reflector.start();
     await reflector.whenSynced();
@@ -183,7 +183,7 @@ describe('a reflector', () => {
     expect(reported).toEqual(['added a']);
   });
 
-  test('continues after a handler throws', async () => {
+  test('a reflector continues after a handler throws', async () => {
     const seen: string[] = [];
     const { direct, namespace, problems, reflector } = await reflected({
       handlers: {

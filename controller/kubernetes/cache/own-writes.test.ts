@@ -9,7 +9,7 @@ const at = (resourceVersion: string, more: Partial<MediaJob> = {}): MediaJob => 
 });
 
 describe('the leader’s own status write', () => {
-  it('replaces the cached object until the cache shows it, which needs no reconcile', () => {
+  it('an own write replaces the cached object until the cache shows it, which needs no reconcile', () => {
     const writes = new OwnWrites();
     writes.written(at('10', { status: { progress: 5 } }), 0);
     expect(writes.newest('r/mj', at('9'))?.status?.progress).toBe(5);
@@ -17,7 +17,7 @@ describe('the leader’s own status write', () => {
     expect(writes.newest('r/mj', at('10'))?.status).toBeUndefined();
   });
 
-  it('needs a reconcile when another writer changed the object after it', () => {
+  it('an own write needs a reconcile when another writer changed the object after it', () => {
     const writes = new OwnWrites();
     writes.written(at('10'), 0);
     expect(writes.arrived(at('11'))).toBe(false);

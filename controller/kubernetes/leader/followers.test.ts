@@ -11,7 +11,7 @@ describe('the register of following MediaJobs', () => {
     expect(followers.jobIds()).toEqual(['a', 'b']);
   });
 
-  it('reports the MediaJobs whose row has changed or is absent', () => {
+  it('the register of following MediaJobs reports the MediaJobs whose row has changed or is absent', () => {
     const followers = new Followers();
     followers.follow('r/unchanged', row('a'));
     followers.follow('r/changed', row('b'));
@@ -19,7 +19,7 @@ describe('the register of following MediaJobs', () => {
     expect(followers.changed([row('a'), row('b', 50)])).toEqual(['r/changed', 'r/absent']);
   });
 
-  it('forgets a MediaJob that no longer follows a row', () => {
+  it('the register of following MediaJobs forgets a MediaJob that no longer follows a row', () => {
     const followers = new Followers();
     followers.follow('r/x', row('a'));
     followers.forget('r/x');

@@ -66,7 +66,7 @@ describe('the Job of an attempt', () => {
     }
   });
 
-  it('carries a hash of its settings, which ignores the concurrency of the pool', () => {
+  it('the Job of an attempt carries a hash of its settings, which ignores the concurrency of the pool', () => {
     const hash = templateHash({ concurrency: 1 }, template);
     expect(made().metadata?.annotations?.[templateAnnotation]).toBe(hash);
     expect(templateHash({ concurrency: 9 }, template)).toBe(hash);

@@ -98,7 +98,7 @@ describe('the plan for a MediaJob', () => {
     expect(done(more)).toEqual(actions);
   });
 
-  it('shows a job that was suspended as resumed, also when its attempt has already ended', () => {
+  it('the plan for a MediaJob shows a job that was suspended as resumed, also when its attempt has already ended', () => {
     const wasSuspended = withStatus({ conditions: [condition('Suspended', 'True', 'Suspended')] });
     for (const ended of [row, { ...row, status: 'completed' } as const])
       expect(shownBy({ job, pod: running('process'), mediaJob: wasSuspended, row: ended }).at(-1)).toMatchObject({
@@ -119,7 +119,7 @@ describe('the plan for a MediaJob', () => {
     ['its pool does not exist', 'unschedulable', { row: waitingRow, pool: { name: 'gpu', spec: null } }],
     ['it is in the queue, which callers read from the rows', undefined, { row: waitingRow }],
     ['it runs', undefined, { job, pod: running('process'), mediaJob: withStatus(begun) }],
-  ])('reports once to callers that a job waits when %s', (_, code, more) => {
+  ])('the plan for a MediaJob reports once to callers that a job waits when %s', (_, code, more) => {
     const lasting = (waiting: Job['waitingReason']) => ({
       ...more,
       row: { ...(more.row ?? row), waitingReason: waiting },

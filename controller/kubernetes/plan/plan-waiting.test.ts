@@ -139,7 +139,7 @@ describe('the plan for a MediaJob', () => {
     expect(done(more)).toEqual(actions);
   });
 
-  it('shows a Job that Kueue has suspended as suspended', () => {
+  it('the plan for a MediaJob shows a Job that Kueue has suspended as suspended', () => {
     expect(shownBy({ job: queuedByKueue })).toMatchObject([
       { do: 'reportPhase', phase: 'suspended' },
       {
@@ -148,7 +148,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('shows a job that waits for a slot as queued', () => {
+  it('the plan for a MediaJob shows a job that waits for a slot as queued', () => {
     expect(shownBy({ row: waitingRow })).toMatchObject([
       {
         status: {
@@ -159,7 +159,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('shows that the pool of a waiting job does not exist', () => {
+  it('the plan for a MediaJob shows that the pool of a waiting job does not exist', () => {
     expect(shownBy({ row: waitingRow, pool: { name: 'gpu', spec: null } })).toMatchObject([
       { status: { phase: 'unschedulable', conditions: [{ reason: 'PoolNotFound' }] } },
     ]);
@@ -186,7 +186,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('fails a job whose image cannot be pulled with that reason in its message', () => {
+  it('the plan for a MediaJob fails a job whose image cannot be pulled with that reason in its message', () => {
     const waiting = { reason: 'ErrImagePull', message: 'not found' };
     const late = {
       ...pod,
@@ -198,7 +198,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('shows a problem in phase, condition and Event', () => {
+  it('the plan for a MediaJob shows a problem in phase, condition and Event', () => {
     const actions = shownBy({
       job: { ...job, metadata: { ...job.metadata, creationTimestamp: ago(10) } },
       podCreationFailure: 'exceeded quota: q',
@@ -216,7 +216,7 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
-  it('requeues a pending pod in time for the deadline', () => {
+  it('the plan for a MediaJob requeues a pending pod in time for the deadline', () => {
     const late = { ...unschedulable, metadata: { creationTimestamp: ago(3590) } };
     expect(planned({ job, pod: late, mediaJob: withStatus(begun) }).requeueAfterMs).toBe(10_000);
   });

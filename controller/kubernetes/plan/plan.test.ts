@@ -90,7 +90,7 @@ describe('the plan for a MediaJob', () => {
     expect(done({ mediaJob: shown, row: null, isStorageAway: true })).toEqual([]);
   });
 
-  it('limits progress writes by the rate of all jobs, and writes problems and ends at once', () => {
+  it('the plan for a MediaJob limits progress writes by the rate of all jobs, and writes problems and ends at once', () => {
     const full = { job, mayReportProgress: false };
     const limited = { ...full, pod: running('process') };
     expect(planned(limited)).toMatchObject({ actions: [{ do: 'reportPhase' }], requeueAfterMs: 10_000 });

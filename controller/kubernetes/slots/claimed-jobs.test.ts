@@ -35,7 +35,7 @@ describe('the register of claimed jobs', () => {
     expect(claimed.has('a')).toBe(false);
   });
 
-  it('orders the jobs of a pool by priority, and equal ones by their claims', () => {
+  it('the register of claimed jobs orders the jobs of a pool by priority, and equal ones by their claims', () => {
     const claimed = new ClaimedJobs();
     claimed.set('first', job);
     claimed.set('second', job);

@@ -9,12 +9,12 @@ const claimed = () => {
 };
 
 describe('the register of running Jobs', () => {
-  it('knows that a Job never existed only if its attempt was claimed in this term', () => {
+  it('the register of running Jobs knows that a Job never existed only if its attempt was claimed in this term', () => {
     expect(new RunningJobs().isNeverCreated(name)).toBe(false);
     expect(claimed().isNeverCreated(name)).toBe(true);
   });
 
-  it('treats a requested Job as created, also after it has ended', () => {
+  it('the register of running Jobs treats a requested Job as created, also after it has ended', () => {
     const running = claimed();
     running.beginCreation(name, { jobId: '1', pool: 'default' });
     expect(running.isNeverCreated(name)).toBe(false);
@@ -37,7 +37,7 @@ describe('the register of running Jobs', () => {
     ]);
   });
 
-  it('forgets a claimed attempt whose job is no longer claimed', () => {
+  it('the register of running Jobs forgets a claimed attempt whose job is no longer claimed', () => {
     const running = claimed();
     running.forgetUnclaimed(() => false);
     expect(running.isNeverCreated(name)).toBe(false);

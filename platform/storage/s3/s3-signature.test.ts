@@ -9,7 +9,7 @@ const now = new Date('2013-05-24T00:00:00.999Z');
 const request = { method: 'GET', host: 'examplebucket.s3.amazonaws.com', path: '/test.txt' } as const;
 
 describe('a signature', () => {
-  it('covers host, date, the hash of no body, and the token of a role', () => {
+  it('a signature of S3 covers host, date, the hash of no body, and the token of a role', () => {
     const signer = new S3Signer('us-east-1');
     const headers = signer.sign(request, { ...credentials, sessionToken: 'token' }, now);
     expect(headers).toMatchObject({

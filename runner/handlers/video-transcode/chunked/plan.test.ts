@@ -129,7 +129,7 @@ function changed(pointer: string, value: unknown): { readonly before: unknown; r
 const leaves = leavesOf(asked);
 
 describe('the revision of a chunked encode', () => {
-  it('differs for every input that decides its output: plan, options, profile, source, key and tools', () => {
+  it('the revision of a chunked encode differs for every input that decides its output: plan, options, profile, source, key and tools', () => {
     const rev = revOf(asked);
     const inputs = leaves.filter((pointer) => deciding(pointer));
     for (const name of ['/plan/tools/1', '/options/encrypt', '/context/task/profile/crf', '/context/task/source/etag'])
@@ -150,7 +150,7 @@ describe('the revision of a chunked encode', () => {
     );
   });
 
-  it('differs between a clear and an encrypted stream, and between two jobs over a source without an ETag', () => {
+  it('the revision of a chunked encode differs between a clear and an encrypted stream, and between two jobs over a source without an ETag', () => {
     const clear = { ...asked, context: { ...asked.context, encryption: null as never } };
     expect(revOf(clear)).not.toBe(revOf(asked));
     const { after } = changed('/context/task/source/etag', null);
