@@ -1,25 +1,10 @@
-import { relative } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { durationOf } from './testing/durations.ts';
+import { LongestFirst } from './testing/longest-first.ts';
 
 // Unit tests stand beside the code and touch nothing outside the process but a temporary folder. What runs against real
 // servers lives in test/. A test file that is in neither list does not exist: `unit` takes all that is left.
 const realTests = 'test/{contract,integration,faults}/**/*.test.ts';
 const ownConfigurations = 'test/{k8s,e2e}/**';
-
-/** The longest files first: one that begins last keeps a run waiting with one core at work. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    // oxlint-disable-next-line no-array-sort -- a method of vitest
-    const others = await super.sort(files);
-    return others.toSorted((one, other) => secondsOf(other) - secondsOf(one));
-  }
-}
-
-function secondsOf({ moduleId }: TestSpecification): number {
-  return durationOf(relative(import.meta.dirname, moduleId));
-}
 
 export default defineConfig({
   test: {

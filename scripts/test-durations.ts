@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { shortSec } from '../testing/durations.ts';
 
-// node scripts/test-durations.ts REPORT: writes testing/durations.json from vitest's JSON report of a whole run, as
-// .ci/run leaves it in test-results/test.json. The longest files begin first, and `make test ONLY=…` takes what fits.
+// node scripts/test-durations.ts REPORT…: writes testing/durations.json from vitest's JSON reports of whole runs, as
+// .ci/run leaves them in test-results. The longest files begin first, and `make test ONLY=…` takes what fits.
 
 interface Report {
   readonly testResults: readonly FileResult[];
@@ -16,9 +16,9 @@ interface FileResult {
 }
 
 const root = join(import.meta.dirname, '..');
-const [path = ''] = process.argv.slice(2);
-const { testResults } = JSON.parse(readFileSync(path, 'utf8')) as Report;
-const durations = testResults
+const durations = process.argv
+  .slice(2)
+  .flatMap((path) => (JSON.parse(readFileSync(path, 'utf8')) as Report).testResults)
   .map(({ name, startTime, endTime }) => [pathOf(name), Math.round((endTime - startTime) / 1000)] as const)
   .filter(([, seconds]) => seconds > shortSec)
   .toSorted(([a, one], [b, other]) => other - one || a.localeCompare(b));

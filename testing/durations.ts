@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The seconds that long files of tests took in a whole run; `scripts/test-durations.ts` writes them. */
+/** The seconds that long files of tests took in whole runs; `scripts/test-durations.ts` writes them. */
 export const durationsSec: ReadonlyMap<string, number> = new Map(
   Object.entries(JSON.parse(readFileSync(join(import.meta.dirname, 'durations.json'), 'utf8')) as object),
 );

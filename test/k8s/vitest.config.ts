@@ -1,20 +1,60 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from '../../testing/longest-first.ts';
 
-// Tests against a real kube-apiserver, in a run of their own: `make test-k8s`.
+const shared = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  // Processes are killed and paused beside a whole control plane; a retry is shown as a retry.
+  retry: 1,
+  // Of tests that say they may run at once.
+  maxConcurrency: 6,
+};
+
+/** They compact the etcd that all share, hold objects of the whole cluster, measure the server, or encode. */
+const alone = [
+  'admission-policy',
+  'chart',
+  'chunked-encode',
+  'client',
+  'install-commands',
+  'lease',
+  'many-jobs',
+  'rbac',
+  'reflector',
+  'small-cluster',
+];
+const filesAlone = alone.map((name) => `test/k8s/${name}.test.ts`);
+
+// Tests against a real kube-apiserver, in a run of their own: `make test-k8s`. Both projects share it, with a namespace
+// and a database for each file.
 export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
-    name: 'k8s',
-    include: ['test/k8s/**/*.test.ts'],
+    sequence: { sequencer: LongestFirst },
     globalSetup: ['testing/k8s/global-setup.ts', 'testing/k8s/postgres-setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // Processes are killed and paused beside a whole control plane; a retry is shown as a retry.
-    retry: 1,
-    // They share one etcd, and some compact it.
-    fileParallelism: false,
-    // Of tests that say they may run at once.
-    maxConcurrency: 6,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'k8s',
+          include: ['test/k8s/**/*.test.ts'],
+          exclude: filesAlone,
+          // They wait for leases, polls and deadlines most of the time.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'k8s-alone',
+          include: filesAlone,
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
   },
 });
