@@ -50,7 +50,7 @@ const noBoxes = Buffer.alloc(20_000, 7);
 const tokenFor = (hash: string) =>
   signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 3600 }, streams.secrets.values.KEY_TOKEN_SECRET);
 
-/** Chooses the smaller rung, the second language and captions. */
+/** Chooses the smaller rung, the second language and captions. The label of `Automatic` has a height too. */
 async function choose(page: Page): Promise<void> {
   await openMenus(page);
   for (const [menu, label] of Object.entries(chosen)) {
@@ -58,7 +58,7 @@ async function choose(page: Page): Promise<void> {
     await page.selectOption(`#${menu}`, (await option.getAttribute('value')) ?? '');
   }
 }
-const chosen = { quality: '90p', audio: 'German', captions: 'English' };
+const chosen = { quality: '90p ·', audio: 'German', captions: 'English' };
 
 const choices = async (page: Page) =>
   Promise.all(Object.keys(chosen).map((menu) => page.locator(`#${menu} option:checked`).innerText()));
