@@ -1,5 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -25,10 +27,10 @@ const vectors = [
 ];
 
 /** The code blocks of docs/guides/signing.md in a language, as one program. */
-async function programOf(language: string): Promise<string> {
+async function programOf(language: string, blocksWanted = 2): Promise<string> {
   const text = await readFile(page, 'utf8');
   const blocks = [...text.matchAll(new RegExp(String.raw`^\`\`\`${language}\n([\s\S]*?)^\`\`\`$`, 'gm'))];
-  expect(blocks).toHaveLength(2);
+  expect(blocks).toHaveLength(blocksWanted);
   return blocks.map(([, code = '']) => code).join('\n');
 }
 
@@ -44,6 +46,25 @@ test('the Node code in docs/guides/signing.md makes the vectors', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', `${code}\n${calls}`]);
   expect(stdout.trim().split('\n')).toEqual(vectors);
 });
+
+test('the Web Crypto code in docs/guides/signing.md makes the vectors in strict TypeScript', async () => {
+  const code = await programOf('ts', 1);
+  const calls = `console.log(await playbackToken('my-video-1', ${exp}, '${secret}'));
+console.log(await imageAddress('${key}', { w: '200', f: 'webp' }, '${secret}'));
+console.log(await derivedImageSecret('${secret}'));`;
+  const dir = await mkdtemp(join(tmpdir(), 'reelwright-signing-'));
+  try {
+    const file = join(dir, 'signing.mts');
+    await writeFile(file, `${code}\n${calls}\n`);
+    const { stdout } = await promisify(execFile)(process.execPath, [file]);
+    expect(stdout.trim().split('\n')).toEqual(vectors);
+    const tsc = fileURLToPath(new URL('../node_modules/.bin/tsc', import.meta.url));
+    const settings = '--noEmit --strict --noImplicitAny --target es2024 --module esnext --lib es2024,dom'.split(' ');
+    await promisify(execFile)(tsc, [...settings, '--types', '', '--ignoreConfig', file], { cwd: dir });
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}, 60_000);
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 test.skipIf(!hasPython)('the Python code in docs/guides/signing.md makes the vectors', async () => {
