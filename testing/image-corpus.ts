@@ -280,6 +280,12 @@ export const corpus: readonly CorpusImage[] = [
   image('BMP', () => byFfmpeg('x.bmp', '-pix_fmt bgr24')),
   image('BMP, palette', () => byFfmpeg('x.bmp', '-pix_fmt rgb8'), { tolerance: 48 }),
   image('BMP, 16 bits a pixel', () => byFfmpeg('x.bmp', '-pix_fmt rgb565le'), { tolerance: 6 }),
+  image('BMP, 32 bits a pixel, of which eight are reserved', async () => {
+    const bytes = await byFfmpeg('x.bmp', '-pix_fmt bgra', seeThrough(0.5));
+    // ffmpeg writes the header of 40 bytes; the reserved byte of each pixel is the opacity here.
+    if (bytes.readUInt32LE(14) !== 40) throw new Error('another header');
+    return bytes;
+  }),
   image('JPEG 2000', () => byFfmpeg('x.jp2', '-c:v jpeg2000 -pix_fmt rgb24'), { tolerance: 4 }),
   image('JPEG 2000, 16 bit', () => byFfmpeg('x.jp2', '-c:v libopenjpeg -pix_fmt rgb48le'), { tolerance: 4 }),
   image('JPEG 2000, codestream, grey', () => byFfmpeg('x.j2k', '-c:v libopenjpeg -pix_fmt gray'), {

@@ -53,12 +53,18 @@ function decode({ bytes, kind, pixelsMax, profiles }: WasmRequest): WasmAnswer {
     const hdr = image.getColorProfile() === null && colour !== null && colour.hdr !== null ? colour : null;
     if (hdr === null) toSrgb(image, profiles, colour?.primaries === displayP3);
     image.depth = 8;
-    const channels = image.hasAlpha ? 4 : 3;
+    const channels = image.hasAlpha && !(kind === 'bmp' && hasReservedBytes(bytes)) ? 4 : 3;
     const format = channels === 4 ? MagickFormat.Rgba : MagickFormat.Rgb;
     const data = image.write(format, (pixels) => pixels.slice());
     if (hdr !== null) mapToSrgb(data, channels, hdr);
     return { width: image.width, height: image.height, channels, data } as const;
   });
+}
+
+/** Whether the fourth byte of a pixel is reserved: a header of 40 bytes without masks (BI_RGB) has no opacity. */
+function hasReservedBytes(bytes: Uint8Array): boolean {
+  const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return header.getUint32(14, true) <= 40 && header.getUint32(30, true) === 0;
 }
 
 /** By the profile of the image; CMYK without one by its plain complement, as browsers do. */
