@@ -133,13 +133,13 @@ async function sampleVideo(
 
 /** What to add to the times of the decoded frames (`VideoSource.video.shiftSec`). */
 async function shiftOf(
-  { runs, isTimed }: FrameTimes,
+  { runs, first }: FrameTimes,
   { startSec, rate, video: { streamIndex } }: { startSec: number; rate: Rational; video: ProbedVideo },
   context: StepContext,
 ): Promise<number> {
-  const firstPacketSec = runs[0]?.[0];
-  if (firstPacketSec === undefined) return 0;
-  const delaySec = isTimed ? 0 : await readDecodingDelay({ streamIndex, firstPacketSec }, context);
+  if (first === null) return 0;
+  // Packets before the first key frame are never shown.
+  const delaySec = first.isTimed ? 0 : await readDecodingDelay({ streamIndex, firstPacketSec: first.timeSec }, context);
   const fromStart = runs.flat().map((time) => time - startSec);
   return placeShiftSec(fromStart, rate) - delaySec;
 }

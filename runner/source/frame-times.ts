@@ -1,5 +1,5 @@
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { isEncryptedPacket, packetTimesCommand, parsePacketTime } from '../tools/ffprobe.ts';
+import { isEncryptedPacket, packetTimesCommand, type PacketTime, parsePacketTime } from '../tools/ffprobe.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 import { tryTool } from '../tools/try-tool.ts';
 import { protectedProblem } from './ffprobe-document.ts';
@@ -8,7 +8,13 @@ import { protectedProblem } from './ffprobe-document.ts';
 export interface FrameTimes {
   /** Presentation times in seconds of runs of neighbouring frames, the first one from the start of the stream. */
   readonly runs: readonly (readonly number[])[];
-  /** Whether the first packet says when it is shown; AVI states no times at all. */
+  /** The packet with which decoding begins: the first key frame, else the first one; null without packets. */
+  readonly first: FirstPacket | null;
+}
+
+interface FirstPacket {
+  readonly timeSec: number;
+  /** Whether it says when it is shown; AVI states no times at all. */
   readonly isTimed: boolean;
 }
 
@@ -26,9 +32,9 @@ export async function readFrameTimes(
   endSec: number | null,
   context: StepContext,
 ): Promise<FrameTimes> {
-  const { times, isTimed } = await sampleTimes(streamIndex, 0, context);
-  if (endSec === null || endSec <= 2 * middleFromSec) return { runs: [times], isTimed };
-  return { runs: [times, (await sampleTimes(streamIndex, endSec / 2, context)).times], isTimed };
+  const { times, first } = await sampleTimes(streamIndex, 0, context);
+  if (endSec === null || endSec <= 2 * middleFromSec) return { runs: [times], first };
+  return { runs: [times, (await sampleTimes(streamIndex, endSec / 2, context)).times], first };
 }
 
 /** Empty where the source cannot be read from a later place: it may have no packets that late, or no index. */
@@ -36,21 +42,21 @@ async function sampleTimes(
   streamIndex: number,
   fromSec: number,
   context: StepContext,
-): Promise<{ times: number[]; isTimed: boolean }> {
+): Promise<{ times: number[]; first: FirstPacket | null }> {
   const times: number[] = [];
-  let isTimed: boolean | null = null;
+  let first: PacketTime | null = null;
   const interval = { streamIndex, fromSec, packetsMax: packetsSampled };
   const command = packetTimesCommand(context.program('ffprobe'), workspaceFiles.source, interval);
   const onStdoutLine = (line: string) => {
     if (isEncryptedPacket(line)) throw protectedProblem();
     const packet = parsePacketTime(line);
     if (packet === null) return;
-    isTimed ??= packet.isTimed;
+    if (first === null || (packet.isKey && !first.isKey)) first = packet;
     times.push(packet.timeSec);
   };
   if (fromSec === 0) await runTool(command, { timeoutMs: probeTimeoutMs, failure: unreadable, onStdoutLine }, context);
-  else if ((await tryTool(command, { onStdoutLine }, context)) === null) return { times: [], isTimed: true };
+  else if ((await tryTool(command, { onStdoutLine }, context)) === null) return { times: [], first };
   const reordered = times.length === packetsSampled ? reorderedFramesMax : 0;
   const shown = times.toSorted((a, b) => a - b).slice(0, times.length - reordered);
-  return { times: shown, isTimed: isTimed ?? true };
+  return { times: shown, first };
 }
