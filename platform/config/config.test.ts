@@ -55,6 +55,7 @@ describe('a whole configuration', () => {
       surfaces: new Set(['api', 'delivery']),
       executor: 'process',
       kubernetes: null,
+      uploads: null,
       databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },
       databasePoolSize: 10,
       redis: { kind: 'redis', url: whole.REDIS_URL },

@@ -2,6 +2,7 @@ import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { type MisspeltVariable, misspeltVariables } from './misspelt.ts';
 import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
+import { parseUploadSettings, type UploadSettings } from './upload-settings.ts';
 import { type Environment, missingVariables, readVariables, type Role, type Values } from './variable.ts';
 import { configVariables, modes, type RedisUrl, secretVariables, sections } from './variables.ts';
 
@@ -20,6 +21,8 @@ export interface Config extends ConfigValues {
   readonly redis: RedisUrl;
   readonly source: StorageSettings;
   readonly media: StorageSettings;
+  /** Null where no uploads are accepted. */
+  readonly uploads: UploadSettings | null;
   /** Null unless the executor is `kubernetes`, and this process is a worker. */
   readonly kubernetes: KubernetesConfig | null;
 }
@@ -28,8 +31,9 @@ export interface Config extends ConfigValues {
  * The configuration of a server of the surface `delivery` alone: it has no source bucket, and without Redis each
  * process counts its limits by itself.
  */
-export interface DeliveryConfig extends Omit<Config, 'source' | 'redis'> {
+export interface DeliveryConfig extends Omit<Config, 'source' | 'redis' | 'uploads'> {
   readonly source: null;
+  readonly uploads: null;
   readonly redis: RedisUrl | null;
 }
 
@@ -50,16 +54,19 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const isDeliveryAlone = roles !== null && !roles.has('api') && !roles.has('worker');
   const source = isDeliveryAlone ? { settings: null } : parseStorageSettings(env, 'SOURCE');
   const media = parseStorageSettings(env, 'MEDIA');
+  const uploads =
+    'settings' in source && source.settings !== null ? parseUploadSettings(env, source.settings) : { uploads: null };
   const kubernetes = readVariables(kubernetesVariables, env);
   const faults = [
     ...flags.faults,
     ...read.faults,
     ...missingVariables(configVariables, env, roles),
-    ...[source, media].flatMap((store) => ('faults' in store ? store.faults : [])),
+    ...[source, media, uploads].flatMap((part) => ('faults' in part ? part.faults : [])),
     ...kubernetes.faults,
     ...equalSecrets(read.values),
   ];
-  if (faults.length > 0 || !('settings' in source) || !('settings' in media)) return { faults };
+  if (faults.length > 0 || !('settings' in source) || !('settings' in media) || !('uploads' in uploads))
+    return { faults };
   const hasKeys = {
     source: source.settings?.s3?.keys !== undefined,
     media: media.settings.s3?.keys !== undefined,
@@ -73,6 +80,7 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     ...(read.values as ConfigValues),
     ...kubernetesRead,
     source: source.settings,
+    uploads: uploads.uploads,
     media: roles?.has('worker') === true ? media.settings : withoutWork(media.settings),
   };
   // A process that has a source store requires `REDIS_URL` as well.

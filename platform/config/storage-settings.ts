@@ -24,7 +24,7 @@ export interface S3Settings {
 }
 
 /** `bucket` as configured; with it either `s3`, or `dir`, an absolute path (`bucket` is then `file:<dir>`). */
-interface BucketSettings {
+export interface BucketSettings {
   readonly bucket: string;
   readonly s3?: S3Settings | undefined;
   readonly dir?: string;
@@ -35,7 +35,7 @@ export interface StorageSettings extends BucketSettings {
   readonly work?: BucketSettings;
 }
 
-const bucketValue: TextValue<string> = {
+export const bucketValue: TextValue<string> = {
   expected: 'the name of a bucket, or file:DIR',
   read: (text) => (/^(file:.+|(?!file:$)[A-Za-z0-9][A-Za-z0-9._:-]{1,254})$/s.test(text) ? text : null),
 };
@@ -114,14 +114,17 @@ export function parseStorageSettings(
 }
 
 const folderScheme = 'file:';
-const isFolder = (name: string) => name.startsWith(folderScheme);
+/** Whether the name of a bucket is that of a folder. */
+export const isFolder = (name: string): boolean => name.startsWith(folderScheme);
 
-function folderSettings(bucket: string): BucketSettings {
+/** The settings of a folder by its name, `file:DIR`. */
+export function folderSettings(bucket: string): BucketSettings {
   const dir = resolve(bucket.slice(folderScheme.length));
   return { bucket: `${folderScheme}${dir}`, dir };
 }
 
-function chainVariablesOf(env: Environment): Record<string, string> {
+/** The variables that the SDK's chain of credentials reads. */
+export function chainVariablesOf(env: Environment): Record<string, string> {
   const entries = Object.entries(env).flatMap(([name, value]) =>
     name.startsWith('AWS_') && value !== undefined && value !== '' ? [[name, value] as const] : [],
   );

@@ -5,6 +5,7 @@ import { logLevels } from '../telemetry/logger.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { mediaProfilesValue } from './media-profiles.ts';
 import { mediaVariables, storageVariables } from './storage-settings.ts';
+import { uploadVariables } from './upload-settings.ts';
 import {
   baseUrlValue,
   cidrsValue,
@@ -321,4 +322,5 @@ export const sections = {
   Kubernetes: kubernetesVariables,
   'The source store': storageVariables('SOURCE'),
   'The media store': mediaVariables,
+  Uploads: uploadVariables,
 };

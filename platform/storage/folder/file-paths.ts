@@ -28,6 +28,11 @@ export function spareFolder(dir: string): string {
   return join(dir, ownFolder, 'objects');
 }
 
+/** The names below the folder of the parts of objects that are being uploaded. */
+export function partsFolderNames(id: string): string[] {
+  return [ownFolder, 'uploads', id];
+}
+
 /** The names below the folder that make the natural path; null when the key has none. */
 export function naturalNames(key: string): string[] | null {
   const names = key.split('/');

@@ -8,7 +8,7 @@ import { isInside, isMissing, unlessMissing } from './file-info.ts';
 import { naturalNames, spareNames, temporaryFolder } from './file-paths.ts';
 import type { RealFolders } from './real-folders.ts';
 
-interface WriteTarget {
+export interface WriteTarget {
   /** The store's folder, a real path. */
   readonly root: string;
   readonly folders: RealFolders;
@@ -50,6 +50,19 @@ export async function writeNewObject(
     }
     return true;
   });
+}
+
+/**
+ * Writes a file of the store's own, whole or not at all, at the path that `namesOf` gives once `body` has been read.
+ *
+ * @throws BodyFailure when the stream `body` fails
+ */
+export async function writeOwnFile(
+  target: WriteTarget,
+  namesOf: () => readonly string[],
+  { body, signal }: { readonly body: Readable | Buffer; readonly signal?: AbortSignal | undefined },
+): Promise<void> {
+  await throughTemporary(target, { body, signal }, (temporary) => moveTo(target, temporary, namesOf()));
 }
 
 /** Writes `body` to a temporary file, which `place` makes an object of; a failure leaves no file. */

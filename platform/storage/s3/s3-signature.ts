@@ -15,6 +15,16 @@ export interface UnsignedRequest {
   readonly path: string;
 }
 
+/** A request of a client that has the address alone; only its host is signed, beside what the address says. */
+export interface PresignedRequest {
+  readonly method: 'PUT';
+  readonly host: string;
+  /** As it is sent: percent-encoded once by `encodePath`. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly expiresInSec: number;
+}
+
 const algorithm = 'AWS4-HMAC-SHA256';
 const emptyBodySha256 = hash('sha256', '');
 
@@ -51,6 +61,34 @@ export class S3Signer {
     return headers;
   }
 
+  /**
+   * The path and query of an address that holds by itself for `expiresInSec` ("Authenticating Requests: Using Query
+   * Parameters", Amazon S3 API Reference). The body is not signed.
+   */
+  presign(request: PresignedRequest, credentials: S3Credentials, now: Date): string {
+    const { method, host, path, expiresInSec } = request;
+    const { accessKeyId, sessionToken } = credentials;
+    const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+    const date = time.slice(0, 8);
+    const scope = `${date}/${this.#region}/s3/aws4_request`;
+    const query = Object.entries({
+      ...request.query,
+      'X-Amz-Algorithm': algorithm,
+      'X-Amz-Credential': `${accessKeyId}/${scope}`,
+      'X-Amz-Date': time,
+      'X-Amz-Expires': String(expiresInSec),
+      'X-Amz-SignedHeaders': 'host',
+      ...(sessionToken === undefined ? {} : { 'X-Amz-Security-Token': sessionToken }),
+    })
+      .map(([name, value]) => `${encodeQuery(name)}=${encodeQuery(value)}`)
+      .toSorted()
+      .join('&');
+    const canonical = `${method}\n${path}\n${query}\nhost:${host}\n\nhost\nUNSIGNED-PAYLOAD`;
+    const text = `${algorithm}\n${time}\n${scope}\n${hash('sha256', canonical)}`;
+    const signature = createHmac('sha256', this.#keyOf(date, credentials)).update(text).digest('hex');
+    return `${path}?${query}&X-Amz-Signature=${signature}`;
+  }
+
   #keyOf(date: string, { secretAccessKey }: S3Credentials): KeyObject {
     const id = `${date}/${secretAccessKey}`;
     if (this.#day?.id !== id) {
@@ -72,4 +110,9 @@ export function encodePath(path: string): string {
   return encodeURIComponent(path)
     .replaceAll('%2F', '/')
     .replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+/** The name or value of a parameter: `/` is escaped as well. */
+function encodeQuery(text: string): string {
+  return encodePath(text).replaceAll('/', '%2F');
 }

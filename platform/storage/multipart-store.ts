@@ -1,0 +1,42 @@
+import type { Readable } from 'node:stream';
+
+/** The parts of an object that is not there yet. */
+export interface Multipart {
+  readonly key: string;
+  /** As `begin` returned it. */
+  readonly id: string;
+}
+
+export interface StoredPart {
+  /** From 1. */
+  readonly number: number;
+  readonly sizeBytes: number;
+  /** Quoted, as in HTTP. */
+  readonly etag: string;
+}
+
+export interface PartBody {
+  readonly body: Readable | Buffer;
+  readonly sizeBytes: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Objects written in parts, in any order and each as often as it takes: S3's multipart uploads, or files in a folder.
+ *
+ * Failures throw `KnownProblem('storage_error')` with their cause.
+ */
+export interface MultipartStore {
+  begin(key: string, options: { readonly contentType: string }): Promise<string>;
+  /** The parts with numbers over `after`, in order, at most `limit`; null when there is no such multipart. */
+  list(of: Multipart, range?: { readonly after?: number; readonly limit?: number }): Promise<StoredPart[] | null>;
+  /** Writes a part whole or not at all. @throws KnownProblem `invalid_request` for a body of another size */
+  put(of: Multipart, number: number, part: PartBody): Promise<StoredPart>;
+  /** Makes the object of these parts; `missing` when there is no such multipart, as after a completion. */
+  complete(of: Multipart, parts: readonly StoredPart[]): Promise<'completed' | 'missing'>;
+  /** Removes the parts of every multipart of `key`; none is no error. */
+  abort(key: string): Promise<void>;
+  /** An address at which a client puts a part by itself; null where it has to use a route of this service. */
+  addressOf(of: Multipart, number: number, expiresInSec: number): Promise<string | null>;
+  close(): Promise<void>;
+}
