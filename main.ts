@@ -31,6 +31,7 @@ import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { DeletionFence } from './platform/postgres/deletion-fence.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
+import { UploadStore } from './platform/postgres/upload-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { prepareDatabase } from './platform/postgres/prepare-database.ts';
 import { checkRedis } from './platform/queue/check-redis.ts';
@@ -39,6 +40,7 @@ import { openRedisTicketQueue } from './platform/queue/redis-ticket-queue.ts';
 import type { TicketQueue } from './platform/queue/ticket-queue.ts';
 import type { ObjectStore } from './platform/storage/object-store.ts';
 import { openObjectStore } from './platform/storage/open.ts';
+import { openUploadBucket } from './platform/storage/upload-bucket.ts';
 import { createLogger, type Logger } from './platform/telemetry/logger.ts';
 import { Metrics } from './platform/telemetry/metrics.ts';
 import { programVersion } from './platform/telemetry/program-version.ts';
@@ -159,6 +161,7 @@ async function openComponents(
     profiles: new ProfileStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),
     source: resources.add('source bucket', openObjectStore(config.source), close),
+    uploads: config.uploads === null ? null : resources.add('upload bucket', openUploadBucket(config.uploads), close),
     taskEndpoint: new TaskEndpoint(),
   };
   void reportMissingRights(dependencies.source, config.source.bucket, log);
@@ -218,6 +221,7 @@ async function openControllerComponents(
     cleanup: new CleanupStore(database),
     fence: new DeletionFence(database),
     retention: new RetentionStore(database),
+    uploadRows: new UploadStore(database),
     random: () => Math.random(),
     runner: {
       program: process.execPath,

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { RouteContext } from '#platform/http/server.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
+import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
 import { JobWatcher } from './job-watcher.ts';
@@ -9,9 +10,11 @@ import { addDocsRoutes } from './routes/docs.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
 import { addMediaRoutes } from './routes/media.ts';
+import { addUploadPartRoute } from './routes/upload-parts.ts';
+import { addUploadRoutes } from './routes/uploads.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 
-/** Adds the routes of the surface `api`: jobs, their events and webhooks, and the documents. */
+/** Adds the routes of the surface `api`: jobs, their events and webhooks, uploads, and the documents. */
 export async function addApiRoutes(
   app: FastifyInstance,
   dependencies: ApiDependencies,
@@ -24,5 +27,8 @@ export async function addApiRoutes(
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addMediaRoutes(app, { ...dependencies, guards });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
+  const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
+  addUploadRoutes(app, uploads);
+  addUploadPartRoute(app, uploads);
   await addDocsRoutes(app, { routes: documentedRoutes });
 }

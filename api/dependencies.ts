@@ -4,6 +4,7 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { MediaStore } from '#platform/postgres/media-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
+import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 
 /** The dependencies of the surface `api`. `main.ts` builds each of them and closes it after the server has stopped. */
 export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
@@ -13,6 +14,8 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
   readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
   readonly database: Database;
+  /** Null where no uploads are accepted. */
+  readonly uploads: UploadBucket | null;
   /** For lists of jobs alone. */
   readonly listDatabase: Database;
 }

@@ -20,6 +20,7 @@ import { periodicComponent } from './periodic-component.ts';
 import { retentionTasks } from './retention.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { taskRequestHandler } from './task-requests.ts';
+import { uploadExpiryTask } from './upload-expiry.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
 /**
@@ -86,6 +87,10 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       everyMs: mediaDeletionEveryMs,
       log,
     }),
+    ...(dependencies.uploads === null
+      ? []
+      : [uploadExpiryTask({ ...dependencies, bucket: dependencies.uploads, rows: dependencies.uploadRows })]
+    ).map((task) => periodicComponent({ ...task, everyMs: uploadExpiryEveryMs, log })),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
@@ -122,6 +127,7 @@ export function workerListener({
 const reservedSlotsEveryMs = 1_000;
 const gaugesEveryMs = 5_000;
 const mediaDeletionEveryMs = 1_000;
+const uploadExpiryEveryMs = 60_000;
 const cleanupEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can still be writing for it. */
 const cleanupGraceMs = 60 * 60_000;

@@ -8,9 +8,11 @@ import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import type { RetentionStore } from '#platform/postgres/retention-store.ts';
+import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
@@ -32,6 +34,9 @@ export interface ControllerDependencies {
   readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
   readonly source: ObjectStore;
+  /** Null where no uploads are accepted. */
+  readonly uploads: UploadBucket | null;
+  readonly uploadRows: UploadStore;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;

@@ -20,6 +20,7 @@ import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openRedisTicketQueue } from '#platform/queue/redis-ticket-queue.ts';
@@ -94,6 +95,8 @@ export async function openRig(variables: Record<string, string> = {}) {
     fence: new DeletionFence(database),
     retention: new RetentionStore(database),
     deletions: new MediaDeletionStore(database),
+    uploads: null,
+    uploadRows: new UploadStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),
     randomUuid: () => randomUUID(),

@@ -51,6 +51,32 @@ const callbacks = {
   attempts: [{ attempt: 1, started_at: endedAt, duration_ms: 84, status_code: 204, error: null }],
 };
 
+const upload = {
+  upload_id: 'c1d7a7f4-3a0e-4a57-9b3c-2a60a1b6f7d2',
+  status: 'open',
+  reason: null,
+  source: 'uploads/c1d7a7f4-3a0e-4a57-9b3c-2a60a1b6f7d2/movie-1.mp4',
+  name: 'movie-1.mp4',
+  size: 9437184,
+  content_type: 'video/mp4',
+  sha256: null,
+  etag: null,
+  part_size: 8388608,
+  parts: [
+    {
+      number: 1,
+      size: 8388608,
+      url: 'https://s3.example.com/…',
+      uploaded: true,
+      etag: '"5d41402abc4b2a76b9719d911017c592"',
+    },
+    { number: 2, size: 1048576, url: 'https://s3.example.com/…', uploaded: false, etag: null },
+  ],
+  next_part: null,
+  created_at: endedAt,
+  expires_at: endedAt,
+};
+
 /** Examples of answers, by the name of their schema. */
 export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Examples>> = {
   Job: { running: { value: shown.job }, ...ofEachType(completed), failed: { value: failed } },
@@ -64,6 +90,10 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
   Retry: { retry: { value: shown.retry } },
   Callbacks: { delivered: { value: callbacks } },
   ...mediaExamples,
+  Upload: {
+    open: { value: upload },
+    completed: { value: { ...upload, status: 'completed', etag: '"9b2cf535f27731c974343645a3985328-2"', parts: [] } },
+  },
   ClearKeyLicence: {
     licence: {
       value: {

@@ -4,6 +4,8 @@ import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
+import { partsMax } from '#domain/uploads/part-plan.ts';
+import { uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { deletionReasons } from '#domain/library/deletion.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
@@ -109,6 +111,37 @@ const callbacksSchema = z.object({
       error: z.string().nullable(),
     }),
   ),
+});
+
+const uploadSchema = z.object({
+  upload_id: z.uuid(),
+  status: z.enum(uploadStatuses),
+  /** Why it was aborted. */
+  reason: z.enum(uploadReasons).nullable(),
+  /** The key of the object, for submissions. */
+  source: z.string(),
+  name: z.string(),
+  size: z.int().min(1),
+  content_type: z.string().nullable(),
+  sha256: z.string().nullable(),
+  /** Of the object, once the upload has completed. */
+  etag: z.string().nullable(),
+  /** Of every part but the last. */
+  part_size: z.int().min(1),
+  /** At most 1,000, while the upload is open. */
+  parts: z.array(
+    z.object({
+      number: z.int().min(1),
+      size: z.int().min(1),
+      url: z.string(),
+      uploaded: z.boolean(),
+      etag: z.string().nullable(),
+    }),
+  ),
+  /** The `part_from` of the next page of parts. */
+  next_part: z.int().nullable(),
+  created_at: time,
+  expires_at: time,
 });
 
 const clearKeySchema = z.object({
@@ -224,12 +257,37 @@ export const answerSchemas = {
   MediaList: mediaListSchema,
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
+  Upload: uploadSchema,
   ClearKeyLicence: clearKeySchema,
   WebhookEvent: webhookEventSchema,
   Problem: problemSchema,
 } as const;
 export type AnswerName = keyof typeof answerSchemas;
 export type Wire<Name extends AnswerName> = z.output<(typeof answerSchemas)[Name]>;
+
+/** The body of `POST /api/uploads`. */
+const uploadBodySchema = z.strictObject({
+  /** The name of the file; the object's key ends with what keys may have of it. */
+  name: z
+    .string()
+    .min(1)
+    .max(255)
+    .refine((name) => name.isWellFormed(), 'must be well-formed Unicode')
+    // eslint-disable-next-line no-control-regex -- control characters are what is refused
+    .refine((name) => !/[\u0000-\u001f\u007f-\u009f]/.test(name), 'must not contain control characters'),
+  /** In bytes. */
+  size: z.int().min(1),
+  content_type: z
+    .string()
+    .max(127)
+    .regex(/^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+$/, 'must be a media type, such as video/mp4')
+    .optional(),
+  /** Of the whole file, in hex; checked on completion. */
+  sha256: z
+    .string()
+    .regex(/^[0-9A-Fa-f]{64}$/, 'must be 64 hexadecimal characters')
+    .optional(),
+});
 
 /** The shapes of request bodies, by their names in the OpenAPI document. */
 export const bodySchemas = {
@@ -238,6 +296,15 @@ export const bodySchemas = {
   CurrentRevision: currentRevisionSchema,
   NoFields: z.strictObject({}),
 } as const;
+  NoFields: z.strictObject({}),
+  CreateUploadRequest: uploadBodySchema,
+} as const;
+
+/** The query of `GET /api/uploads/{id}`. */
+export const uploadQuerySchema = z.strictObject({
+  /** The first part of the answer. */
+  part_from: z.coerce.number<string>().int().min(1).max(partsMax).default(1),
+});
 
 /** The query of `GET /api/jobs`. */
 export const jobListQuerySchema = z.strictObject({
@@ -248,4 +315,11 @@ export const jobListQuerySchema = z.strictObject({
   cursor: z.string().max(256).optional(),
   /** What each job has besides. */
   include: z.literal('results').optional(),
+});
+
+/** The query of `PUT /api/uploads/{id}/parts/{number}`. */
+export const uploadPartQuerySchema = z.strictObject({
+  /** Unix seconds. */
+  exp: z.string().optional(),
+  sig: z.string().optional(),
 });

@@ -106,6 +106,7 @@ export async function startApi(
     windowCounter: redisUrl === null ? openTableWindowCounter(database) : openRedisWindowCounter({ url: redisUrl }),
     source: openObjectStore(await newStorage(folder, 'source')),
     media: openObjectStore(await newStorage(folder, 'media')),
+    uploads: null,
     database,
     listDatabase: openListDatabase(databaseUrl),
     images: new ImageProcessor(),
@@ -152,7 +153,8 @@ function defaultConfig(): ServiceDependencies['config'] {
   };
 }
 
-async function newStorage(folder: string, name: string): Promise<StorageSettings> {
+/** An empty bucket, or a folder where this machine has no S3 server. */
+export async function newStorage(folder: string, name: string): Promise<StorageSettings> {
   const s3 = inject('s3');
   if (!s3) {
     const dir = join(folder, name);

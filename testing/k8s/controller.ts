@@ -17,6 +17,7 @@ import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
@@ -84,6 +85,8 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       fence: new DeletionFence(database),
       retention: new RetentionStore(database),
       deletions: new MediaDeletionStore(database),
+      uploads: null,
+      uploadRows: new UploadStore(database),
       media: mediaStore,
       metrics: new Metrics(),
       log,

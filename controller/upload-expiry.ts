@@ -1,0 +1,41 @@
+import { removeStored } from '#jobs/uploads/remove.ts';
+import type { UploadStore } from '#platform/postgres/upload-store.ts';
+import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import type { PeriodicTask } from './periodic-component.ts';
+
+interface ExpiryDependencies {
+  readonly rows: UploadStore;
+  readonly bucket: UploadBucket;
+  readonly log: Logger;
+}
+
+const pageSize = 100;
+/** How long the row of an ended upload answers `GET /api/uploads/{id}`. */
+const keptMs = 30 * 86_400_000;
+
+/** Ends uploads that were not completed in time, and removes what ended ones stored. */
+export function uploadExpiryTask(dependencies: ExpiryDependencies): PeriodicTask {
+  return { name: 'upload expiry', work: (signal) => expireUploads({ ...dependencies, signal }) };
+}
+
+/** One round of it. An upload that cannot be removed now is due again in the next round. */
+export async function expireUploads(
+  dependencies: ExpiryDependencies & { readonly signal: AbortSignal },
+): Promise<void> {
+  const { rows, log, signal } = dependencies;
+  while (!signal.aborted && (await rows.expire(pageSize)) === pageSize);
+  for (let goesOn = true; goesOn && !signal.aborted;) {
+    const ended = await rows.listToCleanUp(pageSize);
+    let failures = 0;
+    for (const upload of ended) {
+      if (signal.aborted) return;
+      await removeStored(dependencies, upload).catch((error: unknown) => {
+        failures += 1;
+        log.warn({ err: error, upload_id: upload.id }, 'upload not removed');
+      });
+    }
+    goesOn = ended.length === pageSize && failures === 0;
+  }
+  while (!signal.aborted && (await rows.deleteOld(keptMs, pageSize)) === pageSize);
+}
