@@ -31,6 +31,7 @@ import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { DeletionFence } from './platform/postgres/deletion-fence.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
+import { BucketEventStore } from './platform/postgres/bucket-event-store.ts';
 import { UploadStore } from './platform/postgres/upload-store.ts';
 import { WebhookEventStore } from './platform/postgres/webhook-event-store.ts';
 import { prepareDatabase } from './platform/postgres/prepare-database.ts';
@@ -222,6 +223,7 @@ async function openControllerComponents(
     fence: new DeletionFence(database),
     retention: new RetentionStore(database),
     uploadRows: new UploadStore(database),
+    bucketEvents: new BucketEventStore(database),
     random: () => Math.random(),
     runner: {
       program: process.execPath,

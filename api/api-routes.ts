@@ -6,6 +6,7 @@ import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
 import { JobWatcher } from './job-watcher.ts';
+import { addBucketEventRoutes } from './routes/bucket-events.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
@@ -30,5 +31,6 @@ export async function addApiRoutes(
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);
   addUploadPartRoute(app, uploads);
+  addBucketEventRoutes(app, { ...dependencies, guards });
   await addDocsRoutes(app, { routes: documentedRoutes });
 }

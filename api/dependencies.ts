@@ -13,6 +13,10 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
   readonly library: MediaStore;
   readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
+    Pick<
+      Config,
+      'apiKeys' | 'apiRateLimitPerMinute' | 'eventRules' | 'eventsTokens' | 'source' | 'webhookAllowedCidrs'
+    >;
   readonly database: Database;
   /** Null where no uploads are accepted. */
   readonly uploads: UploadBucket | null;

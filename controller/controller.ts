@@ -20,7 +20,7 @@ import { periodicComponent } from './periodic-component.ts';
 import { retentionTasks } from './retention.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { taskRequestHandler } from './task-requests.ts';
-import { uploadExpiryTask } from './upload-expiry.ts';
+import { bucketEventRetentionTask, uploadExpiryTask } from './upload-expiry.ts';
 import { workerListenerComponent } from './worker-listener.ts';
 
 /**
@@ -71,6 +71,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     }),
     ...[
       cleanupTask({ ...dependencies, graceMs: cleanupGraceMs }),
+      bucketEventRetentionTask(dependencies),
       ...retentionTasks({
         ...dependencies,
         jobRetentionMs: config.jobRetentionMs,

@@ -1,5 +1,6 @@
 import type { Config } from '#platform/config/config.ts';
 import type { KubeClient } from '#platform/kubernetes/client.ts';
+import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
@@ -37,6 +38,7 @@ export interface ControllerDependencies {
   /** Null where no uploads are accepted. */
   readonly uploads: UploadBucket | null;
   readonly uploadRows: UploadStore;
+  readonly bucketEvents: BucketEventStore;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly clock: () => Date;

@@ -1,4 +1,5 @@
 import { removeStored } from '#jobs/uploads/remove.ts';
+import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -38,4 +39,15 @@ export async function expireUploads(
     goesOn = ended.length === pageSize && failures === 0;
   }
   while (!signal.aborted && (await rows.deleteOld(keptMs, pageSize)) === pageSize);
+}
+
+/** Longer than any sender repeats a notification. */
+const eventsKeptMs = 90 * 86_400_000;
+
+/** Forgets which versions of objects were submitted by events of the bucket. */
+export function bucketEventRetentionTask({ bucketEvents }: { readonly bucketEvents: BucketEventStore }): PeriodicTask {
+  const work = async (signal: AbortSignal) => {
+    while (!signal.aborted && (await bucketEvents.deleteOld(eventsKeptMs, pageSize)) === pageSize);
+  };
+  return { name: 'bucket event retention', work };
 }

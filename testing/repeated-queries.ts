@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
+import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
@@ -15,6 +16,7 @@ import { overdueSeconds } from '#platform/postgres/overdue.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { idOfRow, type ManyRows } from './many-rows.ts';
 import { newJobOf } from './new-job.ts';
@@ -28,7 +30,14 @@ const dayMs = 86_400_000;
 
 /** All queries that are repeated, filters of lists, and what is done for each job, over the tables of `fillTables`. */
 export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
-  return [...ofDueRows(), ...ofController(rows), ...ofWebhooks(rows), ...ofLists(rows), ...ofOneJob(rows)];
+  return [
+    ...ofDueRows(),
+    ...ofUploads(),
+    ...ofController(rows),
+    ...ofWebhooks(rows),
+    ...ofLists(rows),
+    ...ofOneJob(rows),
+  ];
 }
 
 /** Of cleanup and retention. */
@@ -61,6 +70,29 @@ function ofDueRows(): RepeatedQuery[] {
       10,
       (d) => overdueSeconds(d, { cleanupGraceMs: 3_600_000, jobRetentionMs: dayMs, revisionRetentionMs: dayMs }),
     ],
+  ];
+}
+
+/** Of uploads and events of the bucket. */
+function ofUploads(): RepeatedQuery[] {
+  const id = idOfRow(5);
+  const named = { keyId: 'key', name: 'a.mp4', contentType: null, sha256: null, source: 'uploads/a.mp4' };
+  const upload = { ...named, id, sizeBytes: 10, partSizeBytes: 10 };
+  const version = { bucket: 'sources', key: 'a.mp4', version: 'v1' };
+  return [
+    ['upload: begun', 10, (d) => new UploadStore(d).insert(upload, { expiryMs: dayMs, openMax: 100 })],
+    ['upload: found', 10, (d) => new UploadStore(d).find(id)],
+    ['upload: its parts are named', 10, (d) => new UploadStore(d).setMultipart(id, 'parts')],
+    ['upload: its completion begins', 10, (d) => new UploadStore(d).beginCompletion(id, 60_000)],
+    ['upload: completed', 10, (d) => new UploadStore(d).complete(id, '"etag"')],
+    ['upload: aborted', 10, (d) => new UploadStore(d).abort(id, 'deleted')],
+    ['upload: expired ones', 200, (d) => new UploadStore(d).expire(100)],
+    ['upload: ended ones to clean up', 200, (d) => new UploadStore(d).listToCleanUp(100)],
+    ['upload: cleaned up', 10, (d) => new UploadStore(d).markCleanedUp(id)],
+    ['upload: old rows', 200, (d) => new UploadStore(d).deleteOld(dayMs, 100)],
+    ['bucket event: known version', 10, (d) => new BucketEventStore(d).find(version)],
+    ['bucket event: noted', 10, (d) => new BucketEventStore(d).note(version, id)],
+    ['bucket event: old versions', 200, (d) => new BucketEventStore(d).deleteOld(dayMs, 100)],
   ];
 }
 

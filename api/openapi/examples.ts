@@ -94,6 +94,13 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
     open: { value: upload },
     completed: { value: { ...upload, status: 'completed', etag: '"9b2cf535f27731c974343645a3985328-2"', parts: [] } },
   },
+  BucketEventOutcomes: {
+    submitted: {
+      value: {
+        jobs: [{ key: upload.source, version: '5d41402abc4b2a76', outcome: 'submitted', job_id: jobId, reason: null }],
+      },
+    },
+  },
   ClearKeyLicence: {
     licence: {
       value: {

@@ -15,7 +15,8 @@ import { apiKeyId } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { bodySchemas, uploadQuerySchema } from '../wire/schemas.ts';
 import { type ShownParts, uploadToWire } from '../wire/upload.ts';
-import { refuseFields, validated } from './jobs.ts';
+import { validated } from '../validated.ts';
+import { refuseFields } from './jobs.ts';
 import * as docs from './uploads.doc.ts';
 
 // Uploads (docs/reference/contract.md, "Bring in"). Their bytes go to the store: by presigned addresses to an S3 server,

@@ -144,6 +144,19 @@ const uploadSchema = z.object({
   expires_at: time,
 });
 
+const bucketEventOutcomesSchema = z.object({
+  jobs: z.array(
+    z.object({
+      key: z.string(),
+      version: z.string(),
+      outcome: z.enum(['submitted', 'existing', 'duplicate', 'ignored', 'refused']),
+      job_id: z.uuid().nullable(),
+      /** Why it was ignored or refused. */
+      reason: z.string().nullable(),
+    }),
+  ),
+});
+
 const clearKeySchema = z.object({
   keys: z.array(z.object({ kty: z.literal('oct'), kid: z.string(), k: z.string() })),
   type: z.literal('temporary'),
@@ -258,6 +271,7 @@ export const answerSchemas = {
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
   Upload: uploadSchema,
+  BucketEventOutcomes: bucketEventOutcomesSchema,
   ClearKeyLicence: clearKeySchema,
   WebhookEvent: webhookEventSchema,
   Problem: problemSchema,
@@ -298,6 +312,7 @@ export const bodySchemas = {
 } as const;
   NoFields: z.strictObject({}),
   CreateUploadRequest: uploadBodySchema,
+  BucketNotification: z.looseObject({}),
 } as const;
 
 /** The query of `GET /api/uploads/{id}`. */

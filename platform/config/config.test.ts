@@ -56,6 +56,8 @@ describe('a whole configuration', () => {
       executor: 'process',
       kubernetes: null,
       uploads: null,
+      eventRules: [],
+      eventsTokens: [],
       databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },
       databasePoolSize: 10,
       redis: { kind: 'redis', url: whole.REDIS_URL },

@@ -86,10 +86,12 @@ describe('what a deployment needs', () => {
   const media = ['MEDIA_S3_ACCESS_KEY_ID', 'MEDIA_S3_SECRET_ACCESS_KEY'];
   const source = ['SOURCE_S3_ACCESS_KEY_ID', 'SOURCE_S3_SECRET_ACCESS_KEY'];
 
+  const uploads = ['UPLOAD_S3_ACCESS_KEY_ID', 'UPLOAD_S3_SECRET_ACCESS_KEY'];
+
   it.each([
-    ['the API', ['api'], ['API_KEY', ...source, ...media]],
+    ['the API', ['api'], ['API_KEY', 'EVENTS_TOKEN', ...source, ...media, ...uploads]],
     ['delivery', ['delivery'], ['KEY_TOKEN_SECRET', 'ENCRYPTION_KEY', 'THUMB_SECRET', ...media]],
-    ['the controller', ['worker', 'kubernetes'], ['WEBHOOK_SECRET', 'ENCRYPTION_KEY', ...source, ...media]],
+    ['the controller', ['worker', 'kubernetes'], ['WEBHOOK_SECRET', 'ENCRYPTION_KEY', ...source, ...media, ...uploads]],
   ] as const)('%s reads its own secrets only', (_name, roles, secrets) => {
     expect(secretsOf(...roles)).toEqual(['DATABASE_URL', 'REDIS_URL', ...secrets]);
   });

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { builtInMediaProfiles, x264Presets } from '#domain/media/profiles.ts';
 import { logLevels } from '../telemetry/logger.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
+import { eventRulesValue } from './event-rules.ts';
 import { mediaProfilesValue } from './media-profiles.ts';
 import { mediaVariables, storageVariables } from './storage-settings.ts';
 import { uploadVariables } from './upload-settings.ts';
@@ -160,6 +161,12 @@ export const secretVariables = {
     isSecret: true,
     doc: 'Keys accepted in `X-API-Key`; several separated by commas while they are changed.',
   }),
+  eventsTokens: forApi('EVENTS_TOKEN', secretsValue, {
+    defaultDoc: 'none; an API key is needed',
+    absent: none,
+    isSecret: true,
+    doc: 'Tokens accepted as `Authorization: Bearer` at `/api/events/s3`, for buckets that can send no `X-API-Key`.',
+  }),
   keyTokenSecret: forDelivery('KEY_TOKEN_SECRET', secretValue, {
     isRequired: true,
     absent: unusableSecret,
@@ -198,6 +205,12 @@ const jobVariables = {
     absent: () => builtInMediaProfiles,
     isDocument: true,
     doc: 'Encoding profiles and the rules by which a video gets one (YAML; docs/reference/media.md, "Profiles"); `MEDIA_PROFILES_FILE` names a file.',
+  }),
+  eventRules: forApi('EVENT_RULES', eventRulesValue, {
+    defaultDoc: 'none; events of the bucket are refused',
+    absent: none,
+    isDocument: true,
+    doc: 'Rules by which objects that were created in the source bucket are submitted (YAML; docs/guides/api.md, "Events of the bucket"); `EVENT_RULES_FILE` names a file.',
   }),
   executor: forWorker('EXECUTOR', wordValue(['kubernetes', 'process']), {
     // Kubernetes sets this variable in every container.

@@ -150,6 +150,9 @@ function defaultConfig(): ServiceDependencies['config'] {
     deliveryCacheBytesMax: 64 * 1024 * 1024,
     streamMutableCacheControl: null,
     webhookAllowedCidrs: [],
+    eventRules: [],
+    eventsTokens: [],
+    source: { bucket: 'sources' },
   };
 }
 

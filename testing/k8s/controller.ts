@@ -17,6 +17,7 @@ import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -87,6 +88,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       deletions: new MediaDeletionStore(database),
       uploads: null,
       uploadRows: new UploadStore(database),
+      bucketEvents: new BucketEventStore(database),
       media: mediaStore,
       metrics: new Metrics(),
       log,

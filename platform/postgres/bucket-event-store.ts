@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto';
+import type { BucketEvent } from '#domain/bucket-events/notification.ts';
+import type { Database } from './database.ts';
+
+type ObjectVersion = Pick<BucketEvent, 'bucket' | 'key' | 'version'>;
+
+/** The versions of objects that were submitted, with their jobs. */
+export class BucketEventStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The job of a version; null when none was submitted for it. */
+  async find(version: ObjectVersion): Promise<string | null> {
+    const { rows } = await this.#database.pool.query<{ jobId: string }>(
+      'select job_id as "jobId" from bucket_events where id = $1',
+      [idOf(version)],
+    );
+    return rows[0]?.jobId ?? null;
+  }
+
+  /** Notes the job of a version; the first one stays. */
+  async note(version: ObjectVersion, jobId: string): Promise<void> {
+    await this.#database.pool.query(
+      'insert into bucket_events (id, job_id) values ($1, $2) on conflict (id) do nothing',
+      [idOf(version), jobId],
+    );
+  }
+
+  /** Forgets up to `limit` versions that were submitted `keptMs` ago; how many. */
+  async deleteOld(keptMs: number, limit: number): Promise<number> {
+    const { rowCount } = await this.#database.pool.query(
+      `delete from bucket_events where id in (
+         select id from bucket_events where seen_at < now() - $1 * interval '1 ms' order by seen_at limit $2
+       )`,
+      [keptMs, limit],
+    );
+    return rowCount ?? 0;
+  }
+}
+
+function idOf({ bucket, key, version }: ObjectVersion): Buffer {
+  return hash('sha256', JSON.stringify([bucket, key, version]), 'buffer');
+}

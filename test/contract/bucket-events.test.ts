@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readEventRules } from '#domain/bucket-events/event-rules.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+
+// docs/reference/contract.md, "Bring in": events of the bucket.
+
+const token = 'token-of-the-bucket-of-the-contract-tests';
+const read = readEventRules([
+  { prefix: 'in/', suffix: '.mp4', type: 'video:cover', hash: '{name}', options: { timestamp_sec: 1 } },
+  { prefix: 'photos/', type: 'image:thumbnail' },
+  { prefix: 'long/', type: 'image:thumbnail', hash: '{key}' },
+]);
+const eventRules = 'rules' in read ? read.rules : [];
+const source = { bucket: 'sources', s3: { endpoint: 'http://s3' } as never };
+
+let api: ApiUnderTest;
+beforeAll(async () => {
+  api = await startApi({ eventRules, eventsTokens: [token], source });
+  await Promise.all(['in/a b.mp4', 'in/c.mp4'].map((key) => api.putSource(key, 'x')));
+});
+afterAll(() => api.close());
+
+const record = (key: string, eTag = 'e1', more: { bucket?: string; eventName?: string } = {}) => ({
+  eventName: more.eventName ?? 's3:ObjectCreated:Put',
+  s3: { bucket: { name: more.bucket ?? 'sources' }, object: { key, eTag } },
+});
+const send = (body: unknown, headers: Record<string, string> = {}, of = api) =>
+  of.call('/api/events/s3', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+const outcomes = (json: { jobs: { outcome: string }[] }) => json.jobs.map(({ outcome }) => outcome);
+
+describe('events of the bucket', () => {
+  it('C29.13: an object that was created is submitted by the first rule that matches its key', async () => {
+    const { status, json } = await send({ Records: [record('in/a+b.mp4'), record('photos/p.jpg')] });
+    expect([status, outcomes(json)]).toEqual([200, ['submitted', 'submitted']]);
+    const job = await api.call(`/api/jobs/${json.jobs[0].job_id}`);
+    expect(job.json).toMatchObject({ type: 'video:cover', hash: 'a-b', status: 'queued' });
+    const photo = await api.call(`/api/jobs/${json.jobs[1].job_id}`);
+    expect(photo.json).toMatchObject({ type: 'image:thumbnail', hash: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  });
+
+  it('C29.14: a version is submitted once, within a notification, at its repetition and by many at once', async () => {
+    const body = { Records: [record('in/c.mp4', 'v1'), record('in/c.mp4', 'v1')] };
+    const answers = await Promise.all([send(body), send(body), send(body)]);
+    const again = await send(body);
+    expect(outcomes(again.json)).toEqual(['duplicate', 'duplicate']);
+    const ids = [...answers, again].flatMap(({ json }) => json.jobs.map(({ job_id: id }: { job_id: string }) => id));
+    expect(new Set(ids).size).toBe(1);
+    expect([...answers].flatMap(({ json }) => outcomes(json)).filter((one) => one === 'submitted')).toHaveLength(1);
+    // The job failed since: only another version of the object makes another job.
+    await api.fail(ids[0]);
+    expect(outcomes((await send(body)).json)).toEqual(['duplicate', 'duplicate']);
+    expect(outcomes((await send({ Records: [record('in/c.mp4', 'v2')] })).json)).toEqual(['submitted']);
+  });
+
+  it('C29.15: what no rule matches, other buckets, removals and invalid submissions make no job and are named', async () => {
+    const { status, json } = await send({
+      Records: [
+        record('other/a.mp4'),
+        record('in/a.mp4', 'e1', { bucket: 'others' }),
+        record('in/a.mp4', 'e1', { eventName: 's3:ObjectRemoved:Delete' }),
+        record('in/missing.mp4'),
+        record(`long/${'x'.repeat(200)}`),
+      ],
+    });
+    expect([status, outcomes(json)]).toEqual([200, ['ignored', 'ignored', 'ignored', 'refused', 'refused']]);
+    expect(json.jobs.map(({ reason }: { reason: string }) => reason)).toEqual([
+      'no rule matches the key',
+      'is not of the source bucket',
+      'is no creation of an object',
+      expect.stringContaining('does not exist'),
+      expect.stringContaining('/hash'),
+    ]);
+    expect((await send({ Event: 's3:TestEvent' })).json).toEqual({ jobs: [] });
+  });
+
+  it('C29.16: a bucket shows an API key, or EVENTS_TOKEN as MinIO sends it, and no other token', async () => {
+    const body = { Event: 's3:TestEvent' };
+    const as = (headers: Record<string, string>) => send(body, { 'x-api-key': 'none', ...headers });
+    expect((await as({ authorization: `Bearer ${token}` })).status).toBe(200);
+    expect((await as({ authorization: `Bearer ${token}x` })).status).toBe(401);
+    expect((await as({ authorization: token })).status).toBe(401);
+    expect((await as({})).status).toBe(401);
+    expect(
+      (await api.call('/api/jobs', { headers: { 'x-api-key': 'none', authorization: `Bearer ${token}` } })).status,
+    ).toBe(401);
+  });
+
+  it('C29.15: a notification that is none is refused with every fault', async () => {
+    const answer = await send({ Records: [{ s3: {} }] });
+    expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
+    expect(answer.json.errors.length).toBeGreaterThan(1);
+  });
+
+  it('C29.15: a service without rules refuses events and names the variable', async () => {
+    const without = await startApi();
+    try {
+      const answer = await send({ Event: 's3:TestEvent' }, {}, without);
+      expect([answer.status, answer.json.code]).toEqual([403, 'not_configured']);
+      expect(answer.json.detail).toContain('EVENT_RULES');
+    } finally {
+      await without.close();
+    }
+  });
+});
