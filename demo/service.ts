@@ -118,6 +118,7 @@ function serviceEnvironment(
     DATABASE_URL: `embedded:${data.database}`,
     REDIS_URL: 'embedded:',
     SOURCE_BUCKET: `file:${data.source}`,
+    UPLOAD_BUCKET: `file:${data.source}`,
     MEDIA_BUCKET: `file:${data.media}`,
     WORK_DIR: data.work,
     EXECUTOR: 'process',

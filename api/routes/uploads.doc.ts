@@ -73,7 +73,7 @@ export const remove: RouteDoc = {
   summary: 'Delete an upload that has not completed',
   credential: 'api_key',
   path: idOfUpload,
-  answers: { 204: { description: 'The upload and its parts are gone.' } },
+  answers: { 204: { description: 'The upload and its parts are deleted.' } },
   problems: ['invalid_request', 'not_found', 'not_configured', 'upload_conflict'],
 };
 

@@ -19,8 +19,8 @@ import { validated } from '../validated.ts';
 import { refuseFields } from './jobs.ts';
 import * as docs from './uploads.doc.ts';
 
-// Uploads (docs/reference/contract.md, "Bring in"). Their bytes go to the store: by presigned addresses to an S3 server,
-// by signed addresses of this service (upload-parts.ts) to a folder.
+// Uploads (docs/reference/contract.md, "Bring in"). Their bytes go to the store: by presigned addresses to an S3
+// server, by signed addresses of this service (upload-parts.ts) to a folder.
 
 type UploadRequest = FastifyRequest<{ Params: { id: string } }>;
 export type UploadRouteDependencies = Pick<ApiDependencies, 'config' | 'log' | 'clock' | 'randomUuid'> & {
@@ -153,7 +153,7 @@ class Completions {
   #start(id: string, complete: () => Promise<Upload>): Promise<Upload> {
     const completion = complete().finally(() => this.#underWay.delete(id));
     this.#underWay.set(id, completion);
-    // Nobody may wait for it any more; the next request finds the same failure.
+    // The request may have stopped waiting; the next one finds the same failure.
     completion.catch(() => undefined);
     return completion;
   }

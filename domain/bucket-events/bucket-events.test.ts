@@ -57,7 +57,7 @@ function rulesOf(document: unknown) {
   return read.rules;
 }
 
-const event = { bucket: 'sources', key: 'in/My film.mov', version: 'v1', etag: 'abc', isCreation: true };
+const event = { bucket: 'sources', key: 'in/My clip.mov', version: 'v1', etag: 'abc', isCreation: true };
 
 describe('rules', () => {
   it('the first rule whose prefix and suffix match a key counts', () => {
@@ -71,10 +71,10 @@ describe('rules', () => {
   });
 
   it.each([
-    ['{key}', 'in-My-film.mov'],
-    ['{name}-{etag}', 'My-film-abc'],
+    ['{key}', 'in-My-clip.mov'],
+    ['{name}-{etag}', 'My-clip-abc'],
     ['{digest}', '6ff1f26e02c64c6a4ba5bd4b0b4f3c8e'],
-    ['cms-{name}', 'cms-My-film'],
+    ['cms-{name}', 'cms-My-clip'],
   ])('the template %s makes the hash of the media', (hash, expected) => {
     const [rule] = rulesOf([{ type: 'video:cover', hash, options: { timestamp_sec: 2 } }]);
     const { submission } = rule === undefined ? {} : (submissionOf(rule, event) as { submission?: object });

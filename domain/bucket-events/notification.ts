@@ -11,7 +11,7 @@ import { explain, faultsOf } from '../jobs/faults.ts';
 export interface BucketEvent {
   readonly bucket: string;
   readonly key: string;
-  /** Tells apart the versions of an object: its version id, else its ETag, else the event's place in the key's order. */
+  /** Differs for each version of an object: its version id, else its ETag, else the event's `sequencer`. */
   readonly version: string;
   readonly etag: string;
   /** Whether an object was created; every other event is ignored. */
@@ -19,7 +19,7 @@ export interface BucketEvent {
 }
 
 /** Records of one notification. */
-export const recordsMax = 1_000;
+const recordsMax = 1_000;
 
 const text = z.string().max(1024);
 /** The names of S3's notifications and of EventBridge. */

@@ -6,9 +6,9 @@ const id = '0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40';
 
 it.each([
   ['movie-1.mp4', 'movie-1.mp4'],
-  ['My film (1).MP4', 'My_film__1_.MP4'],
+  ['My clip (1).MP4', 'My_clip__1_.MP4'],
   ['../../etc/passwd', 'passwd'],
-  ['C:\\films\\a.mov', 'a.mov'],
+  ['C:\\videos\\a.mov', 'a.mov'],
   ['..', 'file'],
   ['.env', 'env'],
   ['/', 'file'],

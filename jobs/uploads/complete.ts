@@ -41,7 +41,7 @@ export async function completeUpload(dependencies: CompleteDependencies, id: str
     : refuse(dependencies, id);
 }
 
-/** The end that the row has by now, which may be that of another call; what no row needs is removed. */
+/** The end that the row has by now, which another call may have written; what no row needs is removed. */
 async function refuse(dependencies: CompleteDependencies, id: string): Promise<Upload> {
   const upload = await dependencies.rows.find(id);
   if (upload === null) throw new KnownProblem('not_found', 'There is no such upload.');
@@ -52,7 +52,7 @@ async function refuse(dependencies: CompleteDependencies, id: string): Promise<U
 
 const endOfReason = {
   deleted: ['upload_conflict', 'The upload was deleted.'],
-  parts_lost: ['upload_conflict', 'The parts of the upload are gone; upload the file again.'],
+  parts_lost: ['upload_conflict', 'The parts of the upload are lost; upload the file again.'],
   unsupported: ['unsupported', 'No job can read this file, by its first bytes; it was deleted.'],
   size_mismatch: ['upload_mismatch', 'The object has another size than was announced; it was deleted.'],
   sha256_mismatch: ['upload_mismatch', 'The object has another SHA-256 than was announced; it was deleted.'],

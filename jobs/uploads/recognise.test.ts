@@ -18,6 +18,6 @@ it.each<[what: string, head: Buffer, isReadable: boolean]>([
   ['a program', Buffer.from('\x7fELF', 'latin1'), false],
   ['UTF-16 text', Buffer.from([0xff, 0xfe, 0x41, 0x00]), false],
   ['bytes that are all set', Buffer.alloc(64, 0xff), false],
-])('%s is told from its first bytes', (_what, head, expected) => {
+])('%s is recognised by its first bytes', (_what, head, expected) => {
   expect(isReadableHead(head)).toBe(expected);
 });

@@ -114,7 +114,7 @@ export function parseStorageSettings(
 }
 
 const folderScheme = 'file:';
-/** Whether the name of a bucket is that of a folder. */
+/** Whether the name of a bucket names a folder. */
 export const isFolder = (name: string): boolean => name.startsWith(folderScheme);
 
 /** The settings of a folder by its name, `file:DIR`. */

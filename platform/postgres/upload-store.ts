@@ -100,7 +100,7 @@ export class UploadStore {
     return rowCount === 1;
   }
 
-  /** Ends up to `limit` uploads whose time is over; how many. */
+  /** Ends up to `limit` uploads that expire now; how many. */
   async expire(limit: number): Promise<number> {
     const { rowCount } = await this.#database.pool.query(
       `update uploads set status = 'expired', ended_at = now()

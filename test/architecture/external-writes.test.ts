@@ -26,7 +26,7 @@ it.each([
     /new ((Put|Delete|Copy|Create|Complete|Upload|Abort)\w*Command|Upload)\(/g,
     ['platform/storage/s3/'],
   ],
-  ['a file of a bucket', /\b(writeObject|writeNewObject|removeObject)\(/g, ['platform/storage/folder/']],
+  ['a file of a bucket', /\b(writeObject|writeNewObject|writeOwnFile|removeObject)\(/g, ['platform/storage/folder/']],
   ['a request to Kubernetes', /#connection\.(exchange|open)\(/g, ['platform/kubernetes/client.ts']],
   ['a request to a receiver', /\b(httpRequest|httpsRequest)\b/g, ['platform/outbound-http/']],
 ])('%s is used only where its writes can be intercepted', (_what, pattern, allowed) => {

@@ -82,6 +82,9 @@ const listedPhrases: Readonly<Record<string, readonly string[]>> = {
     'media changed',
     'media deletion requested',
     'revision published',
+    'upload begun',
+    'upload completed',
+    'upload deleted',
   ],
 };
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -66,6 +66,7 @@ beforeAll(async () => {
   await mkdir(join(data.source, 'uploads'), { recursive: true });
   const create = { width: 1600, height: 1200, channels: 3 as const, background: 'red' };
   await writeFile(join(data.source, 'uploads/photo-1.jpg'), await sharp({ create }).jpeg().toBuffer());
+  await copyFile(join(data.source, 'uploads/movie-1.mp4'), join(folder, 'movie-2.mp4'));
   const hook = await startReceiver();
   service = await startService({
     checkout: resolve(import.meta.dirname, '../..'),
@@ -73,7 +74,10 @@ beforeAll(async () => {
     secrets,
     port: await choosePort('0'),
     env: { ...process.env, X264_PRESET: 'ultrafast' },
-    settings: { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' },
+    settings: {
+      WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+      EVENT_RULES: '[{ prefix: uploads/, suffix: .jpg, type: image:thumbnail }]',
+    },
     signal,
   });
   const { API_KEY, KEY_TOKEN_SECRET } = secrets.values;

@@ -89,7 +89,7 @@ describe('events of the bucket', () => {
     ).toBe(401);
   });
 
-  it('C29.15: a notification that is none is refused with every fault', async () => {
+  it('C29.15: a body that is not a notification is refused with every fault', async () => {
     const answer = await send({ Records: [{ s3: {} }] });
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
     expect(answer.json.errors.length).toBeGreaterThan(1);

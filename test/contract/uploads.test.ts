@@ -61,6 +61,8 @@ async function put(part: Part, file: Buffer, partSize: number): Promise<Response
   return fetch(part.url, { method: 'PUT', body: new Uint8Array(file.subarray(start, start + part.size)) });
 }
 
+const send = (address: string, body: string) => fetch(address, { method: 'PUT', body });
+
 async function putAll(upload: Answer['json'], file: Buffer): Promise<void> {
   for (const part of upload.parts) expect((await put(part, file, upload.part_size)).status).toBe(200);
 }
@@ -93,10 +95,10 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
 
   it(`C29.1, C29.2: a file that is put in parts to a ${kind} is a source, to which a job is submitted`, async () => {
     const file = fileOf(9 * mebibyte);
-    const begun = await begin(api, { name: 'Film 1.mp4', size: file.length, content_type: 'video/mp4' });
+    const begun = await begin(api, { name: 'Clip 1.mp4', size: file.length, content_type: 'video/mp4' });
     expect([begun.status, begun.headers.get('location')]).toEqual([201, `/api/uploads/${begun.json.upload_id}`]);
     expect(begun.json).toMatchObject({ status: 'open', part_size: 8 * mebibyte, next_part: null, etag: null });
-    expect(begun.json.source).toBe(`uploads/${begun.json.upload_id}/Film_1.mp4`);
+    expect(begun.json.source).toBe(`uploads/${begun.json.upload_id}/Clip_1.mp4`);
     expect(begun.json.parts).toMatchObject([
       { number: 1, size: 8 * mebibyte },
       { number: 2, size: mebibyte },
@@ -272,18 +274,17 @@ describe('what an upload may be', () => {
   it('C29.11: the address of a part holds for its part and its time, and takes exactly its bytes', async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 10 });
     const url = begun.parts[0].url as string;
-    const send = (address: string, body: string) => fetch(address, { method: 'PUT', body });
     expect((await send(url.replace('/parts/1?', '/parts/2?'), '0123456789')).status).toBe(403);
     expect((await send(url.replace(/exp=\d+/, 'exp=9999999999'), '0123456789')).status).toBe(403);
     expect((await send(url.replace(/sig=./, 'sig='), '0123456789')).status).toBe(403);
     expect((await send(url.replace(/\?.*/, ''), '0123456789')).status).toBe(403);
     for (const wrong of ['', '012345678', '0123456789a']) expect((await send(url, wrong)).status).toBe(400);
     expect((await find(api, begun.upload_id)).json.parts[0].uploaded).toBe(false);
-    const put = await send(url, '0123456789');
-    expect(put.headers.get('etag')).toBe('"781e5e245d69b566979b86e28d23f2c7"');
+    const answer = await send(url, '0123456789');
+    expect(answer.headers.get('etag')).toBe('"781e5e245d69b566979b86e28d23f2c7"');
     expect((await find(api, begun.upload_id)).json.parts[0]).toMatchObject({
       uploaded: true,
-      etag: put.headers.get('etag'),
+      etag: answer.headers.get('etag'),
     });
   });
 
@@ -292,9 +293,9 @@ describe('what an upload may be', () => {
     const [{ url }] = begun.parts;
     const preflight = await fetch(url, { method: 'OPTIONS' });
     expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([204, 'PUT']);
-    const put = await fetch(url, { method: 'PUT', body: '0123456789' });
-    expect(put.headers.get('access-control-allow-origin')).toBe('*');
-    expect(put.headers.get('access-control-expose-headers')).toContain('ETag');
+    const answer = await fetch(url, { method: 'PUT', body: '0123456789' });
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-expose-headers')).toContain('ETag');
   });
 
   it('C29.11: a part whose sender broke off is not there, and nothing of it stays', async () => {

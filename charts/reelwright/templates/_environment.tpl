@@ -71,6 +71,21 @@ NODE_EXTRA_CA_CERTS: '{{ if include "reelwright.hasCaBundle" .root }}/etc/reelwr
 {{- end }}
 {{- end }}
 
+{{/* The right to write uploads, and other secrets of what comes in, as variables: (dict "root" $ "names" (list …)). */}}
+{{- define "reelwright.uploadCredentials" -}}
+{{- $secretName := .root.Values.uploads.existingSecret }}
+{{- if $secretName }}
+{{- range $name := .names }}
+- name: {{ $name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $secretName }}
+      key: {{ $name }}
+      optional: true
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Secrets as variables: (dict "root" $ "names" (list "API_KEY" "DATABASE_URL")). The keys of values `secrets` are the same in camel case. */}}
 {{- define "reelwright.secretVariables" -}}
 {{- range $name := .names }}

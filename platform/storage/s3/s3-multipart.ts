@@ -61,7 +61,7 @@ class S3Multipart implements MultipartStore {
         PartNumberMarker: marker,
         MaxParts: Math.min(pageMax, limit - parts.length),
       });
-      const page = await this.#unlessGone((signal) => this.#requests.client.send(command, { abortSignal: signal }));
+      const page = await this.#unlessUnknown((signal) => this.#requests.client.send(command, { abortSignal: signal }));
       if (page === null) return null;
       for (const { PartNumber: number = 0, Size: sizeBytes = 0, ETag: etag = '' } of page.Parts ?? [])
         parts.push({ number, sizeBytes, etag });
@@ -90,7 +90,7 @@ class S3Multipart implements MultipartStore {
     });
     const send = (abortSignal: AbortSignal) =>
       written(`complete ${of.key}`, () => this.#requests.client.send(command, { abortSignal }));
-    return (await this.#unlessGone(send, completionTimeoutMs)) === null ? 'missing' : 'completed';
+    return (await this.#unlessUnknown(send, completionTimeoutMs)) === null ? 'missing' : 'completed';
   }
 
   async abort(key: string): Promise<void> {
@@ -103,7 +103,7 @@ class S3Multipart implements MultipartStore {
     for (const { Key: found, UploadId: id } of uploads) {
       if (found !== key || id === undefined) continue;
       const command = new AbortMultipartUploadCommand(this.#names({ key, id }));
-      await this.#unlessGone((abortSignal) =>
+      await this.#unlessUnknown((abortSignal) =>
         written(`abort ${key}`, () => this.#requests.client.send(command, { abortSignal })),
       );
     }
@@ -145,7 +145,7 @@ class S3Multipart implements MultipartStore {
   }
 
   /** Null when the server knows no such multipart upload. */
-  async #unlessGone<T>(send: (abortSignal: AbortSignal) => Promise<T>, timeoutMs?: number): Promise<T | null> {
+  async #unlessUnknown<T>(send: (abortSignal: AbortSignal) => Promise<T>, timeoutMs?: number): Promise<T | null> {
     try {
       return await this.#requests.run(undefined, send, timeoutMs);
     } catch (error) {
