@@ -71,7 +71,13 @@ async function storePart(
       `Part ${number} needs Content-Length: ${sizeBytes}, not ${given ?? 'none'}.`,
     );
   const body = request.body as Readable;
-  const part = await bucket.parts.put({ key: upload.source, id }, number, { body, sizeBytes });
+  const part = await bucket.parts
+    .put({ key: upload.source, id }, number, { body, sizeBytes })
+    .catch((error: unknown) => {
+      // A client that left is no failure of the service.
+      if (!request.raw.complete) throw new KnownProblem('invalid_request', 'The body ended early.', { cause: error });
+      throw error;
+    });
   // It may have ended meanwhile: then nothing else would remove this part.
   const now = await findUpload(dependencies, upload.id);
   if (now.status !== 'open' && now.status !== 'completing') await bucket.parts.abort(upload.source);

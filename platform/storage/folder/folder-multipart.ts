@@ -152,7 +152,8 @@ class Measured {
 
   async *chunks(): AsyncGenerator<Buffer> {
     let bytes = 0;
-    for await (const chunk of this.#body as AsyncIterable<Buffer>) {
+    const body: AsyncIterable<Buffer> = this.#body;
+    for await (const chunk of body) {
       bytes += chunk.length;
       if (bytes > this.#sizeBytes) break;
       this.#hash.update(chunk);
