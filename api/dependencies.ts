@@ -9,14 +9,19 @@ import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 /** The dependencies of the surface `api`. `main.ts` builds each of them and closes it after the server has stopped. */
 export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
   readonly config: JobDependencies['config'] &
-    Pick<Config, 'apiKeys' | 'apiRateLimitPerMinute' | 'webhookAllowedCidrs' | 'purgeHookUrl'>;
+    Pick<
+      Config,
+      | 'apiKeys'
+      | 'apiRateLimitPerMinute'
+      | 'eventRules'
+      | 'eventsTokens'
+      | 'purgeHookUrl'
+      | 'source'
+      | 'webhookAllowedCidrs'
+    >;
   readonly library: MediaStore;
   readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
-    Pick<
-      Config,
-      'apiKeys' | 'apiRateLimitPerMinute' | 'eventRules' | 'eventsTokens' | 'source' | 'webhookAllowedCidrs'
-    >;
   readonly database: Database;
   /** Null where no uploads are accepted. */
   readonly uploads: UploadBucket | null;

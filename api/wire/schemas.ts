@@ -309,8 +309,6 @@ export const bodySchemas = {
   MediaChange: mediaChangeSchema,
   CurrentRevision: currentRevisionSchema,
   NoFields: z.strictObject({}),
-} as const;
-  NoFields: z.strictObject({}),
   CreateUploadRequest: uploadBodySchema,
   BucketNotification: z.looseObject({}),
 } as const;

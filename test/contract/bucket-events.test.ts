@@ -33,7 +33,7 @@ const send = (body: unknown, headers: Record<string, string> = {}, of = api) =>
 const outcomes = (json: { jobs: { outcome: string }[] }) => json.jobs.map(({ outcome }) => outcome);
 
 describe('events of the bucket', () => {
-  it('C29.13: an object that was created is submitted by the first rule that matches its key', async () => {
+  it('C30.13: an object that was created is submitted by the first rule that matches its key', async () => {
     const { status, json } = await send({ Records: [record('in/a+b.mp4'), record('photos/p.jpg')] });
     expect([status, outcomes(json)]).toEqual([200, ['submitted', 'submitted']]);
     const job = await api.call(`/api/jobs/${json.jobs[0].job_id}`);
@@ -42,7 +42,7 @@ describe('events of the bucket', () => {
     expect(photo.json).toMatchObject({ type: 'image:thumbnail', hash: expect.stringMatching(/^[0-9a-f]{32}$/) });
   });
 
-  it('C29.14: a version is submitted once, within a notification, at its repetition and by many at once', async () => {
+  it('C30.14: a version is submitted once, within a notification, at its repetition and by many at once', async () => {
     const body = { Records: [record('in/c.mp4', 'v1'), record('in/c.mp4', 'v1')] };
     const answers = await Promise.all([send(body), send(body), send(body)]);
     const again = await send(body);
@@ -56,7 +56,7 @@ describe('events of the bucket', () => {
     expect(outcomes((await send({ Records: [record('in/c.mp4', 'v2')] })).json)).toEqual(['submitted']);
   });
 
-  it('C29.15: what no rule matches, other buckets, removals and invalid submissions make no job and are named', async () => {
+  it('C30.15: what no rule matches, other buckets, removals and invalid submissions make no job and are named', async () => {
     const { status, json } = await send({
       Records: [
         record('other/a.mp4'),
@@ -77,7 +77,7 @@ describe('events of the bucket', () => {
     expect((await send({ Event: 's3:TestEvent' })).json).toEqual({ jobs: [] });
   });
 
-  it('C29.16: a bucket shows an API key, or EVENTS_TOKEN as MinIO sends it, and no other token', async () => {
+  it('C30.16: a bucket shows an API key, or EVENTS_TOKEN as MinIO sends it, and no other token', async () => {
     const body = { Event: 's3:TestEvent' };
     const as = (headers: Record<string, string>) => send(body, { 'x-api-key': 'none', ...headers });
     expect((await as({ authorization: `Bearer ${token}` })).status).toBe(200);
@@ -89,13 +89,13 @@ describe('events of the bucket', () => {
     ).toBe(401);
   });
 
-  it('C29.15: a body that is not a notification is refused with every fault', async () => {
+  it('C30.15: a body that is not a notification is refused with every fault', async () => {
     const answer = await send({ Records: [{ s3: {} }] });
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
     expect(answer.json.errors.length).toBeGreaterThan(1);
   });
 
-  it('C29.15: a service without rules refuses events and names the variable', async () => {
+  it('C30.15: a service without rules refuses events and names the variable', async () => {
     const without = await startApi();
     try {
       const answer = await send({ Event: 's3:TestEvent' }, {}, without);

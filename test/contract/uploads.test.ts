@@ -93,7 +93,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
   });
   afterAll(() => api.close());
 
-  it(`C29.1, C29.2: a file that is put in parts to a ${kind} is a source, to which a job is submitted`, async () => {
+  it(`C30.1, C30.2: a file that is put in parts to a ${kind} is a source, to which a job is submitted`, async () => {
     const file = fileOf(9 * mebibyte);
     const begun = await begin(api, { name: 'Clip 1.mp4', size: file.length, content_type: 'video/mp4' });
     expect([begun.status, begun.headers.get('location')]).toEqual([201, `/api/uploads/${begun.json.upload_id}`]);
@@ -112,7 +112,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect(job.status).toBe(202);
   });
 
-  it(`C29.3: an upload to a ${kind} that was interrupted says which parts are there and goes on`, async () => {
+  it(`C30.3: an upload to a ${kind} that was interrupted says which parts are there and goes on`, async () => {
     const file = fileOf(17 * mebibyte);
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length, sha256: sha256(file).toUpperCase() });
     expect((await put(begun.parts[2], file, begun.part_size)).status).toBe(200);
@@ -129,7 +129,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await stored(api, found.source))?.equals(file)).toBe(true);
   });
 
-  it(`C29.4: completing an upload to a ${kind} again, and by many at once, gives the same answer`, async () => {
+  it(`C30.4: completing an upload to a ${kind} again, and by many at once, gives the same answer`, async () => {
     const file = fileOf(1000);
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length });
     await putAll(begun, file);
@@ -141,7 +141,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await stored(api, begun.source))?.equals(file)).toBe(true);
   });
 
-  it(`C29.5: another digest than announced is refused on completion, and the object in the ${kind} is deleted`, async () => {
+  it(`C30.5: another digest than announced is refused on completion, and the object in the ${kind} is deleted`, async () => {
     const file = fileOf(1000);
     const { json: begun } = await begin(api, {
       name: 'a.mp4',
@@ -155,7 +155,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await find(api, begun.upload_id)).json).toMatchObject({ status: 'aborted', reason: 'sha256_mismatch' });
   });
 
-  it(`C29.6: what no job can read is refused on completion, and the object in the ${kind} is deleted`, async () => {
+  it(`C30.6: what no job can read is refused on completion, and the object in the ${kind} is deleted`, async () => {
     const file = Buffer.from('%PDF-1.7 not a video');
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length, content_type: 'video/mp4' });
     await putAll(begun, file);
@@ -164,7 +164,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect(await stored(api, begun.source)).toBeNull();
   });
 
-  it(`C29.7: a deleted upload to a ${kind} leaves nothing and takes nothing`, async () => {
+  it(`C30.7: a deleted upload to a ${kind} leaves nothing and takes nothing`, async () => {
     const file = fileOf(1000);
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length });
     await putAll(begun, file);
@@ -176,7 +176,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect(await api.rows.listToCleanUp(10)).toEqual([]);
   });
 
-  it(`C29.8: an upload to a ${kind} that is not completed in time expires, and its parts are removed`, async () => {
+  it(`C30.8: an upload to a ${kind} that is not completed in time expires, and its parts are removed`, async () => {
     const file = fileOf(1000);
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length });
     await putAll(begun, file);
@@ -192,7 +192,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await api.bucket.parts.list(of)) ?? []).toEqual([]);
   });
 
-  it(`C29.4: a completion to a ${kind} that crashed after any of its writes is finished by the next one`, async () => {
+  it(`C30.4: a completion to a ${kind} that crashed after any of its writes is finished by the next one`, async () => {
     const file = fileOf(1000);
     const crashes = {
       'after the row': async (upload: Answer['json']) =>
@@ -239,18 +239,18 @@ describe('what an upload may be', () => {
     [{ name: 'a', size: 1, content_type: 'video' }, ['/content_type']],
     [{ name: 'a', size: 1, sha256: 'ab' }, ['/sha256']],
     [{ name: 'a', size: 1, key: 'other' }, ['/key']],
-  ])('C29.1: %j is refused with every fault', async (body, pointers) => {
+  ])('C30.1: %j is refused with every fault', async (body, pointers) => {
     const answer = await begin(api, body);
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_request']);
     expect(answer.json.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(pointers);
   });
 
-  it('C29.1: a file over MAX_FILE_SIZE is refused with 413 before a byte is sent', async () => {
+  it('C30.1: a file over MAX_FILE_SIZE is refused with 413 before a byte is sent', async () => {
     const answer = await begin(api, { name: 'a', size: 64 * mebibyte + 1 });
     expect([answer.status, answer.json.errors[0].pointer]).toEqual([413, '/size']);
   });
 
-  it('C29.9: an API key has at most UPLOADS_OPEN_MAX open uploads, also when it begins many at once', async () => {
+  it('C30.9: an API key has at most UPLOADS_OPEN_MAX open uploads, also when it begins many at once', async () => {
     const body = { name: 'a.mp4', size: 10 };
     const answers = await Promise.all(Array.from({ length: 8 }, () => begin(api, body)));
     const begun = answers.filter(({ status }) => status === 201);
@@ -262,7 +262,7 @@ describe('what an upload may be', () => {
     await api.call(`/api/uploads/${next.json.upload_id}`, { method: 'DELETE' });
   });
 
-  it('C29.10: the routes of uploads need an API key; unknown uploads and malformed ids are 404', async () => {
+  it('C30.10: the routes of uploads need an API key; unknown uploads and malformed ids are 404', async () => {
     for (const path of ['/api/uploads/none', '/api/uploads/0b6f1c52-7d0e-4c7a-9d2b-3f5a1e8c6d40']) {
       expect((await api.call(path)).status).toBe(404);
       expect((await api.call(`${path}/complete`, { method: 'POST' })).status).toBe(404);
@@ -271,7 +271,7 @@ describe('what an upload may be', () => {
     }
   });
 
-  it('C29.11: the address of a part holds for its part and its time, and takes exactly its bytes', async () => {
+  it('C30.11: the address of a part holds for its part and its time, and takes exactly its bytes', async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 10 });
     const url = begun.parts[0].url as string;
     expect((await send(url.replace('/parts/1?', '/parts/2?'), '0123456789')).status).toBe(403);
@@ -288,7 +288,7 @@ describe('what an upload may be', () => {
     });
   });
 
-  it('C29.11: a page of any origin may put parts and read their ETag', async () => {
+  it('C30.11: a page of any origin may put parts and read their ETag', async () => {
     const { json: begun } = await begin(api, { name: 'a.mp4', size: 10 }, { 'x-api-key': olderApiKey });
     const [{ url }] = begun.parts;
     const preflight = await fetch(url, { method: 'OPTIONS' });
@@ -298,7 +298,7 @@ describe('what an upload may be', () => {
     expect(answer.headers.get('access-control-expose-headers')).toContain('ETag');
   });
 
-  it('C29.11: a part whose sender broke off is not there, and nothing of it stays', async () => {
+  it('C30.11: a part whose sender broke off is not there, and nothing of it stays', async () => {
     const { json: begun } = await begin(api, { name: 'b.mp4', size: mebibyte }, { 'x-api-key': olderApiKey });
     const stopping = new AbortController();
     const body = new ReadableStream({
@@ -315,7 +315,7 @@ describe('what an upload may be', () => {
   });
 });
 
-it('C29.12: a service that may only read its source bucket says which variable lets uploads in', async () => {
+it('C30.12: a service that may only read its source bucket says which variable lets uploads in', async () => {
   const api = await startApi();
   try {
     const body = JSON.stringify({ name: 'a.mp4', size: 10 });
@@ -328,7 +328,7 @@ it('C29.12: a service that may only read its source bucket says which variable l
   }
 });
 
-it('C29.3: of more than 1,000 parts an answer has one page, and the next one by part_from', async () => {
+it('C30.3: of more than 1,000 parts an answer has one page, and the next one by part_from', async () => {
   const storage = await newFolder();
   const bucket = openUploadBucket({ store: storage, publicEndpoint: undefined, prefix: 'u/', expiryMs, openMax: 9 });
   const api = await startApi({ maxFileSizeBytes: 20 * 1024 ** 3 }, { uploads: bucket });
