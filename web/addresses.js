@@ -12,7 +12,9 @@ const posterPattern = /^thumb\/[\w-]+\/[\w-]+(?:\?[\w=&-]*)?$/;
 /**
  * `poster` is an address or ''.
  *
- * @returns {{hash: string, token: string, engine: 'shaka' | 'hls' | 'dash', poster: string}}
+ * `isEmbedded`: the page is in a frame of another page and shows the player alone.
+ *
+ * @returns {{hash: string, token: string, engine: 'shaka' | 'hls' | 'dash', poster: string, isEmbedded: boolean}}
  */
 export function readFragment() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -22,6 +24,7 @@ export function readFragment() {
     token: given.get('token') ?? '',
     engine: ['hls', 'dash'].find((name) => name === given.get('engine')) ?? 'shaka',
     poster: posterPattern.test(poster) ? new URL(poster, root).href : '',
+    isEmbedded: given.get('embedded') === '1',
   };
 }
 
@@ -30,6 +33,7 @@ export function writeFragment({ hash, token, engine }) {
   const fragment = new URLSearchParams({ hash });
   if (token !== '') fragment.set('token', token);
   if (engine !== 'shaka') fragment.set('engine', engine);
+  if (readFragment().isEmbedded) fragment.set('embedded', '1');
   if (location.hash === `#${fragment}`) window.dispatchEvent(new HashChangeEvent('hashchange'));
   else location.hash = String(fragment);
 }

@@ -8,7 +8,7 @@ import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './prob
 const idOf = ({ height, bitrate }) => `${height}-${bitrate}`;
 
 /** @returns an engine as described at `engines` in page.js */
-export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
+export function createHlsEngine(video, { hash, currentToken, onChange, onProblem }) {
   const { Hls } = window;
   let isEncrypted = false;
 
@@ -31,6 +31,7 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     // The token goes only to the host that served this page, whichever host the playlist names.
     drmSystems: { 'org.w3.clearkey': { licenseUrl: clearKeyAddress(hash) } },
     licenseXhrSetup: (request) => {
+      const token = currentToken();
       if (token !== '') request.setRequestHeader('Authorization', `Bearer ${token}`);
     },
   });
@@ -39,11 +40,11 @@ export function createHlsEngine(video, { hash, token, onChange, onProblem }) {
     if (data.type === Hls.ErrorTypes.KEY_SYSTEM_ERROR) {
       if (!window.isSecureContext) return insecureContextProblem();
       if (data.details === Hls.ErrorDetails.KEY_SYSTEM_LICENSE_REQUEST_FAILED)
-        return problemOfStatus('key', data.response?.code ?? 0, { hash, token });
+        return problemOfStatus('key', data.response?.code ?? 0, { hash, token: currentToken() });
     }
     if (data.type === Hls.ErrorTypes.NETWORK_ERROR) {
       const what = kindOfAddress(data.frag?.url ?? data.context?.url ?? data.url ?? masterAddress(hash), hash);
-      return problemOfStatus(what, data.response?.code ?? 0, { hash, token });
+      return problemOfStatus(what, data.response?.code ?? 0, { hash, token: currentToken() });
     }
     return new PlaybackProblem({
       kind: 'hls-error',

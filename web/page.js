@@ -1,5 +1,6 @@
 import { masterAddress, readFragment, readPick, waveformAddress, writeFragment } from './addresses.js';
 import { wireControls } from './controls.js';
+import { createEmbedding } from './embedding.js';
 import { showFigures } from './figures.js';
 import { createHlsEngine } from './hls-engine.js';
 import { createInterruption } from './interruption.js';
@@ -42,6 +43,23 @@ const controls = wireControls(video, {
   changeSpeed: menus.changeSpeed,
 });
 const wasPaused = watchPauses(video);
+/** A token that the page around sent, which wins over the one of the address; null without one. */
+let renewed = null;
+const embedding = createEmbedding(video, {
+  isEmbedded: () => readFragment().isEmbedded,
+  takeToken(token) {
+    renewed = { hash: readFragment().hash, token };
+    // A player at work uses it for its next key.
+    if (engine === null) void play();
+  },
+});
+
+/** The stream and the newest token for it. */
+function readChoice() {
+  const choice = readFragment();
+  return renewed?.hash === choice.hash ? { ...choice, token: renewed.token } : choice;
+}
+
 const interruption = createInterruption(video, {
   resume: () => engine?.resume(),
   show: (problem) => void showCause(problem),
@@ -50,7 +68,7 @@ const interruption = createInterruption(video, {
 
 async function play() {
   const mine = (generation += 1);
-  const { hash, token, engine: name, poster } = readFragment();
+  const { hash, token, engine: name, poster } = readChoice();
   const before = engine;
   const from = left?.hash === hash ? left : null;
   left = null;
@@ -63,7 +81,7 @@ async function play() {
   const onProblem = (problem) => {
     if (mine === generation) handle(problem);
   };
-  const next = engines[name](video, { hash, token, onChange: menus.show, onProblem });
+  const next = engines[name](video, { hash, currentToken: () => readChoice().token, onChange: menus.show, onProblem });
   engine = next;
   sideFiles = openSideFiles(hash);
   element('spinner').hidden = false;
@@ -77,7 +95,7 @@ async function play() {
   }
   if (mine !== generation) return;
   if (from) restoreTracks(next, from);
-  await begin({ hash, poster, isPaused: from?.isPaused === true });
+  await begin({ hash, poster, isPaused: from === null ? readFragment().isEmbedded : from.isPaused });
 }
 
 /** What follows when a stream is loaded. */
@@ -89,6 +107,7 @@ async function begin({ hash, poster, isPaused }) {
   if (poster === '' && engine.qualities().every(({ height }) => !height)) video.poster = waveformAddress(hash);
   remember(hash);
   menus.show();
+  embedding.report('ready', { engine: engine.name, qualities: engine.qualities().length });
   // Browsers may require a click first: the big button stays then.
   if (!isPaused) await video.play().catch(() => undefined);
   controls.showState();
@@ -97,6 +116,7 @@ async function begin({ hash, poster, isPaused }) {
 }
 
 function showChoice({ hash, token, name, poster }) {
+  document.body.toggleAttribute('data-embedded', readFragment().isEmbedded);
   video.poster = poster;
   document.title = hash === '' ? 'Reelwright player' : `${hash} · Reelwright player`;
   element('title').textContent = hash === '' ? 'No stream selected' : hash;
@@ -135,13 +155,24 @@ function fail(problem) {
   element('stage').dataset.state = 'failed';
   controls.enable(false);
   controls.showState();
-  showMessage(
-    problem instanceof PlaybackProblem
-      ? problem
-      : new PlaybackProblem({ kind: 'page', title: 'The page failed', text: String(problem) }),
-  );
   void broken?.destroy();
   menus.show();
+  const shown =
+    problem instanceof PlaybackProblem
+      ? problem
+      : new PlaybackProblem({ kind: 'page', title: 'The page failed', text: String(problem) });
+  const mine = generation;
+  const isAsked = embedding.askForToken(shown, () => {
+    if (mine === generation) showFailure(shown);
+  });
+  if (isAsked) element('spinner').hidden = false;
+  else showFailure(shown);
+}
+
+function showFailure(problem) {
+  element('spinner').hidden = true;
+  element('stage').dataset.state = 'failed';
+  showMessage(problem);
 }
 
 /** Remembers where playback is, for the next player. */
@@ -166,6 +197,7 @@ async function showCause(problem) {
 }
 
 function showMessage({ kind, title, message, actions }) {
+  embedding.report('error', { kind, title, message });
   element('message-title').textContent = title;
   element('message-text').textContent = message;
   element('message').dataset.kind = kind;
@@ -216,7 +248,10 @@ window.addEventListener('online', () => {
 video.addEventListener('waiting', () => (element('spinner').hidden = engine === null || !element('message').hidden));
 for (const name of ['playing', 'canplay', 'pause'])
   video.addEventListener(name, () => (element('spinner').hidden = true));
-window.addEventListener('hashchange', () => void play());
+window.addEventListener('hashchange', () => {
+  renewed = null;
+  void play();
+});
 setInterval(() => showFigures(video, engine), 500);
 showRecent();
 void play();

@@ -5,7 +5,7 @@ import { insecureContextProblem, PlaybackProblem, problemOfStatus } from './prob
 // reads the key id from the init segment, and passes both to the browser's ClearKey; with DASH it asks for a licence.
 
 /** @returns an engine as described at `engines` in page.js */
-export function createShakaEngine(video, { hash, token, isDash = false, onChange, onProblem }) {
+export function createShakaEngine(video, { hash, currentToken, isDash = false, onChange, onProblem }) {
   const { shaka } = window;
   shaka.polyfill.installAll();
   const player = new shaka.Player();
@@ -18,7 +18,7 @@ export function createShakaEngine(video, { hash, token, isDash = false, onChange
     const { Category, Code } = shaka.util.Error;
     if ([Code.BAD_HTTP_STATUS, Code.HTTP_ERROR, Code.TIMEOUT].includes(error.code)) {
       const status = error.code === Code.BAD_HTTP_STATUS ? error.data[1] : 0;
-      return problemOfStatus(kindOfAddress(error.data[0], hash), status, { hash, token });
+      return problemOfStatus(kindOfAddress(error.data[0], hash), status, { hash, token: currentToken() });
     }
     if (error.category === Category.DRM && !window.isSecureContext) return insecureContextProblem();
     return new PlaybackProblem({
@@ -36,6 +36,7 @@ export function createShakaEngine(video, { hash, token, isDash = false, onChange
     isEncrypted = true;
     // The token goes only to the host that served this page, whichever host the playlist or manifest names.
     request.uris = [type === KEY ? keyAddress(hash) : clearKeyAddress(hash)];
+    const token = currentToken();
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
   player.addEventListener('error', ({ detail }) => {

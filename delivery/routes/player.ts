@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { addStaticFile, isServable } from '#platform/http/static-file.ts';
 
@@ -26,19 +26,30 @@ const contentSecurityPolicy = [
   "form-action 'none'",
 ].join('; ');
 
+/** `web/console/` is served by the surface `api`. */
+const isOfConsole = (file: string) => file.startsWith(`console${sep}`);
+
 export async function addPlayerRoutes(app: FastifyInstance, { webDir }: { readonly webDir: string }): Promise<void> {
   const require = createRequire(import.meta.url);
   const files = new Map<string, string>();
   for (const entry of await readdir(webDir, { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name);
-    if (entry.isFile() && isServable(file)) files.set(relative(webDir, file), file);
+    if (entry.isFile() && isServable(file) && !isOfConsole(relative(webDir, file)))
+      files.set(relative(webDir, file), file);
   }
   for (const [address, specifier] of Object.entries(vendored)) files.set(address, require.resolve(specifier));
 
   app.get('/player', (_request, reply) => reply.redirect('/player/', 308));
   for (const [address, file] of files) {
     const urls = address === 'index.html' ? ['/player/', '/player/index.html'] : [`/player/${address}`];
-    const headers = { 'content-security-policy': contentSecurityPolicy };
+    const headers = {
+      'content-security-policy': contentSecurityPolicy,
+      // Pages of other origins load the element as a module.
+      ...(address === 'element.js' && {
+        'access-control-allow-origin': '*',
+        'cross-origin-resource-policy': 'cross-origin',
+      }),
+    };
     addStaticFile(app, { urls, name: address, bytes: await readFile(file), headers });
   }
 }

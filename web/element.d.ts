@@ -1,0 +1,43 @@
+/** What the player does at the moment; every event has it in its `detail`. Times in seconds. */
+export interface PlayerState {
+  readonly currentTime: number;
+  readonly duration: number;
+  readonly paused: boolean;
+  readonly volume: number;
+  readonly muted: boolean;
+  readonly playbackRate: number;
+}
+
+/** `missing`: the element has no token; `refused`: it has expired, or is of another media. */
+export interface TokenRequest {
+  readonly hash: string;
+  readonly reason: 'missing' | 'refused';
+}
+
+/** Why the stream does not play: a stable `kind`, and what to show, with a remedy. */
+export interface PlayerProblem extends PlayerState {
+  readonly kind: string;
+  readonly title: string;
+  readonly message: string;
+}
+
+/** `<reelwright-player hash token poster src engine label>` */
+export class ReelwrightPlayer extends HTMLElement {
+  hash: string;
+  token: string;
+  getToken: ((request: TokenRequest) => string | Promise<string>) | null;
+  currentTime: number;
+  volume: number;
+  muted: boolean;
+  readonly paused: boolean;
+  readonly duration: number;
+  readonly playbackRate: number;
+  play(): void;
+  pause(): void;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'reelwright-player': ReelwrightPlayer;
+  }
+}

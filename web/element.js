@@ -1,0 +1,164 @@
+// <reelwright-player>: the player of a Reelwright service in any page, without a build and without a dependency. It
+// holds the service's player page in a frame, so the page around needs no player library, no further policy than
+// `frame-src` (and `script-src` for this file), and cannot read the content key.
+//
+//   <script type="module" src="https://MEDIA_HOST/player/element.js"></script>
+//   <reelwright-player hash="movie-1" token="…"></reelwright-player>
+//
+// Attributes: `hash`; `token`, a playback token for an encrypted stream; `poster`, the path of a signed image
+// (`thumb/…`); `src`, the service's address where this file is not loaded from it; `engine`, `shaka`, `hls` or `dash`;
+// `label`, the name of the frame for screen readers.
+
+const channel = 'reelwright-player';
+const observed = ['hash', 'token', 'poster', 'src', 'engine', 'label'];
+/** Where this file came from: `https://MEDIA_HOST/player/element.js` is of `https://MEDIA_HOST/`. */
+const home = new URL('..', import.meta.url);
+
+const style = `
+:host { display: block; aspect-ratio: 16 / 10.4; min-width: 0; background: #0b0d13; }
+:host([hidden]) { display: none; }
+iframe { display: block; width: 100%; height: 100%; border: 0; }
+`;
+
+export class ReelwrightPlayer extends HTMLElement {
+  static observedAttributes = observed;
+
+  /**
+   * Called with `{hash, reason}` when the stream needs a token and has none that is valid, also in mid-play; returns
+   * one, or a promise of it. Playback continues where it was.
+   *
+   * @type {((request: {hash: string, reason: string}) => string | Promise<string>) | null}
+   */
+  getToken = null;
+
+  #frame = document.createElement('iframe');
+  #state = { currentTime: 0, duration: 0, paused: true, volume: 1, muted: false, playbackRate: 1 };
+  #shown = '';
+  #isScheduled = false;
+  #onMessage = (event) => this.#take(event);
+
+  constructor() {
+    super();
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(style);
+    const root = this.attachShadow({ mode: 'open' });
+    root.adoptedStyleSheets = [sheet];
+    this.#frame.allow = 'autoplay; fullscreen; picture-in-picture; encrypted-media';
+    this.#frame.allowFullscreen = true;
+    root.append(this.#frame);
+  }
+
+  connectedCallback() {
+    window.addEventListener('message', this.#onMessage);
+    this.#schedule();
+  }
+
+  disconnectedCallback() {
+    window.removeEventListener('message', this.#onMessage);
+    this.#shown = '';
+  }
+
+  attributeChangedCallback(name, before, value) {
+    if (before === value) return;
+    // A new token of the same stream must not begin it again.
+    if (name === 'token' && this.#shown !== '' && value !== null) this.#send({ command: 'token', token: value });
+    else this.#schedule();
+  }
+
+  get hash() {
+    return this.getAttribute('hash') ?? '';
+  }
+  set hash(value) {
+    this.setAttribute('hash', value);
+  }
+  get token() {
+    return this.getAttribute('token') ?? '';
+  }
+  set token(value) {
+    this.setAttribute('token', value);
+  }
+  get paused() {
+    return this.#state.paused;
+  }
+  get duration() {
+    return this.#state.duration;
+  }
+  get playbackRate() {
+    return this.#state.playbackRate;
+  }
+  get currentTime() {
+    return this.#state.currentTime;
+  }
+  set currentTime(time) {
+    this.#send({ command: 'seek', time });
+  }
+  get volume() {
+    return this.#state.volume;
+  }
+  set volume(volume) {
+    this.#send({ command: 'volume', volume });
+  }
+  get muted() {
+    return this.#state.muted;
+  }
+  set muted(muted) {
+    this.#send({ command: 'mute', muted });
+  }
+  play() {
+    this.#send({ command: 'play' });
+  }
+  pause() {
+    this.#send({ command: 'pause' });
+  }
+
+  get #service() {
+    const src = this.getAttribute('src');
+    return src === null ? home : new URL(src.endsWith('/') ? src : `${src}/`, document.baseURI);
+  }
+
+  #send(message) {
+    this.#frame.contentWindow?.postMessage({ channel, ...message }, this.#service.origin);
+  }
+
+  /** Attributes that are set together begin one playback. */
+  #schedule() {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      if (this.isConnected) this.#show();
+    });
+  }
+
+  #show() {
+    const given = ['hash', 'token', 'poster', 'engine'].map((name) => [name, this.getAttribute(name) ?? '']);
+    const fragment = new URLSearchParams([...given.filter(([, value]) => value !== ''), ['embedded', '1']]);
+    this.#frame.title = this.getAttribute('label') ?? `Video ${this.hash}`;
+    const address = new URL(`player/#${fragment}`, this.#service).href;
+    if (this.hash === '' || address === this.#shown) return;
+    this.#shown = address;
+    this.#frame.src = address;
+  }
+
+  #take({ source, origin, data }) {
+    if (source !== this.#frame.contentWindow || origin !== this.#service.origin || data?.channel !== channel) return;
+    this.#state = data.state;
+    if (data.name === 'tokenneeded') void this.#renew(data.detail);
+    this.dispatchEvent(new CustomEvent(data.name, { detail: { ...data.detail, ...data.state } }));
+  }
+
+  async #renew({ kind }) {
+    const { hash } = this;
+    const reason = kind === 'key-401' ? 'missing' : 'refused';
+    let token = '';
+    try {
+      token = (await this.getToken?.({ hash, reason })) ?? '';
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent('tokenfailed', { detail: { error } }));
+    }
+    // An empty token makes the player show why the stream does not play.
+    if (hash === this.hash) this.#send({ command: 'token', token });
+  }
+}
+
+if (!customElements.get('reelwright-player')) customElements.define('reelwright-player', ReelwrightPlayer);
