@@ -1,0 +1,160 @@
+// The API as the console uses it. The key is in this module's memory alone: it is in no storage and no address, and a
+// reload forgets it.
+
+/** The service's base address; not `/` where a proxy mounts the service under a path. */
+export const root = new URL('..', document.baseURI);
+
+let key = '';
+/** `POST /api/jobs` and the like, as `/openapi.json` lists them. */
+let routes = new Set();
+
+/** An answer that refuses, or none. `faults`: `[{pointer, code, detail}]` of the fields of the request. */
+export class ApiProblem extends Error {
+  constructor({ status, code, detail, faults = [], retryAfterSec = 0 }) {
+    super(detail);
+    this.name = 'ApiProblem';
+    this.status = status;
+    this.code = code;
+    this.faults = faults;
+    this.retryAfterSec = retryAfterSec;
+  }
+}
+
+export const unreachable = () =>
+  new ApiProblem({ status: 0, code: 'unreachable', detail: 'The server cannot be reached. Check that it is running.' });
+
+async function problemOf(response) {
+  const retryAfterSec = Number(response.headers.get('retry-after') ?? 0);
+  let problem = {};
+  try {
+    problem = await response.json();
+  } catch {
+    // No problem document: a proxy has answered.
+  }
+  const detail = problem.detail ?? problem.title ?? `The server answered ${response.status}.`;
+  return new ApiProblem({
+    status: response.status,
+    code: problem.code ?? '',
+    detail,
+    faults: problem.errors,
+    retryAfterSec,
+  });
+}
+
+async function send(path, { method = 'GET', body, headers = {}, signal, withKey = key } = {}) {
+  let response;
+  try {
+    response = await fetch(new URL(path, root), {
+      method,
+      signal,
+      cache: 'no-cache',
+      headers: {
+        'x-api-key': withKey,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw unreachable();
+  }
+  if (response.ok) return response;
+  const problem = await problemOf(response);
+  if (problem.status === 401 && withKey === key && key !== '') signOut('This key is not accepted any longer.');
+  throw problem;
+}
+
+async function json(path, options) {
+  const response = await send(path, options);
+  return response.status === 204 ? null : await response.json();
+}
+
+/** Whether the server has the route, such as `DELETE /api/media/{hash}`. */
+export const has = (route) => routes.has(route);
+
+/** Called with a reason when the key is forgotten. */
+let onSignOut = () => {};
+export const whenSignedOut = (call) => (onSignOut = call);
+
+/** @throws ApiProblem when the key is refused */
+export async function signIn(given) {
+  await json('api/jobs?limit=1', { withKey: given });
+  const described = await json('openapi.json', { withKey: given });
+  routes = new Set(
+    Object.entries(described.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+    ),
+  );
+  key = given;
+}
+
+export function signOut(reason = '') {
+  key = '';
+  onSignOut(reason);
+}
+
+const segment = (text) => encodeURIComponent(text);
+const query = (fields) => {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return String(new URLSearchParams(given));
+};
+
+export const api = {
+  jobs: (filter, signal) => json(`api/jobs?${query(filter)}`, { signal }),
+  job: (id, signal) => json(`api/jobs/${segment(id)}`, { signal }),
+  submit: (body) => json('api/jobs', { method: 'POST', body }),
+  retry: (id) => json(`api/jobs/${segment(id)}/retry`, { method: 'POST' }),
+  cancel: (id) => json(`api/jobs/${segment(id)}/cancel`, { method: 'POST' }),
+  rerun: (id) => json(`api/jobs/${segment(id)}/rerun`, { method: 'POST', body: {} }),
+  callbacks: (id) => json(`api/jobs/${segment(id)}/callbacks`),
+  redeliver: (id) => json(`api/jobs/${segment(id)}/callbacks/redeliver`, { method: 'POST' }),
+  links: (body) => json('api/console/links', { method: 'POST', body }),
+  media: (hash) => json(`api/media/${segment(hash)}`),
+  changeMedia: (hash, body) => json(`api/media/${segment(hash)}`, { method: 'PATCH', body }),
+  chooseRevision: (hash, revision) => json(`api/media/${segment(hash)}/current`, { method: 'PUT', body: { revision } }),
+  deleteMedia: (hash) => json(`api/media/${segment(hash)}`, { method: 'DELETE' }),
+  beginUpload: (body) => json('api/uploads', { method: 'POST', body }),
+  upload: (id) => json(`api/uploads/${segment(id)}`),
+  completeUpload: (id) => json(`api/uploads/${segment(id)}/complete`, { method: 'POST' }),
+  abortUpload: (id) => json(`api/uploads/${segment(id)}`, { method: 'DELETE' }),
+};
+
+const reconnectMs = 2000;
+
+/**
+ * Follows a job by its Server-Sent Events until it has ended or `signal` is aborted. `EventSource` sends no headers, so
+ * the stream is read here.
+ */
+export async function followJob(id, onJob, signal) {
+  let lastId = '';
+  while (!signal.aborted) {
+    try {
+      const headers = lastId === '' ? {} : { 'last-event-id': lastId };
+      const response = await send(`api/jobs/${segment(id)}/events`, { headers, signal });
+      if (response.status === 204) return;
+      for await (const event of eventsOf(response.body)) {
+        lastId = event.id ?? lastId;
+        if (event.data !== undefined) onJob(JSON.parse(event.data));
+      }
+    } catch (problem) {
+      if (signal.aborted || (problem.status >= 400 && problem.status < 500)) return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, reconnectMs));
+  }
+}
+
+async function* eventsOf(body) {
+  let text = '';
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    const blocks = text.split('\n\n');
+    text = blocks.pop();
+    for (const block of blocks) {
+      const fields = block
+        .split('\n')
+        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
+      yield Object.fromEntries(fields);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// How values are written.
+
+export const jobTypes = ['video:full', 'video:transcode', 'video:cover', 'video:preview', 'image:thumbnail'];
+export const statuses = ['queued', 'processing', 'completed', 'failed', 'cancelled'];
+
+export const isActive = ({ status }) => status === 'queued' || status === 'processing';
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+export function bytesText(bytes) {
+  if (!Number.isFinite(bytes)) return '–';
+  const step = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** step;
+  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step]}`;
+}
+
+/** `45 s`, `3 min`, `2 h 5 min`. */
+export function durationText(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.round((seconds % 3600) / 60)];
+  if (hours >= 48) return `${Math.round(hours / 24)} days`;
+  return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
+}
+
+/** `now`, `5 min ago`. */
+export function agoText(time, nowMs = Date.now()) {
+  const ms = nowMs - Date.parse(time);
+  if (ms < 5000) return 'now';
+  const hours = Math.round(ms / 3_600_000);
+  return `${ms < 3_600_000 || hours >= 48 ? durationText(ms) : `${hours} h`} ago`;
+}
+
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+export const dateTimeText = (time) => dateTime.format(new Date(time));
+export const clockText = (time) => clock.format(new Date(time));
+
+const reasonTexts = {
+  next_in_queue: 'next in the queue',
+  behind_others: 'behind other jobs',
+  pool_full: 'its pool is full',
+  next_attempt_later: 'another try follows after a pause',
+  storage_outage: 'the storage does not answer',
+  suspended: 'suspended',
+  unschedulable: 'no node has space for it',
+  quota_exceeded: 'a quota is used up',
+  image_unavailable: 'its image cannot be pulled',
+  node_lost: 'its node does not answer',
+  cannot_start: 'it cannot start',
+};
+
+/** What an active job is doing, or why it waits; '' for one that has ended. */
+export function doingText(job) {
+  if (!isActive(job)) return '';
+  if (job.reason) return reasonTexts[job.reason.code] ?? job.reason.message;
+  if (job.eta) return `${job.phase ?? 'working'}, about ${durationText(Date.parse(job.eta) - Date.now())} left`;
+  return job.phase ?? (job.status === 'queued' ? 'waiting' : 'starting');
+}

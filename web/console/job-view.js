@@ -1,0 +1,287 @@
+import { adviceFor } from './advice.js';
+import { api, followJob, has } from './api.js';
+import { announce, confirmation, copyButton, h } from './dom.js';
+import { agoText, clockText, dateTimeText, doingText, durationText, isActive } from './format.js';
+import { card, facts, faultState, progressBar, statusBadge, whileDisabled } from './parts.js';
+import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
+
+// The page of a job: what it is doing, what became of it, its webhook, and what one can do.
+
+/** @returns `{node, destroy()}` */
+export function jobView({ id, navigate }) {
+  const stopping = new AbortController();
+  const node = h('div', { class: 'view page', 'aria-busy': 'true' });
+  /** What was seen of the job while this page is open. */
+  const seen = [];
+  let job = null;
+  let parts = null;
+
+  const show = (fresh) => {
+    const isNewState = job === null || stateOf(job) !== stateOf(fresh);
+    if (job !== null && isNewState) seen.push({ at: new Date().toISOString(), text: stateText(fresh) });
+    // Events have the reason as it was when the row changed; a poll may know more.
+    const hasEnded = job !== null && isActive(job) && !isActive(fresh);
+    job = fresh;
+    if (parts === null) {
+      parts = layout(job);
+      node.replaceChildren(...parts.all);
+    }
+    parts.head.replaceChildren(...headOf(job, { navigate, show, reload }));
+    parts.progress.replaceChildren(...progressOf(job, seen));
+    if (isNewState) {
+      parts.results.replaceChildren(...resultsOf(job));
+      parts.facts.replaceChildren(...factsOf(job));
+      if (hasEnded) announce(`The job is ${job.status}.`, job.status === 'failed' ? 'fault' : 'info');
+      void showWebhook(parts.webhook, job);
+    }
+  };
+
+  async function reload() {
+    show(await api.job(id, stopping.signal));
+  }
+
+  async function open() {
+    try {
+      await reload();
+      node.removeAttribute('aria-busy');
+      if (isActive(job)) await followJob(id, show, stopping.signal);
+    } catch (problem) {
+      if (!stopping.signal.aborted) node.replaceChildren(faultState(problem, () => void open()));
+    }
+  }
+
+  void open();
+  // The reason why a job waits depends on other jobs, whose changes send no event of this one.
+  const timer = setInterval(() => {
+    if (job?.status === 'queued' && !document.hidden) void reload().catch(() => undefined);
+  }, 3000);
+  return {
+    node,
+    destroy() {
+      clearInterval(timer);
+      stopping.abort();
+    },
+  };
+}
+
+const stateOf = ({ status, phase, attempt, callback_status: callback }) => [status, phase, attempt, callback].join(' ');
+const stateText = ({ status, phase, attempt }) =>
+  [status, phase, attempt > 1 ? `attempt ${attempt}` : null].filter(Boolean).join(', ');
+
+function layout() {
+  const parts = {
+    head: h('header', { class: 'page-head' }),
+    progress: h('div', { class: 'stack' }),
+    results: h('div', { class: 'stack' }),
+    facts: h('div', { class: 'stack' }),
+    webhook: h('div', { class: 'stack' }),
+  };
+  const all = [
+    parts.head,
+    h(
+      'div',
+      { class: 'columns' },
+      h('div', { class: 'stack' }, parts.progress, parts.results),
+      h('div', { class: 'stack side' }, parts.facts, parts.webhook),
+    ),
+  ];
+  return { ...parts, all };
+}
+
+const act = (label, run, kind = '') => {
+  const button = h('button', { type: 'button', class: `button ${kind}` }, label);
+  button.addEventListener('click', () =>
+    whileDisabled(button, () => run().catch((problem) => announce(problem.message, 'fault'))),
+  );
+  return button;
+};
+
+function headOf(job, { navigate, show }) {
+  const cancel = async () => {
+    const isSure = await confirmation({
+      title: 'Cancel this job?',
+      text: 'Its work stops within seconds and makes no results. A cancelled job cannot go on.',
+      action: 'Cancel the job',
+      isDangerous: true,
+    });
+    if (isSure) show(await api.cancel(job.job_id));
+  };
+  const retry = async () => {
+    const { jobs } = await api.retry(job.job_id);
+    announce(jobs.length === 1 ? 'A new job was made.' : `${jobs.length} new jobs were made.`);
+    navigate(jobs.length === 1 ? `/jobs/${jobs[0].job_id}` : `/jobs?hash=${encodeURIComponent(job.hash)}`);
+  };
+  const rerun = async () => {
+    const { job_id: made } = await api.rerun(job.job_id);
+    navigate(`/jobs/${made}`);
+  };
+  const isEnded = !isActive(job);
+  return [
+    h('p', { class: 'crumbs' }, h('a', { href: '#/jobs' }, 'Jobs'), ' / ', job.type),
+    h(
+      'div',
+      { class: 'title-line' },
+      h('h1', { class: 'mono' }, h('a', { href: `#/media/${encodeURIComponent(job.hash)}` }, job.hash)),
+      statusBadge(job.status),
+      h(
+        'div',
+        { class: 'actions' },
+        job.status === 'failed' ? act('Retry', retry, 'primary') : null,
+        isEnded && has('POST /api/jobs/{id}/rerun') ? act('Run again', rerun) : null,
+        isEnded ? null : act('Cancel', cancel, 'danger'),
+      ),
+    ),
+  ];
+}
+
+function progressOf(job, seen) {
+  const items = [
+    { at: job.created_at, text: 'submitted' },
+    ...seen,
+    ...(!isActive(job) && seen.length === 0 ? [{ at: job.updated_at, text: stateText(job) }] : []),
+  ];
+  const took = durationText(Date.parse(job.updated_at) - Date.parse(job.created_at));
+  return [
+    job.error ? errorCard(job) : null,
+    card(
+      isActive(job) ? 'Progress' : 'Timeline',
+      {},
+      isActive(job) ? progressBar(job) : h('p', { class: 'soft' }, `Ended ${took} after it was submitted.`),
+      job.reason ? h('p', { class: 'reason' }, `It waits: ${doingText(job)}. ${job.reason.message}`) : null,
+      h(
+        'ol',
+        { class: 'timeline' },
+        items.map(({ at, text }) =>
+          h('li', {}, h('time', { datetime: at, title: dateTimeText(at) }, clockText(at)), h('span', {}, text)),
+        ),
+      ),
+      stagesOf(job),
+    ),
+  ].filter(Boolean);
+}
+
+/** The stages of a `video:full`, each with its end. */
+function stagesOf({ results }) {
+  if (!results?.stages) return null;
+  return h(
+    'ul',
+    { class: 'stages', 'aria-label': 'Stages' },
+    Object.entries(results.stages).map(([name, { status, error }]) =>
+      h('li', { dataset: { status } }, h('span', {}, name), h('span', { class: 'soft' }, error ?? status)),
+    ),
+  );
+}
+
+function errorCard({ error }) {
+  const advice = adviceFor(error.code);
+  const tail = error.details?.log_tail;
+  return card(
+    error.message,
+    { class: 'error-card' },
+    facts([
+      ['Code', h('code', {}, error.code)],
+      ['Stage', error.stage],
+      ['Attempt', String(error.attempt)],
+      ['Retryable', error.retryable ? 'yes' : 'no'],
+    ]),
+    advice === '' ? null : h('p', { class: 'advice' }, h('strong', {}, 'What to do: '), advice),
+    tail
+      ? h(
+          'details',
+          {},
+          h('summary', {}, 'End of the log'),
+          h('pre', { tabindex: 0, role: 'region', 'aria-label': 'End of the log' }, tail),
+        )
+      : null,
+  );
+}
+
+function resultsOf(job) {
+  const raw = job.results
+    ? card(
+        'Results as JSON',
+        { actions: copyButton('Copy the results', () => JSON.stringify(job.results, null, 2)) },
+        h(
+          'details',
+          {},
+          h('summary', {}, 'Show'),
+          h('pre', { tabindex: 0, role: 'region', 'aria-label': 'Results' }, JSON.stringify(job.results, null, 2)),
+        ),
+      )
+    : null;
+  const expired = job.results_expired
+    ? h('p', { class: 'notice' }, 'Retention removed objects of these results; submit the job again to make new ones.')
+    : null;
+  return [expired, playerCard(job), imagesCard(job), tracksCard(job), warningsCard(job), raw].filter(Boolean);
+}
+
+function factsOf(job) {
+  const origin = job.retry_of_job_id ?? job.rerun_of_job_id;
+  return [
+    card(
+      'Job',
+      {},
+      facts([
+        [
+          'Id',
+          h(
+            'span',
+            { class: 'with-copy' },
+            h('code', {}, job.job_id),
+            copyButton('Copy the id', () => job.job_id),
+          ),
+        ],
+        ['Type', job.type],
+        ['Attempt', String(job.attempt)],
+        ['Profile', job.profile],
+        ['Submitted', `${dateTimeText(job.created_at)} (${agoText(job.created_at)})`],
+        ['Changed', dateTimeText(job.updated_at)],
+        [
+          job.retry_of_job_id ? 'Retry of' : 'Run again from',
+          origin ? h('a', { href: `#/jobs/${origin}` }, origin.slice(0, 8)) : null,
+        ],
+      ]),
+    ),
+  ];
+}
+
+const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
+
+async function showWebhook(place, job) {
+  const found = await api.callbacks(job.job_id).catch(() => null);
+  if (found === null || found.callback_url === null) return;
+  const again = h('button', { type: 'button', class: 'button small' }, 'Deliver again');
+  again.addEventListener('click', () =>
+    whileDisabled(again, async () => {
+      try {
+        await api.redeliver(job.job_id);
+        announce('The webhook is delivered again.');
+        setTimeout(() => void showWebhook(place, job), 1500);
+      } catch (problem) {
+        announce(problem.message, 'fault');
+      }
+    }),
+  );
+  const attempts = found.attempts
+    .toReversed()
+    .map((attempt) =>
+      h(
+        'li',
+        { dataset: { ok: String(attempt.status_code >= 200 && attempt.status_code < 300) } },
+        h('span', {}, attempt.status_code === null ? (attempt.error ?? 'no answer') : `HTTP ${attempt.status_code}`),
+        h('span', { class: 'soft' }, `${dateTimeText(attempt.started_at)}, ${attempt.duration_ms} ms`),
+      ),
+    );
+  place.replaceChildren(
+    card(
+      'Webhook',
+      { actions: found.event_id === null || found.callback_status === 'pending' ? null : again },
+      facts([
+        ['Status', webhookTexts[found.callback_status] ?? 'is sent when the job has ended'],
+        ['Address', h('code', { class: 'break' }, found.callback_url)],
+        ['Next attempt', found.next_attempt_at ? dateTimeText(found.next_attempt_at) : null],
+      ]),
+      attempts.length === 0 ? null : h('ol', { class: 'attempts', 'aria-label': 'Attempts, newest first' }, attempts),
+    ),
+  );
+}

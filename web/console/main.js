@@ -1,0 +1,132 @@
+import { has, root, signIn, signOut, whenSignedOut } from './api.js';
+import { announce, h } from './dom.js';
+import { imagesView } from './images-view.js';
+import { jobView } from './job-view.js';
+import { jobsView } from './jobs-view.js';
+import { mediaView } from './media-view.js';
+import { mediumView } from './medium-view.js';
+import { submitView } from './submit-view.js';
+
+// The console: the sign-in, and one view at a time by the fragment of the address (`#/jobs?status=failed`).
+
+const element = (id) => document.getElementById(id);
+const main = element('main');
+let view = null;
+let isSignedIn = false;
+/** A file that was dropped, for the form. */
+let dropped = null;
+
+const navigate = (path) => {
+  if (location.hash === `#${path}`) show();
+  else location.hash = path;
+};
+
+/** @returns what a view is made of, and the tab that it belongs to */
+function viewOf(path, query) {
+  const [, name = '', id] = path.split('/');
+  const known = { navigate, query };
+  if (name === 'jobs' && id) return { tab: 'jobs', title: 'Job', make: () => jobView({ ...known, id }) };
+  if (name === 'jobs') return { tab: 'jobs', title: 'Jobs', make: () => jobsView(known) };
+  if (name === 'media' && id) {
+    const hash = decodeURIComponent(id);
+    return { tab: 'media', title: hash, make: () => mediumView({ ...known, hash }) };
+  }
+  if (name === 'new') {
+    const file = dropped;
+    dropped = null;
+    return { tab: 'new', title: 'Submit', make: () => submitView({ ...known, file }) };
+  }
+  if (name === 'images') return { tab: 'images', title: 'Images', make: () => imagesView(known) };
+  return { tab: 'media', title: 'Media', make: () => mediaView(known) };
+}
+
+function show() {
+  if (!isSignedIn) return;
+  const [path, search = ''] = location.hash.slice(1).split('?');
+  const { tab, title, make } = viewOf(path, new URLSearchParams(search));
+  view?.destroy();
+  view = make();
+  main.replaceChildren(view.node);
+  document.title = `${title} · Reelwright`;
+  for (const link of document.querySelectorAll('#tabs a')) {
+    if (link.dataset.tab === tab) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  // Readers of the page begin with the new view.
+  main.focus({ preventScroll: true });
+}
+
+async function enter(key) {
+  const [fault, button] = [element('sign-in-fault'), element('sign-in-button')];
+  fault.hidden = true;
+  button.disabled = true;
+  try {
+    await signIn(key);
+    isSignedIn = true;
+    element('key').value = '';
+    document.body.dataset.state = 'in';
+    element('drop-hint').hidden = !has('POST /api/uploads');
+    show();
+  } catch (problem) {
+    fault.textContent = problem.status === 401 ? 'This is not an API key of the server.' : problem.message;
+    fault.hidden = false;
+    element('key').focus();
+  } finally {
+    button.disabled = false;
+  }
+}
+
+whenSignedOut((reason) => {
+  isSignedIn = false;
+  view?.destroy();
+  view = null;
+  main.replaceChildren();
+  document.body.dataset.state = 'out';
+  element('sign-in-fault').textContent = reason;
+  element('sign-in-fault').hidden = reason === '';
+  element('key').focus();
+});
+
+element('sign-in').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void enter(element('key').value.trim());
+});
+element('sign-out').addEventListener('click', () => signOut());
+window.addEventListener('hashchange', show);
+
+let dragged = 0;
+const setDragged = (count) => {
+  dragged = Math.max(0, count);
+  document.body.toggleAttribute('data-dragged', dragged > 0 && isSignedIn && has('POST /api/uploads'));
+};
+window.addEventListener('dragenter', () => setDragged(dragged + 1));
+window.addEventListener('dragleave', () => setDragged(dragged - 1));
+window.addEventListener('dragover', (event) => event.preventDefault());
+window.addEventListener('drop', (event) => {
+  event.preventDefault();
+  setDragged(0);
+  const [file] = event.dataTransfer.files;
+  if (!isSignedIn || file === undefined) return;
+  if (!has('POST /api/uploads')) {
+    announce('This server takes no uploads.', 'fault');
+    return;
+  }
+  dropped = file;
+  navigate('/new');
+});
+
+/**
+ * The demo on this machine prints an address with its key in the fragment, which browsers send nowhere. It is taken out
+ * of the address at once; any other host's is ignored.
+ */
+function takeDemoKey() {
+  const given = /^#key=([\w-]{16,})$/.exec(location.hash)?.[1];
+  if (location.hash.startsWith('#key=')) history.replaceState(null, '', `${location.pathname}#/media`);
+  return ['127.0.0.1', 'localhost', '[::1]'].includes(root.hostname) ? given : undefined;
+}
+
+const demoKey = takeDemoKey();
+if (demoKey) void enter(demoKey);
+else element('key').focus();
+element('server').textContent = root.host;
+document.body.append(h('div', { id: 'toasts', role: 'status', 'aria-live': 'polite' }));
