@@ -7,6 +7,8 @@ import type { ApiDependencies } from './dependencies.ts';
 import { apiGuards } from './hooks/guards.ts';
 import { JobWatcher } from './job-watcher.ts';
 import { addBucketEventRoutes } from './routes/bucket-events.ts';
+import { addConsoleRoutes } from './routes/console.ts';
+import { addConsoleLinkRoute } from './routes/console-links.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
@@ -32,5 +34,9 @@ export async function addApiRoutes(
   addUploadRoutes(app, uploads);
   addUploadPartRoute(app, uploads);
   addBucketEventRoutes(app, { ...dependencies, guards });
+  if (dependencies.config.console !== 'off') {
+    addConsoleLinkRoute(app, { ...dependencies, limiter });
+    await addConsoleRoutes(app, dependencies);
+  }
   await addDocsRoutes(app, { routes: documentedRoutes });
 }

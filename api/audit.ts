@@ -9,17 +9,28 @@ type Change =
   | { readonly what: 'media deletion requested' | 'media changed' | 'revision published'; readonly hash: string }
   | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string };
 
-/** Logs who changed something: one line for each change, with a fixed message. */
-export function audit(log: Logger, request: FastifyRequest, change: Change): void {
+/** A caller: what a line of the log says of a request. */
+interface Caller {
+  readonly key_id: string;
+  readonly client_address: string;
+  readonly route: string;
+  readonly trace_id: string | null;
+}
+
+/** Who sent a request. */
+export function callerOf(request: FastifyRequest): Caller {
   const trace = traceOf(request);
-  const fields = {
-    ...subjectOf(change),
+  return {
     key_id: apiKeyId(request),
     client_address: request.ip,
     route: `${request.method} ${request.routeOptions.url}`,
     trace_id: trace === null ? null : traceIdOf(trace),
   };
-  log.info(fields, change.what);
+}
+
+/** Logs who changed something: one line for each change, with a fixed message. */
+export function audit(log: Logger, request: FastifyRequest, change: Change): void {
+  log.info({ ...subjectOf(change), ...callerOf(request) }, change.what);
 }
 
 /** What was changed, as log lines name it. */

@@ -13,10 +13,14 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
       Config,
       | 'apiKeys'
       | 'apiRateLimitPerMinute'
+      | 'console'
       | 'eventRules'
       | 'eventsTokens'
+      | 'keyTokenSecret'
       | 'purgeHookUrl'
       | 'source'
+      | 'surfaces'
+      | 'thumbSecrets'
       | 'webhookAllowedCidrs'
     >;
   readonly library: MediaStore;
@@ -27,4 +31,6 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
   readonly uploads: UploadBucket | null;
   /** For lists of jobs alone. */
   readonly listDatabase: Database;
+  /** The folder of the pages; the console is in its folder `console`. */
+  readonly webDir: string;
 }

@@ -22,7 +22,7 @@ interface Video {
 }
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const screenshots = join(import.meta.dirname, '../test-results/player');
+const screenshots = join(import.meta.dirname, '../test-results');
 
 /** The browser of this machine; null without one: suites then use `describe.skipIf(chromiumPath === null)`. */
 export const chromiumPath = names.map((name) => findProgram(name)).find((path) => path !== null) ?? null;
@@ -167,8 +167,8 @@ export async function messageOf(page: Page): Promise<string> {
   return `${await message.getAttribute('data-kind')}: ${(await message.innerText()).replaceAll(/\s+/g, ' ')}`;
 }
 
-/** Writes a screenshot of the whole page to `test-results/player/`. */
-export async function keepScreenshot(page: Page, name: string): Promise<void> {
-  mkdirSync(screenshots, { recursive: true });
-  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+/** Writes a screenshot of the whole page to `test-results/player/`, or to another folder there. */
+export async function keepScreenshot(page: Page, name: string, folder = 'player'): Promise<void> {
+  mkdirSync(join(screenshots, folder), { recursive: true });
+  await page.screenshot({ path: join(screenshots, folder, `${name}.png`), fullPage: true });
 }

@@ -90,6 +90,20 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
   Retry: { retry: { value: shown.retry } },
   Callbacks: { delivered: { value: callbacks } },
   ...mediaExamples,
+  ConsoleLinks: {
+    links: {
+      value: {
+        images: [
+          {
+            key: 'images/9e/photo-1/daf4f904f14ca0cd/small.webp',
+            path: '/thumb/Zm9yLWV4YW1wbGUtb25seQ/aW1hZ2VzLzllL3Bob3RvLTEvZGFmNGY5MDRmMTRjYTBjZC9zbWFsbC53ZWJw?exp=1789000200',
+            expires_at: endedAt,
+          },
+        ],
+        playback: { hash, token: 'payload.signature', expires_at: endedAt },
+      },
+    },
+  },
   Upload: {
     open: { value: upload },
     completed: { value: { ...upload, status: 'completed', etag: '"9b2cf535f27731c974343645a3985328-2"', parts: [] } },

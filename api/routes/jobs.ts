@@ -20,9 +20,9 @@ import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
 import { readCursor, writeCursor } from '../job-cursor.ts';
+import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
-import { validated } from '../validated.ts';
 import * as docs from './jobs.doc.ts';
 
 // Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that

@@ -9,6 +9,7 @@ import { uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
 import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { deletionReasons } from '#domain/library/deletion.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
+import { thumbRequestSchema } from '#domain/playback/thumb.ts';
 
 // The shapes of answers, in snake_case. The types of the answers and the OpenAPI document derive from them.
 
@@ -245,6 +246,19 @@ const mediaFilesSchema = z.object({
   next_cursor: z.string().nullable(),
 });
 
+const consoleLinksSchema = z.object({
+  /** One for each image that was asked for, in order; `path` is relative to the server. */
+  images: z.array(z.object({ key: z.string(), path: z.string(), expires_at: time })),
+  playback: z.object({ hash: z.string(), token: z.string(), expires_at: time }).nullable(),
+});
+
+/** What `POST /api/console/links` signs. */
+const consoleLinksRequestSchema = z.strictObject({
+  images: z.array(thumbRequestSchema).max(100).default([]),
+  /** The hash of a stream. */
+  playback: mediaHashSchema.optional(),
+});
+
 const problemSchema = z.object({
   type: z.string(),
   title: z.string(),
@@ -265,6 +279,7 @@ export const answerSchemas = {
   JobList: jobListSchema,
   Retry: retrySchema,
   Callbacks: callbacksSchema,
+  ConsoleLinks: consoleLinksSchema,
   Media: mediaSchema,
   ListedMedia: listedMediaSchema,
   MediaList: mediaListSchema,
@@ -306,6 +321,7 @@ const uploadBodySchema = z.strictObject({
 /** The shapes of request bodies, by their names in the OpenAPI document. */
 export const bodySchemas = {
   CreateJobRequest: submissionBodySchema,
+  ConsoleLinksRequest: consoleLinksRequestSchema,
   MediaChange: mediaChangeSchema,
   CurrentRevision: currentRevisionSchema,
   NoFields: z.strictObject({}),

@@ -31,7 +31,20 @@ const thumbQuery = z.strictObject({
 /** What a thumb address asks for: sizes in pixels, quality 1–100. */
 export type ThumbQuery = z.output<typeof thumbQuery>;
 
-type RawQuery = Readonly<Record<string, string | number>>;
+/** An image and how it is shown, as numbers; what `thumbQuery` is to an address. */
+export const thumbRequestSchema = z.strictObject({
+  key: z
+    .string()
+    .max(objectKeyBytesMax)
+    .refine(isImageKey, 'must be the key of an image below images/ or videos/ of the media bucket'),
+  w: z.int().min(1).max(4096).optional(),
+  h: z.int().min(1).max(4096).optional(),
+  fit: z.enum(['cover', 'contain', 'inside']).optional(),
+  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
+  q: z.int().min(1).max(100).optional(),
+});
+
+type RawQuery = Readonly<Record<string, string | number | undefined>>;
 
 function sortedQuery(pairs: readonly (readonly [string, string])[]): string {
   const inOrder = pairs.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
@@ -49,7 +62,8 @@ function signatureOf(encodedKey: string, query: string, secret: string): string 
 /** The path, with its query, at which `key` is served as `query` asks. */
 export function signThumbPath(key: string, query: RawQuery, secret: string): string {
   const encodedKey = Buffer.from(key).toString('base64url');
-  const sorted = sortedQuery(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const sorted = sortedQuery(given.map(([name, value]) => [name, String(value)]));
   return `/thumb/${signatureOf(encodedKey, sorted, secret)}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
 }
 

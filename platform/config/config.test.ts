@@ -99,6 +99,7 @@ describe('a whole configuration', () => {
       x264Preset: null,
       logLevel: 'info',
       apiRateLimitPerMinute: 30,
+      console: 'off',
       keyRateLimitPerMinute: 120,
       deliveryCacheBytesMax: 256 * 1024 ** 2,
       streamMutableCacheControl: null,

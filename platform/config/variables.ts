@@ -32,6 +32,7 @@ import { declareFor, everyRole } from './variable.ts';
 
 export const modes = ['all', 'server', 'worker'] as const;
 const surfaces = ['api', 'delivery'] as const;
+const consoleChoices = ['off', 'on', 'home'] as const;
 
 /** Where the rows are: a server, or a PostgreSQL that is started on a folder (an absolute path). */
 export type DatabaseUrl =
@@ -138,6 +139,10 @@ const serverVariables = {
   apiRateLimitPerMinute: forApi('API_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '30',
     doc: 'Submissions and retries a minute for each API key.',
+  }),
+  console: forApi('CONSOLE', wordValue(consoleChoices), {
+    default: 'off',
+    doc: '`on`: the page `/console` for people with an API key; `home`: `/` leads there too; `off`: no such page.',
   }),
   keyRateLimitPerMinute: forDelivery('KEY_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '120',

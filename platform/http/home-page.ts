@@ -7,6 +7,7 @@ import { addStaticFile } from './static-file.ts';
 // `/`: links to the pages that this server has, and the icon of all of them.
 
 const pages = [
+  { url: '/console/', title: 'Console', text: 'jobs and media, for people with an API key' },
   { url: '/player/', title: 'Player', text: 'plays a stream of this service' },
   { url: '/docs', title: 'API reference', text: 'every route, with a form to try it' },
   { url: '/openapi.json', title: 'OpenAPI document', text: 'for generated clients' },
@@ -20,10 +21,11 @@ a{color:light-dark(#2745b8,#9db2ff)}
 body{font:16px/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}
 h1{display:flex;align-items:center;gap:.6rem;font-size:1.5rem}`;
 
-/** Adds `/` and `/favicon.ico`, after all other routes. */
+/** Adds `/`, unless another page is there, and `/favicon.ico`, after all other routes. */
 export async function addHomePage(app: FastifyInstance): Promise<void> {
   const icon = await readFile(join(import.meta.dirname, '../../web/icon.svg'));
   addStaticFile(app, { urls: ['/favicon.ico'], name: 'icon.svg', bytes: icon });
+  if (app.hasRoute({ method: 'GET', url: '/' })) return;
   const links = pages
     .filter(({ url }) => app.hasRoute({ method: 'GET', url }))
     .map(({ url, title, text }) => `<li><a href="${url.slice(1)}">${title}</a>: ${text}</li>`);

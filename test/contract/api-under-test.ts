@@ -146,6 +146,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     largeVideoThresholdBytes: 2048,
     trustedProxies: [],
     apiRateLimitPerMinute: 10_000,
+    console: 'off',
     keyRateLimitPerMinute: 10_000,
     deliveryCacheBytesMax: 64 * 1024 * 1024,
     streamMutableCacheControl: null,

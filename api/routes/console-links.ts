@@ -1,0 +1,75 @@
+import type { FastifyInstance } from 'fastify';
+import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import { signPlaybackToken } from '#domain/playback/token.ts';
+import { announceLimit, type RateLimit, type RateLimiter } from '#platform/http/rate-limit.ts';
+import type { RouteDoc } from '#platform/http/route-doc.ts';
+import { callerOf } from '../audit.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { checkApiKey } from '../hooks/api-key.ts';
+import { bodySchemas, type Wire } from '../wire/schemas.ts';
+import { validated } from '../validated.ts';
+
+// `POST /api/console/links`: signed image addresses and a short playback token for the console, whose page has no
+// secret. The route exists only where the console does and the process delivers too: a server of the surface `api`
+// alone does not have the secrets that sign.
+
+/** Addresses expire at full quarters of an hour, so that a page that asks again gets the same, which is cached. */
+const imageStepSec = 15 * 60;
+/** For the load of one stream: a player asks for the key once, at the beginning. */
+const tokenLifetimeSec = 10 * 60;
+/** A page of covers is one request. */
+const limit: RateLimit = { name: 'console', quota: 120 };
+
+const doc: RouteDoc = {
+  tag: 'Console',
+  operationId: 'signConsoleLinks',
+  summary: 'Sign addresses of images and a playback token',
+  description:
+    'For the console: each image gets a `/thumb` path that is valid for 15 to 30 minutes, and `playback`, the hash of a stream, a playback token for ten minutes. At most 120 requests a minute for each API key.',
+  credential: 'api_key',
+  isLimited: true,
+  body: {
+    name: 'ConsoleLinksRequest',
+    isRequired: true,
+    example: { images: [{ key: 'images/9e/photo-1/daf4f904f14ca0cd/small.webp', w: 320 }], playback: 'movie-1' },
+  },
+  answers: { 200: { description: 'The links, the images in the order of the request.', schemas: ['ConsoleLinks'] } },
+  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type'],
+};
+
+type LinkDependencies = Pick<ApiDependencies, 'clock' | 'config' | 'log'> & { readonly limiter: RateLimiter };
+
+export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, limiter }: LinkDependencies): void {
+  if (!config.surfaces.has('delivery')) return;
+  const [thumbSecret = ''] = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
+  app.post(
+    '/api/console/links',
+    {
+      config: { doc },
+      onRequest: async (request, reply) => {
+        announceLimit(limit, reply);
+        await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
+      },
+    },
+    async (request, reply): Promise<Wire<'ConsoleLinks'>> => {
+      const { images, playback } = validated(bodySchemas.ConsoleLinksRequest, request.body);
+      const nowSec = Math.floor(clock().getTime() / 1000);
+      const exp = (Math.floor(nowSec / imageStepSec) + 2) * imageStepSec;
+      const expiresAt = new Date(exp * 1000).toISOString();
+      reply.header('cache-control', 'no-store');
+      if (playback !== undefined) log.info({ hash: playback, ...callerOf(request) }, 'playback token issued');
+      return {
+        images: images.map(({ key, ...query }) => ({
+          key,
+          path: signThumbPath(key, { ...query, exp }, thumbSecret),
+          expires_at: expiresAt,
+        })),
+        playback: playback === undefined ? null : tokenFor(playback, nowSec + tokenLifetimeSec, config.keyTokenSecret),
+      };
+    },
+  );
+}
+
+function tokenFor(hash: string, exp: number, secret: string): NonNullable<Wire<'ConsoleLinks'>['playback']> {
+  return { hash, token: signPlaybackToken({ hash, exp }, secret), expires_at: new Date(exp * 1000).toISOString() };
+}

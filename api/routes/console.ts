@@ -1,0 +1,44 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { addStaticFile, isServable } from '#platform/http/static-file.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+
+// `/console/`: the page for people with an API key. It is static: all that it shows comes from the routes of the API,
+// with the key that was typed in. The files are read at start and have fixed routes.
+
+/** Nothing of another host, no script or style in the page's text, and no page of another origin around it. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const headers = {
+  'content-security-policy': contentSecurityPolicy,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+export async function addConsoleRoutes(
+  app: FastifyInstance,
+  { config, webDir }: { readonly config: Pick<ApiDependencies['config'], 'console'>; readonly webDir: string },
+): Promise<void> {
+  const folder = join(webDir, 'console');
+  app.get('/console', (_request, reply) => reply.redirect('/console/', 308));
+  // A browser keeps the fragment of the address.
+  if (config.console === 'home') app.get('/', (_request, reply) => reply.redirect('console/', 302));
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (!entry.isFile() || !isServable(file)) continue;
+    const name = relative(folder, file);
+    const urls = name === 'index.html' ? ['/console/', '/console/index.html'] : [`/console/${name}`];
+    addStaticFile(app, { urls, name, bytes: await readFile(file), headers });
+  }
+}
