@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 .PHONY: audit distclean
 
 help:
-	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=clip.mp4 uses your video'
+	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=FILE uses your video, image or audio'
 	@echo 'make check      lint, types, dead code and unit tests, in under a minute'
 	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'

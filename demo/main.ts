@@ -1,43 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import type { JobType } from '#domain/job-types/index.ts';
-import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
-import { signPlaybackToken } from '#domain/playback/token.ts';
-import { findProgram } from '#platform/commands/find-program.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { checkEncryptedStream, checkObjects } from './check.ts';
+import { checkObjects } from './check.ts';
 import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
-import {
-  type ApiAccess,
-  cancelJobs,
-  cancelLeftJobs,
-  type JobAnswer,
-  type NewJob,
-  submitJob,
-  waitForJob,
-} from './jobs.ts';
 import type { FolderLock } from './folder-lock.ts';
-import { createProgressBars } from './progress.ts';
+import { type ApiAccess, cancelLeftJobs } from './jobs.ts';
+import { type EndedImage, type EndedStream, runJobs } from './run-jobs.ts';
 import { makeSources, type Sources } from './sample.ts';
 import { choosePort, PortTaken, type Service, startService } from './service.ts';
+import { artifactsOf, checkStream, imageAt } from './stream.ts';
 
 /**
- * The demo (`make demo`): makes an encrypted stream of a video and prints the address of a page that plays it.
+ * The demo (`make demo`): makes an encrypted stream of a video, and prints the addresses of the console, which shows it
+ * while it is made, and of the page that plays it.
  *
- * Environment: `ONCE=1` ends after the checks; `INPUT=clip.mp4` uses that file; `PORT=3000`.
+ * Environment: `ONCE=1` ends after the checks; `INPUT=clip.mp4` uses that video, image or audio; `PORT=3000`.
  * Exit codes: 0 success (also when stopped by Ctrl-C afterwards), 1 failure, 130 stopped before the end.
  */
 
 const checkout = resolve(import.meta.dirname, '..');
 const settings = {
-  // Frames of a storyboard are not encrypted, so an encrypted stream has none by default.
-  MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always' } } }),
+  // Frames of a storyboard are not encrypted, so an encrypted stream has none by default; a song is streamed too.
+  MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always', audio_only: 'stream' } } }),
+  // `/` is the console.
+  CONSOLE: 'home',
   // A first webhook goes to a receiver on this machine.
   WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
 };
-const tokenLifetimeSec = 12 * 60 * 60;
 const output = process.stdout;
 const say = (line: string) => void output.write(`${line}\n`);
 
@@ -103,106 +93,56 @@ interface DemoParts {
   readonly signal: AbortSignal;
 }
 
-/** Runs both jobs, checks their results, and prints the links. */
+/** Runs the jobs, checks their results, and prints the links. */
 async function runDemo({ service: { baseUrl }, data, secrets, sources, signal }: DemoParts): Promise<void> {
   // New hashes for each run: an equal submission would answer with the results of an earlier run.
   const run = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(2).toString('hex')}`;
-  const hash = `demo-video-${run}`;
   const api: ApiAccess = { baseUrl, apiKey: secrets.values.API_KEY, signal };
   await cancelLeftJobs(api);
-  const { image, video } = await runJobs({ hash, imageHash: `demo-image-${run}`, sources, api });
-
-  const token = signPlaybackToken({ hash, exp: nowSec() + tokenLifetimeSec }, secrets.values.KEY_TOKEN_SECRET);
-  const workDir = await mkdtemp(join(data.work, 'check-'));
+  const isOpen = process.env['ONCE'] !== '1';
+  // One can watch the jobs there as they run.
+  if (isOpen) say(`\nConsole     ${baseUrl}/#key=${secrets.values.API_KEY}\n`);
+  const jobs = await runJobs({ run, sources, api, output });
   const media = openObjectStore({ bucket: `file:${data.media}`, dir: data.media });
-  const { env } = process;
-  const tools = { ffmpeg: findProgram('ffmpeg', env), packager: findProgram('packager', env) };
-  const { streaming, encryption, video_tracks, audio_tracks, source, text_tracks = [], storyboard } = video.results;
-  if (!streaming || !encryption || !video_tracks || !audio_tracks || !source)
-    throw new Error('the results of video:full have no stream');
+  let objects = 0;
   try {
-    const images = await checkObjects(image.results, media, { baseUrl, hash: image.hash, signal });
-    const others = await checkObjects(video.results, media, { baseUrl, hash, signal });
-    say(`checked ${images + others} objects: all there`);
-    const results = { video_tracks, audio_tracks, encryption, source };
-    const renditions = await checkEncryptedStream({ baseUrl, hash, token, results, tools, workDir, signal });
-    const sizes = video_tracks.map(({ height }) => `${height}p`).join(', ');
-    const languages = audio_tracks.map(({ language }) => language).join(', ');
-    if (!storyboard) throw new Error('the results have no storyboard');
-    const isSample = env['INPUT'] === undefined || env['INPUT'] === '';
-    if (isSample && text_tracks.length !== 2) throw new Error('the results do not have the two captions of the sample');
-    say(`checked ${renditions.length} encrypted renditions (${sizes}; ${languages}): they decrypt and decode`);
-    const captions = text_tracks.map(({ language }) => language).join(', ');
-    say(`checked captions (${captions === '' ? 'none' : captions}) and a storyboard`);
+    for (const { results, hash } of jobs) objects += await checkObjects(results, media, { baseUrl, hash, signal });
   } finally {
     await media.close();
-    await rm(workDir, { recursive: true, force: true });
   }
-
-  const master = `${baseUrl}/stream/${hash}/master.m3u8`;
-  const [thumbSecret = ''] = thumbSecretsOf([], secrets.values.KEY_TOKEN_SECRET);
-  const { cover, preview } = video.results.artifacts;
-  const imageAt = (key: string) => signThumbPath(key, {}, thumbSecret);
-  const poster = cover === undefined ? {} : { poster: imageAt(cover.key).slice(1) };
-  const page = `${baseUrl}/player/#${new URLSearchParams({ hash, token, ...poster }).toString()}`;
-  const keyFile = relative(process.cwd(), join(data.secrets, 'API_KEY'));
-  const jobs = [image, video].map(({ job_id, type, hash: of, status }) => ({ job_id, type, hash: of, status }));
-  say(`demo: ok ${JSON.stringify({ jobs, master, key_endpoint: encryption.key_endpoint, token, page })}`);
+  say(`checked ${objects} objects: all there`);
+  const stream = jobs.find((job): job is EndedStream => job.type !== 'image:thumbnail');
+  const image = jobs.find((job): job is EndedImage => job.type === 'image:thumbnail');
+  const shown =
+    stream === undefined ? null : await checkStream(stream, { data, secrets, baseUrl, signal, env: process.env, say });
+  const names = jobs.map(({ job_id, type, hash, status }) => ({ job_id, type, hash, status }));
+  say(`demo: ok ${JSON.stringify({ jobs: names, ...shown })}`);
   // Links last, and none to a service that ends now.
-  if (env['ONCE'] === '1') return;
-  say(`\nThumbnail   ${baseUrl}${imageAt(image.results.key)}`);
-  if (cover) say(`Cover       ${baseUrl}${imageAt(cover.key)}`);
-  if (preview) say(`Preview     ${baseUrl}${imageAt(preview.key)}`);
-  say(`API         ${baseUrl}/docs`);
-  say(`Job         curl -H "X-API-Key: $(cat ${keyFile})" ${baseUrl}/api/jobs/${video.job_id}`);
-  say(`Player      ${page}`);
+  if (isOpen) sayLinks({ stream, image, baseUrl, data, secrets, page: shown?.page ?? null });
 }
 
-interface JobsToRun {
-  readonly hash: string;
-  readonly imageHash: string;
-  readonly sources: Sources;
-  readonly api: ApiAccess;
+interface Links extends Pick<DemoParts, 'data' | 'secrets'> {
+  readonly baseUrl: string;
+  readonly stream: EndedStream | undefined;
+  readonly image: EndedImage | undefined;
+  /** Address of the player page; null without a stream. */
+  readonly page: string | null;
 }
 
-async function runJobs({ hash, imageHash, sources, api }: JobsToRun) {
-  const bars = createProgressBars(['image:thumbnail', 'video:full'], output);
-  const onJob = ({ type, status, phase, progress }: JobAnswer) =>
-    bars.show(type, { progress, doing: status === 'processing' ? (phase ?? status) : status });
-  const outputs = [
-    { variant: 'thumb', width: 320, format: 'webp' as const },
-    { variant: 'large', width: 1280, format: 'jpg' as const },
+function sayLinks({ stream, image, baseUrl, data, secrets, page }: Links): void {
+  const keyFile = relative(process.cwd(), join(data.secrets, 'API_KEY'));
+  const { cover, preview } = stream === undefined ? {} : artifactsOf(stream);
+  const links: [string, string | undefined][] = [
+    ['Thumbnail', image && `${baseUrl}${imageAt(image.results.key, secrets)}`],
+    ['Cover', cover && `${baseUrl}${imageAt(cover.key, secrets)}`],
+    ['Preview', preview && `${baseUrl}${imageAt(preview.key, secrets)}`],
+    ['API', `${baseUrl}/docs`],
+    ['Job', `curl -H "X-API-Key: $(cat ${keyFile})" ${baseUrl}/api/jobs/${(stream ?? image)?.job_id}`],
+    ['Player', page ?? undefined],
+    ['Console', `${baseUrl}/#key=${secrets.values.API_KEY}`],
   ];
-  const jobIds: string[] = [];
-  const run = async <T extends JobType>(job: NewJob<T>) => {
-    const jobId = await submitJob(job, api);
-    jobIds.push(jobId);
-    return await waitForJob<T>(jobId, api, onJob);
-  };
-  try {
-    const [image, video] = await Promise.all([
-      run<'image:thumbnail'>({
-        type: 'image:thumbnail',
-        hash: imageHash,
-        source: sources.image,
-        options: { outputs },
-      }),
-      run<'video:full'>({
-        type: 'video:full',
-        hash,
-        source: sources.video,
-        options: { transcode: { encrypt: true } },
-      }),
-    ]);
-    return { image, video };
-  } catch (error) {
-    await cancelJobs(jobIds, api);
-    throw error;
-  }
-}
-
-function nowSec(): number {
-  return Math.floor(Date.now() / 1000);
+  say('');
+  for (const [name, link] of links) if (link !== undefined) say(`${name.padEnd(12)}${link}`);
 }
 
 /** The error on one line, with its cause: `fetch` puts the reason there. */

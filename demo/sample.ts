@@ -117,16 +117,16 @@ function imageCommand(ffmpeg: string): Command {
   };
 }
 
-export interface Sources {
-  /** Object keys. */
-  readonly video: string;
-  readonly image: string;
-}
+/** What is made of a source: a stream with cover and preview, a stream of audio alone, or images. */
+export type SourceKind = 'video' | 'audio' | 'image';
+
+/** Object keys of the sources, by their kind. */
+export type Sources = Readonly<Partial<Record<SourceKind, string>>>;
 
 interface MakeOptions {
   /** The folder of the source bucket. */
   readonly bucket: string;
-  /** Path of the user's video, used instead of the sample. */
+  /** Path of the user's file, used instead of the sample of its kind. */
   readonly input: string | undefined;
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
@@ -141,15 +141,19 @@ export async function makeSources({ bucket, input, env, signal, say }: MakeOptio
     return key;
   };
   const { width, height, durationSec } = demoVideo;
-  const madeVideo = () =>
-    make(
+  const madeImage = () => make(imageKey, imageCommand(ffmpeg), 'image: 2400×1600');
+  if (input !== undefined && input !== '') {
+    const { kind, key } = await takeInput(input, { bucket, env, signal });
+    // A video shows what images are like too; a photo or a song is what its owner wants to see.
+    return kind === 'video' ? { video: key, image: await madeImage() } : { [kind]: key };
+  }
+  return {
+    video: await make(
       videoKey,
       videoCommand(ffmpeg, demoVideo, zoom, demoCaptions),
       `video: ${durationSec} s, ${width}×${height}, two languages`,
-    );
-  return {
-    video: input === undefined || input === '' ? await madeVideo() : await takeInput(input, { bucket, env, signal }),
-    image: await make(imageKey, imageCommand(ffmpeg), 'image: 2400×1600'),
+    ),
+    image: await madeImage(),
   };
 }
 
@@ -178,17 +182,17 @@ export async function makeSample(o: {
  * Puts the user's file into the bucket, by a hard link or, across file systems, by a copy. The key keeps only the
  * extension of the file's name.
  *
- * @returns the object key
+ * @returns the object key, and what the file is
  */
 async function takeInput(
   input: string,
   { bucket, env, signal }: Pick<MakeOptions, 'bucket' | 'env' | 'signal'>,
-): Promise<string> {
+): Promise<{ kind: SourceKind; key: string }> {
   const path = resolve(input.startsWith('~/') ? join(homedir(), input.slice(2)) : input);
   const found = await stat(path).catch(() => null);
   if (found === null) throw new Error(`INPUT: the file ${path} does not exist`);
   if (!found.isFile() || found.size === 0) throw new Error(`INPUT: ${path} is empty or not a regular file`);
-  await checkVideo(path, findProgram('ffprobe', env), signal);
+  const kind = await kindOf(path, findProgram('ffprobe', env), signal);
   const extension = /^\.[a-z0-9]{1,8}$/.exec(extname(path).toLowerCase())?.[0] ?? '.bin';
   const name = createHash('sha256').update(`${path}:${found.size}:${found.mtimeMs}`).digest('hex').slice(0, 16);
   const key = `input/${name}${extension}`;
@@ -196,13 +200,28 @@ async function takeInput(
   await mkdir(dirname(file), { recursive: true });
   await rm(file, { force: true });
   await link(path, file).catch(() => copyFile(path, file));
-  return key;
+  return { kind, key };
 }
 
-/** @throws Error that says what is wrong when the file has no video that ffprobe can read */
-async function checkVideo(path: string, ffprobe: string, signal: AbortSignal): Promise<void> {
-  const args = ['-v', 'error', '-select_streams', 'V', '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', path];
-  const { exitCode, stdout } = await runCommand({ program: ffprobe, args }, { signal, timeoutMs: 30_000 });
+/** Files that are images by their names, also where ffprobe would see a video of one frame. */
+const imageName = /\.(?:jpe?g|png|webp|avif|hei[cf]|tiff?|bmp|svg|jxl)$/i;
+
+/** @throws Error that says what is wrong when the file has neither video nor audio that ffprobe can read */
+async function kindOf(path: string, ffprobe: string, signal: AbortSignal): Promise<SourceKind> {
+  if (imageName.test(path)) return 'image';
+  const shown = ['-show_entries', 'stream=codec_type:stream_disposition=attached_pic', '-of', 'json'];
+  const command = { program: ffprobe, args: ['-v', 'error', ...shown, path] };
+  const { exitCode, stdout } = await runCommand(command, { signal, timeoutMs: 30_000 });
   if (exitCode !== 0) throw new Error(`INPUT: ${path} is not a media file. Supported containers: ${videoContainers}`);
-  if (stdout.trim() === '') throw new Error(`INPUT: ${path} has no video stream; give a video file`);
+  const { streams = [] } = JSON.parse(stdout) as { streams?: readonly ProbedStream[] };
+  // The cover of a song is an attached image.
+  if (streams.some(({ codec_type: type, disposition }) => type === 'video' && disposition?.attached_pic !== 1))
+    return 'video';
+  if (streams.some(({ codec_type: type }) => type === 'audio')) return 'audio';
+  throw new Error(`INPUT: ${path} has no video, audio or image; give a file that has one of them`);
+}
+
+interface ProbedStream {
+  readonly codec_type?: string;
+  readonly disposition?: { readonly attached_pic?: number };
 }
