@@ -21,7 +21,7 @@ function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
 }
 
 /** The boxes at a path such as `moov/trak/mdia`. */
-function findBoxes(bytes: Buffer, path: string, inside: Pick<Box, 'at' | 'end'> | null = null): Box[] {
+export function findBoxes(bytes: Buffer, path: string, inside: Pick<Box, 'at' | 'end'> | null = null): Box[] {
   const [type, ...rest] = path.split('/');
   const [from, to] = inside === null ? [0, bytes.length] : [inside.at + headerBytes, inside.end];
   const found = boxesIn(bytes, from, to).filter((box) => box.type === type);

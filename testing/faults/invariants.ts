@@ -1,79 +1,85 @@
-import { posix } from 'node:path';
-import { isFinal, type JobStatus } from '#domain/jobs/status.ts';
-import { isBelowRevision, masterKey, videoRoot } from '#domain/media/object-keys.ts';
-import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { isBelowRevision, revisionOf, videoFolder, videoRoot } from '#domain/media/object-keys.ts';
+import type { ContentKey } from '#domain/playback/content-key.ts';
+import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { secrets } from '../programs.ts';
-import { brokenSource } from './scenarios.ts';
-import { type RowChange, rowChanges } from './history.ts';
+import { clearObjects } from './encrypted-objects.ts';
+import { keyChanges, keysOf, type RecordedWrite, recordedWrites, rowChanges } from './history.ts';
+import * as objects from './object-invariants.ts';
+import { changesOf, type CheckedJob, failureOf, outagesOf, sourceOf, waitsOf } from './row-invariants.ts';
 import type { World } from './world.ts';
 
 // What holds whatever happened (docs/reference/invariants.md). The checker knows no scenario: it reads what is stored,
-// what was sent, and every change that the database has written down.
+// what was sent, and every change and write that the history has.
 
-interface CheckedJob {
-  readonly id: string;
-  readonly hash: string;
-  readonly source: string;
-  readonly status: JobStatus;
-  readonly results: unknown;
-  readonly callback_url: string | null;
-  readonly encrypted: boolean;
+interface CheckOptions {
+  /** After so many counted failures a job may have failed; by default no number is enough. */
+  readonly triesMax?: number;
+  /** How many encrypted streams are decoded, since that takes long. */
+  readonly decodedMax?: number;
 }
 
 /** Checks the jobs of one run, and remembers what they published for the runs after it. */
 export class Checker {
   readonly #world: World;
+  readonly #keys: ContentKeyStore;
   /** The ETag of each object below a revision, as it was first seen. */
   readonly #published = new Map<string, string>();
 
   constructor(world: World) {
     this.#world = world;
+    this.#keys = new ContentKeyStore(world.database, { encryptionKeys: [secrets.ENCRYPTION_KEY] });
   }
 
   /** @returns a line for each violation */
-  async check(jobIds: readonly string[]): Promise<string[]> {
-    const jobs = await this.#jobs(jobIds);
-    const perJob = await Promise.all(
-      jobs.map(async (job) => [
-        ...failureOf(job),
-        ...changesOf(await rowChanges(this.#world.database, job.id)),
-        ...(await objectsOf(job, this.#world.media)),
-        ...this.#webhooksOf(job),
-      ]),
-    );
-    const perHash = await Promise.all(
-      [...new Set(jobs.map(({ hash }) => hash))].map(async (hash) => [
-        ...(await masterOf(
-          hash,
-          jobs.some((job) => job.hash === hash && job.encrypted),
-          this.#world.media,
-        )),
-        ...(await this.#bytesOf(hash)),
-      ]),
-    );
-    const lost = jobIds
-      .filter((id) => !jobs.some((job) => job.id === id))
+  async check(jobIds: readonly string[], options: CheckOptions = {}): Promise<string[]> {
+    const { triesMax = Infinity, decodedMax = 0 } = options;
+    const { database, media, facts, folder } = this.#world;
+    const unreadable = await this.#unreadable(jobIds);
+    if (unreadable.length > 0) return unreadable;
+    const all = await this.#jobs();
+    const jobs = all.filter(({ id }) => jobIds.includes(id));
+    const writes = recordedWrites(folder);
+    const changes = Map.groupBy(await rowChanges(database, jobIds), ({ job_id: id }) => id);
+    const violations = jobIds
+      .filter((id) => !changes.has(id))
       .map((id) => `I2: the accepted job ${id} has no row`);
-    return [
-      ...lost,
-      ...(await this.#keys()),
-      ...this.#secrets(),
-      ...(await this.#remains()),
-      ...perJob.flat(),
-      ...perHash.flat(),
-    ];
+    for (const job of jobs) {
+      const ofJob = changes.get(job.id) ?? [];
+      violations.push(...failureOf(job, triesMax), ...changesOf(ofJob), ...outagesOf(ofJob, facts));
+      violations.push(...sourceOf(job, facts), ...this.#webhooksOf(job));
+      violations.push(...(await objects.objectsOf(job, media)), ...(await objects.manifestOf(job, media)));
+    }
+    let left = decodedMax;
+    for (const hash of new Set(jobs.map((job) => job.hash))) {
+      const ofHash = all.filter((job) => job.hash === hash);
+      if (ofHash.some((job) => job.encrypted && job.stream_rev !== null)) left -= 1;
+      violations.push(...(await this.#mediaOf(hash, { jobs: ofHash, writes, decodes: left >= 0 && decodedMax > 0 })));
+    }
+    violations.push(...(await this.#equalKeys()), ...(await this.#remains(all)), ...(await this.#removed(all, writes)));
+    return [...violations, ...waitsOf(facts), ...(await this.#secretsIn(jobs))];
   }
 
-  async #jobs(ids: readonly string[]): Promise<CheckedJob[]> {
+  async #jobs(): Promise<CheckedJob[]> {
     const { rows } = await this.#world.database.pool.query<CheckedJob>(
-      `select id, hash, source, status, results, callback_url, coalesce((options->>'encrypt')::boolean, false) as encrypted
-       from jobs where id = any($1)`,
-      [ids],
+      `select id, type, hash, source, source_etag, status, attempt, failures, error, results, callback_url, stream_rev,
+         results::text as results_text, results_expired as is_expired, swept_at is not null as is_swept,
+         coalesce((options->>'encrypt')::boolean, (options->'transcode'->>'encrypt')::boolean, false) as encrypted
+       from jobs order by created_at, id`,
     );
     return rows;
   }
 
-  async #keys(): Promise<string[]> {
+  /** Half of a surrogate pair is text to `json`, and to no reader. */
+  async #unreadable(ids: readonly string[]): Promise<string[]> {
+    const { rows } = await this.#world.database.pool.query<{ id: string }>(
+      `select id from jobs where id = any($1) and not (coalesce(results::text, '{}') is json
+         and pg_input_is_valid(coalesce(results::text, '{}'), 'jsonb'))`,
+      [ids],
+    );
+    return rows.map(({ id }) => `I22: the results of ${id} are no Unicode`);
+  }
+
+  async #equalKeys(): Promise<string[]> {
     const { rows } = await this.#world.database.pool.query<{ idempotency_key: string }>(
       `select idempotency_key from jobs where status not in ('failed', 'cancelled') and not results_expired
        group by idempotency_key having count(*) > 1`,
@@ -89,108 +95,96 @@ export class Checker {
     return kinds.size === 1 ? [] : [`I7: the webhooks of ${id} differ: ${[...kinds].join(' | ')}`];
   }
 
-  /** Objects below a revision never change. */
-  async #bytesOf(hash: string): Promise<string[]> {
-    const violations: string[] = [];
-    for await (const { key, etag } of this.#world.media.list(`${videoRoot(hash)}/`)) {
+  /** The stream of a hash: whole, unchanged, of the right job, encrypted by one key. */
+  async #mediaOf(hash: string, given: { jobs: CheckedJob[]; writes: RecordedWrite[]; decodes: boolean }) {
+    const { jobs, writes, decodes } = given;
+    const { media } = this.#world;
+    const { master, missing } = await objects.reachable(hash, media);
+    const violations = [...missing.map((line) => `I5: ${line}`), ...objects.masterNames(master, jobs)];
+    for await (const { key, etag } of media.list(`${videoRoot(hash)}/`)) {
       if (!isBelowRevision(key)) continue;
       const before = this.#published.get(key) ?? etag;
       this.#published.set(key, before);
       if (before !== etag) violations.push(`I6: ${key} has changed`);
     }
-    return violations;
+    const key = await this.#keys.find(hash);
+    const encrypted = jobs.filter((job) => job.encrypted && job.stream_rev !== null);
+    for (const { stream_rev: rev } of encrypted) {
+      if (key === null) violations.push(`I17: the encrypted media ${hash} has no key`);
+      else violations.push(...(await clearObjects(videoFolder(hash, rev ?? ''), key, { media, decodes })));
+    }
+    violations.push(...(await this.#keyOf(hash, encrypted, writes)));
+    for (const { stream_rev: rev } of jobs) if (rev !== null) violations.push(...(await objects.chunksOf(hash, rev, media)));
+    // A write without an answer may have been done.
+    const mayStay = new Set(writes.flatMap((write) => keysOf(write, 'put').flatMap(revOfManifest)));
+    return [...violations, ...(await objects.leftOf(hash, jobs, { media, master, mayStay }))];
   }
 
-  async #remains(): Promise<string[]> {
-    const { rows } = await this.#world.database.pool.query<{ hash: string }>('select distinct hash from jobs');
-    const known = new Set(rows.map(({ hash }) => hash));
+  /** One key, stored before anything is encrypted by it. */
+  async #keyOf(hash: string, encrypted: readonly CheckedJob[], writes: readonly RecordedWrite[]): Promise<string[]> {
+    const changes = await keyChanges(this.#world.database, hash);
+    if (new Set(changes.map(({ kid }) => kid)).size > 1) return [`I17: the media ${hash} has had several keys`];
+    const storedAt = changes[0]?.at.getTime() ?? Infinity;
+    const early = encrypted.filter(({ stream_rev: rev }) =>
+      writes.some((write) => write.at < storedAt && keysOf(write, 'put').some((key) => key.includes(`/${rev}/video/`))),
+    );
+    return early.map(({ id }) => `I17: the job ${id} was packaged before its key was stored`);
+  }
+
+  async #remains(all: readonly CheckedJob[]): Promise<string[]> {
+    const { media } = this.#world;
+    const known = new Set(all.map(({ hash }) => hash));
     const lines = (await this.#world.remains()).map((what) => `I12: ${what} is left`);
     for (const root of ['videos/', 'images/'])
-      for await (const { key } of this.#world.media.list(root))
+      for (const key of await objects.keysBelow(media, root))
         if (!known.has(key.split('/')[2] ?? '')) lines.push(`I12: no job is left of ${key}`);
+    if (all.length === 0 || !all.every((job) => job.is_swept)) return lines;
+    return [...lines, ...(await objects.keysBelow(media, 'work/')).map((key) => `I19: the working object ${key} is left`)];
+  }
+
+  /** What was removed is named by no results and no playlist that are answered. */
+  async #removed(all: readonly CheckedJob[], writes: readonly RecordedWrite[]): Promise<string[]> {
+    const named = all.filter((job) => job.status === 'completed' && !job.is_expired);
+    const revs = new Map(named.flatMap((job) => (job.stream_rev === null ? [] : [[job.stream_rev, job.id]])));
+    const lines: string[] = [];
+    for (const key of new Set(writes.flatMap((write) => (write.isSent ? keysOf(write, 'delete') : [])))) {
+      const job = revs.get(/^videos\/.*\/([0-9a-f]{16})\//.exec(key)?.[1] ?? '');
+      if (job !== undefined && (await this.#world.media.head(key)) === null)
+        lines.push(`I16: ${key} of the job ${job} was removed`);
+    }
     return lines;
   }
 
-  #secrets(): string[] {
-    const output = this.#world.output();
-    return Object.entries(secrets)
-      .filter(([, secret]) => output.includes(secret))
-      .map(([name]) => `I10: ${name} is in a log`);
+  /** Neither in a log, nor in a row, nor in an object. */
+  async #secretsIn(jobs: readonly CheckedJob[]): Promise<string[]> {
+    const { media, database } = this.#world;
+    const hashes = [...new Set(jobs.map(({ hash }) => hash))];
+    const keys = (await Promise.all(hashes.map((hash) => this.#keys.find(hash)))).filter((key) => key !== null);
+    const hidden = [...Object.entries(secrets), ...keys.flatMap(formsOf)] as const;
+    const rows = await database.pool.query<{ text: string }>(
+      `select jobs::text as text from jobs where id = any($1) union all select webhook_events::text from webhook_events
+       where job_id = any($1) union all select content_keys::text from content_keys where hash = any($2)`,
+      [jobs.map(({ id }) => id), hashes],
+    );
+    const texts: [string, string | Buffer][] = [['a log', this.#world.output()]];
+    texts.push(...rows.rows.map(({ text }): [string, string] => ['a row', text]));
+    const roots = [...hashes.map((hash) => `${videoRoot(hash)}/`), ...jobs.map(({ id }) => `work/${id}/`)];
+    for (const root of roots)
+      for (const key of await objects.keysBelow(media, root))
+        texts.push([key, (await objects.bytesAt(media, key)) ?? Buffer.alloc(0)]);
+    return texts.flatMap(([where, text]) =>
+      hidden.filter(([, secret]) => text.includes(secret as string)).map(([name]) => `I10: ${name} is in ${where}`),
+    );
   }
 }
 
-/** One fault is no reason to fail: only a source that cannot be read is. */
-function failureOf({ id, source, status }: CheckedJob): string[] {
-  return status === 'failed' && source !== brokenSource ? [`I2: the job ${id} failed`] : [];
+function formsOf({ key, kid }: ContentKey): [string, string | Buffer][] {
+  return [key, key.toString('hex'), key.toString('base64')].map((form) => [`the content key ${kid}`, form]);
 }
 
-/** One final status, never left; progress that never falls within an attempt. */
-function changesOf(changes: readonly RowChange[]): string[] {
-  const violations: string[] = [];
-  for (const change of changes) {
-    const { job_id: id, old_status: before, new_status: after } = change;
-    if (before !== null && isFinal(before as JobStatus) && after !== null && after !== before)
-      violations.push(`I1: the job ${id} went from ${before} to ${after}`);
-    const isSameAttempt = change.old_attempt === change.new_attempt;
-    if (isSameAttempt && (change.new_progress ?? 0) < (change.old_progress ?? 0))
-      violations.push(`I8: the progress of ${id} fell from ${change.old_progress} to ${change.new_progress}`);
-  }
-  const last = changes.at(-1)?.new_status;
-  if (last === undefined || last === null || !isFinal(last as JobStatus)) violations.push(`I2: a job ended as ${last}`);
-  return violations;
+/** The revision of the attempt whose result manifest a key is. */
+function revOfManifest(key: string): string[] {
+  const [, job, attempt] = /^work\/([0-9a-f-]{36})\/(\d+)\/result\.json$/.exec(key) ?? [];
+  return job === undefined ? [] : [revisionOf(job, Number(attempt))];
 }
 
-/** Every object that the results name is there and is not empty. */
-async function objectsOf(job: CheckedJob, media: ObjectStore): Promise<string[]> {
-  if (job.status !== 'completed') return [];
-  const keys = [...new Set(JSON.stringify(job.results).match(/(videos|images)\/[^"]+/g) ?? [])];
-  if (keys.length === 0) return [`I4: the results of ${job.id} name no object`];
-  const found = await Promise.all(keys.map(async (key) => ({ key, info: await media.head(key) })));
-  return found
-    .filter(({ info }) => info === null || info.sizeBytes === 0)
-    .map(({ key }) => `I4: the results of ${job.id} name ${key}, which is not there`);
-}
-
-/** A master that can be read leads to objects that are there, and in an encrypted stream to no clear track. */
-async function masterOf(hash: string, isEncrypted: boolean, media: ObjectStore): Promise<string[]> {
-  const violations: string[] = [];
-  const seen = new Set<string>();
-  const visit = async (key: string, from: string): Promise<void> => {
-    if (seen.has(key)) return;
-    seen.add(key);
-    const object = await media.get(key);
-    if (object === null) return void violations.push(`I5: ${from} names ${key}, which is not there`);
-    const bytes = Buffer.concat((await object.body.toArray()) as Buffer[]);
-    if (bytes.length === 0) violations.push(`I5: ${key} is empty`);
-    if (!key.endsWith('.m3u8')) return;
-    const text = bytes.toString('utf8');
-    const isMedia = text.includes('#EXTINF');
-    if (isMedia && !text.includes('#EXT-X-ENDLIST')) violations.push(`I5: ${key} has no end`);
-    for (const target of targetsOf(text)) await visit(posix.join(posix.dirname(key), target), key);
-    if (isEncrypted || text.includes('#EXT-X-KEY')) violations.push(...(await clearInits(key, text, media)));
-  };
-  if ((await media.head(masterKey(hash))) !== null) await visit(masterKey(hash), 'the address of the stream');
-  return violations;
-}
-
-/** Relative addresses of a playlist, but the addresses of keys. */
-function targetsOf(playlist: string): string[] {
-  const lines = playlist.split('\n').map((line) => line.trim());
-  const uris = lines.flatMap((line) => {
-    if (line === '' || /^#EXT-X-(SESSION-)?KEY/.test(line)) return [];
-    if (!line.startsWith('#')) return [line];
-    const uri = /URI="([^"]+)"/.exec(line)?.[1];
-    return uri === undefined ? [] : [uri];
-  });
-  return uris.filter((uri) => !/^[a-z]+:/.test(uri)).map((uri) => uri.replace(/\?.*$/, ''));
-}
-
-/** An init segment of an encrypted track says so: `encv` or `enca`, and the scheme `cbcs`. */
-async function clearInits(key: string, playlist: string, media: ObjectStore): Promise<string[]> {
-  const uri = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlist)?.[1];
-  if (uri === undefined) return [];
-  const path = posix.join(posix.dirname(key), uri);
-  const object = await media.get(path);
-  const bytes = object === null ? Buffer.alloc(0) : Buffer.concat((await object.body.toArray()) as Buffer[]);
-  return /enc[va]/.test(bytes.toString('latin1')) && bytes.includes('cbcs') ? [] : [`I9: ${path} is clear`];
-}

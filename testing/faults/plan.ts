@@ -27,6 +27,8 @@ export interface WritePoint {
 export interface RunPlan {
   readonly run: number;
   readonly fault: { readonly point: WritePoint; readonly fault: Fault } | null;
+  /** Whether writes are counted by name, default true; a long run has too many. */
+  readonly isCounted?: boolean;
 }
 
 /** Where a process finds the folder of its plan. */

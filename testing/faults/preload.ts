@@ -1,26 +1,47 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ExternalWrite, interceptWrites } from '#platform/external-writes/external-write.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
+import { recordWrite } from './history.ts';
 import { type Fault, folderVariable, isSame, nameOf, noteWrite, readPlan, type Role, takeFault } from './plan.ts';
+import { plantedFile, plantBug } from './planted-bugs.ts';
+import { skewClock } from './skewed-clock.ts';
 
 // Loaded before main.ts and runner/main.ts: notes each of their writes, and lets the planned fault happen at its point.
+// It also plants a bug, skews the clock and names the process to the database, where the test asks for it.
 
 /** Longer than the lease of the processes under test. */
 const slowMs = 4_000;
 
 const folder = process.env[folderVariable] ?? '';
 const role = roleOf(process.argv);
+const realNow = Date.now;
+if (existsSync(join(folder, plantedFile))) plantBug(readFileSync(join(folder, plantedFile), 'utf8'));
+skewClock(join(folder, `skew-${process.pid}`));
 if (role === 'worker') passOnToRunners();
+if (role !== 'runner') await nameConnections();
 
-interceptWrites(async (write, send) => {
-  const { run, fault: planned } = readPlan(folder);
+interceptWrites(async (write, sendNow) => {
+  const send = () => recorded(write, sendNow);
+  const { run, fault: planned, isCounted = true } = readPlan(folder);
+  if (!isCounted) return send();
   const point = noteWrite(folder, run, { role, kind: write.kind, name: nameOf(write) });
   if (planned === null || !isSame(planned.point, point) || planned.point.nth !== point.nth) return send();
   return takeFault(folder, run) ? withFault(planned.fault, write, send) : send();
 });
+
+async function recorded<T>(write: ExternalWrite, send: () => Promise<T>): Promise<T> {
+  let isSent = false;
+  try {
+    const answer = await send();
+    isSent = true;
+    return answer;
+  } finally {
+    recordWrite(folder, { ...write, at: realNow(), role, pid: process.pid, isSent });
+  }
+}
 
 async function withFault<T>(fault: Fault, { kind }: ExternalWrite, send: () => Promise<T>): Promise<T> {
   if (fault === 'crash before') return crash();
@@ -68,4 +89,17 @@ function passOnToRunners(): void {
   );
   chmodSync(path, 0o755);
   process.execPath = path;
+}
+
+/** The history says which process changed a row: leases name processes too. */
+async function nameConnections(): Promise<void> {
+  const { Client } = await import('pg');
+  const { prototype } = Client as unknown as {
+    prototype: { connect: (...args: unknown[]) => unknown; connectionParameters: { application_name: string } };
+  };
+  const { connect } = prototype;
+  prototype.connect = function connectNamed(this: typeof prototype, ...args) {
+    this.connectionParameters.application_name = `${role}:${process.pid}`;
+    return connect.apply(this, args);
+  };
 }

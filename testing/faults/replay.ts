@@ -1,5 +1,6 @@
 import { Checker } from './invariants.ts';
 import { type Fault, faults, hasFired, isSame, pointsOf, type WritePoint } from './plan.ts';
+import { probe } from './prober.ts';
 import { idle, type Scenario } from './scenarios.ts';
 import type { World } from './world.ts';
 
@@ -62,13 +63,15 @@ export class Replay {
     this.#run += 1;
     this.#world.begin({ run: this.#run, fault });
     const startedAt = Date.now();
+    const endProbe = probe(this.#world);
     try {
       const ids = await scenario(this.#world);
       await this.#world.settle();
-      return await this.#checker.check(ids);
+      return [...(await endProbe()), ...(await this.#checker.check(ids))];
     } catch (error) {
       return [`I2: not settled: ${(error as Error).message}`];
     } finally {
+      await endProbe();
       process.stdout.write(`  ${fault === null ? 'calm' : textOf(fault)}: ${Date.now() - startedAt} ms\n`);
     }
   }

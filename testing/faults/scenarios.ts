@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { brokenSource } from './sources.ts';
 import type { World } from './world.ts';
 
 // What callers do. Each scenario says which jobs it made; the replay knows nothing else of it.
 
 /** @returns the ids of the jobs that were accepted */
 export type Scenario = (world: World) => Promise<string[]>;
-
-/** The key of a source that is no video. */
-export const brokenSource = 'broken';
 
 const encrypted = { options: { encrypt: true } };
 

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sample } from '../media.ts';
 import { endPrograms } from '../programs.ts';
 import { Replay } from './replay.ts';
-import { brokenSource, type Scenario } from './scenarios.ts';
+import type { Scenario } from './scenarios.ts';
+import { addSources } from './sources.ts';
 import type { World } from './world.ts';
 
 interface Suite {
@@ -13,11 +13,6 @@ interface Suite {
   readonly scenarios: Readonly<Record<string, Scenario>>;
   /** Each how many-th run is made. */
   readonly share: number;
-}
-
-function videoOf(seconds: number): string {
-  const [video, audio] = [`testsrc2=s=192x108:r=10:d=${seconds}`, `sine=f=440:r=48000:d=${seconds}`];
-  return `-f lavfi -i ${video} -f lavfi -i ${audio} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`;
 }
 
 /** Tests that replay each scenario with faults at its writes, and print what was run. */
@@ -31,11 +26,7 @@ export function replayScenarios({ open, scenarios, share }: Suite): void {
     folder = await mkdtemp(join(tmpdir(), 'reelwright-faults-sources-'));
     world = await open();
     replay = new Replay(world);
-    await world.addSource('clip', await sample('faults.mp4', videoOf(3)));
-    await world.addSource('long', await sample('faults-long.mp4', videoOf(19)));
-    await world.addSource('image', await sample('faults.png', '-f lavfi -i testsrc2=s=320x240 -frames:v 1'));
-    await writeFile(join(folder, 'broken'), 'no video');
-    await world.addSource(brokenSource, join(folder, 'broken'));
+    await addSources(world, folder);
     await replay.learnTimers();
   });
   afterAll(async () => {

@@ -1,33 +1,39 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import { type AddressInfo } from 'node:net';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { JobType } from '#domain/job-types/index.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { checkout } from '../checkout.ts';
 import { makeFolders, until, workspacesIn } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
-import { hastyVariables, secrets, startProgram } from '../programs.ts';
+import { hastyVariables, secrets } from '../programs.ts';
 import { startRedis } from '../servers.ts';
 import { folderVariable, type RunPlan, writePlan } from './plan.ts';
 import { recordRows } from './history.ts';
+import { plantedFile } from './planted-bugs.ts';
+import { type Supervised, supervised } from './processes.ts';
+import { openReceiver } from './receiver.ts';
+import { durationOf } from './sources.ts';
 
 // The service as separate processes that are started again when they end, a receiver of webhooks, and a caller that
 // repeats what is not answered, as callers do.
 
-/** A webhook as it came. */
-export interface Delivery {
-  readonly id: string;
-  readonly body: string;
-}
-
 export type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** What the harness itself did or saw, which rows and objects cannot say. */
+export interface Facts {
+  /** When no request to a bucket was answered well, in milliseconds of the clock. */
+  readonly outages: { readonly from: number; to: number }[];
+  /** The versions of sources, by ETag. */
+  readonly sources: Map<string, { readonly key: string; readonly durationSec: number }>;
+  /** Why jobs waited, as their callers saw it. */
+  readonly waits: { readonly at: number; readonly id: string; readonly code: string | null; readonly message: string }[];
+}
 
 const unswept = 'finished_at is not null and swept_at is null';
 const replaced = 'replaced_at is not null and revision_deleted_at is null';
@@ -35,17 +41,60 @@ const replaced = 'replaced_at is not null and revision_deleted_at is null';
 /** How long a caller goes on repeating a request, and everything may take to settle after a fault. */
 const patienceMs = 60_000;
 
-export async function openWorld(env: Readonly<Record<string, string>> = {}) {
+/** What the service stands on. The checker reads it without the faults that the service meets. */
+export interface Ground {
+  readonly dir: string;
+  readonly work: string;
+  /** `DATABASE_URL` and the others. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly databaseUrl: string;
+  readonly source: ObjectStore;
+  readonly media: ObjectStore;
+  /** Lets no request to the media bucket succeed, or all again. */
+  readonly setAway: (isAway: boolean) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+interface WorldOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workers?: number;
+  /** The bug that every process has. */
+  readonly planted?: string;
+  readonly ground?: Ground;
+}
+
+/** A database, a Redis, and folders as buckets. */
+async function calmGround(): Promise<Ground> {
   const { dir, source, media, work } = await makeFolders('reelwright-faults-');
-  const folder = join(dir, 'faults');
   const testDatabase = await migratedDatabase();
   const redis = await startRedis();
+  return {
+    dir,
+    work,
+    variables: hastyVariables({ databaseUrl: testDatabase.url, redisUrl: redis.url, source, media, work }),
+    databaseUrl: testDatabase.url,
+    source: openObjectStore({ bucket: 'source', dir: source }),
+    media: openObjectStore({ bucket: 'media', dir: media }),
+    setAway: (isAway) => (isAway ? rename(media, `${media}-away`) : rename(`${media}-away`, media)),
+    close: async () => {
+      await testDatabase.drop();
+      await redis.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function openWorld({ env = {}, workers: count = 1, planted, ground: given }: WorldOptions = {}) {
+  const ground = given ?? (await calmGround());
+  const { dir, work, media } = ground;
+  const folder = join(dir, 'faults');
   const receiver = await openReceiver();
-  const database = openDatabase(testDatabase.url);
+  const database = openDatabase(ground.databaseUrl);
   await recordRows(database);
   writePlan(folder, { run: 0, fault: null });
+  if (planted !== undefined) await writeFile(join(folder, plantedFile), planted);
   const base = {
-    ...hastyVariables({ databaseUrl: testDatabase.url, redisUrl: redis.url, source, media, work }),
+    ...ground.variables,
     CHUNK_LENGTH: '6s',
     API_RATE_LIMIT_PER_MINUTE: '100000',
     WEBHOOK_BACKOFF: '0s,500ms,500ms,1s,1s',
@@ -56,7 +105,10 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
     ...env,
   };
   const server = await supervised('server', base);
-  const worker = await supervised('worker', base);
+  const workers = await Promise.all(Array.from({ length: count }, () => supervised('worker', base)));
+  const processes = [server, ...workers];
+  const facts: Facts = { outages: [], sources: new Map(), waits: [] };
+  const hashes = new Set<string>();
 
   const request = async (method: string, path: string, body?: object) => {
     const answer = await fetch(`${server.url()}${path}`, {
@@ -85,37 +137,62 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
     until(
       async () => {
         await database.pool.query(`update jobs set ${change} where ${due}`);
-        await worker.restart();
+        await Promise.all(workers.map((worker) => worker.restart()));
         await sleep(1_500);
         return (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
       },
       (left) => left === 0,
       patienceMs,
     );
+  /** Makes cleaned up jobs older than their retention time, and waits until the worker has removed them. */
+  const retire = (which: string) =>
+    untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
 
   return {
     database,
     folder,
-    media: openObjectStore({ bucket: 'media', dir: media }),
+    media,
+    work,
+    processes,
+    workers,
+    receiver,
+    facts,
+    /** Of every media so far. */
+    hashes,
     deliveries: receiver.deliveries,
     begin: (plan: RunPlan) => writePlan(folder, plan),
-    addSource: (key: string, file: string) => copyFile(file, join(source, key)),
+    /** A source, or another version of one. */
+    async addSource(key: string, file: string): Promise<void> {
+      await ground.source.put(key, await readFile(file), { contentType: 'application/octet-stream' });
+      const etag = (await ground.source.head(key))?.etag ?? '';
+      facts.sources.set(etag, { key, durationSec: await durationOf(file) });
+    },
     insist,
+    request,
     /** @returns the id of the job */
     async submit(type: JobType, key: string, more: { hash?: string; options?: object } = {}): Promise<string> {
       const hash = more.hash ?? `media-${randomBytes(4).toString('hex')}`;
+      hashes.add(hash);
       const body = { type, hash, source: key, options: more.options ?? {}, callback_url: receiver.url };
       const answer = await insist('POST', '/api/jobs', body);
       if (answer.body.job_id === undefined) throw new Error(`refused: ${JSON.stringify(answer)}`);
       return answer.body.job_id;
     },
     status: async (id: string) => (await insist('GET', `/api/jobs/${id}`)).body.status,
+    /** Takes the media bucket away for a while. */
+    async outage(ms: number): Promise<void> {
+      await ground.setAway(true);
+      const from = Date.now();
+      await sleep(ms);
+      facts.outages.push({ from, to: Date.now() });
+      await ground.setAway(false);
+    },
     /** Waits until every job has ended, and every webhook was sent or given up. */
-    async settle(): Promise<void> {
+    async settle(withinMs = patienceMs): Promise<void> {
       await until(
         () => openRows(database),
         ({ jobs, events }) => jobs.length === 0 && events === 0,
-        patienceMs,
+        withinMs,
       );
     },
     /** Makes every ended job due, and waits until the worker has removed its working objects. */
@@ -123,22 +200,24 @@ export async function openWorld(env: Readonly<Record<string, string>> = {}) {
     /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
     async expire(): Promise<void> {
       await untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
-      await untilDone('swept_at is not null', `${older('finished_at')}, retention_after = null`);
+      await retire('true');
     },
-    output: () => `${server.output()}${worker.output()}`,
+    retire,
+    /** Sets a process's clock ahead. */
+    skew: (process: Supervised, ms: number) => writeFile(join(folder, `skew-${process.current().pid}`), String(ms)),
+    output: () => processes.map(({ output }) => output()).join(''),
     /** What jobs that have ended left elsewhere: a line for each object. */
     remains: async (): Promise<string[]> => [],
-    /** Ends the processes. @returns the workspaces that they left */
+    /** Ends the processes. @returns the workspaces and processes that they left */
     async stop(): Promise<string[]> {
-      await Promise.all([server.stop(), worker.stop()]);
-      return workspacesIn(work);
+      const pids = (await Promise.all(processes.map(({ current }) => current().descendants()))).flat();
+      await Promise.all(processes.map(({ stop }) => stop()));
+      return [...(await workspacesIn(work)), ...pids.filter(isAlive).map((pid) => `process ${pid}`)];
     },
     async close(): Promise<void> {
       await database.close();
-      await testDatabase.drop();
-      await redis.stop();
       receiver.close();
-      await rm(dir, { recursive: true, force: true });
+      await ground.close();
     },
   };
 }
@@ -153,60 +232,4 @@ async function openRows(database: ReturnType<typeof openDatabase>) {
     `select count(*)::int as count from jobs where callback_status = 'pending'`,
   );
   return { jobs: jobs.rows, events: events.rows[0]?.count ?? 0 };
-}
-
-/** A process that is started again whenever it ends, until it is stopped. */
-async function supervised(mode: 'server' | 'worker', env: Record<string, string>) {
-  let output = '';
-  const stopping = new AbortController();
-  const start = () => startProgram({ args: [`--mode=${mode}`], env, waits: false });
-  let current = await start();
-  const supervise = async () => {
-    while (!stopping.signal.aborted) {
-      await current.ended;
-      output += current.output();
-      if (!stopping.signal.aborted) current = await start();
-    }
-  };
-  const supervising = supervise();
-  const end = async () => {
-    const { pid, ended, signal } = current;
-    if (isAlive(pid)) signal('SIGTERM');
-    await ended;
-  };
-  return {
-    url: () => current.url,
-    output: () => output + current.output(),
-    /** Ends it; it is started again. */
-    restart: end,
-    async stop(): Promise<void> {
-      stopping.abort();
-      await end();
-      await supervising;
-      // One that was just started.
-      await end();
-    },
-  };
-}
-
-async function openReceiver() {
-  const deliveries: Delivery[] = [];
-  const receive = async (request: IncomingMessage, response: ServerResponse) => {
-    deliveries.push({ id: String(request.headers['webhook-id']), body: await bodyOf(request) });
-    response.writeHead(204).end();
-  };
-  const receiver = createServer((request, response) => void receive(request, response));
-  receiver.listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
-  return {
-    deliveries,
-    url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
-    close: () => receiver.close(),
-  };
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,0 +1,186 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '#platform/commands/is-alive.ts';
+import { type ChaosGround, openChaosGround } from './chaos-ground.ts';
+import { submitForever } from './chaos-jobs.ts';
+import { storageFaults } from './faulty-storage.ts';
+import { recordedWrites } from './history.ts';
+import { Checker } from './invariants.ts';
+import { probe } from './prober.ts';
+import { pick, type Random, randomOf } from './random.ts';
+import { addSources } from './sources.ts';
+import { openWorld, type World } from './world.ts';
+
+// Jobs of all types, and a fault every few seconds, drawn by a seed: which fault, of what, how long, and the pause after
+// it. When the faults have stopped, every job must end within a minute, and then the checker looks.
+
+interface Scene {
+  readonly world: World;
+  readonly chaos: ChaosGround;
+  readonly random: Random;
+}
+
+/** Begins a fault; what it returns ends it. */
+type Fault = (scene: Scene) => Promise<() => void | Promise<void>>;
+
+const nothing = () => undefined;
+
+/** A program, or a process below one. */
+async function victim({ world, random }: Scene, isRunner: boolean): Promise<number> {
+  const program = pick(random, isRunner ? world.workers : world.processes).current();
+  return isRunner ? pick(random, [0, ...(await program.descendants())]) : program.pid;
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  if (pid > 0 && isAlive(pid)) process.kill(pid, signal);
+}
+
+const killed =
+  (isRunner: boolean, signal: NodeJS.Signals): Fault =>
+  async (scene) => {
+    send(await victim(scene, isRunner), signal);
+    return nothing;
+  };
+
+const paused =
+  (isRunner: boolean): Fault =>
+  async (scene) => {
+    const pid = await victim(scene, isRunner);
+    send(pid, 'SIGSTOP');
+    return () => send(pid, 'SIGCONT');
+  };
+
+const proxied =
+  (of: 'databaseProxy' | 'redisProxy'): Fault =>
+  async ({ chaos, random }) => {
+    await chaos[of].set(pick(random, ['cut', 'silent', 'swallow'] as const));
+    return () => chaos[of].set('open');
+  };
+
+const faults: Readonly<Record<string, Fault>> = {
+  'a program is killed': killed(false, 'SIGKILL'),
+  'a program is told to stop': killed(false, 'SIGTERM'),
+  'a runner is killed': killed(true, 'SIGKILL'),
+  'a program is frozen': paused(false),
+  'a runner is frozen': paused(true),
+  'Postgres is cut off': proxied('databaseProxy'),
+  'Redis is cut off': proxied('redisProxy'),
+  'Redis is emptied': async ({ chaos }) => {
+    await chaos.flushRedis();
+    return nothing;
+  },
+  'Redis is replaced': async ({ chaos }) => {
+    await chaos.replaceRedis();
+    return nothing;
+  },
+  'Postgres crashes': async ({ chaos }) => {
+    await chaos.restartPostgres();
+    return nothing;
+  },
+  'the storage is faulty': async ({ chaos, random }) => {
+    chaos.storage.set(pick(random, storageFaults), pick(random, [0.2, 0.5]));
+    return () => chaos.storage.set(null);
+  },
+  'the storage is away': async ({ world, chaos, random }) => {
+    chaos.storage.set(pick(random, ['500', '503'] as const));
+    const outage = { from: Date.now(), to: Date.now() };
+    return () => {
+      chaos.storage.set(null);
+      outage.to = Date.now();
+      world.facts.outages.push(outage);
+    };
+  },
+  'the disk is full': async ({ chaos }) => chaos.fillDisk(),
+  'a clock is wrong': async ({ world, random }) => {
+    const process = pick(random, world.processes);
+    await world.skew(process, Math.round((random() - 0.5) * 1_200_000));
+    return () => world.skew(process, 0);
+  },
+  'webhooks are refused': async ({ world, random }) => {
+    world.receiver.state.status = pick(random, [500, 503, 429, 400]);
+    return () => {
+      world.receiver.state.status = 204;
+    };
+  },
+};
+
+/** Faults until `endAt`; all of them have ended when it resolves. @returns how many */
+async function disturb(scene: Scene, endAt: number, print: (line: string) => void): Promise<number> {
+  const { random } = scene;
+  const lasting: Promise<void>[] = [];
+  let count = 0;
+  for (; Date.now() < endAt; count += 1) {
+    const name = pick(random, Object.keys(faults));
+    const [lastsMs, pauseMs] = [500 + random() * 7_500, 1_000 + random() * 3_000];
+    print(`${name} for ${Math.round(lastsMs)} ms`);
+    const end = await faults[name]?.(scene);
+    lasting.push(
+      sleep(Math.min(lastsMs, Math.max(0, endAt - Date.now()))).then(async () => {
+        await end?.();
+      }),
+    );
+    await sleep(pauseMs);
+  }
+  await Promise.all(lasting);
+  return count;
+}
+
+interface ChaosResult {
+  readonly jobs: number;
+  readonly failed: number;
+  readonly faults: number;
+  /** From the end of the last fault to the end of the last job. */
+  readonly settledMs: number;
+  readonly violations: readonly string[];
+}
+
+/** How often an attempt may fail by itself: the default. */
+const triesMax = 3;
+const steadyMs = 5_000;
+
+export async function runChaos(o: { seconds: number; seed: number; folder: string; print: (line: string) => void }): Promise<ChaosResult> {
+  const [random, ofJobs] = [randomOf(o.seed), randomOf(o.seed + 1)];
+  const chaos = await openChaosGround(randomOf(o.seed + 2));
+  const world = await openWorld({ workers: 2, env: { WORKER_CONCURRENCY: '3' }, ground: chaos.ground });
+  try {
+    world.begin({ run: 0, fault: null, isCounted: false });
+    await addSources(world, o.folder);
+    const endProbe = probe(world);
+    const endAt = Date.now() + o.seconds * 1_000;
+    const submitting = submitForever(world, { random: ofJobs, endAt });
+    const count = await disturb({ world, chaos, random }, endAt, o.print);
+    const faultsEndedAt = Date.now();
+    const ids = await submitting;
+    for (const { id } of (await world.database.pool.query<{ id: string }>('select id from jobs')).rows) ids.add(id);
+    const violations: string[] = [];
+    await world.settle().catch((error: unknown) => violations.push(`I2: not settled: ${(error as Error).message}`));
+    const settledMs = Date.now() - faultsEndedAt;
+    const checker = new Checker(world);
+    violations.push(...(await endProbe()), ...(await checker.check([...ids], { triesMax, decodedMax: 5 })));
+    await world.cleanUp();
+    violations.push(...(await checker.check([...ids], { triesMax })), ...(await steadyWrites(world)));
+    if (world.output().includes('uncaught error')) violations.push('I27: a process ended by an error nobody caught');
+    violations.push(...(await world.stop()).map((left) => `I11: ${left} is left`));
+    const failed = (await world.database.pool.query(`select 1 from jobs where status = 'failed'`)).rowCount ?? 0;
+    return { jobs: ids.size, failed, faults: count, settledMs, violations: [...new Set(violations)] };
+  } finally {
+    await world.stop();
+    await world.close();
+  }
+}
+
+/** Without jobs no row and no object changes, and nothing is sent. */
+async function steadyWrites({ folder, database }: World): Promise<string[]> {
+  const rows = async () => {
+    const text = `select relname, n_tup_ins + n_tup_upd + n_tup_del as changes from pg_stat_user_tables`;
+    const answer = await database.pool.query<{ relname: string; changes: string }>(text);
+    return answer.rows.map(({ relname, changes }) => `${relname} ${changes}`);
+  };
+  await sleep(5_000);
+  const [written, changed] = [recordedWrites(folder).length, await rows()];
+  await sleep(steadyMs);
+  const since = recordedWrites(folder).slice(written);
+  const sent = since.filter(({ kind }) => kind !== 'sql').map(({ name }) => name);
+  return [...sent, ...(await rows()).filter((line) => !changed.includes(line))].map(
+    (what) => `I20: a service without jobs writes: ${what}`,
+  );
+}

@@ -1,0 +1,79 @@
+import { Agent, createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// An HTTP proxy before an S3 server, for what storage does: refusals, delays, answers that end early or never come, and
+// lists of a while ago.
+
+/**
+ * `500`, `503`, `403`: refused without a look. `slow`: answered late. `truncated`: half of each body, then the end of
+ * the connection. `lost`: done, and not answered. `stale`: a list as it was when the fault began.
+ */
+export const storageFaults = ['500', '503', '403', 'slow', 'truncated', 'lost', 'stale'] as const;
+export type StorageFault = (typeof storageFaults)[number];
+
+export interface FaultyStorage {
+  readonly endpoint: string;
+  /** @param share of the requests, 0–1 */
+  set(fault: StorageFault | null, share?: number): void;
+  close(): Promise<void>;
+}
+
+const slowMs = 3_000;
+const codes = { 500: 'InternalError', 503: 'SlowDown', 403: 'AccessDenied' };
+
+/** @param random 0 ≤ random < 1: which requests of a share meet the fault */
+export async function startFaultyStorage(endpoint: string, random: () => number): Promise<FaultyStorage> {
+  const target = new URL(endpoint);
+  const agent = new Agent({ keepAlive: true });
+  const lists = new Map<string, Buffer>();
+  let current: { readonly fault: StorageFault; readonly share: number } | null = null;
+
+  const forward = async (incoming: IncomingMessage, body: Buffer): Promise<[IncomingMessage, Buffer]> => {
+    const { method, url: path, headers } = incoming;
+    const outgoing = request({ agent, host: target.hostname, port: target.port, method, path, headers });
+    outgoing.end(body);
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return [answer, await buffer(answer)];
+  };
+  const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const { url = '' } = incoming;
+    const body = await buffer(incoming);
+    const fault = current !== null && random() < current.share ? current.fault : null;
+    if (fault === '500' || fault === '503' || fault === '403') {
+      response.writeHead(Number(fault), { 'content-type': 'application/xml' });
+      return void response.end(`<Error><Code>${codes[fault]}</Code></Error>`);
+    }
+    if (fault === 'slow') await sleep(slowMs);
+    const isList = incoming.method === 'GET' && url.includes('list-type=2');
+    const [answer, fresh] = await forward(incoming, body);
+    if (fault === 'lost') return void response.destroy();
+    const bytes = fault === 'stale' && isList ? (lists.get(url) ?? fresh) : fresh;
+    if (isList && current?.fault !== 'stale') lists.set(url, fresh);
+    const { 'transfer-encoding': _chunked, connection: _connection, ...headers } = answer.headers;
+    // The length of an answer to HEAD is that of the object.
+    if (incoming.method !== 'HEAD') headers['content-length'] = String(bytes.length);
+    response.writeHead(answer.statusCode ?? 500, headers);
+    if (fault !== 'truncated' || bytes.length < 2) return void response.end(bytes);
+    response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+  };
+  const server = createServer((incoming, response) => {
+    handle(incoming, response).catch(() => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    set: (fault, share = 1) => {
+      current = fault === null ? null : { fault, share };
+    },
+    close: async () => {
+      agent.destroy();
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

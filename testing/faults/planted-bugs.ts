@@ -1,0 +1,112 @@
+import { registerHooks } from 'node:module';
+
+// Bugs that the checker must find. A process that plants one loads a module of the product with other text: the product
+// itself has no switch.
+
+interface Edit {
+  /** The end of a module's path. */
+  readonly file: string;
+  /** Found once in it. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Where the processes of a world find the name of their bug. */
+export const plantedFile = 'planted';
+
+const notices = { file: 'controller/process/lease.ts', from: 'onLoss(state);\n      return;', to: 'continue;' };
+
+export const plantedBugs = {
+  'a lost event row': [
+    { file: 'platform/postgres/job-end.ts', from: `if (job.callbackUrl !== null && job.status`, to: `if (!job && job.status` },
+  ],
+  'a double publish': [
+    notices,
+    {
+      file: 'platform/postgres/job-end.ts',
+      from: 'where id = $1 and attempt = $2 and status = any($3) for update',
+      to: 'where id = $1 and $2::int > 0 and $3::text[] is not null for update',
+    },
+  ],
+  'writes of a stale owner': [
+    notices,
+    {
+      file: 'platform/postgres/job-attempts.ts',
+      from: `where id = $1 and attempt = $2 and status = 'processing' and progress <= $4`,
+      to: `where id = $1 and $2::int > 0 and status = 'processing' and progress <= $4`,
+    },
+  ],
+  'a forgotten sweep': [
+    { file: 'controller/cleanup.ts', from: 'return removeAllButLast(media, `${workRoot(jobId)}/`);', to: 'return [];' },
+  ],
+  'a key in a log': [
+    {
+      file: 'platform/postgres/content-key-store.ts',
+      from: 'const { kid, envelope } = rows[0];',
+      to: `const { kid, envelope } = rows[0];
+      console.error(unwrapContentKey(envelope, { hash, kid }, this.#encryptionKeys).toString('hex'));`,
+    },
+  ],
+  'a chunk of another plan': [
+    {
+      file: 'runner/handlers/video-transcode/chunked/finish.ts',
+      from: 'chunkResultKey(context.task.rev, name)',
+      to: 'chunkResultKey(context.task.rev, name === 1 ? 0 : name)',
+    },
+  ],
+  'a deletion without its fence': [
+    { file: 'platform/postgres/deletion-fence.ts', from: 'return rows[0]?.is_so === true;', to: 'return !rows;' },
+  ],
+  'half a surrogate in results': [
+    {
+      file: 'platform/postgres/job-end.ts',
+      from: 'toJson(final.results),',
+      to: String.raw`toJson(final.results)?.replace('"hls"', '"hls\\ud83d"') ?? null,`,
+    },
+  ],
+  'a lease by the local clock': [
+    {
+      file: 'platform/postgres/job-attempts.ts',
+      from: `[statusesBefore('completed'), now]`,
+      to: `[statusesBefore('completed'), now ?? new Date()]`,
+    },
+  ],
+  'a status that goes back': [
+    {
+      file: 'platform/postgres/webhook-event-store.ts',
+      from: `'update jobs set callback_status = $2 where id = $1'`,
+      to: `"update jobs set callback_status = $2, status = 'processing' where id = $1"`,
+    },
+  ],
+  'an outage that counts as a failure': [
+    { file: 'jobs/conclude-attempt.ts', from: '(await storageWatch.isOutage())', to: '!(await storageWatch.isOutage())' },
+  ],
+  'a source that was replaced': [
+    { file: 'runner/steps/fetch.ts', from: '...(etag === null ? {} : { ifMatch: etag })', to: '' },
+    { file: 'runner/steps/fetch.ts', from: 'task.source.size !== info.sizeBytes', to: 'task.source.size === -1' },
+  ],
+  'a clear segment in an encrypted media': [
+    { file: 'runner/tools/packager.ts', from: `'--clear_lead',\n            '0',`, to: `'--clear_lead',\n            '2',` },
+  ],
+} as const satisfies Readonly<Record<string, readonly Edit[]>>;
+
+export type PlantedBug = keyof typeof plantedBugs;
+
+/** @throws Error when the text that is to be changed is not there once */
+export function edited(text: string, { file, from, to }: Edit): string {
+  if (text.split(from).length !== 2) throw new Error(`expected "${from}" once in ${file}`);
+  return text.replace(from, () => to);
+}
+
+/** Lets this process load the product with the bug. */
+export function plantBug(name: string): void {
+  const edits: readonly Edit[] = plantedBugs[name as PlantedBug];
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context);
+      const ofModule = edits.filter(({ file }) => url.endsWith(`/${file}`));
+      if (ofModule.length === 0) return loaded;
+      return { ...loaded, source: ofModule.reduce(edited, String(loaded.source)) };
+    },
+  });
+}

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../controller-rig.ts';
+import { slowFfmpeg } from '../counted-ffmpeg.ts';
+import { Checker } from './invariants.ts';
+import type { PlantedBug } from './planted-bugs.ts';
+import type { Supervised } from './processes.ts';
+import { probe } from './prober.ts';
+import { type Scenario } from './scenarios.ts';
+import { addSources, otherClip } from './sources.ts';
+import { openWorld, type World } from './world.ts';
+
+// For each planted bug what exposes it, and which invariant the checker must find broken.
+
+interface Exposure {
+  readonly invariant: string;
+  readonly scenario: Scenario;
+  readonly workers?: number;
+  /** Whether an encode takes long enough to be caught at it. */
+  readonly isSlow?: boolean;
+  /** How long its jobs have to end. */
+  readonly withinMs?: number;
+}
+
+const encrypted = { options: { encrypt: true } };
+const stream = (key: string, more: { hash?: string; options?: object } = {}): Scenario => {
+  return async (world) => [await world.submit('video:transcode', key, more)];
+};
+
+const image: Scenario = async (world) => [await world.submit('image:thumbnail', 'image')];
+
+/** The worker that holds a job, once it encodes. */
+async function holderOf(world: World, id: string): Promise<Supervised> {
+  const text = `select lease_owner from jobs where id = $1 and phase = 'encoding'`;
+  const owner = await until(
+    async () => (await world.database.pool.query<{ lease_owner: string }>(text, [id])).rows[0]?.lease_owner,
+    (found) => found !== undefined,
+    30_000,
+  );
+  const holder = world.workers.find(({ current }) => owner?.includes(`:${current().pid}:`));
+  if (holder === undefined) throw new Error(`no worker is ${owner}`);
+  return holder;
+}
+
+/** A worker and its runners are frozen until another one has gone on with its job. */
+const frozenWorker =
+  (hasGoneOn: string): Scenario =>
+  async (world) => {
+    const id = await world.submit('video:transcode', 'long');
+    const holder = await holderOf(world, id);
+    const pids = [holder.current().pid, ...(await holder.current().descendants())];
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    await until(
+      async () => (await world.database.pool.query(`select 1 from jobs where id = $1 and ${hasGoneOn}`, [id])).rowCount,
+      (count) => count === 1,
+      60_000,
+    );
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+    await world.settle();
+    await sleep(6_000);
+    return [id];
+  };
+
+export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
+  'a lost event row': { invariant: 'I7', scenario: image, withinMs: 4_000 },
+  'a double publish': { invariant: 'I26', scenario: frozenWorker(`status = 'completed'`), workers: 2, isSlow: true },
+  'writes of a stale owner': {
+    invariant: 'I13',
+    scenario: frozenWorker(`attempt = 2 and phase in ('probing', 'encoding')`),
+    workers: 2,
+    isSlow: true,
+  },
+  'a forgotten sweep': {
+    invariant: 'I19',
+    scenario: async (world) => {
+      const ids = await stream('clip')(world);
+      await world.settle();
+      await world.cleanUp();
+      return ids;
+    },
+  },
+  'a key in a log': { invariant: 'I10', scenario: stream('clip', encrypted) },
+  'a chunk of another plan': { invariant: 'I5', scenario: stream('long') },
+  'a deletion without its fence': {
+    invariant: 'I16',
+    scenario: async (world) => {
+      const hash = 'fenced';
+      const shared = await world.submit('video:full', 'long', { hash });
+      await world.settle();
+      const ids = await stream('long', { hash })(world);
+      await world.settle();
+      ids.push(...(await stream('clip', { hash, ...encrypted })(world)));
+      await world.settle();
+      await world.cleanUp();
+      await world.retire(`id = '${shared}'`);
+      return ids;
+    },
+  },
+  'half a surrogate in results': { invariant: 'I22', scenario: stream('clip') },
+  'a lease by the local clock': {
+    invariant: 'I13',
+    workers: 2,
+    isSlow: true,
+    scenario: async (world) => {
+      const id = await world.submit('video:transcode', 'long');
+      const holder = await holderOf(world, id);
+      for (const other of world.workers) if (other !== holder) await world.skew(other, 3_600_000);
+      await world.settle();
+      return [id];
+    },
+  },
+  'a status that goes back': { invariant: 'I1', scenario: image, withinMs: 4_000 },
+  'an outage that counts as a failure': {
+    invariant: 'I23',
+    isSlow: true,
+    scenario: async (world) => {
+      const id = await world.submit('video:transcode', 'clip');
+      await holderOf(world, id);
+      await world.outage(20_000);
+      return [id];
+    },
+  },
+  'a source that was replaced': {
+    invariant: 'I24',
+    scenario: async (world) => {
+      for (const { current } of world.workers) current().signal('SIGSTOP');
+      const ids = await stream('clip')(world);
+      await world.addSource('clip', await otherClip());
+      for (const { current } of world.workers) current().signal('SIGCONT');
+      return ids;
+    },
+  },
+  'a clear segment in an encrypted media': { invariant: 'I18', scenario: stream('clip', encrypted) },
+};
+
+/** A bug may keep a job from its end. */
+const settleMs = 15_000;
+
+/** Runs what exposes a bug, with the bug or without. @returns what the checker finds */
+export async function expose(bug: PlantedBug, o: { isPlanted: boolean; folder: string }) {
+  const { scenario, workers = 1, withinMs = settleMs, isSlow = false } = exposures[bug];
+  const env = isSlow ? { FFMPEG_PATH: await slowFfmpeg(o.folder) } : {};
+  const world = await openWorld({ workers, env, ...(o.isPlanted ? { planted: bug } : {}) });
+  try {
+    await addSources(world, o.folder);
+    const endProbe = probe(world);
+    const ids = await scenario(world);
+    await world.settle(o.isPlanted ? withinMs : undefined).catch(() => undefined);
+    return [...(await endProbe()), ...(await new Checker(world).check(ids, { decodedMax: 5 }))];
+  } finally {
+    await world.stop();
+    await world.close();
+  }
+}

@@ -1,0 +1,40 @@
+import { isAlive } from '#platform/commands/is-alive.ts';
+import { startProgram } from '../programs.ts';
+
+export type Supervised = Awaited<ReturnType<typeof supervised>>;
+
+/** A process that is started again whenever it ends, until it is stopped. */
+export async function supervised(mode: 'server' | 'worker', env: Record<string, string>) {
+  let output = '';
+  const stopping = new AbortController();
+  const start = () => startProgram({ args: [`--mode=${mode}`], env, waits: false });
+  let current = await start();
+  const supervise = async () => {
+    while (!stopping.signal.aborted) {
+      await current.ended;
+      output += current.output();
+      if (!stopping.signal.aborted) current = await start();
+    }
+  };
+  const supervising = supervise();
+  const end = async () => {
+    const { pid, ended, signal } = current;
+    if (isAlive(pid)) signal('SIGTERM');
+    await ended;
+  };
+  return {
+    mode,
+    url: () => current.url,
+    current: () => current,
+    output: () => output + current.output(),
+    /** Ends it; it is started again. */
+    restart: end,
+    async stop(): Promise<void> {
+      stopping.abort();
+      await end();
+      await supervising;
+      // One that was just started.
+      await end();
+    },
+  };
+}

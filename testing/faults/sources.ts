@@ -1,0 +1,39 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runTool, sample } from '../media.ts';
+import type { World } from './world.ts';
+
+/** The key of a source that is no video. */
+export const brokenSource = 'broken';
+
+const tone = (seconds: number) => `sine=f=440:r=48000:d=${seconds}`;
+
+function videoOf(seconds: number): string {
+  const video = `testsrc2=s=192x108:r=10:d=${seconds}`;
+  return `-f lavfi -i ${video} -f lavfi -i ${tone(seconds)} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`;
+}
+
+/** Small sources: `clip`, `long` (several chunks), `image` and one that is broken. */
+export async function addSources(world: World, folder: string): Promise<void> {
+  await world.addSource('clip', await shortClip());
+  await world.addSource('long', await sample('faults-long.mp4', videoOf(19)));
+  await world.addSource('image', await sample('faults.png', '-f lavfi -i testsrc2=s=320x240 -frames:v 1'));
+  await writeFile(join(folder, brokenSource), 'no video');
+  await world.addSource(brokenSource, join(folder, brokenSource));
+}
+
+export function shortClip(): Promise<string> {
+  return sample('faults.mp4', videoOf(3));
+}
+
+/** Another video, to replace a source with. */
+export function otherClip(): Promise<string> {
+  return sample('faults-other.mp4', videoOf(4));
+}
+
+/** In seconds; 0 for what is no video. */
+export async function durationOf(file: string): Promise<number> {
+  const args = ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', file];
+  const printed = await runTool('ffprobe', args).catch(() => '0');
+  return Number(printed) || 0;
+}
