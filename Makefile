@@ -1,7 +1,7 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test faults fuzz test-k8s e2e bench check lint types dead-code unit format generate needs clean
+.PHONY: help demo test faults chaos soak planted fuzz test-k8s e2e bench check lint types dead-code unit format generate needs clean
 .PHONY: audit distclean
 
 help:
@@ -10,6 +10,9 @@ help:
 	@echo 'make test       all tests, against real servers; TEST_FLAGS are passed to vitest'
 	@echo 'make test ONLY=changed, or ONLY="domain/errors.ts …"   the tests that reach these files by imports, in two minutes'
 	@echo 'make faults     a crash, failure, delay or lost answer at every write to the outside; FAULTS_SHARE=5 makes a fifth'
+	@echo 'make chaos      jobs of all types and a random fault every few seconds; MINUTES=15, SEED=1 repeats the faults'
+	@echo 'make planted    bugs that the checker of make faults and make chaos must find, each in a run of its own'
+	@echo 'make soak       a steady load, and what each program holds meanwhile; MINUTES=30'
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
 	@echo 'make audit      known holes and licences of the packages that are installed'
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
@@ -30,6 +33,15 @@ test:
 # Every fault at every write of every scenario, about an hour; `make test` makes one or two of each scenario.
 faults:
 	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) vitest run test/faults/writes.test.ts $(TEST_FLAGS)
+
+chaos:
+	@scripts/needs test && CHAOS_MINUTES=$(or $(MINUTES),15) CHAOS_SEED=$(or $(SEED),1) vitest run test/faults/chaos.test.ts $(TEST_FLAGS)
+
+planted:
+	@scripts/needs test && PLANTED=all vitest run test/faults/planted.test.ts $(TEST_FLAGS)
+
+soak:
+	@scripts/needs test && SOAK_MINUTES=$(or $(MINUTES),30) vitest run test/faults/soak.test.ts $(TEST_FLAGS)
 
 # Each property has an equal share of the time.
 fuzz: needs

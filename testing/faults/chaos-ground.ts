@@ -49,7 +49,13 @@ export async function openChaosGround(random: () => number) {
   const bucket = (name: string) => {
     const { endpoint, accessKeyId, secretAccessKey } = s3;
     const keys = { accessKeyId, secretAccessKey };
-    const rest = { region, forcePathStyle: true, checksums: 'when_supported', timeoutMs: 10_000, chainVariables: {} } as const;
+    const rest = {
+      region,
+      forcePathStyle: true,
+      checksums: 'when_supported',
+      timeoutMs: 10_000,
+      chainVariables: {},
+    } as const;
     return openObjectStore({ bucket: name, s3: { endpoint, keys, ...rest } });
   };
   await Promise.all(['source', 'media'].map((name) => mkdir(join(s3.dir ?? '', name), { recursive: true })));

@@ -27,7 +27,8 @@ export async function clearObjects(
     if (init === null) continue;
     const isEncrypted = /enc[va]/.test(init.toString('latin1')) && init.includes('cbcs');
     if (!isEncrypted) violations.push(`I9: ${track}/init.mp4 is clear`);
-    else if (!init.includes(Buffer.from(contentKey.kid, 'hex'))) violations.push(`I17: ${track}/init.mp4 names another key`);
+    else if (!init.includes(Buffer.from(contentKey.kid, 'hex')))
+      violations.push(`I17: ${track}/init.mp4 names another key`);
     const segments: Buffer[] = [];
     for (const name of names.filter((it) => it.endsWith('.m4s')).toSorted(bySegment)) {
       const bytes = (await bytesAt(media, name)) ?? Buffer.alloc(0);

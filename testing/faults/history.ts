@@ -67,6 +67,21 @@ const record = `
     insert into recorded_keys (hash, kid) values (new.hash, new.kid);
     return null;
   end $$;
+  create table recorded_tables (at timestamptz not null default clock_timestamp(), name text not null);
+  create function record_table() returns trigger language plpgsql as $$
+  begin
+    insert into recorded_tables (name) values (tg_table_name);
+    return null;
+  end $$;
+  do $$
+  declare
+    of record;
+  begin
+    for of in select relname from pg_stat_user_tables where relname !~ '^recorded_' and schemaname = 'public' loop
+      execute format('create trigger record_table after insert or update or delete on %I for each row
+        execute function record_table()', of.relname);
+    end loop;
+  end $$;
   create trigger record_change after insert or update or delete on jobs for each row execute function record_change();
   create trigger record_key after insert or update on content_keys for each row execute function record_key()`;
 
@@ -83,6 +98,12 @@ export async function rowChanges(database: Database, jobIds: readonly string[]):
 export async function keyChanges(database: Database, hash: string): Promise<KeyChange[]> {
   const text = 'select * from recorded_keys where hash = $1 order by seq';
   return (await database.pool.query<KeyChange>(text, [hash])).rows;
+}
+
+/** Tables of which a row has changed since a moment. */
+export async function changedTables(database: Database, since: Date): Promise<string[]> {
+  const text = 'select distinct name from recorded_tables where at > $1';
+  return (await database.pool.query<{ name: string }>(text, [since])).rows.map(({ name }) => name);
 }
 
 const fileOf = (folder: string) => join(folder, 'history.jsonl');

@@ -40,9 +40,7 @@ export class Checker {
     const jobs = all.filter(({ id }) => jobIds.includes(id));
     const writes = recordedWrites(folder);
     const changes = Map.groupBy(await rowChanges(database, jobIds), ({ job_id: id }) => id);
-    const violations = jobIds
-      .filter((id) => !changes.has(id))
-      .map((id) => `I2: the accepted job ${id} has no row`);
+    const violations = jobIds.filter((id) => !changes.has(id)).map((id) => `I2: the accepted job ${id} has no row`);
     for (const job of jobs) {
       const ofJob = changes.get(job.id) ?? [];
       violations.push(...failureOf(job, triesMax), ...changesOf(ofJob), ...outagesOf(ofJob, facts));
@@ -114,7 +112,8 @@ export class Checker {
       else violations.push(...(await clearObjects(videoFolder(hash, rev ?? ''), key, { media, decodes })));
     }
     violations.push(...(await this.#keyOf(hash, encrypted, writes)));
-    for (const { stream_rev: rev } of jobs) if (rev !== null) violations.push(...(await objects.chunksOf(hash, rev, media)));
+    for (const { stream_rev: rev } of jobs)
+      if (rev !== null) violations.push(...(await objects.chunksOf(hash, rev, media)));
     // A write without an answer may have been done.
     const mayStay = new Set(writes.flatMap((write) => keysOf(write, 'put').flatMap(revOfManifest)));
     return [...violations, ...(await objects.leftOf(hash, jobs, { media, master, mayStay }))];
@@ -139,7 +138,10 @@ export class Checker {
       for (const key of await objects.keysBelow(media, root))
         if (!known.has(key.split('/')[2] ?? '')) lines.push(`I12: no job is left of ${key}`);
     if (all.length === 0 || !all.every((job) => job.is_swept)) return lines;
-    return [...lines, ...(await objects.keysBelow(media, 'work/')).map((key) => `I19: the working object ${key} is left`)];
+    return [
+      ...lines,
+      ...(await objects.keysBelow(media, 'work/')).map((key) => `I19: the working object ${key} is left`),
+    ];
   }
 
   /** What was removed is named by no results and no playlist that are answered. */
@@ -172,9 +174,11 @@ export class Checker {
     for (const root of roots)
       for (const key of await objects.keysBelow(media, root))
         texts.push([key, (await objects.bytesAt(media, key)) ?? Buffer.alloc(0)]);
-    return texts.flatMap(([where, text]) =>
+    const uncaught = this.#world.output().includes('uncaught error') ? ['I27: a process ended by a bug'] : [];
+    const found = texts.flatMap(([where, text]) =>
       hidden.filter(([, secret]) => text.includes(secret as string)).map(([name]) => `I10: ${name} is in ${where}`),
     );
+    return [...uncaught, ...found];
   }
 }
 
@@ -187,4 +191,3 @@ function revOfManifest(key: string): string[] {
   const [, job, attempt] = /^work\/([0-9a-f-]{36})\/(\d+)\/result\.json$/.exec(key) ?? [];
   return job === undefined ? [] : [revisionOf(job, Number(attempt))];
 }
-

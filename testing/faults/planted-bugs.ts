@@ -18,7 +18,11 @@ const notices = { file: 'controller/process/lease.ts', from: 'onLoss(state);\n  
 
 export const plantedBugs = {
   'a lost event row': [
-    { file: 'platform/postgres/job-end.ts', from: `if (job.callbackUrl !== null && job.status`, to: `if (!job && job.status` },
+    {
+      file: 'platform/postgres/job-end.ts',
+      from: `if (job.callbackUrl !== null && job.status`,
+      to: `if (!job && job.status`,
+    },
   ],
   'a double publish': [
     notices,
@@ -79,14 +83,22 @@ export const plantedBugs = {
     },
   ],
   'an outage that counts as a failure': [
-    { file: 'jobs/conclude-attempt.ts', from: '(await storageWatch.isOutage())', to: '!(await storageWatch.isOutage())' },
+    {
+      file: 'jobs/conclude-attempt.ts',
+      from: '(await storageWatch.isOutage())',
+      to: '!(await storageWatch.isOutage())',
+    },
   ],
   'a source that was replaced': [
     { file: 'runner/steps/fetch.ts', from: '...(etag === null ? {} : { ifMatch: etag })', to: '' },
     { file: 'runner/steps/fetch.ts', from: 'task.source.size !== info.sizeBytes', to: 'task.source.size === -1' },
   ],
   'a clear segment in an encrypted media': [
-    { file: 'runner/tools/packager.ts', from: `'--clear_lead',\n            '0',`, to: `'--clear_lead',\n            '2',` },
+    {
+      file: 'runner/tools/packager.ts',
+      from: `'--clear_lead',\n            '0',`,
+      to: `'--clear_lead',\n            '2',`,
+    },
   ],
 } as const satisfies Readonly<Record<string, readonly Edit[]>>;
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../controller-rig.ts';
 import { slowFfmpeg } from '../counted-ffmpeg.ts';
 import { Checker } from './invariants.ts';
@@ -17,6 +18,8 @@ interface Exposure {
   readonly workers?: number;
   /** Whether an encode takes long enough to be caught at it. */
   readonly isSlow?: boolean;
+  /** Whether no encode is split into chunks, which attempts share. */
+  readonly isWhole?: boolean;
   /** How long its jobs have to end. */
   readonly withinMs?: number;
 }
@@ -48,21 +51,27 @@ const frozenWorker =
     const id = await world.submit('video:transcode', 'long');
     const holder = await holderOf(world, id);
     const pids = [holder.current().pid, ...(await holder.current().descendants())];
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const send = (signal: NodeJS.Signals) => pids.filter(isAlive).forEach((pid) => process.kill(pid, signal));
+    send('SIGSTOP');
+    const text = `select 1 from jobs where id = $1 and ${hasGoneOn}`;
     await until(
-      async () => (await world.database.pool.query(`select 1 from jobs where id = $1 and ${hasGoneOn}`, [id])).rowCount,
+      async () => (await world.database.pool.query(text, [id])).rowCount,
       (count) => count === 1,
       60_000,
-    );
-    for (const pid of pids) process.kill(pid, 'SIGCONT');
-    await world.settle();
-    await sleep(6_000);
+    ).finally(() => send('SIGCONT'));
+    await sleep(8_000);
     return [id];
   };
 
 export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
   'a lost event row': { invariant: 'I7', scenario: image, withinMs: 4_000 },
-  'a double publish': { invariant: 'I26', scenario: frozenWorker(`status = 'completed'`), workers: 2, isSlow: true },
+  'a double publish': {
+    invariant: 'I26',
+    scenario: frozenWorker(`status = 'completed'`),
+    workers: 2,
+    isSlow: true,
+    isWhole: true,
+  },
   'writes of a stale owner': {
     invariant: 'I13',
     scenario: frozenWorker(`attempt = 2 and phase in ('probing', 'encoding')`),
@@ -104,7 +113,7 @@ export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
       const id = await world.submit('video:transcode', 'long');
       const holder = await holderOf(world, id);
       for (const other of world.workers) if (other !== holder) await world.skew(other, 3_600_000);
-      await world.settle();
+      await sleep(4_000);
       return [id];
     },
   },
@@ -137,8 +146,11 @@ const settleMs = 15_000;
 
 /** Runs what exposes a bug, with the bug or without. @returns what the checker finds */
 export async function expose(bug: PlantedBug, o: { isPlanted: boolean; folder: string }) {
-  const { scenario, workers = 1, withinMs = settleMs, isSlow = false } = exposures[bug];
-  const env = isSlow ? { FFMPEG_PATH: await slowFfmpeg(o.folder) } : {};
+  const { scenario, workers = 1, withinMs = settleMs, isSlow = false, isWhole = false } = exposures[bug];
+  const env = {
+    ...(isSlow ? { FFMPEG_PATH: await slowFfmpeg(o.folder) } : {}),
+    ...(isWhole ? { CHUNK_LENGTH: '60s' } : {}),
+  };
   const world = await openWorld({ workers, env, ...(o.isPlanted ? { planted: bug } : {}) });
   try {
     await addSources(world, o.folder);

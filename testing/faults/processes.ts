@@ -20,6 +20,8 @@ export async function supervised(mode: 'server' | 'worker', env: Record<string, 
   const end = async () => {
     const { pid, ended, signal } = current;
     if (isAlive(pid)) signal('SIGTERM');
+    // One that is frozen does not see it.
+    if (isAlive(pid)) signal('SIGCONT');
     await ended;
   };
   return {

@@ -70,7 +70,7 @@ function writerOf({ job_id: id, owner, is_held: isHeld, writer, ...change }: Row
 }
 
 /** After this time an outage has been noticed, and a probe that found none is over. */
-const noticedMs = 6_000;
+const noticedMs = 3_000;
 
 /** An attempt that ends while the storage is away costs no try. */
 export function outagesOf(changes: readonly RowChange[], { outages }: Facts): string[] {

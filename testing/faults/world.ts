@@ -32,7 +32,12 @@ export interface Facts {
   /** The versions of sources, by ETag. */
   readonly sources: Map<string, { readonly key: string; readonly durationSec: number }>;
   /** Why jobs waited, as their callers saw it. */
-  readonly waits: { readonly at: number; readonly id: string; readonly code: string | null; readonly message: string }[];
+  readonly waits: {
+    readonly at: number;
+    readonly id: string;
+    readonly code: string | null;
+    readonly message: string;
+  }[];
 }
 
 const unswept = 'finished_at is not null and swept_at is null';

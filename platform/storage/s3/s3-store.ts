@@ -162,7 +162,9 @@ class S3Store implements ObjectStore {
       const objects = others.slice(start, start + deletedAtOnce).map((key) => ({ Key: key }));
       const command = new DeleteObjectsCommand({ Bucket: this.#bucket, Delete: { Objects: objects, Quiet: true } });
       const { Errors: errors = [] } = await this.#requests.run(undefined, (abortSignal) =>
-        written(`delete ${objects.map(({ Key }) => Key).join('\n')}`, () => this.#requests.client.send(command, { abortSignal })),
+        written(`delete ${objects.map(({ Key }) => Key).join('\n')}`, () =>
+          this.#requests.client.send(command, { abortSignal }),
+        ),
       );
       const failed = errors.find(({ Code: code }) => code !== 'NoSuchKey');
       if (failed !== undefined) {
