@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { resultManifestKey } from '#domain/media/object-keys.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../controller-rig.ts';
 import { slowFfmpeg } from '../counted-ffmpeg.ts';
@@ -59,7 +60,10 @@ const frozenWorker =
       (count) => count === 1,
       60_000,
     ).finally(() => send('SIGCONT'));
-    await sleep(8_000);
+    // What it does next, unless it sees that its lease is lost: it ends its attempt.
+    const manifest = () => world.media.head(resultManifestKey(id, 1));
+    await until(manifest, (info) => info !== null, 25_000).catch(() => undefined);
+    await sleep(4_000);
     return [id];
   };
 
