@@ -1,7 +1,8 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test faults chaos soak planted fuzz test-k8s e2e bench check lint types dead-code unit format generate needs clean
+.PHONY: help demo test faults chaos soak planted fuzz test-k8s e2e bench check lint types dead-code unit format
+.PHONY: generate needs clean
 .PHONY: audit distclean
 
 help:
@@ -35,7 +36,8 @@ faults:
 	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) vitest run test/faults/writes.test.ts $(TEST_FLAGS)
 
 chaos:
-	@scripts/needs test && CHAOS_MINUTES=$(or $(MINUTES),15) CHAOS_SEED=$(or $(SEED),1) vitest run test/faults/chaos.test.ts $(TEST_FLAGS)
+	@scripts/needs test && CHAOS_MINUTES=$(or $(MINUTES),15) CHAOS_SEED=$(or $(SEED),1) \
+	  vitest run test/faults/chaos.test.ts $(TEST_FLAGS)
 
 planted:
 	@scripts/needs test && PLANTED=all vitest run test/faults/planted.test.ts $(TEST_FLAGS)

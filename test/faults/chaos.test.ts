@@ -10,10 +10,11 @@ const seconds = Number(process.env['CHAOS_MINUTES'] ?? 0) * 60 || 30;
 const seed = Number(process.env['CHAOS_SEED'] ?? 1);
 const isLong = process.env['CHAOS_MINUTES'] !== undefined;
 
+const print = (line: string) => void (isLong && process.stdout.write(`  ${line}\n`));
+
 describe.skipIf(!inject('redis') || inject('s3')?.program !== 'versitygw')('chaos', () => {
   it('breaks no invariant, and every job ends within a minute of the last fault', { timeout: 7_200_000 }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'reelwright-chaos-sources-'));
-    const print = (line: string) => void (isLong && process.stdout.write(`  ${line}\n`));
     const result = await runChaos({ seconds, seed, folder, print });
     await rm(folder, { recursive: true, force: true });
     const { jobs, failed, faults, settledMs, violations } = result;

@@ -6,11 +6,12 @@ import { growthPercent, runSoak } from '../../testing/faults/soak.ts';
 
 // `make soak`. In `make test` only how growth is measured, since minutes say nothing of an hour.
 
+const at = (minute: number) => ({ atMs: minute * 60_000, value: 100 + minute / 6 + (minute % 3) });
+
 const minutes = Number(process.env['SOAK_MINUTES'] ?? 0);
 
 describe('soak', () => {
   it('sees a growth of a tenth in an hour through noise and one collection of garbage', () => {
-    const at = (minute: number) => ({ atMs: minute * 60_000, value: 100 + minute / 6 + (minute % 3) });
     const samples = Array.from({ length: 60 }, (_, minute) => at(minute));
     samples[30] = { atMs: 30 * 60_000, value: 40 };
     expect(growthPercent(samples)).toBeGreaterThan(8);

@@ -10,8 +10,8 @@ import { pick, type Random, randomOf } from './random.ts';
 import { addSources } from './sources.ts';
 import { openWorld, type World } from './world.ts';
 
-// Jobs of all types, and a fault every few seconds, drawn by a seed: which fault, of what, how long, and the pause after
-// it. When the faults have stopped, every job must end within a minute, and then the checker looks.
+// Jobs of all types, and a fault every few seconds. A seed decides which fault, of what, for how long, and the pause
+// after it. When the faults have stopped, every job must end within a minute, and then the checker looks.
 
 interface Scene {
   readonly world: World;
@@ -58,7 +58,7 @@ const proxied =
 
 const faults: Readonly<Record<string, Fault>> = {
   'a program is killed': killed(false, 'SIGKILL'),
-  'a program is told to stop': killed(false, 'SIGTERM'),
+  'a program has to stop': killed(false, 'SIGTERM'),
   'a runner is killed': killed(true, 'SIGKILL'),
   'a program is frozen': paused(false),
   'a runner is frozen': paused(true),
@@ -103,6 +103,11 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
+async function endLater(ms: number, end: Awaited<ReturnType<Fault>> | undefined): Promise<void> {
+  await sleep(ms);
+  await end?.();
+}
+
 /** Faults until `endAt`; all of them have ended when it resolves. @returns how many */
 async function disturb(scene: Scene, endAt: number, print: (line: string) => void): Promise<number> {
   const { random } = scene;
@@ -113,11 +118,7 @@ async function disturb(scene: Scene, endAt: number, print: (line: string) => voi
     const [lastsMs, pauseMs] = [500 + random() * 7_500, 1_000 + random() * 3_000];
     print(`${name} for ${Math.round(lastsMs)} ms`);
     const end = await faults[name]?.(scene);
-    lasting.push(
-      sleep(Math.min(lastsMs, Math.max(0, endAt - Date.now()))).then(async () => {
-        await end?.();
-      }),
-    );
+    lasting.push(endLater(Math.min(lastsMs, Math.max(0, endAt - Date.now())), end));
     await sleep(pauseMs);
   }
   await Promise.all(lasting);

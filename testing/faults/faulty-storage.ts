@@ -38,26 +38,30 @@ export async function startFaultyStorage(endpoint: string, random: () => number)
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     return [answer, await buffer(answer)];
   };
-  const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
+  const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url = '' } = incoming;
     const body = await buffer(incoming);
     const fault = current !== null && random() < current.share ? current.fault : null;
     if (fault === '500' || fault === '503' || fault === '403') {
       response.writeHead(Number(fault), { 'content-type': 'application/xml' });
-      return void response.end(`<Error><Code>${codes[fault]}</Code></Error>`);
+      response.end(`<Error><Code>${codes[fault]}</Code></Error>`);
+      return;
     }
     if (fault === 'slow') await sleep(slowMs);
     const isList = incoming.method === 'GET' && url.includes('list-type=2');
     const [answer, fresh] = await forward(incoming, body);
-    if (fault === 'lost') return void response.destroy();
+    if (fault === 'lost') {
+      response.destroy();
+      return;
+    }
     const bytes = fault === 'stale' && isList ? (lists.get(url) ?? fresh) : fresh;
     if (isList && current?.fault !== 'stale') lists.set(url, fresh);
     const { 'transfer-encoding': _chunked, connection: _connection, ...headers } = answer.headers;
-    // The length of an answer to HEAD is that of the object.
+    // The length of an answer to HEAD is the object's.
     if (incoming.method !== 'HEAD') headers['content-length'] = String(bytes.length);
     response.writeHead(answer.statusCode ?? 500, headers);
-    if (fault !== 'truncated' || bytes.length < 2) return void response.end(bytes);
-    response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+    if (fault !== 'truncated' || bytes.length < 2) response.end(bytes);
+    else response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
   };
   const server = createServer((incoming, response) => {
     handle(incoming, response).catch(() => response.destroy());

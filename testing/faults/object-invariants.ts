@@ -53,7 +53,7 @@ export async function manifestOf({ id, attempt, status, is_expired }: CheckedJob
   const folders = new Map(foldersOf(stored).map((folder) => [folder.folder, folder.sha256]));
   return manifest.folders
     .filter(({ folder, sha256 }) => folders.get(folder) !== sha256)
-    .map(({ folder }) => `I14: objects below ${folder} are not those of the manifest of ${id}`);
+    .map(({ folder }) => `I14: objects below ${folder} differ from the manifest of ${id}`);
 }
 
 /** The keys that a master leads to, and what is missing among them. */

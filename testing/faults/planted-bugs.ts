@@ -118,7 +118,7 @@ export function plantBug(name: string): void {
       const loaded = next(url, context);
       const ofModule = edits.filter(({ file }) => url.endsWith(`/${file}`));
       if (ofModule.length === 0) return loaded;
-      return { ...loaded, source: ofModule.reduce(edited, String(loaded.source)) };
+      return { ...loaded, source: ofModule.reduce(edited, Buffer.from(loaded.source as Uint8Array).toString('utf8')) };
     },
   });
 }

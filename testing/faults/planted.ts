@@ -45,16 +45,16 @@ async function holderOf(world: World, id: string): Promise<Supervised> {
   return holder;
 }
 
-/** A worker and its runners are frozen until another one has gone on with its job. */
+/** A worker and its runners are frozen until another one has continued its job. */
 const frozenWorker =
-  (hasGoneOn: string): Scenario =>
+  (hasContinued: string): Scenario =>
   async (world) => {
     const id = await world.submit('video:transcode', 'long');
     const holder = await holderOf(world, id);
     const pids = [holder.current().pid, ...(await holder.current().descendants())];
     const send = (signal: NodeJS.Signals) => pids.filter(isAlive).forEach((pid) => process.kill(pid, signal));
     send('SIGSTOP');
-    const text = `select 1 from jobs where id = $1 and ${hasGoneOn}`;
+    const text = `select 1 from jobs where id = $1 and ${hasContinued}`;
     await until(
       async () => (await world.database.pool.query(text, [id])).rowCount,
       (count) => count === 1,

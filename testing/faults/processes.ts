@@ -1,4 +1,5 @@
 import { isAlive } from '#platform/commands/is-alive.ts';
+import { until } from '../controller-rig.ts';
 import { startProgram } from '../programs.ts';
 
 export type Supervised = Awaited<ReturnType<typeof supervised>>;
@@ -29,6 +30,13 @@ export async function supervised(mode: 'server' | 'worker', env: Record<string, 
     url: () => current.url,
     current: () => current,
     output: () => output + current.output(),
+    /** Waits until it answers. */
+    isThere: () =>
+      until(
+        () => fetch(`${current.url}/healthz`).catch(() => null),
+        (answer) => answer?.ok === true,
+        60_000,
+      ),
     /** Ends it; it is started again. */
     restart: end,
     async stop(): Promise<void> {

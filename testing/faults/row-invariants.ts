@@ -69,7 +69,7 @@ function writerOf({ job_id: id, owner, is_held: isHeld, writer, ...change }: Row
   return [`I13: ${writer} wrote the attempt ${change.old_attempt} of ${id}, which ${owner} holds`];
 }
 
-/** After this time an outage has been noticed, and a probe that found none is over. */
+/** After this time an outage has been noticed, and a probe that found none has ended. */
 const noticedMs = 3_000;
 
 /** An attempt that ends while the storage is away costs no try. */
@@ -91,7 +91,7 @@ export function waitsOf({ waits, outages }: Facts): string[] {
     const until = code === 'next_attempt_later' ? Date.parse(/\d{4}-\S+Z/.exec(message)?.[0] ?? '') : at;
     return until >= at - trueMs ? [] : [`I21: ${id} waits for a time that has passed: ${message}`];
   });
-  // A worker is about to take it, or nobody knows why it waits: not for long.
+  // A worker is about to take it, or its reason is unknown: not for long.
   for (const [id, samples] of Map.groupBy(waits, (wait) => wait.id)) {
     let since: number | null = null;
     for (const { at, code } of samples) {
@@ -105,10 +105,10 @@ export function waitsOf({ waits, outages }: Facts): string[] {
   return [...new Set(violations)];
 }
 
-/** Results tell of the version of the source that the row names. */
+/** Results are of the version of the source that the row names. */
 export function sourceOf({ id, source_etag: etag, results }: CheckedJob, { sources }: Facts): string[] {
-  const told = (results as { readonly source?: { readonly duration_sec?: number } } | null)?.source?.duration_sec;
+  const shownSec = (results as { readonly source?: { readonly duration_sec?: number } } | null)?.source?.duration_sec;
   const version = sources.get(etag ?? '');
-  if (told === undefined || version === undefined || Math.abs(told - version.durationSec) < 0.3) return [];
-  return [`I24: the results of ${id} are of ${told} s, and the source of its row has ${version.durationSec} s`];
+  if (shownSec === undefined || version === undefined || Math.abs(shownSec - version.durationSec) < 0.3) return [];
+  return [`I24: the results of ${id} are of ${shownSec} s, and the source of its row has ${version.durationSec} s`];
 }

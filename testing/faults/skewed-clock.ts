@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 /** How often a process looks whether its clock was changed. */
 const everyMs = 250;
 
-/** Lets `Date` be ahead of the machine's clock, or behind it, by the milliseconds in a file, while there is the file. */
+/** Lets `Date` differ from the machine's clock by the milliseconds in a file, while the file is there. */
 export function skewClock(file: string): void {
   const RealDate = Date;
   let skewMs = 0;

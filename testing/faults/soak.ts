@@ -40,8 +40,8 @@ async function sampleOf(world: World, index: number): Promise<Sample | null> {
 }
 
 /**
- * The growth in an hour, in per cent of the mean: the median of the slopes between all pairs of samples (Theil and Sen),
- * which a single collection of garbage does not move.
+ * The growth in an hour, in per cent of the mean: the median of the slopes between all pairs of samples (Theil and
+ * Sen), which a single collection of garbage does not move.
  */
 export function growthPercent(samples: readonly { readonly atMs: number; readonly value: number }[]): number {
   const slopes = samples.flatMap((one, index) =>
@@ -72,7 +72,7 @@ export async function runSoak(o: { minutes: number; seed: number; folder: string
     const ids = await submitting;
     await world.settle();
     const violations = await new Checker(world).check([...ids]);
-    if (/uncaught error|unhandled/i.test(world.output())) violations.push('a rejection that nobody handled');
+    if (/uncaught error|unhandled/i.test(world.output())) violations.push('a rejection that was not handled');
     const lines: string[] = [];
     for (const [mode, taken] of samples)
       for (const name of ['rss', 'files', 'handles'] as const) {

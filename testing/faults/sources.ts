@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runTool, sample } from '../media.ts';
+import { sample } from '../media.ts';
 import type { World } from './world.ts';
 
 /** The key of a source that is no video. */
@@ -22,18 +22,11 @@ export async function addSources(world: World, folder: string): Promise<void> {
   await world.addSource(brokenSource, join(folder, brokenSource));
 }
 
-export function shortClip(): Promise<string> {
+function shortClip(): Promise<string> {
   return sample('faults.mp4', videoOf(3));
 }
 
 /** Another video, to replace a source with. */
 export function otherClip(): Promise<string> {
   return sample('faults-other.mp4', videoOf(4));
-}
-
-/** In seconds; 0 for what is no video. */
-export async function durationOf(file: string): Promise<number> {
-  const args = ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', file];
-  const printed = await runTool('ffprobe', args).catch(() => '0');
-  return Number(printed) || 0;
 }

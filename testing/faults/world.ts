@@ -14,11 +14,11 @@ import { migratedDatabase } from '../databases.ts';
 import { hastyVariables, secrets } from '../programs.ts';
 import { startRedis } from '../servers.ts';
 import { folderVariable, type RunPlan, writePlan } from './plan.ts';
+import { durationOf } from './duration.ts';
 import { recordRows } from './history.ts';
 import { plantedFile } from './planted-bugs.ts';
 import { type Supervised, supervised } from './processes.ts';
 import { openReceiver } from './receiver.ts';
-import { durationOf } from './sources.ts';
 
 // The service as separate processes that are started again when they end, a receiver of webhooks, and a caller that
 // repeats what is not answered, as callers do.
@@ -137,14 +137,21 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     }
   };
 
-  /** Changes the rows that are due, and starts the worker again, until there are none. */
+  const countDue = async (due: string) => (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
+  /** Changes the rows that are due, and starts the workers again, until there are none. */
   const untilDone = (due: string, change: string) =>
     until(
       async () => {
         await database.pool.query(`update jobs set ${change} where ${due}`);
         await Promise.all(workers.map((worker) => worker.restart()));
-        await sleep(1_500);
-        return (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
+        await Promise.all(workers.map((worker) => worker.isThere()));
+        // As long as it goes on: a round that was disturbed leaves rows that are due much later.
+        for (let left = await countDue(due); ;) {
+          await sleep(1_500);
+          const now = await countDue(due);
+          if (now === 0 || now === left) return now;
+          left = now;
+        }
       },
       (left) => left === 0,
       patienceMs,
@@ -216,7 +223,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     /** Ends the processes. @returns the workspaces and processes that they left */
     async stop(): Promise<string[]> {
       const pids = (await Promise.all(processes.map(({ current }) => current().descendants()))).flat();
-      await Promise.all(processes.map(({ stop }) => stop()));
+      await Promise.all(processes.map((program) => program.stop()));
       return [...(await workspacesIn(work)), ...pids.filter(isAlive).map((pid) => `process ${pid}`)];
     },
     async close(): Promise<void> {
