@@ -1,3 +1,6 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { type ChaosGround, openChaosGround } from './chaos-ground.ts';
@@ -158,7 +161,10 @@ export async function runChaos(o: {
     const ids = await submitting;
     for (const { id } of (await world.database.pool.query<{ id: string }>('select id from jobs')).rows) ids.add(id);
     const violations: string[] = [];
-    await world.settle().catch((error: unknown) => violations.push(`I2: not settled: ${(error as Error).message}`));
+    await world.settle().catch(async (error: unknown) => {
+      violations.push(`I2: not settled: ${(error as Error).message}`);
+      o.print(await processesOf(world));
+    });
     const settledMs = Date.now() - faultsEndedAt;
     const checker = new Checker(world);
     violations.push(...(await endProbe()), ...(await checker.check([...ids], { triesMax, decodedMax: 5 })));
@@ -166,11 +172,23 @@ export async function runChaos(o: {
     violations.push(...(await checker.check([...ids], { triesMax })), ...(await steadyWrites(world)));
     violations.push(...(await world.stop()).map((left) => `I11: ${left} is left`));
     const failed = (await world.database.pool.query(`select 1 from jobs where status = 'failed'`)).rowCount ?? 0;
+    if (violations.length > 0) await writeFile(join(tmpdir(), `reelwright-chaos-${o.seed}.log`), world.output());
     return { jobs: ids.size, failed, faults: count, settledMs, violations: [...new Set(violations)] };
   } finally {
     await world.stop();
     await world.close();
   }
+}
+
+/** What runs, and in which state: a line for each process below a worker. */
+async function processesOf({ workers }: World): Promise<string> {
+  const pids = (await Promise.all(workers.map(({ current }) => current().descendants()))).flat();
+  const lines = pids.map(async (pid) => {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    return `${pid} ${/State:.*/.exec(status)?.[0]} ${command.replaceAll('\0', ' ').slice(0, 150)}`;
+  });
+  return (await Promise.all(lines)).join('\n  ');
 }
 
 /** Without jobs no row and no object changes, and nothing is sent. */
