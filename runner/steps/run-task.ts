@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { isJobProblem } from '#domain/errors.ts';
 import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
 import { toJobError } from '#domain/job-error.ts';
 import { defaultEncoding, type EncodingProfile, encodingProfileOf } from '#domain/media/encoding-profile.ts';
@@ -15,6 +15,7 @@ import type { StepContext, Workspace } from '../context/step-context.ts';
 import type { Stores } from '../context/stores.ts';
 import type { PublishContext } from '../handlers/job-handler.ts';
 import type { Reporter } from '../reports/reporter.ts';
+import { asProblem } from './resource-problem.ts';
 
 /** What a runner's process has for every task. */
 export interface RunnerProcess {
@@ -114,13 +115,4 @@ function spanOf({ job_id: id, attempt, type, trace, unit }: Task): BriefSpanSett
     parent: trace,
     attributes: { 'job.id': id, 'job.type': type, 'job.attempt': attempt, ...unitAttributes(unit) },
   };
-}
-
-/** A full disk or memory is a known problem; any other error is returned as it is. */
-function asProblem(thrown: unknown): unknown {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  const isOutOfResource = code === 'ENOSPC' || code === 'EDQUOT' || code === 'ENOMEM';
-  return isOutOfResource && !isJobProblem(thrown)
-    ? new KnownProblem('resource_exhausted', undefined, { cause: thrown })
-    : thrown;
 }
