@@ -3,11 +3,10 @@ import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import type { NamedProfile } from '#domain/media/profiles.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import { currentProfiles, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
+import { type MissingProfile, preflight, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
 
 export interface AdoptDependencies extends PreflightDependencies {
   readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive'>;
@@ -19,11 +18,6 @@ export interface AdoptDependencies extends PreflightDependencies {
 interface Refusal {
   readonly refusal: string;
   readonly code: JobErrorCode;
-}
-
-/** The profile that is named does not exist; these do. */
-interface MissingProfile {
-  readonly knownProfiles: readonly string[];
 }
 
 /**
@@ -45,7 +39,7 @@ export async function adopt(
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
   const key = idempotencyKey(submission);
-  const named = spec.profile === undefined ? null : await findProfile(spec.profile, dependencies);
+  const named = spec.profile === undefined ? null : await profileNamed(spec.profile, dependencies);
   if (named !== null && 'knownProfiles' in named) {
     const job = await dependencies.jobs.findLive(key);
     return job === null ? named : { job };
@@ -71,11 +65,6 @@ export async function adopt(
     if (error instanceof KnownProblem && error.details.faults !== undefined) return refusalOf(error.details.faults);
     throw error;
   }
-}
-
-async function findProfile(name: string, dependencies: PreflightDependencies): Promise<NamedProfile | MissingProfile> {
-  const { byName } = await currentProfiles(dependencies);
-  return byName.get(name) ?? { knownProfiles: [...byName.keys()] };
 }
 
 const codeOfFault: Readonly<Record<string, JobErrorCode>> = {

@@ -58,7 +58,7 @@ export async function preflight(
 }
 
 /** The profiles of the configuration and of the cluster, as they are now. */
-export async function currentProfiles({
+async function currentProfiles({
   profiles,
   config,
 }: Pick<JobDependencies, 'profiles' | 'config'>): Promise<MediaProfiles> {
@@ -68,6 +68,38 @@ export async function currentProfiles({
 /** What a job of `type` stores of a profile: nothing where it makes no stream, or where the profile changes nothing. */
 export function profileFor(type: JobType, profile: NamedProfile | null): NamedProfile | null {
   return profile !== null && jobTypes[type].makesStream && profileDigest(profile) !== null ? profile : null;
+}
+
+/** The profile that a name is asked for does not exist; these do. */
+export interface MissingProfile {
+  readonly knownProfiles: readonly string[];
+}
+
+/** The profile of a name, of those that there are now. */
+export async function profileNamed(
+  name: string,
+  dependencies: Pick<JobDependencies, 'profiles' | 'config'>,
+): Promise<NamedProfile | MissingProfile> {
+  const { byName } = await currentProfiles(dependencies);
+  return byName.get(name) ?? { knownProfiles: [...byName.keys()] };
+}
+
+/**
+ * The preflight of a job that has ended: its source may have been uploaded again since, so it is measured again.
+ *
+ * @throws KnownProblem `not_retryable` for a source that no longer passes
+ */
+export async function preflightAgain(
+  dependencies: PreflightDependencies,
+  ended: { readonly type: JobType; readonly source: string },
+): Promise<Preflight> {
+  try {
+    return await preflight(dependencies, ended);
+  } catch (error) {
+    if (!(error instanceof KnownProblem) || error.details.faults === undefined) throw error;
+    const details = error.details.faults.map(({ detail }) => detail);
+    throw new KnownProblem('not_retryable', `The source ${details.join('; ')}.`, { cause: error });
+  }
 }
 
 /** As many first bytes as `containerOf` looks at. */

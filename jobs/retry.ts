@@ -1,10 +1,10 @@
 import { KnownProblem } from '#domain/errors.ts';
-import { idempotencyKey } from '#domain/jobs/idempotency.ts';
+import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueue } from './enqueue.ts';
-import { type Preflight, preflight, type PreflightDependencies, profileFor } from './preflight.ts';
+import { preflightAgain, type PreflightDependencies, profileFor } from './preflight.ts';
 
 const reasons = {
   not_found: new KnownProblem('not_found', 'There is no such job.'),
@@ -35,17 +35,21 @@ export async function retryJob(
     jobId,
     newJobs: (job) =>
       retriesOf(job).map(({ type, options }) => {
+        const key = idempotencyKey({ type, hash: job.hash, source: job.source, options });
         return {
           id: dependencies.randomUuid(),
           type,
           hash: job.hash,
           source: job.source,
           options,
-          idempotencyKey: idempotencyKey({ type, hash: job.hash, source: job.source, options }),
+          // The retry of a rerun is one too: else the job that is made again would answer in its place.
+          idempotencyKey: job.rerunOfJobId === null ? key : rerunKey(key),
           ...source,
           profile: profileFor(type, source.profile),
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,
+          rerunOfJobId: job.rerunOfJobId,
+          rerunReason: job.rerunReason,
           trace,
         };
       }),
@@ -58,18 +62,4 @@ export async function retryJob(
     );
   }
   return outcome.jobs;
-}
-
-/**
- * The source may have been uploaded again since the job failed, so it is measured again. One that no longer passes
- * makes a retry impossible: 409.
- */
-async function preflightAgain(dependencies: RetryDependencies, failed: Job): Promise<Preflight> {
-  try {
-    return await preflight(dependencies, failed);
-  } catch (error) {
-    if (!(error instanceof KnownProblem) || error.details.faults === undefined) throw error;
-    const details = error.details.faults.map(({ detail }) => detail);
-    throw new KnownProblem('not_retryable', `The source ${details.join('; ')}.`, { cause: error });
-  }
 }

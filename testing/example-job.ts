@@ -23,6 +23,8 @@ const example: Job = {
   callbackUrl: null,
   callbackStatus: null,
   retryOfJobId: null,
+  rerunOfJobId: null,
+  rerunReason: null,
   error: null,
   results: null,
   resultsExpired: false,

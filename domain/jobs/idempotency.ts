@@ -10,6 +10,17 @@ export interface IdempotentRequest {
   readonly options: unknown;
 }
 
+/**
+ * The key of an active rerun, whose job would have `key`: equal reruns at once make one job, beside the live one that
+ * answers submissions. A completed rerun takes `key` itself.
+ */
+export function rerunKey(key: string): string {
+  return `${rerunPrefix}${key}`;
+}
+
+/** How the key of every active rerun begins. */
+export const rerunPrefix = 'rerun ';
+
 /** SHA-256, in hex, of the RFC 8785 canonical JSON of `{type, hash, source, options}`. */
 export function idempotencyKey({ type, hash, source, options }: IdempotentRequest): string {
   const canonical = canonicalize({ type, hash, source, options });

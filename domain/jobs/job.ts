@@ -49,6 +49,10 @@ export interface Job {
   readonly callbackStatus: CallbackStatus | null;
   /** The failed job that this one retries. */
   readonly retryOfJobId: string | null;
+  /** The job that this one makes again, in a revision of its own; retention may have deleted it. */
+  readonly rerunOfJobId: string | null;
+  /** Why it is made again, in the words of who asked for it; null where nothing was said. */
+  readonly rerunReason: string | null;
   readonly error: JobError | null;
   readonly results: JobResults | null;
   /** Whether retention removed objects that the results name. */

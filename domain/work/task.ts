@@ -35,6 +35,8 @@ export const taskShape = z.strictObject({
   prefix: z.string().regex(/^[0-9a-f]{2}$/),
   rev: z.string().regex(/^[0-9a-f]{16}$/),
   unit: z.union([unitSchema, chunkUnitsSchema]),
+  /** The job that is made again; a job that makes none again has no such field. */
+  rerun_of: z.uuid().optional(),
   trace: z.strictObject({ traceparent: z.string().max(64), tracestate: z.string().max(1024).optional() }).nullable(),
 });
 
@@ -74,6 +76,7 @@ export function taskOf({ job, unit, split, maxFileSizeBytes, trace = job.trace }
     prefix: mediaPrefix(job.hash),
     rev: isShared ? split.rev : revisionOf(job.id, job.attempt),
     unit,
+    ...(job.rerunOfJobId === null ? {} : { rerun_of: job.rerunOfJobId }),
     trace,
   };
 }

@@ -7,6 +7,7 @@ import { webhookBody } from '#domain/webhooks/event-body.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
 import { type CurrentAttempt, type JobRow, jobOfRow, shownColumns, toJson } from './job-row.ts';
+import { takeKeyOfRerun } from './rerun-keys.ts';
 
 /** The end of a job, as `JobStore.finish` records it. */
 export interface FinalState extends CurrentAttempt {
@@ -40,7 +41,9 @@ export interface LockedJob {
 }
 
 // The profile and the results may be large, and are not needed here.
-const lock = `select id, type, hash, created_at from jobs where id = $1 and attempt = $2 and status = any($3) for update`;
+const lock = `
+  select id, type, hash, created_at, idempotency_key from jobs
+  where id = $1 and attempt = $2 and status = any($3) for update`;
 // Of all jobs of a hash with a stream, those that no later one has replaced: one at most (migration 0060).
 const newerStream = `
   select exists (
@@ -77,6 +80,7 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
       final.made?.bytes ?? null,
     ]);
     const job = jobOfRow(rows[0] as JobRow);
+    if (job.status === 'completed') await takeKeyOfRerun(client, job.id, before[0].idempotency_key);
     if (job.callbackUrl !== null && job.status !== 'cancelled') {
       const body = webhookBody(job, { eventId: final.eventId, occurredAt: job.finishedAt as Date });
       const event = [final.eventId, job.id, job.callbackUrl, body, toJson(job.trace), job.finishedAt];
@@ -86,7 +90,7 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
   });
 }
 
-type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash' | 'created_at'>;
+type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash' | 'created_at'> & { readonly idempotency_key: string };
 
 async function lockedJobOf(client: PoolClient, { id, hash, created_at: createdAt }: LockedRow): Promise<LockedJob> {
   await client.query(lockHash, [hash]);

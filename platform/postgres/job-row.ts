@@ -4,10 +4,10 @@ import { wellFormedJson } from '#domain/well-formed-json.ts';
 
 type GivenField = 'id' | 'type' | 'hash' | 'source' | 'options' | 'queue' | 'sourceSizeBytes' | 'sourceEtag';
 type CallerField = 'callbackUrl' | 'retryOfJobId' | 'trace';
+type ChosenField = 'pool' | 'priority' | 'profile' | 'rerunOfJobId' | 'rerunReason';
 
-/** A job to insert. `options` has its defaults; `pool`, `priority` and `profile` are the queue's, 0 and `default`. */
-export interface NewJob
-  extends Pick<Job, GivenField | CallerField>, Partial<Pick<Job, 'pool' | 'priority' | 'profile'>> {
+/** A job to insert. `options` has its defaults; what may be left out is the queue's, 0, `default` or null. */
+export interface NewJob extends Pick<Job, GivenField | CallerField>, Partial<Pick<Job, ChosenField>> {
   readonly idempotencyKey: string;
 }
 
@@ -30,6 +30,7 @@ export type JobRow = {
 export const jobColumns = [
   'id, type, hash, source, options, status, phase, waiting_reason, progress, eta, attempt, failures, disruptions',
   'queue, pool, priority, source_size_bytes, source_etag, profile, callback_url, callback_status, retry_of_job_id',
+  'rerun_of_job_id, rerun_reason',
   'error, results, results_expired, trace',
   'created_at, started_at, finished_at, updated_at',
 ].join(', ');
@@ -66,6 +67,8 @@ export function jobOfRow(row: JobRow): Job {
     callbackUrl: row.callback_url,
     callbackStatus: row.callback_status,
     retryOfJobId: row.retry_of_job_id,
+    rerunOfJobId: row.rerun_of_job_id,
+    rerunReason: row.rerun_reason,
     error: row.error,
     results: row.results,
     resultsExpired: row.results_expired,
@@ -79,12 +82,15 @@ export function jobOfRow(row: JobRow): Job {
 
 /** The job of a row that was inserted with these values at `createdAt`, by the defaults of the table. */
 export function jobOfNew(newJob: NewJob, createdAt: Date): Job {
-  const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...given } = newJob;
+  const { idempotencyKey: _idempotencyKey, pool = null, priority = 0, profile = null, ...others } = newJob;
+  const { rerunOfJobId = null, rerunReason = null, ...given } = others;
   return {
     ...given,
     pool,
     priority,
     profile,
+    rerunOfJobId,
+    rerunReason,
     status: 'queued',
     phase: null,
     waitingReason: null,
@@ -124,7 +130,7 @@ export function ticketOfRow(row: TicketRow): Ticket {
 /** The columns that `insertedValues` fills, in its order. */
 export const insertedColumns = [
   'id, type, hash, source, options, idempotency_key, queue, source_size_bytes, source_etag',
-  'callback_url, retry_of_job_id, trace, pool, priority, profile',
+  'callback_url, retry_of_job_id, trace, pool, priority, profile, rerun_of_job_id, rerun_reason',
 ].join(', ');
 
 /** The parameters of a new row; json is written here, since the driver would write an array as one of PostgreSQL's. */
@@ -145,6 +151,8 @@ export function insertedValues(job: NewJob): readonly unknown[] {
     job.pool ?? null,
     job.priority ?? 0,
     toJson(job.profile),
+    job.rerunOfJobId ?? null,
+    job.rerunReason ?? null,
   ];
 }
 

@@ -159,6 +159,17 @@ describe('the revision of a chunked encode', () => {
     expect(revOf(other)).not.toBe(revOf(after));
   });
 
+  it('C13.32: a rerun has a revision of its own, which all of its attempts share', () => {
+    const rerun = structuredClone(asked) as Asked & { context: { task: { rerun_of?: string } } };
+    rerun.context.task.rerun_of = '00000000-0000-4000-8000-000000000003';
+    const other = structuredClone(rerun);
+    other.context.task.job_id = '00000000-0000-4000-8000-000000000002';
+    const next = structuredClone(rerun);
+    next.context.task.attempt = 2;
+    expect(new Set([asked, rerun, other].map((one) => revOf(one))).size).toBe(3);
+    expect(revOf(next)).toBe(revOf(rerun));
+  });
+
   it('the revision is the same for every attempt and every job that would make the same stream', () => {
     for (const pointer of leaves.filter((leaf) => !deciding(leaf)))
       expect([pointer, revOf(changed(pointer, 'another').after)]).toEqual([pointer, revOf(asked)]);

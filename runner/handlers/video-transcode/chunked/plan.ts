@@ -78,7 +78,7 @@ export function cutsOf(
 
 /**
  * The shared revision of a chunked encode: 16 hex characters of a digest over all that decides its output. Attempts and
- * jobs that would make the same stream have the same one, and share its finished chunks.
+ * jobs that would make the same stream have the same one, and share its finished chunks; a rerun has one of its own.
  */
 export function chunkedRev(
   plan: EncodePlan,
@@ -93,6 +93,7 @@ export function chunkedRev(
     options,
     profile: task.profile,
     source: sourceOf(task),
+    ...(task.rerun_of === undefined ? {} : { rerun: task.job_id }),
   });
   if (canonical === undefined) throw new TypeError('a revision needs a JSON value');
   return createHash('sha256').update(canonical).digest('hex').slice(0, 16);

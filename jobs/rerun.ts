@@ -1,0 +1,79 @@
+import { KnownProblem } from '#domain/errors.ts';
+import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
+import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import { isFinal } from '#domain/jobs/status.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
+import type { JobDependencies } from './dependencies.ts';
+import { enqueue } from './enqueue.ts';
+import { preflightAgain, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
+
+type RerunDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'> & PreflightDependencies;
+
+/** How a job is to be made again. */
+export interface Rerun {
+  /** For people; at most 200 characters. */
+  readonly reason?: string | undefined;
+  /** The profile of its stream; by default what the rules of today choose. */
+  readonly profile?: string | undefined;
+  /** By default 0. */
+  readonly priority?: number;
+}
+
+/**
+ * Makes a job that has completed or failed again: its source is measured again, and the new job writes a revision of
+ * its own. The earlier job keeps its results and answers equal submissions until the rerun has completed, which answers
+ * them from then on (`takeKeyOfRerun`).
+ *
+ * The row is the acceptance, as of a submission: a crash before it leaves nothing, and one after it a queued row whose
+ * ticket the sweeper adds. Equal reruns find the active one by its key, so repeating the request makes no second job.
+ *
+ * @throws KnownProblem `not_found`, `conflict`; `invalid_request` for a profile that does not exist; `not_retryable`
+ * for a source that cannot be processed any more
+ */
+export async function rerunJob(
+  dependencies: RerunDependencies,
+  jobId: string,
+  { rerun, trace }: { readonly rerun: Rerun; readonly trace: TraceContext | null },
+): Promise<{ job: Job; isNew: boolean }> {
+  const earlier = await dependencies.jobs.find(jobId);
+  if (earlier === null) throw new KnownProblem('not_found', 'There is no such job.');
+  if (!isFinal(earlier.status))
+    throw new KnownProblem('conflict', `The job is ${earlier.status}; it can be made again once it has ended.`);
+  if (earlier.status === 'cancelled')
+    throw new KnownProblem('conflict', 'The job was cancelled and made nothing; submit it again.');
+  const named = rerun.profile === undefined ? null : await profileOrRefusal(rerun.profile, dependencies);
+  const measured = await preflightAgain(dependencies, earlier);
+  const { type, hash, source, options, pool, callbackUrl } = earlier;
+  const outcome = await dependencies.jobs.insertOrFind({
+    id: dependencies.randomUuid(),
+    type,
+    hash,
+    source,
+    options,
+    idempotencyKey: rerunKey(idempotencyKey({ type, hash, source, options })),
+    ...measured,
+    profile: named === null ? measured.profile : profileFor(type, named),
+    pool,
+    priority: rerun.priority ?? 0,
+    callbackUrl,
+    retryOfJobId: null,
+    rerunOfJobId: earlier.id,
+    rerunReason: rerun.reason ?? null,
+    trace,
+  });
+  if (outcome.job.status === 'queued')
+    await enqueue(dependencies, outcome.job).catch((error: unknown) =>
+      dependencies.log.warn({ err: error, job_id: outcome.job.id }, 'ticket not added, the sweeper adds it'),
+    );
+  return outcome;
+}
+
+/** @throws KnownProblem `invalid_request`, with the profiles that there are */
+async function profileOrRefusal(name: string, dependencies: PreflightDependencies): Promise<NamedProfile> {
+  const found = await profileNamed(name, dependencies);
+  if (!('knownProfiles' in found)) return found;
+  const detail = `names no profile; there are ${found.knownProfiles.join(', ')}`;
+  throw new KnownProblem('invalid_request', undefined, {
+    faults: [{ pointer: '/profile', code: 'unknown_profile', detail }],
+  });
+}
