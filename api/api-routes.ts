@@ -15,6 +15,7 @@ import { addJobRoutes } from './routes/jobs.ts';
 import { addMediaRoutes } from './routes/media.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
 import { addUploadRoutes } from './routes/uploads.ts';
+import { addRerunRoute } from './routes/reruns.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 
 /** Adds the routes of the surface `api`: jobs, their events and webhooks, uploads, and the documents. */
@@ -27,6 +28,7 @@ export async function addApiRoutes(
   const queries = new JobQueries(database);
   const guards = apiGuards({ ...dependencies, limiter });
   addJobRoutes(app, { ...dependencies, guards, queries });
+  addRerunRoute(app, { ...dependencies, guards });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addMediaRoutes(app, { ...dependencies, guards });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });

@@ -4,8 +4,9 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 import { traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { apiKeyId } from './hooks/api-key.ts';
 
+type JobChange = 'job submitted' | 'job retried' | 'job made again' | 'job cancelled' | 'webhook redelivered';
 type Change =
-  | { readonly what: 'job submitted' | 'job retried' | 'job cancelled' | 'webhook redelivered'; readonly jobId: string }
+  | { readonly what: JobChange; readonly jobId: string }
   | { readonly what: 'media deletion requested' | 'media changed' | 'revision published'; readonly hash: string }
   | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string };
 

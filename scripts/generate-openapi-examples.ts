@@ -27,6 +27,7 @@ export async function openApiExamples(): Promise<string> {
     job: shownAfter('## Follow a job'),
     error: shownAfter('This job fails'),
     retry: shownAfter('/retry" -H'),
+    rerun: shownAfter('/rerun" -H'),
     problem: shownAfter('## Refused requests'),
   };
   const config = await resolveConfig(fileURLToPath(examplesFile));

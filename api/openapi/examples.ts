@@ -88,6 +88,7 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
   ListedJob: { running: { value: listed } },
   JobList: { page: { value: { jobs: [listed], next_cursor: null } } },
   Retry: { retry: { value: shown.retry } },
+  Rerun: { rerun: { value: shown.rerun } },
   Callbacks: { delivered: { value: callbacks } },
   ...mediaExamples,
   ConsoleLinks: {

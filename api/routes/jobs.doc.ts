@@ -1,5 +1,5 @@
 import type { RouteDoc } from '#platform/http/route-doc.ts';
-import { jobListQuerySchema } from '../wire/schemas.ts';
+import { jobListQuerySchema, jobQuerySchema } from '../wire/schemas.ts';
 
 // Documentation of the job routes in the OpenAPI document.
 
@@ -58,9 +58,10 @@ export const find: RouteDoc = {
   operationId: 'getJob',
   summary: 'Get a job',
   description:
-    'The answer has an `ETag`; while the job is active, `Retry-After` gives the seconds until the next poll.',
+    'The answer has an `ETag`; while the job is active, `Retry-After` gives the seconds until the next poll. `check` asks the buckets whether the source was replaced and whether the results are there.',
   credential: 'api_key',
   path: idOfJob,
+  query: jobQuerySchema,
   headers: { 'If-None-Match': 'An `ETag` of an earlier answer; 304 while the job is unchanged.' },
   answers: {
     200: { description: 'The job.', schemas: ['Job'] },
@@ -81,6 +82,23 @@ export const retry: RouteDoc = {
   path: idOfJob,
   body: { name: 'NoFields', isRequired: false },
   answers: { 202: { description: 'The new jobs, queued, and equal jobs that existed.', schemas: ['Retry'] } },
+  problems: ['invalid_json', 'invalid_request', 'not_found', 'not_retryable', 'conflict', 'unsupported_media_type'],
+};
+
+export const rerun: RouteDoc = {
+  tag: 'Jobs',
+  operationId: 'rerunJob',
+  summary: 'Make a job again',
+  description:
+    'Makes a completed or failed job again, in a revision of its own: after its source was replaced, the profile changed, or objects were lost. Once it has completed it answers equal submissions. Equal requests at once make one job.',
+  credential: 'api_key',
+  isLimited: true,
+  path: idOfJob,
+  body: { name: 'RerunRequest', isRequired: false, example: { reason: 'the source was replaced' } },
+  answers: {
+    202: { description: 'The new job, queued.', schemas: ['Rerun'] },
+    200: { description: 'An equal rerun is active already.', schemas: ['Rerun'] },
+  },
   problems: ['invalid_json', 'invalid_request', 'not_found', 'not_retryable', 'conflict', 'unsupported_media_type'],
 };
 

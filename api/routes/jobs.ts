@@ -5,7 +5,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
-import type { WaitingReason } from '#domain/jobs/waiting.ts';
+import { areResultsMissing, isSourceChanged } from '#jobs/checks.ts';
 import { cancelJob } from '#jobs/cancel.ts';
 import { retryJob } from '#jobs/retry.ts';
 import { submitJob } from '#jobs/submit.ts';
@@ -22,7 +22,8 @@ import type { Guards } from '../hooks/guards.ts';
 import { readCursor, writeCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
-import { bodySchemas, jobListQuerySchema } from '../wire/schemas.ts';
+import { bodySchemas, jobListQuerySchema, jobQuerySchema, type Wire } from '../wire/schemas.ts';
+import { validated } from '../validated.ts';
 import * as docs from './jobs.doc.ts';
 
 // Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that
@@ -68,8 +69,12 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
     { onRequest: authenticated, config: { doc: docs.find } },
     async (request: JobRequest, reply) => {
       const job = await findJob(dependencies, request.params.id);
-      const reason = await waitingReasonOf(dependencies.database, job);
-      return answerJob(request, reply, { job, reason });
+      const { check = '' } = validated(jobQuerySchema, request.query);
+      const [reason, checked] = await Promise.all([
+        waitingReasonOf(dependencies.database, job),
+        checkedOf(dependencies, job, check.split(',')),
+      ]);
+      return answerJob(request, reply, { job, body: { ...jobToWire(job, reason), ...checked } });
     },
   );
 
@@ -110,6 +115,22 @@ export async function findJob({ jobs }: Pick<ApiDependencies, 'jobs'>, id: strin
   return job;
 }
 
+/** What a caller has the buckets asked; a field is left out where the storage does not answer. */
+async function checkedOf(
+  { source, media }: Pick<ApiDependencies, 'source' | 'media'>,
+  job: ShownJob,
+  checks: readonly string[],
+): Promise<Pick<Wire<'Job'>, 'source_changed' | 'results_missing'>> {
+  const [isChanged, isMissing] = await Promise.all([
+    checks.includes('source') ? isSourceChanged(source, job) : undefined,
+    checks.includes('results') ? areResultsMissing(media, job) : undefined,
+  ]);
+  return {
+    ...(isChanged === undefined ? {} : { source_changed: isChanged }),
+    ...(isMissing === undefined ? {} : { results_missing: isMissing }),
+  };
+}
+
 /** Accepts an empty body or an object without fields, which some clients must send (C13.18). */
 export function refuseFields(request: FastifyRequest): void {
   validated(bodySchemas.NoFields.optional(), request.body);
@@ -119,9 +140,10 @@ export function refuseFields(request: FastifyRequest): void {
 function answerJob(
   request: FastifyRequest,
   reply: FastifyReply,
-  { job, reason }: { readonly job: ShownJob; readonly reason: WaitingReason | null },
+  answer: { readonly job: ShownJob; readonly body: Wire<'Job'> },
 ): FastifyReply {
-  const body = JSON.stringify(jobToWire(job, reason));
+  const { job } = answer;
+  const body = JSON.stringify(answer.body);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   reply.header('etag', etag).header('cache-control', 'no-cache');
   if (!isFinal(job.status)) reply.header('retry-after', pollAfterSec);

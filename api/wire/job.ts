@@ -25,6 +25,8 @@ export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.wait
     profile: profileNameOf(job),
     callback_status: job.callbackStatus,
     retry_of_job_id: job.retryOfJobId,
+    rerun_of_job_id: job.rerunOfJobId,
+    source_etag: job.sourceEtag,
     error: job.error,
     results: job.results,
     results_expired: job.resultsExpired,
@@ -46,6 +48,11 @@ export function submissionToWire(
 
 function profileNameOf({ type, profile }: Pick<ListedJob, 'type' | 'profile'>): string | null {
   return jobTypeRow(type).makesStream ? (profile?.name ?? 'default') : null;
+}
+
+/** The answer to a rerun (C13.29). */
+export function rerunToWire({ id, type, status, rerunOfJobId }: Job): Wire<'Rerun'> {
+  return { job_id: id, type, status, rerun_of_job_id: rerunOfJobId };
 }
 
 /** The answer to a retry (C13.19). */

@@ -38,12 +38,20 @@ const jobOfType = (type: JobType) =>
     profile: z.string().nullable(),
     callback_status: callbackStatusSchema.nullable(),
     retry_of_job_id: z.uuid().nullable(),
+    /** The job that it makes again. */
+    rerun_of_job_id: z.uuid().nullable(),
+    /** Of the source that it was made of; null for types that do not measure it. */
+    source_etag: z.string().nullable(),
     error: jobErrorSchema.nullable(),
     results: jobTypes[type].results.nullable(),
     /** Whether retention removed objects that the results name. */
     results_expired: z.boolean(),
     created_at: time,
     updated_at: time,
+    /** With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
+    source_changed: z.boolean().nullable().optional(),
+    /** With `check=results`: whether the objects of the results are lost. */
+    results_missing: z.boolean().optional(),
   });
 
 /** One shape for each job type, told apart by `type`: the results of a job depend on it. */
@@ -92,6 +100,13 @@ const retrySchema = z.object({
   jobs: z.array(
     z.object({ job_id: z.uuid(), type: jobTypeSchema, status: jobStatusSchema, retry_of_job_id: z.uuid().nullable() }),
   ),
+});
+
+const rerunSchema = z.object({
+  job_id: z.uuid(),
+  type: jobTypeSchema,
+  status: jobStatusSchema,
+  rerun_of_job_id: z.uuid().nullable(),
 });
 
 const jobListSchema = z.object({ jobs: z.array(listedJobSchema), next_cursor: z.string().nullable() });
@@ -278,6 +293,7 @@ export const answerSchemas = {
   ListedJob: listedJobSchema,
   JobList: jobListSchema,
   Retry: retrySchema,
+  Rerun: rerunSchema,
   Callbacks: callbacksSchema,
   ConsoleLinks: consoleLinksSchema,
   Media: mediaSchema,
@@ -333,6 +349,25 @@ export const bodySchemas = {
 export const uploadQuerySchema = z.strictObject({
   /** The first part of the answer. */
   part_from: z.coerce.number<string>().int().min(1).max(partsMax).default(1),
+  RerunRequest: z.strictObject({
+    /** For people; it is stored with the new job. */
+    reason: z
+      .string()
+      .max(200)
+      // eslint-disable-next-line no-control-regex -- control characters are what is refused
+      .refine((text) => !/[\u0000-\u001f\u007f-\u009f]/.test(text), 'must not contain control characters')
+      .refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
+      .optional(),
+    /** By default what the rules choose now. */
+    profile: z.string().min(1).max(253).optional(),
+  }),
+  NoFields: z.strictObject({}),
+} as const;
+
+/** The query of `GET /api/jobs/{id}`. */
+export const jobQuerySchema = z.object({
+  /** What is asked of the buckets. */
+  check: z.enum(['source', 'results', 'source,results']).optional(),
 });
 
 /** The query of `GET /api/jobs`. */

@@ -77,6 +77,7 @@ const listedPhrases: Readonly<Record<string, readonly string[]>> = {
   'api/audit.ts': [
     'job submitted',
     'job retried',
+    'job made again',
     'job cancelled',
     'webhook redelivered',
     'media changed',

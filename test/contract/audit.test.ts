@@ -65,12 +65,14 @@ describe('the audit log', () => {
     const retried = await post(`/api/jobs/${id}/retry`);
     const retryId = retried.json.jobs[0].job_id as string;
     const cancelled = await post(`/api/jobs/${retryId}/cancel`);
+    const rerun = await post(`/api/jobs/${id}/rerun`);
     await api.d.database.pool.query('update webhook_events set next_attempt_at = null');
     const redelivered = await post(`/api/jobs/${id}/callbacks/redeliver`);
     expect(changes()).toEqual([
       line('job submitted', id, '/api/jobs', submitted),
       line('job retried', retryId, '/api/jobs/:id/retry', retried),
       line('job cancelled', retryId, '/api/jobs/:id/cancel', cancelled),
+      line('job made again', rerun.json.job_id as string, '/api/jobs/:id/rerun', rerun),
       line('webhook redelivered', id, '/api/jobs/:id/callbacks/redeliver', redelivered),
     ]);
     expect(JSON.stringify(lines)).not.toContain(apiKey);

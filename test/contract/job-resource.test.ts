@@ -40,6 +40,8 @@ describe('the Job', () => {
       profile: null,
       callback_status: null,
       retry_of_job_id: null,
+      rerun_of_job_id: null,
+      source_etag: null,
       error: null,
       results: null,
       results_expired: false,

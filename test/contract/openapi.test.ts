@@ -88,6 +88,7 @@ describe('`GET /openapi.json`', () => {
         'GET /api/jobs',
         'GET /api/jobs/{id}',
         'POST /api/jobs/{id}/retry',
+        'POST /api/jobs/{id}/rerun',
         'POST /api/jobs/{id}/cancel',
         'GET /api/jobs/{id}/events',
         'GET /api/jobs/{id}/callbacks',

@@ -1,0 +1,27 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { rerunJob } from '#jobs/rerun.ts';
+import { traceOf } from '#platform/http/tracing.ts';
+import { audit } from '../audit.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Guards } from '../hooks/guards.ts';
+import { validated } from '../validated.ts';
+import { rerunToWire } from '../wire/job.ts';
+import { bodySchemas } from '../wire/schemas.ts';
+import * as docs from './jobs.doc.ts';
+
+/** `POST /api/jobs/{id}/rerun` (docs/reference/contract.md, "Make again"). */
+export function addRerunRoute(app: FastifyInstance, dependencies: ApiDependencies & { readonly guards: Guards }): void {
+  app.post(
+    '/api/jobs/:id/rerun',
+    { onRequest: dependencies.guards.limited, config: { doc: docs.rerun } },
+    async (request: FastifyRequest<{ Params: { id: string } }>, reply) => {
+      const rerun = validated(bodySchemas.RerunRequest, request.body ?? {});
+      const outcome = await rerunJob(dependencies, request.params.id, { rerun, trace: traceOf(request) });
+      if (outcome.isNew) audit(dependencies.log, request, { what: 'job made again', jobId: outcome.job.id });
+      return reply
+        .code(outcome.isNew ? 202 : 200)
+        .header('location', `/api/jobs/${outcome.job.id}`)
+        .send(rerunToWire(outcome.job));
+    },
+  );
+}
