@@ -23,7 +23,6 @@ import { readCursor, writeCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema, jobQuerySchema, type Wire } from '../wire/schemas.ts';
-import { validated } from '../validated.ts';
 import * as docs from './jobs.doc.ts';
 
 // Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that

@@ -338,17 +338,6 @@ const uploadBodySchema = z.strictObject({
 export const bodySchemas = {
   CreateJobRequest: submissionBodySchema,
   ConsoleLinksRequest: consoleLinksRequestSchema,
-  MediaChange: mediaChangeSchema,
-  CurrentRevision: currentRevisionSchema,
-  NoFields: z.strictObject({}),
-  CreateUploadRequest: uploadBodySchema,
-  BucketNotification: z.looseObject({}),
-} as const;
-
-/** The query of `GET /api/uploads/{id}`. */
-export const uploadQuerySchema = z.strictObject({
-  /** The first part of the answer. */
-  part_from: z.coerce.number<string>().int().min(1).max(partsMax).default(1),
   RerunRequest: z.strictObject({
     /** For people; it is stored with the new job. */
     reason: z
@@ -361,8 +350,18 @@ export const uploadQuerySchema = z.strictObject({
     /** By default what the rules choose now. */
     profile: z.string().min(1).max(253).optional(),
   }),
+  MediaChange: mediaChangeSchema,
+  CurrentRevision: currentRevisionSchema,
   NoFields: z.strictObject({}),
+  CreateUploadRequest: uploadBodySchema,
+  BucketNotification: z.looseObject({}),
 } as const;
+
+/** The query of `GET /api/uploads/{id}`. */
+export const uploadQuerySchema = z.strictObject({
+  /** The first part of the answer. */
+  part_from: z.coerce.number<string>().int().min(1).max(partsMax).default(1),
+});
 
 /** The query of `GET /api/jobs/{id}`. */
 export const jobQuerySchema = z.object({
