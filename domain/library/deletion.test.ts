@@ -22,7 +22,7 @@ const receipt = receiptOf(
 
 describe('a receipt', () => {
   const [, recipe = ''] =
-    /```python\n(import hashlib[\s\S]*?def receipt_holds[\s\S]*?)```/.exec(
+    /```python\n(import hashlib, hmac, json\n+def receipt_holds[\s\S]*?)```/.exec(
       readFileSync('docs/guides/api.md', 'utf8'),
     ) ?? [];
   const holds = (given: object, by: string) => {
@@ -42,12 +42,13 @@ describe('a receipt', () => {
   );
 });
 
+function digestOf(...objects: { key: string; sizeBytes: number; etag: string }[]) {
+  const digest = new ObjectListDigest();
+  for (const object of objects) digest.add(object);
+  return [digest.objects, digest.bytes, digest.end()];
+}
+
 it('the digest of a list differs for every key, size, etag and order', () => {
-  const digestOf = (...objects: { key: string; sizeBytes: number; etag: string }[]) => {
-    const digest = new ObjectListDigest();
-    for (const object of objects) digest.add(object);
-    return [digest.objects, digest.bytes, digest.end()];
-  };
   const [one, other] = [
     { key: 'a', sizeBytes: 1, etag: '"x"' },
     { key: 'b', sizeBytes: 2, etag: '"y"' },
@@ -64,11 +65,12 @@ it('the digest of a list differs for every key, size, etag and order', () => {
   expect(new Set(digests).size).toBe(digests.length);
 });
 
+const isIn = (key: string) => mediaFolders('m').some((folder) => key.startsWith(folder));
+
 it('the folders and purge paths of a media cover its objects and no other media', () => {
   const rev = '0123456789abcdef';
   const keys = [videoKey('m', rev, 'cover.jpg'), imageKey('m', rev, { variant: 'thumb', format: 'webp' })];
   const others = [videoKey('m2', rev, 'cover.jpg'), imageKey('m.2', rev, { variant: 'thumb', format: 'webp' })];
-  const isIn = (key: string) => mediaFolders('m').some((folder) => key.startsWith(folder));
   expect([keys.every(isIn), others.some(isIn)]).toEqual([true, false]);
   const encodedStarts = purgePathsOf('m').flatMap((path) => /^\/thumb\/\*\/(.+)\*$/.exec(path)?.[1] ?? []);
   const isPurged = (key: string) =>
