@@ -34,7 +34,7 @@ export async function addApiRoutes(
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);
-  addUploadPartRoute(app, uploads);
+  await addUploadPartRoute(app, uploads);
   addBucketEventRoutes(app, { ...dependencies, guards });
   if (dependencies.config.console !== 'off') {
     addConsoleLinkRoute(app, { ...dependencies, limiter });

@@ -24,12 +24,12 @@ const preflight = {
   'access-control-max-age': '86400',
 };
 
-/** `PUT /api/uploads/{id}/parts/{number}`. */
-export function addUploadPartRoute(app: FastifyInstance, dependencies: UploadRouteDependencies): void {
+/** `PUT /api/uploads/{id}/parts/{number}`; resolves once it is there, before other methods are refused. */
+export async function addUploadPartRoute(app: FastifyInstance, dependencies: UploadRouteDependencies): Promise<void> {
   const secrets = partSecretsOf(dependencies.config.apiKeys);
   const url = '/api/uploads/:id/parts/:number';
   app.options(url, async (_request, reply) => reply.headers(preflight).code(204).send());
-  void app.register(async (scope) => {
+  await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, body, done) => done(null, body));
     scope.put(
