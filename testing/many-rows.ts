@@ -25,6 +25,9 @@ const pieceSize = 250_000;
 /** Statements at once. */
 const lanes = 2;
 
+/** A hash without a job, whose deletion has listed its objects. */
+export const deletedHash = 'deleted';
+
 /** Fills empty tables; `hash` is `busy` or `h<n>`, ids are of `idOfRow`. Indexes are built after the rows are there. */
 export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Promise<void> {
   await pool.query('alter table webhook_events disable trigger all');
@@ -46,6 +49,11 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
   );
   await pool.query('alter table webhook_events enable trigger all');
   await pool.query('alter table webhook_attempts enable trigger all');
+  await pool.query(
+    `insert into media_deletions (id, hash, reason, objects, bytes, objects_sha256)
+     values ($1, $2, 'request', 1, 1, 'x')`,
+    [idOfRow(5), deletedHash],
+  );
   await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts');
 }
 

@@ -19,6 +19,7 @@ import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { idOfRow, type ManyRows } from './many-rows.ts';
+import { mediaQueries } from './media-queries.ts';
 import { newJobOf } from './new-job.ts';
 
 /** What it is, the most rows that it may look at, and its call. */
@@ -33,6 +34,7 @@ export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
   return [
     ...ofDueRows(),
     ...ofUploads(),
+    ...mediaQueries(),
     ...ofController(rows),
     ...ofWebhooks(rows),
     ...ofLists(rows),

@@ -10,7 +10,7 @@ it.each([
   ['/api/key/movie-1/clearkey', 'movie-1'],
   ['/api/key/movie-1?x=1', 'movie-1'],
   [`/thumb/sig/${encoded('images/ab/photo/0123456789abcdef/t.webp')}`, 'photo'],
-  [`/thumb/sig/${encoded('videos/ab/film/0123456789abcdef/cover.jpg')}?w=3`, 'film'],
+  [`/thumb/sig/${encoded('videos/ab/movie/0123456789abcdef/cover.jpg')}?w=3`, 'movie'],
   [`/thumb/sig/${encoded('x')}`, null],
   ['/stream/', null],
   ['/healthz', null],

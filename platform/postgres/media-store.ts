@@ -1,6 +1,6 @@
 import { KnownProblem } from '#domain/errors.ts';
-import type { JobResults, JobType } from '#domain/job-types/index.ts';
-import type { JobStatus } from '#domain/jobs/status.ts';
+import { type JobResults, type JobType, jobTypeNames } from '#domain/job-types/index.ts';
+import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
 import type { MediaDeletion } from '#domain/library/deletion.ts';
 import type { Media } from '#domain/library/media.ts';
 import type { Database } from './database.ts';
@@ -83,17 +83,24 @@ const madeMax = 50;
 /** The columns of a media's row. */
 export const mediaColumns = 'hash, created_at, updated_at, expires_at, legal_hold, bytes, objects';
 const find = `select ${mediaColumns} from media where hash = $1`;
-const jobs = `
-  select id, type, status, created_at from jobs where hash = $1 order by created_at desc, id desc limit ${jobsMax}`;
-const made = `
-  select id, type, status, created_at, source, source_etag, profile ->> 'name' as profile, stream_rev,
-    stream_rev is not null and replaced_at is null as is_current, result_bytes, result_objects, results
-  from jobs where hash = $1 and results is not null and not results_expired
-  order by created_at desc, id desc limit ${madeMax}`;
+/** A short scan of the index jobs_of_hash for each type and status. */
+const newestOf = (columns: string, condition: string, limit: number) => `
+  select jobs.* from unnest($2::text[]) as wanted (wanted_type) cross join unnest($3::text[]) as also (wanted_status)
+  cross join lateral (
+    select ${columns} from jobs
+    where hash = $1 and type = wanted_type and status = wanted_status and ${condition}
+    order by created_at desc, id desc limit ${limit}
+  ) as jobs order by created_at desc, id desc limit ${limit}`;
+const jobs = newestOf('id, type, status, created_at', 'true', jobsMax);
+const madeColumns = `
+  id, type, status, created_at, source, source_etag, profile ->> 'name' as profile, stream_rev,
+  stream_rev is not null and replaced_at is null as is_current, result_bytes, result_objects, results`;
+const made = newestOf(madeColumns, 'results is not null and not results_expired', madeMax);
 const kid = 'select kid from content_keys where hash = $1';
 const change = `
   insert into media (hash, expires_at, legal_hold)
-  select $1, $3, coalesce($4, false) where exists (select from jobs where hash = $1)
+  select $1, $3, coalesce($4, false)
+  from (select from jobs where hash = $1 order by type, status, created_at desc limit 1) as known
   on conflict (hash) do update set updated_at = now(),
     expires_at = case when $2 then $3 else media.expires_at end,
     legal_hold = coalesce($4, media.legal_hold)`;
@@ -101,9 +108,9 @@ const isDeleted = 'select from media_deletions where hash = $1 and lifted_at is 
 const streamOf = `
   select id from jobs where hash = $1 and stream_rev = $2 and results is not null and not results_expired
   order by created_at desc limit 1 for update`;
-const makeCurrent = `
-  update jobs set replaced_at = case when id = $2 then null else coalesce(replaced_at, now()) end
-  where hash = $1 and stream_rev is not null and (id = $2) = (replaced_at is not null)`;
+const replaceOthers = `
+  update jobs set replaced_at = now() where hash = $1 and stream_rev is not null and replaced_at is null and id <> $2`;
+const makeCurrent = 'update jobs set replaced_at = null where id = $1';
 
 /** What is known of media: their own rows, and what their jobs made. */
 export class MediaStore {
@@ -122,8 +129,8 @@ export class MediaStore {
     const [mediaRows, deletionRows, jobRows, madeRows, keyRows] = await Promise.all([
       pool.query<MediaRow>(find, [hash]),
       pool.query<DeletionRow>(latest, [hash]),
-      pool.query<JobOfMediaRow>(jobs, [hash]),
-      pool.query<MadeRow>(made, [hash]),
+      pool.query<JobOfMediaRow>(jobs, [hash, jobTypeNames, jobStatuses]),
+      pool.query<MadeRow>(made, [hash, jobTypeNames, ['completed', 'failed']]),
       pool.query<{ kid: string }>(kid, [hash]),
     ]);
     const deletion = deletionRows.rows[0] === undefined ? null : deletionOfRow(deletionRows.rows[0]);
@@ -183,7 +190,8 @@ export class MediaStore {
       const { rows } = await client.query<{ id: string }>(streamOf, [hash, rev]);
       if (rows[0] === undefined) return false;
       await publish();
-      await client.query(makeCurrent, [hash, rows[0].id]);
+      await client.query(replaceOthers, [hash, rows[0].id]);
+      await client.query(makeCurrent, [rows[0].id]);
       return true;
     });
   }

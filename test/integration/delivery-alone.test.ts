@@ -68,7 +68,7 @@ beforeAll(async () => {
   await new ContentKeyStore(database, { encryptionKeys: [secrets.ENCRYPTION_KEY] }).findOrCreate('movie');
   await database.close();
   await sql(`create role reader login password 'only-reads'`);
-  await sql('grant select on content_keys to reader');
+  await sql('grant select on content_keys, media_deletions to reader');
   await sql('create database empty owner reader');
   proxy = await startProxy(server.url);
   const address = new URL(proxy.url);
@@ -171,7 +171,7 @@ describe.skipIf(!inject('postgres'))('a server of the surface `delivery` alone',
     const { rows } = await database.pool.query("select 1 from pg_tables where schemaname = 'public'");
     expect(rows).toEqual([]);
     await migrate(database);
-    await database.pool.query('grant select on content_keys to reader');
+    await database.pool.query('grant select on content_keys, media_deletions to reader');
     await database.close();
     expect((await askKey(program)).status).toBe(404);
   });

@@ -18,6 +18,8 @@ describeStores('the job store', (c) => {
       expect(isNew).toBe(true);
       expect(job).toEqual({
         ...rest,
+        rerunOfJobId: null,
+        rerunReason: null,
         status: 'queued',
         phase: null,
         progress: 0,

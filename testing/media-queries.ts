@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { DatabaseError } from 'pg';
+import { rerunPrefix } from '#domain/jobs/idempotency.ts';
+import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
+import type { Database } from '#platform/postgres/database.ts';
+import { LockedHash } from '#platform/postgres/deletion-fence.ts';
+import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import { listMedia, type MediaFilter } from '#platform/postgres/media-list.ts';
+import { MediaStore } from '#platform/postgres/media-store.ts';
+import { takeKeyOfRerun } from '#platform/postgres/rerun-keys.ts';
+import { deletedHash, idOfRow } from './many-rows.ts';
+
+type Query = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
+
+/** A transaction in which an equal submission took the key meanwhile. */
+const withTakenKey = ({ pool }: Database) => ({
+  query: async (text: string, values?: unknown[]) => {
+    if (text.includes('savepoint')) return { rows: [] };
+    const answer = await pool.query(text, values);
+    if (!text.includes('case')) return answer;
+    throw Object.assign(new DatabaseError('duplicate key', 0, 'error'), { code: '23505' });
+  },
+});
+const deletion = { id: idOfRow(5), hash: deletedHash };
+const isThere = () => Promise.resolve();
+const filters: readonly MediaFilter[] = [
+  { by: 'age', createdAfter: null, createdBefore: null },
+  { by: 'prefix', prefix: 'b' },
+  { by: 'expiry', expiresBefore: new Date() },
+  { by: 'bytes', bytesMin: 1 },
+];
+
+/** What is asked of media and their deletions, of a hash that has many jobs too. */
+export function mediaQueries(): Query[] {
+  const store = (d: Database) => new MediaDeletionStore(d);
+  const purge = { url: 'http://cdn.example/', eventId: randomUUID() };
+  return [
+    ['media: one of many jobs', 6_000, (d) => new MediaStore(d).find('busy')],
+    ['media: expiry and hold', 10, (d) => new MediaStore(d).change('busy', { legalHold: true })],
+    [
+      'media: an earlier stream',
+      200,
+      (d) => new MediaStore(d).publishEarlier({ hash: 'busy', rev: '0'.repeat(16), publish: isThere }),
+    ],
+    ...filters.map((filter): Query => {
+      return [`media: a list by ${filter.by}`, 0, (d) => listMedia(d, filter, { after: null, limit: 51 })];
+    }),
+    ['media: a hold', 0, (d) => new LockedHash(d.pool as never).isHeld('busy')],
+    ['deletion: begun', 10, (d) => store(d).begin({ id: idOfRow(7), hash: 'busy', reason: 'request', purge })],
+    ['deletion: found', 0, (d) => store(d).find(deletedHash)],
+    ['deletion: due ones', 1_000, (d) => store(d).claim(8)],
+    ['deletion: deferred', 0, (d) => store(d).defer(deletion.id, 1_000)],
+    ['deletion: jobs that are active', 1_000, (d) => store(d).activeJobs(deletion.id)],
+    ['deletion: jobs with working objects', 2_000, (d) => store(d).unsweptJobs(deletedHash)],
+    ['deletion: its objects', 0, (d) => store(d).recordObjects(deletion.id, { objects: 1, bytes: 1, sha256: 'x' })],
+    ['deletion: removed objects', 0, (d) => store(d).countDeleted(deletion.id, 1)],
+    ['deletion: ended', 10, (d) => store(d).finish(deletion, () => ({}) as never)],
+    ['deletion: expired media', 0, (d) => store(d).expired(100)],
+    ['deletion: old receipts', 0, (d) => store(d).forgetReceipts(86_400_000)],
+    ['rerun: its key', 10, (d) => takeKeyOfRerun(withTakenKey(d) as never, idOfRow(5), `${rerunPrefix}none`)],
+    ['delivery: recent deletions', 0, (d) => new DeletedMediaStore(d).recent()],
+    ['delivery: whether a media is deleted', 0, (d) => new DeletedMediaStore(d).isDeleted('busy')],
+  ];
+}
