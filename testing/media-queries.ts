@@ -30,9 +30,10 @@ const filters: readonly MediaFilter[] = [
   { by: 'bytes', bytesMin: 1 },
 ];
 
+const store = (d: Database) => new MediaDeletionStore(d);
+
 /** What is asked of media and their deletions, of a hash that has many jobs too. */
 export function mediaQueries(): Query[] {
-  const store = (d: Database) => new MediaDeletionStore(d);
   const purge = { url: 'http://cdn.example/', eventId: randomUUID() };
   return [
     ['media: one of many jobs', 6_000, (d) => new MediaStore(d).find('busy')],

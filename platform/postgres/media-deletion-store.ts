@@ -68,7 +68,9 @@ const later = `
 // Claimed ones as well: a job that was submitted before the deletion became visible may have begun.
 const active = `
   select jobs.id from jobs join media_deletions on media_deletions.id = $1 and media_deletions.hash = jobs.hash
-  where swept_at is null and jobs.finished_at is null and status = any($2) and (created_at <= requested_at or lease_owner is not null) limit 1000`;
+  where swept_at is null and jobs.finished_at is null and status = any($2)
+    and (created_at <= requested_at or lease_owner is not null)
+  limit 1000`;
 const unswept = `
   select id from jobs where hash = $1 and swept_at is null and id > $2::uuid order by id limit 1000`;
 const listed = `
@@ -88,7 +90,8 @@ const writeReceipt = 'update media_deletions set receipt = $2 where id = $1';
 const forgetMedia = 'delete from media where hash = $1';
 // Jobs that waited for the end of the deletion: the sweeper adds their tickets in its next round.
 const release = `
-  update jobs set ticketed_at = '-infinity' where hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null`;
+  update jobs set ticketed_at = '-infinity'
+  where hash = $1 and swept_at is null and finished_at is null and status = any($2) and lease_owner is null`;
 const expired = `
   select hash from media where expires_at <= now() and not legal_hold
     and not exists (
