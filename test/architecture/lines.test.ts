@@ -3,8 +3,10 @@ import { expect, it } from 'vitest';
 import { wideLines } from './lines.ts';
 import { readTexts } from './texts.ts';
 
-/** Code, and what is written like it. */
-const isCode = (path: string) => /\.(?:ts|js|css|sh|toml)$|(?:^|\/)(?:Makefile|\.ci\/\w+|scripts\/\w+)$/.test(path);
+/** Code, and what is written like it; a generator breaks no lines. */
+const isCode = (path: string) =>
+  path !== 'clients/typescript/src/schema.ts' &&
+  /\.(?:ts|js|css|sh|toml)$|(?:^|\/)(?:Makefile|\.ci\/\w+|scripts\/\w+)$/.test(path);
 
 it('no line of code is wider than 120 columns, quoted text aside', () => {
   const texts = readTexts(join(import.meta.dirname, '../..')).filter(({ path }) => isCode(path));

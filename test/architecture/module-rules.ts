@@ -76,7 +76,8 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
-  scripts: { imports: ['domain', 'platform/config', 'testing'], isProgram: true },
+  clients: { imports: [], packages: ['openapi-fetch'] },
+  scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
     imports: [
@@ -90,6 +91,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
       'http-service.ts',
       'main.ts',
       'demo',
+      'clients',
       'scripts',
       'testing',
     ],

@@ -1,0 +1,130 @@
+import { ReelwrightError } from './errors.ts';
+import type { WebhookEvent } from './types.ts';
+
+// What only a holder of a secret can make or check. For servers: a secret never goes to a browser.
+
+const encoder = new TextEncoder();
+
+/** How long a token holds: seconds from now, or a Unix time. */
+type Expiry = { readonly expiresInSec: number } | { readonly exp: number };
+
+/** A playback token for a hash, signed with `KEY_TOKEN_SECRET`. */
+export async function playbackToken(hash: string, keyTokenSecret: string, expiry: Expiry): Promise<string> {
+  const exp = 'exp' in expiry ? expiry.exp : Math.floor(Date.now() / 1000) + expiry.expiresInSec;
+  const payload = base64url(encoder.encode(JSON.stringify({ hash, exp })));
+  return `${payload}.${base64url(await hmac(encoder.encode(keyTokenSecret), payload))}`;
+}
+
+export interface ThumbQuery {
+  /** Pixels, 1–4096. */
+  readonly w?: number;
+  readonly h?: number;
+  readonly fit?: 'cover' | 'contain' | 'inside';
+  readonly f?: 'webp' | 'jpg' | 'png' | 'avif' | 'auto';
+  /** Quality, 1–100. */
+  readonly q?: number;
+  /** Unix seconds from which on the address is refused. */
+  readonly exp?: number;
+}
+
+/** `THUMB_SECRET`, or, where the service has none, the `KEY_TOKEN_SECRET` that it is derived from. */
+export type ThumbSecret = { readonly thumbSecret: string } | { readonly keyTokenSecret: string };
+
+/** The signed address of an image by its object key; without `baseUrl` the path alone. */
+export async function thumbUrl(
+  key: string,
+  query: ThumbQuery,
+  options: ThumbSecret & { readonly baseUrl?: string },
+): Promise<string> {
+  const secret = 'thumbSecret' in options ? options.thumbSecret : await derivedThumbSecret(options.keyTokenSecret);
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)]));
+  search.sort();
+  const encoded = base64url(encoder.encode(key));
+  const path = search.size === 0 ? `/${encoded}` : `/${encoded}?${search.toString()}`;
+  const signature = base64url(await hmac(encoder.encode(secret), path));
+  return `${options.baseUrl?.replace(/\/+$/, '') ?? ''}/thumb/${signature}${path}`;
+}
+
+/** HKDF-SHA256 without salt, in hex. */
+async function derivedThumbSecret(keyTokenSecret: string): Promise<string> {
+  const key = await crypto.subtle.importKey('raw', encoder.encode(keyTokenSecret), 'HKDF', false, ['deriveBits']);
+  const info = encoder.encode('thumb/v1');
+  const bits = await crypto.subtle.deriveBits(
+    { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info },
+    key,
+    256,
+  );
+  return [...new Uint8Array(bits)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+type Headers = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+interface ReceivedWebhook {
+  /** Of the request: `Headers`, or an object with names in lower case, as Node has it. */
+  readonly headers: Headers;
+  /** The body as it came, before any parsing. */
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** `WEBHOOK_SECRET`, with or without `whsec_`. */
+  readonly secret: string;
+  /** The most that the clocks may differ; default 300. */
+  readonly toleranceSec?: number;
+}
+
+/**
+ * The event of a genuine webhook (Standard Webhooks).
+ *
+ * @throws ReelwrightError `invalid_signature`
+ */
+export async function verifyWebhook({
+  headers,
+  body,
+  secret,
+  toleranceSec = 300,
+}: ReceivedWebhook): Promise<WebhookEvent> {
+  const [id, time, given] = ['id', 'timestamp', 'signature'].map((name) => headerOf(headers, `webhook-${name}`));
+  if (!id || !time || !given) throw refused('webhook-id, webhook-timestamp or webhook-signature is missing');
+  if (!/^\d{1,12}$/.test(time) || Math.abs(Date.now() / 1000 - Number(time)) > toleranceSec)
+    throw refused(`webhook-timestamp ${time} is more than ${toleranceSec} s from this clock`);
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  const signed = await hmac(webhookKey(secret), `${id}.${time}.${text}`);
+  const isGenuine = given.split(' ').map((each) => isEqual(signed, each));
+  if (!isGenuine.includes(true)) throw refused('webhook-signature does not hold');
+  return JSON.parse(text) as WebhookEvent;
+}
+
+function webhookKey(secret: string): Uint8Array<ArrayBuffer> {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
+  return encoded === undefined
+    ? encoder.encode(secret)
+    : Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
+}
+
+/** Whether `given` is `v1,` and the base64 of `expected`, in a time that does not depend on where they differ. */
+function isEqual(expected: Uint8Array, given: string): boolean {
+  const text = `v1,${btoa(String.fromCharCode(...expected))}`;
+  let difference = text.length ^ given.length;
+  for (let index = 0; index < text.length; index += 1)
+    difference |= text.charCodeAt(index) ^ (given.charCodeAt(index) || 0);
+  return difference === 0;
+}
+
+function headerOf(headers: Headers, name: string): string | null {
+  const value = typeof headers.get === 'function' ? headers.get(name) : (headers as Record<string, unknown>)[name];
+  return typeof value === 'string' ? value : null;
+}
+
+function refused(detail: string): ReelwrightError {
+  return new ReelwrightError({ code: 'invalid_signature', detail });
+}
+
+async function hmac(secret: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Array> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', secret, algorithm, false, ['sign']);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(text)));
+}
+
+function base64url(bytes: Uint8Array): string {
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}

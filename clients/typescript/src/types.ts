@@ -1,0 +1,54 @@
+import type { components, operations } from './schema.ts';
+
+// Names for the shapes of the wire, by job type. Their fields are as the API writes them.
+
+export type Schemas = components['schemas'];
+
+/** A job as `GET /api/jobs/{id}` shows it; `type` decides what `results` has. */
+export type Job<Type extends JobType = JobType> = Extract<Schemas['Job'], { type: Type }>;
+export type JobType = Schemas['Job']['type'];
+export type JobStatus = Schemas['Job']['status'];
+
+/** A job of a list: its `results` are there with `include: 'results'` alone. */
+export type ListedJob = Schemas['ListedJob'];
+
+/** What a completed job of a type made. */
+export type Results<Type extends JobType = JobType> = NonNullable<Job<Type>['results']>;
+
+/** A job that has completed: its results are there. */
+export type CompletedJob<Type extends JobType = JobType> = Job<Type> & {
+  readonly status: 'completed';
+  readonly results: Results<Type>;
+};
+
+/** What is submitted; `type` decides what `options` may have. */
+export type Submission<Type extends JobType = JobType> = Extract<Schemas['CreateJobRequest'], { type: Type }>;
+
+/** The answer to a submission: a new job, or the equal one that exists. */
+export interface SubmittedJob<Type extends JobType = JobType> {
+  readonly job_id: string;
+  readonly type: Type;
+  readonly hash: string;
+  readonly status: JobStatus;
+  /** Null until the job has completed. */
+  readonly results: Results<Type> | null;
+  /** False when an equal job existed. */
+  readonly is_new: boolean;
+}
+
+/** A file that is or was sent; `source` is what to submit. */
+export type Upload = Schemas['Upload'];
+
+/** Everything made under one hash. */
+export type Media = Schemas['Media'];
+/** A media of a list. */
+export type ListedMedia = Schemas['MediaList']['media'][number];
+export type MediaFilter = NonNullable<operations['listMedia']['parameters']['query']>;
+/** The deletion of a media, with its receipt once it is done. */
+export type MediaDeletion = Schemas['MediaDeletion'];
+
+export type JobFilter = NonNullable<operations['listJobs']['parameters']['query']>;
+export type Retry = Schemas['Retry'];
+export type Callbacks = Schemas['Callbacks'];
+export type Problem = Schemas['Problem'];
+export type WebhookEvent<Type extends JobType = JobType> = Extract<Schemas['WebhookEvent'], { type: Type }>;
