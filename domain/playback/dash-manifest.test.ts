@@ -24,6 +24,15 @@ describe('the DASH manifest of a stream', () => {
     const clearKey = ['urn:mpeg:dash:mp4protection:2011', 'urn:uuid:e2719d58-a985-b3c9-781a-b030af78d30e'];
     expect(setsOf(manifest).map(schemesOf)).toEqual([clearKey, clearKey, clearKey, [], []]);
     expect(parseXml(manifest).attributes['xmlns:dashif']).toBe('https://dashif.org/CPS');
+    expect(manifest).toContain('value="ClearKey1.0"');
+  });
+
+  it('a clear stream names no licence, and content protection of other systems stays', () => {
+    const clear = completeManifest(packaged, nothing);
+    expect(clear).not.toContain('dashif');
+    const other = packaged.replaceAll('urn:mpeg:dash:mp4protection:2011', 'urn:uuid:another-system');
+    const [set] = setsOf(completeManifest(other, { ...nothing, keyEndpoint: 'https://m.example/api/key/h' }));
+    expect(set && schemesOf(set)).toEqual(['urn:uuid:another-system']);
   });
 
   it('each audio and text track has a set and a name of its own, and ids are unique', () => {

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { videoRoot } from '../media/object-keys.ts';
 import { isAlias, readStreamPath } from './stream-path.ts';
 
 describe('readStreamPath', () => {
@@ -60,6 +61,12 @@ describe('readStreamPath', () => {
       expect(readStreamPath(encoded)).toEqual({ kind: 'unknown' });
     },
   );
+
+  it('readStreamPath bounds the object key, prefix and hash with it, at 1024 bytes', () => {
+    const longest = 'x'.repeat(1024 - Buffer.byteLength(`${videoRoot('h')}/`));
+    expect(readStreamPath(`h/${longest}`)).toMatchObject({ kind: 'object', path: longest });
+    expect(readStreamPath(`h/${longest}x`)).toEqual({ kind: 'unknown' });
+  });
 
   it('readStreamPath gives no path that leads out of the media, however often it is decoded', () => {
     const piece = fc.constantFrom(

@@ -54,6 +54,8 @@ describe('the address of a signed image', () => {
     ],
     ['no signature', (path: string) => path.replace(/thumb\/[^/]+/, 'thumb/-')],
     ['a parameter twice', (path: string) => `${path}&w=200`],
+    ['no key', (path: string) => path.replace(/[^/]+$/, '')],
+    ['no path', () => ''],
   ])('C20.4: the address of a signed image does not hold with %s', (_name, forge) => {
     expect(read(forge(signThumbPath(key, { w: 200, f: 'webp' }, secret)))).toEqual({ kind: 'forbidden' });
   });
@@ -69,6 +71,25 @@ describe('the address of a signed image', () => {
       expect(read(forged)).toEqual({ kind: 'forbidden' });
     },
   );
+
+  it('the address of a signed image does not hold with a parameter twice, though its signature does', () => {
+    const encodedKey = Buffer.from(key).toString('base64url');
+    const signed = createHmac('sha256', secret).update(`/${encodedKey}?w=100&w=200`).digest('base64url');
+    expect(read(`/thumb/${signed}/${encodedKey}?w=100&w=200`)).toEqual({ kind: 'forbidden' });
+  });
+
+  it('C20.2: the signature of an address without a query is made over its key alone', () => {
+    const encodedKey = Buffer.from(key).toString('base64url');
+    const signed = createHmac('sha256', secret).update(`/${encodedKey}`).digest('base64url');
+    expect(signThumbPath(key, {}, secret)).toBe(`/thumb/${signed}/${encodedKey}`);
+    expect(read(`/thumb/${signed}/${encodedKey}`)).toMatchObject({ kind: 'valid', key });
+  });
+
+  it('the derived secret of image addresses stays the same, so that addresses in use hold after an upgrade', () => {
+    expect(thumbSecretsOf([], 'key token secret')).toEqual([
+      '6d11a7d473ed5c872f2d5b049857ed9f2003fafa1c1ddd7af60a3e71b5406ae8',
+    ]);
+  });
 
   it('the address of a signed image holds with any secret of a rotation, and with no other', () => {
     const path = signThumbPath(key, {}, secret);
@@ -96,8 +117,31 @@ describe('the address of a signed image', () => {
     'videos/ab/h/master.m3u8',
     'images/ab/../../secret.png',
     'images/ab//x.png',
+    'images/ab/./x.png',
+    'images/AB/x.png',
+    'images/ab/x.png.exe',
+    'images/ab/x\0.png',
+    'private/images/ab/x.png',
+    `images/ab/${'x'.repeat(1011)}.png`,
   ])('the address of a signed image leads to no image for the key %s, though it is signed', (other) => {
     expect(read(signThumbPath(other, {}, secret))).toEqual({ kind: 'not_an_image' });
+  });
+
+  it('the address of a signed image leads to an image whose key is as long as a key may be', () => {
+    const longest = `images/ab/${'x'.repeat(1010)}.png`;
+    expect(read(signThumbPath(longest, {}, secret))).toMatchObject({ kind: 'valid', key: longest });
+  });
+
+  it.each([
+    { w: 1, h: 1, q: 1 },
+    { w: 4096, h: 4096, q: 100 },
+    { fit: 'cover', f: 'webp' },
+    { fit: 'contain', f: 'jpg' },
+    { fit: 'inside', f: 'png' },
+    { f: 'avif' },
+    { f: 'auto' },
+  ])('the address of a signed image is valid with the options %j', (query) => {
+    expect(read(signThumbPath(key, query, secret))).toEqual({ kind: 'valid', key, query });
   });
 
   it.each<[taken: Query, refused: Query]>([
@@ -124,6 +168,14 @@ describe('the variant of an image', () => {
     ['image/webp,*/*', 'webp'],
     ['image/avif;q=0, image/webp', 'webp'],
     ['*/*', 'jpg'],
+    ['image/avif;q=0.1', 'avif'],
+    ['image/avif ; q=0.00', 'jpg'],
+    ['image/avif;q=0', 'jpg'],
+    ['image/webp;q=0', 'jpg'],
+    ['image/webp ; q=0.00, */*', 'jpg'],
+    ['image/webp;  q=0.0, */*', 'jpg'],
+    ['image/webp  ;q=0, */*', 'jpg'],
+    ['image/webp;q=0.5', 'webp'],
   ])('the variant of an image for Accept: %s and f=auto is %s', (accept, format) => {
     expect(thumbVariantOf(key, { f: 'auto' }, accept)).toMatchObject({ format });
   });
@@ -134,7 +186,9 @@ describe('the variant of an image', () => {
       quality: 82,
       fit: 'inside',
     });
-    expect(thumbVariantOf('videos/ab/h/r/preview.gif', {}, '')).toMatchObject({ format: 'webp' });
+    expect(thumbVariantOf('videos/ab/h/r/preview.gif', {}, '')).toMatchObject({ format: 'webp', quality: 80 });
+    expect(thumbVariantOf('images/ab/h/x.png', {}, '')).toMatchObject({ format: 'png', quality: 80 });
+    expect(thumbVariantOf('images/ab/h/x.avif', {}, '')).toMatchObject({ format: 'avif', quality: 50 });
   });
 
   it('the variant of an image is kept under one key for equal requests, and under another for each difference', () => {
@@ -144,6 +198,10 @@ describe('the variant of an image', () => {
       thumbCacheKey(thumbVariantOf(key, query, '')),
     );
     expect(new Set(keys).size).toBe(keys.length);
+    // Another key would make every image that is stored again.
+    expect(thumbCacheKey(thumbVariantOf(key, { w: 100 }, ''))).toBe(
+      'cache/thumb/55/photo/6b1c026b35096ecbf262a9e04b6c53fbcf0bdeb9a775e95ec8a19876f2022650.webp',
+    );
     expect(thumbCacheKey(thumbVariantOf(key, { ...base, exp: 5 }, ''))).toBe(keys[0]);
   });
 });
