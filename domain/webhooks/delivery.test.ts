@@ -13,6 +13,10 @@ function verdict(given: { attempt?: number; statusCode?: number | null; retryAft
 describe('what follows an attempt to deliver a webhook', () => {
   it.each([200, 201, 204, 299])('%i is success', (statusCode) => expect(verdict({ statusCode })).toBe('sent'));
 
+  it.each([100, 199, 300])('%i, beside the successes, is tried again', (statusCode) =>
+    expect(verdict({ statusCode })).toBe(5_000),
+  );
+
   it.each([301, 302, 307, 308, 400, 404, 429, 500, 503, null])('%s is tried again', (statusCode) =>
     expect(verdict({ statusCode })).toBe(5_000),
   );
@@ -38,6 +42,16 @@ describe('what follows an attempt to deliver a webhook', () => {
     ['120', 120_000],
     ['Sun, 01 Nov 2026 12:10:00 GMT', 600_000],
     ['1', 5_000],
+    [' 120 ', 120_000],
+    ['120 seconds', 5_000],
+    ['in 120', 5_000],
+    ['1234567890', 5_000],
+    ['3600', 3_600_000],
+    ['3601', 3_600_000],
+    ['2026-11-01T12:10:00Z', 5_000],
+    ['on Sun, 01 Nov 2026 12:10:00 GMT', 5_000],
+    ['Sun, 01 Nov 2026 12:10:00 GMT-1', 5_000],
+    ['Sun, 99 Nov 2026 12:10:00 GMT', 5_000],
     ['7200', 3_600_000],
     ['Sun, 01 Nov 2026 11:00:00 GMT', 5_000],
     ['soon', 5_000],

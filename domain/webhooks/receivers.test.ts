@@ -75,6 +75,51 @@ describe('the requests of the webhook sender', () => {
     expect(receivers.allot(['slow'], 0).size).toBe(0);
   });
 
+  it.each([
+    [4_999, 4],
+    [5_000, 1],
+  ])('a host that answered after %i ms gets %i requests at once', (durationMs, count) => {
+    const receivers = new Receivers();
+    answer(receivers, 'a', durationMs);
+    expect(receivers.allot(['a'], 0)).toEqual(new Map([['a', count]]));
+  });
+
+  it('what a failing and an unknown host use is not free for others that do not answer', () => {
+    const receivers = new Receivers();
+    const failing = names(16, 'failing');
+    for (const host of failing) fail(receivers, host);
+    expect(sum(beginAll(receivers, failing, 5_000))).toBe(16);
+    expect(sum(beginAll(receivers, names(500, 'new'), 5_000))).toBe(32);
+    const known = names(17, 'known');
+    for (const host of known) answer(receivers, host);
+    expect(sum(receivers.allot(known, 5_000))).toBe(16);
+  });
+
+  it('what answering hosts use is free neither for others nor twice', () => {
+    const receivers = new Receivers();
+    const known = names(16, 'known');
+    for (const host of known) answer(receivers, host);
+    expect(sum(beginAll(receivers, known))).toBe(64);
+    expect(receivers.allot(['new'], 0).size).toBe(0);
+  });
+
+  it('of more than 10 000 hosts the one that was heard of longest ago is unknown again, unless it is asked', () => {
+    const receivers = new Receivers();
+    const hosts = names(10_000, 'host');
+    for (const host of hosts) answer(receivers, host);
+    expect(receivers.allot(['host-0.example'], 0)).toEqual(new Map([['host-0.example', 4]]));
+    receivers.begin('host-0.example');
+    answer(receivers, 'one more');
+    expect(receivers.allot(['host-0.example'], 0)).toEqual(new Map([['host-0.example', 3]]));
+    expect(receivers.allot(['host-1.example'], 0)).toEqual(new Map([['host-1.example', 2]]));
+    expect(receivers.allot(['host-2.example'], 0)).toEqual(new Map([['host-2.example', 4]]));
+    // An answer makes the second the newest, so the third is the one to forget.
+    answer(receivers, 'host-2.example');
+    answer(receivers, 'another more');
+    expect(receivers.allot(['host-2.example'], 0)).toEqual(new Map([['host-2.example', 4]]));
+    expect(receivers.allot(['host-3.example'], 0)).toEqual(new Map([['host-3.example', 2]]));
+  });
+
   it('the host that is named first gets what is left', () => {
     const receivers = new Receivers();
     const hosts = names(17, 'answers');

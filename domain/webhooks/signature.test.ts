@@ -48,6 +48,30 @@ describe('the signatures of a webhook', () => {
     expect(known['x-signature']).toBe('sha256=502354479a274147a2c4b9ab736686da881faab0fc9e2550b8fb1d5e2901ecb5');
   });
 
+  it('the headers of a delivery are the four documented ones', () => {
+    expect(webhookSignatureHeaders({ body: '{}', eventId: 'e', timestampSec: 1 }, 'k')).toEqual({
+      'x-signature': expect.stringMatching(/^sha256=[0-9a-f]{64}$/),
+      'webhook-id': 'e',
+      'webhook-timestamp': '1',
+      'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
+    });
+  });
+
+  it.each(['whsec_', 'whsec_a-b', 'my whsec_abcd', 'whsec_abcd secret', 'whsec_abcd==='])(
+    'the secret %s has not the form of Standard Webhooks, so its text is the key',
+    (text) => {
+      const standard = createHmac('sha256', text).update('e.1.{}').digest('base64');
+      const signed = webhookSignatureHeaders({ body: '{}', eventId: 'e', timestampSec: 1 }, text);
+      expect(signed['webhook-signature']).toBe(`v1,${standard}`);
+    },
+  );
+
+  it.each(['YWJj', 'YWI=', 'YQ=='])('the secret whsec_%s is decoded, with padding and without', (encoded) => {
+    const standard = createHmac('sha256', Buffer.from(encoded, 'base64')).update('e.1.{}').digest('base64');
+    const signed = webhookSignatureHeaders({ body: '{}', eventId: 'e', timestampSec: 1 }, `whsec_${encoded}`);
+    expect(signed['webhook-signature']).toBe(`v1,${standard}`);
+  });
+
   it('a secret of the form whsec_ is accepted by the standardwebhooks package as configured, and X-Signature uses its text', () => {
     const configured = `whsec_${Buffer.from('a webhook secret of 32 bytes ...').toString('base64')}`;
     const signed = webhookSignatureHeaders({ body, eventId: event.eventId, timestampSec }, configured);
