@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
+import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -55,9 +56,9 @@ export class DeletedMedia {
     this.#forget.push(forget);
   }
 
-  /** Whether nothing of the media may be answered from memory. */
-  isRecent(hash: string): boolean {
-    return this.#recent.has(hash);
+  /** Whether an address may not be answered from memory. Nearly always nothing was deleted lately. */
+  isRecent(url: string): boolean {
+    return this.#recent.size > 0 && this.#recent.has(mediaOfAddress(url) ?? '');
   }
 
   /** Of a media that was deleted within the last hour, and of which nothing new is there; null for any other. */

@@ -19,7 +19,7 @@ export async function addDeliveryRoutes(
 ): Promise<void> {
   const { config, metrics, media: store } = dependencies;
   const deleted = new DeletedMedia({ store: dependencies.deletedMedia, log: dependencies.log });
-  const isDeleted = (hash: string) => deleted.isRecent(hash);
+  const isDeleted = (url: string) => deleted.isRecent(url);
   const cacheBytesMax = config.deliveryCacheBytesMax;
   const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
   addStreamRoutes(app, { plane, deleted, mutableCacheControl: config.streamMutableCacheControl });

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import type { FastPath, FastPaths } from '#platform/http/fast-paths.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -26,8 +25,8 @@ interface DataPlaneOptions {
   readonly metrics: Metrics;
   readonly fastPaths: FastPaths;
   readonly clients: ClientAddresses;
-  /** Whether nothing of a media may be answered from memory, since it was deleted. */
-  readonly isDeleted: (hash: string) => boolean;
+  /** Whether an address may not be answered from memory, since its media was deleted. */
+  readonly isDeleted: (url: string) => boolean;
   /** Bounds all that is cached and shared. */
   readonly cacheBytesMax: number;
 }
@@ -73,10 +72,10 @@ export class DataPlane {
   /** The framework answers for deleted media. */
   #add(prefix: string, take: FastPath): void {
     const { fastPaths, isDeleted } = this.#options;
-    fastPaths.add(prefix, (request, response, passOn) => {
-      const hash = mediaOfAddress(request.url ?? '');
-      return (hash === null || !isDeleted(hash)) && take(request, response, passOn);
-    });
+    fastPaths.add(
+      prefix,
+      (request, response, passOn) => !isDeleted(request.url ?? '') && take(request, response, passOn),
+    );
   }
 
   /**

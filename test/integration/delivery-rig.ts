@@ -82,7 +82,7 @@ export async function startDelivery(origin: RequestListener, options: Options = 
     limits,
     addRoutes: async (routes, { fastPaths, clients }) => {
       const deleted = new DeletedMedia({ store: nothingDeleted, log: createLogger({ level: 'fatal', name: 'test' }) });
-      const isDeleted = (hash: string) => deleted.isRecent(hash);
+      const isDeleted = (url: string) => deleted.isRecent(url);
       const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
       addStreamRoutes(routes, { plane, deleted, mutableCacheControl });
       addRoutes?.(routes);
