@@ -37,6 +37,7 @@ export function mediaQueries(): Query[] {
   const purge = { url: 'http://cdn.example/', eventId: randomUUID() };
   return [
     ['media: one of many jobs', 6_000, (d) => new MediaStore(d).find('busy')],
+    ['media: whether it is known', 10, (d) => new MediaStore(d).isKnown('busy')],
     ['media: expiry and hold', 10, (d) => new MediaStore(d).change('busy', { legalHold: true })],
     [
       'media: an earlier stream',

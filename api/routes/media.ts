@@ -147,7 +147,7 @@ async function listFiles(
   { limit, after }: { readonly limit: number; readonly after: string },
   { media, library }: Pick<MediaRouteDependencies, 'media' | 'library'>,
 ): Promise<Wire<'MediaFiles'>> {
-  if ((await library.find(hash)) === null) throw unknownMedia;
+  if (!(await library.isKnown(hash))) throw unknownMedia;
   const files: Wire<'MediaFiles'>['files'] = [];
   for (const folder of mediaFolders(hash).toSorted()) {
     if (files.length > limit) break;

@@ -21,7 +21,7 @@ export interface DeletionRow {
 }
 
 /** The columns of a `DeletionRow`. */
-export const deletionColumns = [
+const deletionColumns = [
   'id, hash, reason, requested_at, kid, objects, bytes, objects_sha256, objects_deleted, finished_at, receipt',
 ].join();
 
@@ -40,7 +40,8 @@ interface NewDeletion {
   readonly purge: { readonly url: string; readonly eventId: string } | null;
 }
 
-const current = `select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null`;
+/** The deletion of a hash that no new media has lifted. */
+export const currentDeletion = `select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null`;
 const isHeld = 'select legal_hold from media where hash = $1';
 // In the order of an index, so that it is read however many jobs the hash has.
 const isKnown = 'select from jobs where hash = $1 order by type, status, created_at desc limit 1';
@@ -55,7 +56,7 @@ const claim = `
     select id from media_deletions where finished_at is null and due_at <= now()
     order by due_at limit $1 for update skip locked
   )
-  update media_deletions set due_at = now() + interval '10 minutes', failures = failures + 1
+  update media_deletions set due_at = now() + interval '10 minutes'
   from due where media_deletions.id = due.id
   returning ${deletionColumns.replace('id,', 'media_deletions.id,')}, (
     select extract(epoch from now() - greatest(max(jobs.finished_at), media_deletions.requested_at)) * 1000
@@ -63,7 +64,7 @@ const claim = `
       and created_at <= media_deletions.requested_at
   )::float8 as quiet_ms`;
 const later = `
-  update media_deletions set due_at = now() + $2 * interval '1 millisecond', failures = 0
+  update media_deletions set due_at = now() + $2 * interval '1 millisecond'
   where id = $1 and finished_at is null`;
 // Claimed ones as well: a job that was submitted before the deletion became visible may have begun.
 const active = `
@@ -121,7 +122,7 @@ export class MediaDeletionStore {
   begin({ id, hash, reason, purge }: NewDeletion): Promise<{ deletion: MediaDeletion; isNew: boolean } | null> {
     return this.#database.transaction(async (client) => {
       await client.query(lockHash, [hash]);
-      const { rows: before } = await client.query<DeletionRow>(current, [hash]);
+      const { rows: before } = await client.query<DeletionRow>(currentDeletion, [hash]);
       if (before[0] !== undefined) return { deletion: deletionOfRow(before[0]), isNew: false };
       const { rows: held } = await client.query<{ legal_hold: boolean }>(isHeld, [hash]);
       if (held[0]?.legal_hold === true)
@@ -140,7 +141,7 @@ export class MediaDeletionStore {
 
   /** The deletion of a hash that no new media has lifted; null without one. */
   async find(hash: string): Promise<MediaDeletion | null> {
-    const { rows } = await this.#database.pool.query<DeletionRow>(current, [hash]);
+    const { rows } = await this.#database.pool.query<DeletionRow>(currentDeletion, [hash]);
     return rows[0] === undefined ? null : deletionOfRow(rows[0]);
   }
 

@@ -5,7 +5,7 @@ import type { MediaDeletion } from '#domain/library/deletion.ts';
 import type { Media } from '#domain/library/media.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
-import { deletionColumns, deletionOfRow, type DeletionRow } from './media-deletion-store.ts';
+import { currentDeletion, deletionOfRow, type DeletionRow } from './media-deletion-store.ts';
 
 /** A job of a media. */
 export interface JobOfMedia {
@@ -104,6 +104,9 @@ const change = `
   on conflict (hash) do update set updated_at = now(),
     expires_at = case when $2 then $3 else media.expires_at end,
     legal_hold = coalesce($4, media.legal_hold)`;
+const isKnown = `
+  (select from jobs where hash = $1 order by type, status, created_at desc limit 1)
+  union all (select from media_deletions where hash = $1 and lifted_at is null limit 1)`;
 const isDeleted = 'select from media_deletions where hash = $1 and lifted_at is null';
 const streamOf = `
   select id from jobs where hash = $1 and stream_rev = $2 and results is not null and not results_expired
@@ -123,12 +126,9 @@ export class MediaStore {
   /** Null for a hash of which there is neither a job nor a deletion. */
   async find(hash: string): Promise<WholeMedia | null> {
     const { pool } = this.#database;
-    const latest = `
-      select ${deletionColumns} from media_deletions where hash = $1 and lifted_at is null
-      order by requested_at desc limit 1`;
     const [mediaRows, deletionRows, jobRows, madeRows, keyRows] = await Promise.all([
       pool.query<MediaRow>(find, [hash]),
-      pool.query<DeletionRow>(latest, [hash]),
+      pool.query<DeletionRow>(currentDeletion, [hash]),
       pool.query<JobOfMediaRow>(jobs, [hash, jobTypeNames, jobStatuses]),
       pool.query<MadeRow>(made, [hash, jobTypeNames, ['completed', 'failed']]),
       pool.query<{ kid: string }>(kid, [hash]),
@@ -153,6 +153,11 @@ export class MediaStore {
         results: row.results,
       })),
     };
+  }
+
+  /** Whether there is a job of the hash, or its deletion: whether `find` finds something. */
+  async isKnown(hash: string): Promise<boolean> {
+    return (await this.#database.pool.query(isKnown, [hash])).rowCount !== 0;
   }
 
   /** Changes expiry and hold. False for a hash without a job. @throws KnownProblem `conflict` when it is deleted */

@@ -35,14 +35,12 @@ create table media_deletions (
   lifted_at       timestamptz(3),
   receipt         json,
   -- When it is worked on next.
-  due_at          timestamptz not null default now(),
-  failures        integer not null default 0
+  due_at          timestamptz not null default now()
 );
 
 create unique index media_deletions_current on media_deletions (hash) where lifted_at is null;
 create index media_deletions_due on media_deletions (due_at) where finished_at is null;
 create index media_deletions_recent on media_deletions (coalesce(finished_at, 'infinity')) where lifted_at is null;
-create index media_deletions_by_hash on media_deletions (hash, requested_at desc);
 
 -- What a job made, as its manifest says; null for jobs that ended before this version.
 alter table jobs
