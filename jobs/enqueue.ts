@@ -15,6 +15,15 @@ export async function enqueue({ queue }: Pick<JobDependencies, 'queue'>, job: Jo
   await queue.add(ticketOf(job));
 }
 
+/** Puts a job's ticket into its queue; one that cannot be added now is left to the sweeper. */
+export async function enqueueOrLeave({ queue, log }: Pick<JobDependencies, 'queue' | 'log'>, job: Job): Promise<void> {
+  try {
+    await queue.add(ticketOf(job));
+  } catch (error) {
+    log.warn({ err: error, job_id: job.id }, 'ticket not added, the sweeper adds it');
+  }
+}
+
 /** Takes a job's ticket out of its queue. Only tidiness: whoever takes the ticket of a final job drops it. */
 export async function dequeue({ queue, log }: Pick<JobDependencies, 'queue' | 'log'>, job: Job): Promise<void> {
   try {

@@ -4,7 +4,7 @@ import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import type { JobDependencies } from './dependencies.ts';
-import { enqueue } from './enqueue.ts';
+import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
 
 type RerunDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'> & PreflightDependencies;
@@ -61,10 +61,7 @@ export async function rerunJob(
     rerunReason: rerun.reason ?? null,
     trace,
   });
-  if (outcome.job.status === 'queued')
-    await enqueue(dependencies, outcome.job).catch((error: unknown) =>
-      dependencies.log.warn({ err: error, job_id: outcome.job.id }, 'ticket not added, the sweeper adds it'),
-    );
+  if (outcome.job.status === 'queued') await enqueueOrLeave(dependencies, outcome.job);
   return outcome;
 }
 

@@ -3,7 +3,7 @@ import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
 import type { JobDependencies } from './dependencies.ts';
-import { enqueue } from './enqueue.ts';
+import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileFor } from './preflight.ts';
 
 const reasons = {
@@ -57,9 +57,7 @@ export async function retryJob(
   if (outcome.outcome === 'not_allowed') throw new KnownProblem('not_retryable', outcome.reason);
   if (outcome.outcome !== 'created') throw reasons[outcome.outcome];
   for (const job of outcome.jobs.filter(({ status }) => status === 'queued')) {
-    await enqueue(dependencies, job).catch((error: unknown) =>
-      dependencies.log.warn({ err: error, job_id: job.id }, 'ticket not added, the sweeper adds it'),
-    );
+    await enqueueOrLeave(dependencies, job);
   }
   return outcome.jobs;
 }

@@ -16,14 +16,20 @@ const advice =
  */
 export function checkApiKey(request: FastifyRequest, reply: FastifyReply, apiKeys: readonly string[]): string {
   const given = request.headers['x-api-key'];
-  const digest = digestOf(typeof given === 'string' ? given : '');
-  let isKnown = false;
-  for (const key of apiKeys) isKnown = timingSafeEqual(digestOf(key), digest) || isKnown;
-  if (!isKnown || given === undefined) {
+  const text = typeof given === 'string' ? given : '';
+  if (!isOneOf(apiKeys, text) || given === undefined) {
     reply.header('www-authenticate', 'X-API-Key');
     throw new KnownProblem('unauthorized', advice);
   }
-  return digest.toString('hex');
+  return digestOf(text).toString('hex');
+}
+
+/** Whether `given` is one of the secrets; each is compared, by digest and in constant time. */
+export function isOneOf(secrets: readonly string[], given: string): boolean {
+  const digest = digestOf(given);
+  let isKnown = false;
+  for (const secret of secrets) isKnown = timingSafeEqual(digestOf(secret), digest) || isKnown;
+  return isKnown;
 }
 
 /** Names a request's API key in the log: the first 8 hex digits of its SHA-256, which do not reveal it. */

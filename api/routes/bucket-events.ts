@@ -1,4 +1,3 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readNotification } from '#domain/bucket-events/notification.ts';
 import { KnownProblem } from '#domain/errors.ts';
@@ -8,6 +7,7 @@ import { traceOf } from '#platform/http/tracing.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { isOneOf } from '../hooks/api-key.ts';
 import type { Guards } from '../hooks/guards.ts';
 import type { Wire } from '../wire/schemas.ts';
 
@@ -65,15 +65,8 @@ export function addBucketEventRoutes(app: FastifyInstance, dependencies: EventRo
   });
 }
 
-/** Whether `Authorization` has one of the tokens; each is compared, by digest and in constant time. */
+/** Whether `Authorization` has one of the tokens. */
 function hasToken(request: FastifyRequest, tokens: readonly string[]): boolean {
   const [, given] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
-  if (given === undefined) return false;
-  let isKnown = false;
-  for (const token of tokens) isKnown = timingSafeEqual(digestOf(token), digestOf(given)) || isKnown;
-  return isKnown;
-}
-
-function digestOf(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
+  return given !== undefined && isOneOf(tokens, given);
 }

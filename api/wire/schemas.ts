@@ -310,16 +310,19 @@ export const answerSchemas = {
 export type AnswerName = keyof typeof answerSchemas;
 export type Wire<Name extends AnswerName> = z.output<(typeof answerSchemas)[Name]>;
 
+/** A line of text of a caller. */
+const lineOfText = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
+    // eslint-disable-next-line no-control-regex -- control characters are what is refused
+    .refine((text) => !/[\u0000-\u001f\u007f-\u009f]/.test(text), 'must not contain control characters');
+
 /** The body of `POST /api/uploads`. */
 const uploadBodySchema = z.strictObject({
   /** The name of the file; the object's key ends with what keys may have of it. */
-  name: z
-    .string()
-    .min(1)
-    .max(255)
-    .refine((name) => name.isWellFormed(), 'must be well-formed Unicode')
-    // eslint-disable-next-line no-control-regex -- control characters are what is refused
-    .refine((name) => !/[\u0000-\u001f\u007f-\u009f]/.test(name), 'must not contain control characters'),
+  name: lineOfText(255).min(1),
   /** In bytes. */
   size: z.int().min(1),
   content_type: z
@@ -340,13 +343,7 @@ export const bodySchemas = {
   ConsoleLinksRequest: consoleLinksRequestSchema,
   RerunRequest: z.strictObject({
     /** For people; it is stored with the new job. */
-    reason: z
-      .string()
-      .max(200)
-      // eslint-disable-next-line no-control-regex -- control characters are what is refused
-      .refine((text) => !/[\u0000-\u001f\u007f-\u009f]/.test(text), 'must not contain control characters')
-      .refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
-      .optional(),
+    reason: lineOfText(200).optional(),
     /** By default what the rules choose now. */
     profile: z.string().min(1).max(253).optional(),
   }),
