@@ -28,8 +28,9 @@ describe.skipIf(program === null)('schemathesis', () => {
         '--header',
         `Authorization: Bearer ${token}`,
         // A request that the schema allows may still name a source that is not there, which is 400.
+        // A deleted media is no 404 afterwards: it answers with its deletion, and has no files.
         '--exclude-checks',
-        'positive_data_acceptance',
+        'positive_data_acceptance,use_after_free',
         // An answer without an end.
         '--exclude-path',
         '/api/jobs/{id}/events',
