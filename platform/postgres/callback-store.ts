@@ -45,13 +45,13 @@ interface AttemptRow {
 const sql = {
   event: `
     select webhook_events.id, url, callback_status, next_attempt_at, webhook_events.created_at
-    from webhook_events join jobs on jobs.id = job_id where job_id = $1`,
+    from webhook_events join jobs on jobs.id = job_id where job_id = $1 and not is_additional`,
   attempts: `
     select attempt, started_at, duration_ms, status_code, error from (
       select * from webhook_attempts where event_id = $1 order by id desc limit 100
     ) latest order by id`,
   lock: `
-    select webhook_events.id, next_attempt_at from webhook_events where job_id = $1 for update`,
+    select webhook_events.id, next_attempt_at from webhook_events where job_id = $1 and not is_additional for update`,
   begin: `
     update webhook_events set deliveries = deliveries + 1, attempts = 0, next_attempt_at = now(), held_until = null
     where id = $1`,

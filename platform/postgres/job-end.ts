@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { JobError } from '#domain/job-error.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
@@ -58,8 +59,9 @@ const end = `
   where id = $1
   returning ${shownColumns}`;
 const insertEvent = `
-  insert into webhook_events (id, job_id, url, body, trace, next_attempt_at, created_at)
-  values ($1, $2, $3, $4, $5, $6, $6)`;
+  insert into webhook_events (id, job_id, url, body, trace, next_attempt_at, created_at, is_additional)
+  values ($1, $2, $3, $4, $5, $6, $6, $7)`;
+const furtherReceivers = 'select url from job_callbacks where job_id = $1 order by id';
 
 /** See `JobStore.finish`. */
 export function finishJob(database: Database, final: FinalState): Promise<ShownJob | null> {
@@ -82,12 +84,21 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
     const job = jobOfRow(rows[0] as JobRow);
     if (job.status === 'completed') await takeKeyOfRerun(client, job.id, before[0].idempotency_key);
     if (job.callbackUrl !== null && job.status !== 'cancelled') {
-      const body = webhookBody(job, { eventId: final.eventId, occurredAt: job.finishedAt as Date });
-      const event = [final.eventId, job.id, job.callbackUrl, body, toJson(job.trace), job.finishedAt];
-      await client.query(insertEvent, event);
+      await writeEvent(client, job, { id: final.eventId, url: job.callbackUrl, isAdditional: false });
+      const { rows: further } = await client.query<{ url: string }>(furtherReceivers, [job.id]);
+      for (const { url } of further) await writeEvent(client, job, { id: randomUUID(), url, isAdditional: true });
     }
     return job;
   });
+}
+
+async function writeEvent(
+  client: PoolClient,
+  job: ShownJob,
+  { id, url, isAdditional }: { readonly id: string; readonly url: string; readonly isAdditional: boolean },
+): Promise<void> {
+  const body = webhookBody(job, { eventId: id, occurredAt: job.finishedAt as Date });
+  await client.query(insertEvent, [id, job.id, url, body, toJson(job.trace), job.finishedAt, isAdditional]);
 }
 
 type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash' | 'created_at'> & { readonly idempotency_key: string };

@@ -16,6 +16,7 @@ import {
   ticketOfRow,
   type TicketRow,
 } from './job-row.ts';
+import { addCallback, type CallbackAdded } from './job-callbacks.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
 
 export type { FinalState } from './job-end.ts';
@@ -109,6 +110,14 @@ export class JobStore extends AttemptStore {
    */
   finish(final: FinalState): Promise<ShownJob | null> {
     return finishJob(this.database, final);
+  }
+
+  /**
+   * Adds a receiver of the job's end while it is active: as its `callback_url` where it has none, else beside it, eight
+   * at most. Adding it again changes nothing.
+   */
+  addCallback(jobId: string, url: string): Promise<CallbackAdded> {
+    return addCallback(this.database, jobId, url);
   }
 
   /** Every active job that `owner` holds; progress in percent. */

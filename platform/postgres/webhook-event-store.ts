@@ -106,9 +106,10 @@ const giveUp = `
     order by next_attempt_at limit 1000 for update skip locked
   ), ended as (
     update webhook_events set next_attempt_at = null, held_until = null
-    from overdue where webhook_events.id = overdue.id returning job_id
+    from overdue where webhook_events.id = overdue.id returning job_id, is_additional
   )
-  update jobs set callback_status = 'callback_failed' from ended where jobs.id = ended.job_id`;
+  update jobs set callback_status = 'callback_failed' from ended
+  where jobs.id = ended.job_id and not is_additional`;
 
 const insertAttempt = `
   insert into webhook_attempts (event_id, attempt, started_at, duration_ms, status_code, error)
@@ -119,7 +120,7 @@ const updateEvent = `
   update webhook_events set attempts = $3, held_until = null,
     next_attempt_at = coalesce($5, now()) + $4 * interval '1 millisecond'
   where id = $1 and deliveries = $2 and attempts = $3 - 1 and next_attempt_at is not null
-  returning job_id`;
+  returning job_id, is_additional`;
 
 /** Webhook events: written by `JobStore.finish`, delivered by the sender. */
 export class WebhookEventStore {
@@ -183,14 +184,14 @@ export class WebhookEventStore {
         attempt.statusCode,
         attempt.error,
       ]);
-      const { rows } = await client.query<{ job_id: string }>(updateEvent, [
+      const { rows } = await client.query<{ job_id: string; is_additional: boolean }>(updateEvent, [
         attempt.eventId,
         attempt.delivery,
         attempt.attempt,
         typeof next === 'string' ? null : next.inMs,
         attempt.now ?? null,
       ]);
-      if (rows[0] === undefined || typeof next !== 'string') return;
+      if (rows[0] === undefined || rows[0].is_additional || typeof next !== 'string') return;
       const status = next === 'sent' ? 'sent' : 'callback_failed';
       await client.query('update jobs set callback_status = $2 where id = $1', [rows[0].job_id, status]);
     });

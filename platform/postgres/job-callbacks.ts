@@ -1,0 +1,32 @@
+import { activeStatuses } from '#domain/jobs/status.ts';
+import type { Database } from './database.ts';
+
+/** What became of a further receiver: a job that has ended by then sends it nothing. */
+export type CallbackAdded = 'added' | 'too_many' | 'ended';
+
+/** Receivers of one job beside its first; each gets an event of its own. */
+const additionalMax = 8;
+
+const lock = 'select callback_url as url from jobs where id = $1 and status = any($2) for update';
+const setFirst = 'update jobs set callback_url = $2 where id = $1';
+const list = 'select url from job_callbacks where job_id = $1 order by id';
+const insert = 'insert into job_callbacks (job_id, url) values ($1, $2)';
+
+/** See `JobStore.addCallback`. */
+export function addCallback(database: Database, jobId: string, url: string): Promise<CallbackAdded> {
+  return database.transaction(async (client) => {
+    // The end of the job takes the same lock, so a receiver is in its row or the job has ended.
+    const { rows } = await client.query<{ url: string | null }>(lock, [jobId, activeStatuses]);
+    if (rows[0] === undefined) return 'ended';
+    if (rows[0].url === url) return 'added';
+    if (rows[0].url === null) {
+      await client.query(setFirst, [jobId, url]);
+      return 'added';
+    }
+    const { rows: additional } = await client.query<{ url: string }>(list, [jobId]);
+    if (additional.some((other) => other.url === url)) return 'added';
+    if (additional.length >= additionalMax) return 'too_many';
+    await client.query(insert, [jobId, url]);
+    return 'added';
+  });
+}
