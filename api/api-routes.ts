@@ -9,6 +9,7 @@ import { JobWatcher } from './job-watcher.ts';
 import { addBucketEventRoutes } from './routes/bucket-events.ts';
 import { addConsoleRoutes } from './routes/console.ts';
 import { addConsoleLinkRoute } from './routes/console-links.ts';
+import { addBatchRoute } from './routes/batches.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
@@ -28,6 +29,7 @@ export async function addApiRoutes(
   const queries = new JobQueries(database);
   const guards = apiGuards({ ...dependencies, limiter });
   addJobRoutes(app, { ...dependencies, guards, queries });
+  addBatchRoute(app, { ...dependencies, guards });
   addRerunRoute(app, { ...dependencies, guards });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addMediaRoutes(app, { ...dependencies, guards });

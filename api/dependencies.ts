@@ -13,11 +13,13 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
       Config,
       | 'apiKeys'
       | 'apiRateLimitPerMinute'
+      | 'batchRateLimitPerMinute'
       | 'console'
       | 'eventRules'
       | 'eventsTokens'
       | 'keyTokenSecret'
       | 'purgeHookUrl'
+      | 'repairMissing'
       | 'source'
       | 'surfaces'
       | 'thumbSecrets'

@@ -1,12 +1,12 @@
 import { type Fault, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
-import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
-import { type MissingProfile, preflight, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
+import { chosenFields, findChosen } from './choices.ts';
+import { type MissingProfile, preflight, type PreflightDependencies } from './preflight.ts';
 
 export interface AdoptDependencies extends PreflightDependencies {
   readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive'>;
@@ -39,10 +39,10 @@ export async function adopt(
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
   const key = idempotencyKey(submission);
-  const named = spec.profile === undefined ? null : await profileNamed(spec.profile, dependencies);
-  if (named !== null && 'knownProfiles' in named) {
+  const chosen = await findChosen(spec, dependencies);
+  if ('knownProfiles' in chosen) {
     const job = await dependencies.jobs.findLive(key);
-    return job === null ? named : { job };
+    return job === null ? chosen : { job };
   }
   try {
     const measured = await preflight(dependencies, submission);
@@ -50,11 +50,7 @@ export async function adopt(
       ...submission,
       id: metadata?.uid ?? '',
       idempotencyKey: key,
-      ...measured,
-      profile: named === null ? measured.profile : profileFor(submission.type, named),
-      queue: queueOfPool(spec.pool) ?? measured.queue,
-      pool: spec.pool ?? null,
-      priority: spec.priority ?? 0,
+      ...chosenFields(submission.type, measured, chosen),
       retryOfJobId: null,
       trace: null,
     });
@@ -83,9 +79,4 @@ function refusalOf(faults: readonly Fault[]): Refusal {
 /** The field of a MediaJob that a pointer into a submission means, as kubectl names fields. */
 function fieldOf(pointer: string): string {
   return `spec${pointer.replace(/^\/callback_url$/, '/callbackUrl').replaceAll('/', '.')}`;
-}
-
-/** The queue that a pool serves; undefined for a pool that serves none, whose jobs wait in the queue of their size. */
-function queueOfPool(pool: string | undefined): QueueName | undefined {
-  return queueNames.find((queue) => poolOfQueue[queue] === pool);
 }

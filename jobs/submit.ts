@@ -1,12 +1,31 @@
 import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import type { Notice } from '#domain/jobs/notice.ts';
+import { isFinal } from '#domain/jobs/status.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
-import type { JobDependencies } from './dependencies.ts';
+import type { NewJob } from '#platform/postgres/job-row.ts';
+import { type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
+import { type Choices, chosenFields, findChosen } from './choices.ts';
 import { enqueue } from './enqueue.ts';
-import { type Preflight, preflight, type PreflightDependencies } from './preflight.ts';
+import { preflight } from './preflight.ts';
 
-type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid'> & PreflightDependencies;
+/** A submission that was accepted, or that an equal job answers. */
+export interface Submitted {
+  readonly job: Job;
+  readonly isNew: boolean;
+  /** What the caller should know of the job that answers. */
+  readonly notice?: Notice | undefined;
+  /** Whether the main object of a completed job is missing; undefined where it is not known. */
+  readonly resultsMissing?: boolean | undefined;
+}
+
+export type SubmissionOutcome = Submitted | { readonly error: unknown };
+
+interface Context {
+  readonly trace: TraceContext | null;
+  readonly choices?: Choices;
+}
 
 /**
  * Accepts a job: first its row, then its ticket.
@@ -16,55 +35,133 @@ type SubmitDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid'>
  * equal tickets have one id. Deleting the row instead would race with equal submissions that were answered with it.
  */
 export async function submitJob(
-  dependencies: SubmitDependencies,
+  dependencies: EqualDependencies,
   submission: Submission,
   trace: TraceContext | null,
-): Promise<{ job: Job; isNew: boolean }> {
-  const found = await preflightOrEqual(dependencies, submission);
-  const outcome = 'job' in found ? found : await insert(dependencies, submission, { trace, found });
-  if (outcome.job.status === 'queued') await enqueueOrExplain(dependencies, outcome.job);
+  choices: Choices = {},
+): Promise<Submitted> {
+  const [outcome] = await submitJobs(dependencies, [submission], { trace, choices });
+  if (outcome === undefined) throw new TypeError('a submission has an outcome');
+  if ('error' in outcome) throw outcome.error;
   return outcome;
 }
 
-/** An equal job answers even when its source was deleted, is too large now, or cannot be read (C11.30). */
-async function preflightOrEqual(
-  dependencies: SubmitDependencies,
-  submission: Submission,
-): Promise<Preflight | { job: Job; isNew: false }> {
+/** Looks at sources and results at the same time, of one request. */
+const looksAtOnce = 16;
+
+/**
+ * Accepts any number of jobs, each by itself: what is wrong with one leaves the others alone. Their rows are inserted
+ * together, and their tickets added together.
+ */
+export async function submitJobs(
+  dependencies: EqualDependencies,
+  submissions: readonly Submission[],
+  { trace, choices = {} }: Context,
+): Promise<SubmissionOutcome[]> {
+  const prepared = await forEachOf(submissions, (submission) => prepare(dependencies, submission, { trace, choices }));
+  // In one turn of the event loop, so that they share a statement.
+  const accepted = await Promise.all(
+    prepared.map(async (each) =>
+      'error' in each || 'job' in each ? each : settled(dependencies.jobs.insertOrFind(each)),
+    ),
+  );
+  const answered = await forEachOf(accepted, (outcome, index) =>
+    'error' in outcome || outcome.isNew
+      ? outcome
+      : answerEqual(dependencies, outcome.job, submissions[index] as Submission, { trace, choices }),
+  );
+  return Promise.all(
+    answered.map(async (outcome) =>
+      'error' in outcome || outcome.job.status !== 'queued' ? outcome : settled(enqueued(dependencies, outcome)),
+    ),
+  );
+}
+
+/** The row to insert, or the equal job that answers although no job could be made now (C11.30). */
+async function prepare(
+  dependencies: EqualDependencies,
+  { type, hash, source, options, callbackUrl }: Submission,
+  { trace, choices = {} }: Context,
+): Promise<NewJob | { readonly job: Job; readonly isNew: false }> {
+  const key = idempotencyKey({ type, hash, source, options });
   try {
-    return await preflight(dependencies, submission);
+    const [measured, chosen] = await Promise.all([
+      preflight(dependencies, { type, source }),
+      findChosen(choices, dependencies),
+    ]);
+    if ('knownProfiles' in chosen) throw unknownProfile(chosen.knownProfiles);
+    return {
+      id: dependencies.randomUuid(),
+      type,
+      hash,
+      source,
+      options,
+      idempotencyKey: key,
+      ...chosenFields(type, measured, chosen),
+      callbackUrl,
+      retryOfJobId: null,
+      trace,
+    };
   } catch (error) {
-    const job = await dependencies.jobs.findLive(idempotencyKey(submission));
+    const job = await dependencies.jobs.findLive(key);
     if (job !== null) return { job, isNew: false };
     throw error;
   }
 }
 
-function insert(
-  dependencies: SubmitDependencies,
-  { type, hash, source, options, callbackUrl }: Submission,
-  { trace, found }: { trace: TraceContext | null; found: Preflight },
-): Promise<{ job: Job; isNew: boolean }> {
-  return dependencies.jobs.insertOrFind({
-    id: dependencies.randomUuid(),
-    type,
-    hash,
-    source,
-    options,
-    idempotencyKey: idempotencyKey({ type, hash, source, options }),
-    ...found,
-    callbackUrl,
-    retryOfJobId: null,
-    trace,
+function unknownProfile(known: readonly string[]): KnownProblem<'invalid_request'> {
+  const detail = `names no profile; there are ${known.join(', ')}`;
+  return new KnownProblem('invalid_request', undefined, {
+    faults: [{ pointer: '/X-Profile', code: 'unknown_profile', detail }],
   });
 }
 
+/** The answer of a live job to an equal submission: it hears of a receiver, and says what the caller should know. */
+async function answerEqual(
+  dependencies: EqualDependencies,
+  job: Job,
+  submission: Submission,
+  { trace, choices = {} }: Context,
+): Promise<Submitted> {
+  const answering = job.status === 'completed' ? await repaired(dependencies, job, trace) : { job, isNew: false };
+  const { callbackUrl } = submission;
+  let added;
+  if (callbackUrl !== null && !isFinal(answering.job.status) && callbackUrl !== answering.job.callbackUrl)
+    added = await dependencies.jobs.addCallback(answering.job.id, callbackUrl);
+  // It has ended meanwhile: what it came to is the answer, or a new job that has the receiver.
+  if (added === 'ended') return submitJob(dependencies, submission, trace, choices);
+  return { ...answering, notice: noticeOf(answering.job, { profile: choices.profile, added }) };
+}
+
 /** @throws KnownProblem `internal_error` when the queue refuses */
-async function enqueueOrExplain(dependencies: Pick<JobDependencies, 'queue'>, job: Job): Promise<void> {
+async function enqueued(dependencies: Pick<EqualDependencies, 'queue'>, outcome: Submitted): Promise<Submitted> {
   try {
-    await enqueue(dependencies, job);
+    await enqueue(dependencies, outcome.job);
+    return outcome;
   } catch (cause) {
     const detail = 'The job is recorded but could not be queued yet. It will be; the same request again is safe.';
     throw new KnownProblem('internal_error', detail, { cause });
+  }
+}
+
+/** Does `work` for each item, a few at a time; what one of them throws is its outcome. */
+async function forEachOf<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item, index: number) => Promise<Result> | Result,
+): Promise<(Result | { readonly error: unknown })[]> {
+  const results: (Result | { readonly error: unknown })[] = [];
+  const pending = items.entries();
+  const workRest = async () => {
+    for (const [index, item] of pending) results[index] = await settled((async () => work(item, index))());
+  };
+  await Promise.all(Array.from({ length: Math.min(looksAtOnce, items.length) }, workRest));
+  return results;
+}
+
+async function settled<Result>(promise: Promise<Result>): Promise<Result | { readonly error: unknown }> {
+  try {
+    return await promise;
+  } catch (error) {
+    return { error };
   }
 }

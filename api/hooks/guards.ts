@@ -11,20 +11,25 @@ export interface Guards {
   readonly authenticated: Guard;
   /** The same, and counts the request against the key's limit (C23.6). */
   readonly limited: Guard;
+  /** The same, against the limit of batches. */
+  readonly limitedByBatch: Guard;
 }
 
 export function apiGuards({
   config,
   limiter,
 }: Pick<ApiDependencies, 'config'> & { readonly limiter: RateLimiter }): Guards {
-  const limit: RateLimit = { name: 'api', quota: config.apiRateLimitPerMinute };
+  const limitedBy =
+    (limit: RateLimit): Guard =>
+    async (request, reply) => {
+      announceLimit(limit, reply);
+      await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
+    };
   return {
     authenticated: async (request, reply) => {
       checkApiKey(request, reply, config.apiKeys);
     },
-    limited: async (request, reply) => {
-      announceLimit(limit, reply);
-      await limiter.spend(limit, checkApiKey(request, reply, config.apiKeys), reply);
-    },
+    limited: limitedBy({ name: 'api', quota: config.apiRateLimitPerMinute }),
+    limitedByBatch: limitedBy({ name: 'batch', quota: config.batchRateLimitPerMinute }),
   };
 }

@@ -85,6 +85,16 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
     const results = shown.results[type];
     return { job_id: jobId, type, hash, status: 'completed', profile: profileOf(type), results };
   }),
+  BatchAnswer: {
+    batch: {
+      value: {
+        jobs: [
+          { status: 202, job: shown.created },
+          { status: 400, problem: { ...shown.problem, instance: '/api/jobs/batch' } },
+        ],
+      },
+    },
+  },
   ListedJob: { running: { value: listed } },
   JobList: { page: { value: { jobs: [listed], next_cursor: null } } },
   Retry: { retry: { value: shown.retry } },

@@ -5,6 +5,11 @@ import { jobListQuerySchema, jobQuerySchema } from '../wire/schemas.ts';
 
 const idOfJob = { id: 'The job, a UUID.' };
 
+const choiceHeaders = {
+  'X-Profile': 'The encoding profile of the stream; by default the one that the rules choose.',
+  'X-Priority': 'A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first.',
+};
+
 export const submit: RouteDoc = {
   tag: 'Jobs',
   operationId: 'submitJob',
@@ -13,6 +18,7 @@ export const submit: RouteDoc = {
     'Equal requests (`type`, `hash`, `source` and `options` with their defaults) make one job: after a 500 it is safe to send the same request again.',
   credential: 'api_key',
   isLimited: true,
+  headers: choiceHeaders,
   body: {
     name: 'CreateJobRequest',
     isRequired: true,
@@ -39,6 +45,24 @@ export const submit: RouteDoc = {
     'source_too_large',
     'unsupported_media_type',
   ],
+};
+
+export const batch: RouteDoc = {
+  tag: 'Jobs',
+  operationId: 'submitJobs',
+  summary: 'Submit up to 500 jobs',
+  description:
+    'Each submission has an entry of its own in the answer, in order: what `POST /api/jobs` would answer. What is wrong with one leaves the others alone.',
+  credential: 'api_key',
+  isLimited: true,
+  headers: choiceHeaders,
+  body: {
+    name: 'BatchRequest',
+    isRequired: true,
+    example: { jobs: [{ type: 'image:thumbnail', hash: 'photo-1', source: 'uploads/photo-1.jpg' }] },
+  },
+  answers: { 200: { description: 'An entry for each submission.', schemas: ['BatchAnswer'] } },
+  problems: ['invalid_json', 'invalid_request', 'body_too_large', 'unsupported_media_type'],
 };
 
 export const list: RouteDoc = {

@@ -23,6 +23,7 @@ import { readCursor, writeCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema, jobQuerySchema, type Wire } from '../wire/schemas.ts';
+import { choicesOf } from '../submission-headers.ts';
 import * as docs from './jobs.doc.ts';
 
 // Job management (docs/reference/contract.md, "Submission" and "Jobs"). Every route requires `X-API-Key`; those that
@@ -43,7 +44,8 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
       isKnownToBeAllowed(url, config.webhookAllowedCidrs),
     );
     if (faults !== undefined) throw new KnownProblem('invalid_request', undefined, { faults });
-    const outcome = await submitJob(dependencies, submission, traceOf(request));
+    const choices = choicesOf(request);
+    const outcome = await submitJob(dependencies, submission, traceOf(request), choices);
     if (outcome.isNew) audit(log, request, { what: 'job submitted', jobId: outcome.job.id });
     const reason = outcome.isNew ? null : await waitingReasonOf(dependencies.database, outcome.job);
     return reply

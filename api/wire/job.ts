@@ -1,5 +1,6 @@
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
+import type { Submitted } from '#jobs/submit.ts';
 import type { ListedJob } from '#platform/postgres/job-list.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
 import type { Wire } from './schemas.ts';
@@ -37,13 +38,17 @@ export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.wait
 
 /** The answer to a submission (C11.31–C11.33). */
 export function submissionToWire(
-  { job, isNew }: { readonly job: Job; readonly isNew: boolean },
+  { job, isNew, notice, resultsMissing }: Submitted,
   reason: Job['waitingReason'],
 ): Wire<'JobCreated'> | Wire<'JobCompleted'> | Wire<'Job'> {
   if (isNew) return { job_id: job.id, hash: job.hash, status: job.status };
-  if (job.status !== 'completed' || job.results === null) return jobToWire(job, reason);
+  const more = {
+    ...(notice === undefined ? {} : { notice }),
+    ...(resultsMissing === undefined ? {} : { results_missing: resultsMissing }),
+  };
+  if (job.status !== 'completed' || job.results === null) return { ...jobToWire(job, reason), ...more };
   const { id, type, hash, status, results } = job;
-  return { job_id: id, type, hash, status, profile: profileNameOf(job), results };
+  return { job_id: id, type, hash, status, profile: profileNameOf(job), results, ...more };
 }
 
 function profileNameOf({ type, profile }: Pick<ListedJob, 'type' | 'profile'>): string | null {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
+import { noticeSchema } from '#domain/jobs/notice.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
 import { partsMax } from '#domain/uploads/part-plan.ts';
@@ -52,6 +53,8 @@ const jobOfType = (type: JobType) =>
     source_changed: z.boolean().nullable().optional(),
     /** With `check=results`: whether the objects of the results are lost. */
     results_missing: z.boolean().optional(),
+    /** In answers to submissions. */
+    notice: noticeSchema.optional(),
   });
 
 /** One shape for each job type, told apart by `type`: the results of a job depend on it. */
@@ -73,6 +76,9 @@ const jobCompletedSchema = z.discriminatedUnion(
       status: z.literal('completed'),
       profile: z.string().nullable(),
       results: jobTypes[type].results,
+      /** Whether the objects of the results are lost; absent where it is not known. */
+      results_missing: z.boolean().optional(),
+      notice: noticeSchema.optional(),
     }),
   ),
 );
@@ -285,11 +291,24 @@ const problemSchema = z.object({
   errors: z.array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() })).optional(),
 });
 
+/** One entry for each submission, in their order. */
+const batchAnswerSchema = z.object({
+  jobs: z.array(
+    z.object({
+      /** What the submission would be answered with by itself. */
+      status: z.int(),
+      job: z.union([jobSchema, jobCompletedSchema, jobCreatedSchema]).optional(),
+      problem: problemSchema.optional(),
+    }),
+  ),
+});
+
 /** The shapes of answers, by their names in the OpenAPI document. */
 export const answerSchemas = {
   Job: jobSchema,
   JobCreated: jobCreatedSchema,
   JobCompleted: jobCompletedSchema,
+  BatchAnswer: batchAnswerSchema,
   ListedJob: listedJobSchema,
   JobList: jobListSchema,
   Retry: retrySchema,
@@ -336,11 +355,17 @@ const uploadBodySchema = z.strictObject({
     .regex(/^[0-9A-Fa-f]{64}$/, 'must be 64 hexadecimal characters')
     .optional(),
 });
+/** As many as share a statement. */
+const batchSizeMax = 500;
+
+/** The outer shape of a batch; each submission is checked by itself. */
+export const batchShape = z.strictObject({ jobs: z.array(z.unknown()).min(1).max(batchSizeMax) });
 
 /** The shapes of request bodies, by their names in the OpenAPI document. */
 export const bodySchemas = {
   CreateJobRequest: submissionBodySchema,
   ConsoleLinksRequest: consoleLinksRequestSchema,
+  BatchRequest: z.strictObject({ jobs: z.array(submissionBodySchema).min(1).max(batchSizeMax) }),
   RerunRequest: z.strictObject({
     /** For people; it is stored with the new job. */
     reason: lineOfText(200).optional(),

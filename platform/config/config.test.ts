@@ -101,6 +101,8 @@ describe('a whole configuration', () => {
       apiRateLimitPerMinute: 30,
       console: 'off',
       keyRateLimitPerMinute: 120,
+      batchRateLimitPerMinute: 10,
+      repairMissing: false,
       deliveryCacheBytesMax: 256 * 1024 ** 2,
       streamMutableCacheControl: null,
       jobAttempts: 3,

@@ -9,6 +9,7 @@ import { mediaVariables, storageVariables } from './storage-settings.ts';
 import { uploadVariables } from './upload-settings.ts';
 import {
   baseUrlValue,
+  booleanValue,
   cidrsValue,
   durationsValue,
   headerValue,
@@ -138,7 +139,15 @@ const serverVariables = {
   }),
   apiRateLimitPerMinute: forApi('API_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
     default: '30',
-    doc: 'Submissions and retries a minute for each API key.',
+    doc: 'Submissions, retries and reruns a minute for each API key.',
+  }),
+  batchRateLimitPerMinute: forApi('BATCH_RATE_LIMIT_PER_MINUTE', ratePerMinute, {
+    default: '10',
+    doc: 'Batches of up to 500 submissions a minute for each API key.',
+  }),
+  repairMissing: forApi('REPAIR_MISSING', booleanValue, {
+    default: 'false',
+    doc: 'Whether a submission makes a completed job again whose results are missing in the bucket.',
   }),
   console: forApi('CONSOLE', wordValue(consoleChoices), {
     default: 'off',

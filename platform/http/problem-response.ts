@@ -51,7 +51,7 @@ const adviceOf = {
   upload_mismatch: 'Upload the file again.',
   unsupported: 'Upload a video, audio or image file of a supported kind.',
   not_configured: 'The operator of this service decides what it is configured for.',
-  body_too_large: 'A body has at most 1 MiB.',
+  body_too_large: 'A body has at most 1 MiB, a batch 4 MiB.',
   unsupported_media_type: 'Send Content-Type: application/json without Content-Encoding.',
   unreadable_image: 'Only images that this service made, or of the kinds it makes, can be shown.',
   rate_limited: 'Wait for the time in Retry-After.',
@@ -89,29 +89,33 @@ export function sendProblem(
   problem: KnownProblem<RequestErrorCode>,
 ): FastifyReply {
   const status = statusOf[problem.code];
-  const faults = problem.details.faults ?? [];
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
   // A client that is refused for want of places holds no connection either.
   if (problem.code === 'busy') reply.header('retry-after', 1).header('connection', 'close');
-  const path = request.url.split('?', 1)[0] ?? '';
-  const title = requestErrors[problem.code].publicMessage;
   // As bytes: to text the framework would add a charset, which this media type does not have (RFC 9457, section 6.1).
-  return reply.send(
-    Buffer.from(
-      JSON.stringify({
-        type: `/docs#problem-${problem.code}`,
-        title,
-        status,
-        detail: problem.message === title ? adviceOf[problem.code] : problem.message,
-        instance: path.slice(0, 256),
-        code: problem.code,
-        trace_id: traceIdOfRequest(request, reply),
-        ...(faults.length === 0 ? {} : { errors: faults }),
-      }),
-    ),
-  );
+  return reply.send(Buffer.from(JSON.stringify(problemDocument(request, reply, problem))));
+}
+
+/** The document of a problem (RFC 9457), as an answer or as a part of one. */
+export function problemDocument(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { code, message, details }: KnownProblem<RequestErrorCode>,
+) {
+  const title = requestErrors[code].publicMessage;
+  const faults = details.faults ?? [];
+  return {
+    type: `/docs#problem-${code}`,
+    title,
+    status: statusOf[code],
+    detail: message === title ? adviceOf[code] : message,
+    instance: (request.url.split('?', 1)[0] ?? '').slice(0, 256),
+    code,
+    trace_id: traceIdOfRequest(request, reply),
+    ...(faults.length === 0 ? {} : { errors: [...faults] }),
+  };
 }
 
 const rawAdvice = {

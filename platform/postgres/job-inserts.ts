@@ -35,7 +35,7 @@ export class JobInserts {
 
   constructor(database: Database) {
     // Two at once: one is being written while the other is answered. The pool has connections for everything else.
-    this.#inserts = new CoalescedCalls({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 100, atOnceMax: 2 });
+    this.#inserts = new CoalescedCalls({ run: (newJobs) => insertAll(database, newJobs), sizeMax: 500, atOnceMax: 2 });
   }
 
   /** See `JobStore.insertOrFind`. */

@@ -39,7 +39,7 @@ interface Addition {
 }
 
 /** Several at once, to limit head-of-line blocking while the store does not answer. */
-const additionLimits = { sizeMax: 100, atOnceMax: 4 } as const;
+const additionLimits = { sizeMax: 500, atOnceMax: 4 } as const;
 
 /** Longer than this, no caller waits for the store: a submission then answers 500. */
 const answerTimeoutMs = 2_000;

@@ -148,6 +148,8 @@ function defaultConfig(): ServiceDependencies['config'] {
     apiRateLimitPerMinute: 10_000,
     console: 'off',
     keyRateLimitPerMinute: 10_000,
+    batchRateLimitPerMinute: 10_000,
+    repairMissing: false,
     deliveryCacheBytesMax: 64 * 1024 * 1024,
     streamMutableCacheControl: null,
     webhookAllowedCidrs: [],

@@ -37,10 +37,11 @@ it('C23.1: of 40 submissions at once 30 are accepted by default', async () => {
 
 const gib = 1024 ** 3;
 
-it('C23.1, C23.2, C23.11, C23.12, C21.11: the limits have their documented defaults', () => {
+it('C23.1, C23.2, C23.14, C23.11, C23.12, C21.11: the limits have their documented defaults', () => {
   expect(defaults()).toMatchObject({
     apiRateLimitPerMinute: 30,
     keyRateLimitPerMinute: 120,
+    batchRateLimitPerMinute: 10,
     maxFileSizeBytes: 20 * gib,
     largeVideoThresholdBytes: 2 * gib,
     webhookBackoffMs: [0, 5_000, 30_000, 180_000, 1_080_000],

@@ -85,6 +85,7 @@ describe('`GET /openapi.json`', () => {
         'GET /readyz/{check}',
         'GET /metrics',
         'POST /api/jobs',
+        'POST /api/jobs/batch',
         'GET /api/jobs',
         'GET /api/jobs/{id}',
         'POST /api/jobs/{id}/retry',

@@ -205,3 +205,41 @@ describe('what a job says of its buckets', () => {
     expect(Object.keys(job)).not.toContain('results_missing');
   });
 });
+
+async function lost() {
+  const hash = hashOf();
+  const results = variantOf(hash);
+  const { submission, id } = await completed(thumbnail({ hash }), results);
+  return { submission, id, key: results.key };
+}
+
+describe('a submission whose completed job has lost its results', () => {
+  it('C13.38: the answer says so, and no longer once the object is there', async () => {
+    const { submission, id, key } = await lost();
+    expect((await api.submit(submission)).json).toMatchObject({ job_id: id, results_missing: true });
+    await api.putMedia(key, 'an image');
+    expect((await api.submit(submission)).json).toMatchObject({ job_id: id, results_missing: false });
+  });
+
+  it('C13.38: with REPAIR_MISSING it makes a rerun, once, which hears of its callback_url', async () => {
+    const { submission, id } = await lost();
+    const { config } = api.d as { config: { repairMissing: boolean } };
+    config.repairMissing = true;
+    const callbackUrl = 'https://example.com/repaired';
+    const answers = await Promise.all([1, 2, 3].map(() => api.submit({ ...submission, callback_url: callbackUrl })));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
+    const ids = new Set(answers.map(({ json }) => json.job_id as string));
+    expect(ids.size).toBe(1);
+    const [made = ''] = ids;
+    expect(await api.d.jobs.find(made)).toMatchObject({ rerunOfJobId: id, status: 'queued', callbackUrl });
+    // A source that is deleted cannot be made again.
+    const hash = hashOf();
+    const key = videoKey(hash, '0123456789abcdef', 'cover.jpg');
+    await api.putSource('once.mp4', 'x');
+    const video = { type: 'video:cover', hash, source: 'once.mp4' };
+    const cover = await completed(video, { key, format: 'jpg', size: 1, width: 1, height: 1, timestamp_sec: 0 });
+    await api.d.source.delete(['once.mp4']);
+    expect((await api.submit(video)).json).toMatchObject({ job_id: cover.id, results_missing: true });
+    config.repairMissing = false;
+  });
+});

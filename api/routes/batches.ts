@@ -1,0 +1,56 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { KnownProblem } from '#domain/errors.ts';
+import { parseSubmission } from '#domain/jobs/submission.ts';
+import { type SubmissionOutcome, submitJobs } from '#jobs/submit.ts';
+import { problemDocument, requestProblemOf, statusOfProblem } from '#platform/http/problem-response.ts';
+import { traceOf } from '#platform/http/tracing.ts';
+import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
+import type { Logger } from '#platform/telemetry/logger.ts';
+import { audit } from '../audit.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Guards } from '../hooks/guards.ts';
+import { choicesOf } from '../submission-headers.ts';
+import { validated } from '../validated.ts';
+import { submissionToWire } from '../wire/job.ts';
+import { batchShape, type Wire } from '../wire/schemas.ts';
+import * as docs from './jobs.doc.ts';
+
+/** 500 submissions of 8 KiB, which is more than any sensible one has. */
+const batchBytesMax = 4 * 1024 * 1024;
+
+/** `POST /api/jobs/batch`: each submission has the answer that it would have by itself (C11.39 to C11.42). */
+export function addBatchRoute(app: FastifyInstance, dependencies: ApiDependencies & { readonly guards: Guards }): void {
+  const { config, log, guards } = dependencies;
+  const onRequest = guards.limitedByBatch;
+  app.post(
+    '/api/jobs/batch',
+    { onRequest, bodyLimit: batchBytesMax, config: { doc: docs.batch } },
+    async (request, reply): Promise<Wire<'BatchAnswer'>> => {
+      const { jobs } = validated(batchShape, request.body);
+      const choices = choicesOf(request);
+      const parsed = jobs.map((body) =>
+        parseSubmission(body, (url) => isKnownToBeAllowed(url, config.webhookAllowedCidrs)),
+      );
+      const submissions = parsed.flatMap(({ submission }) => (submission === undefined ? [] : [submission]));
+      const outcomes = (await submitJobs(dependencies, submissions, { trace: traceOf(request), choices })).values();
+      const answers = parsed.map(({ faults }) => {
+        const refused = { error: new KnownProblem('invalid_request', undefined, { faults: faults ?? [] }) };
+        return faults === undefined ? (outcomes.next().value as SubmissionOutcome) : refused;
+      });
+      for (const answer of answers)
+        if ('isNew' in answer && answer.isNew) audit(log, request, { what: 'job submitted', jobId: answer.job.id });
+      return { jobs: answers.map((answer) => entryOf(answer, request, { reply, log })) };
+    },
+  );
+}
+
+function entryOf(
+  outcome: SubmissionOutcome,
+  request: FastifyRequest,
+  { reply, log }: { readonly reply: FastifyReply; readonly log: Logger },
+): Wire<'BatchAnswer'>['jobs'][number] {
+  if (!('error' in outcome)) return { status: outcome.isNew ? 202 : 200, job: submissionToWire(outcome, null) };
+  const problem = requestProblemOf(outcome.error);
+  if (problem.code === 'internal_error') log.error({ err: outcome.error }, 'submission of a batch failed');
+  return { status: statusOfProblem(problem.code), problem: problemDocument(request, reply, problem) };
+}

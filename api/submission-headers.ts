@@ -1,0 +1,35 @@
+import type { FastifyRequest } from 'fastify';
+import { type Fault, KnownProblem } from '#domain/errors.ts';
+import type { Choices } from '#jobs/choices.ts';
+
+/** A profile is named as in `MEDIA_PROFILES` and as a MediaProfile. */
+const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const priorityPattern = /^-?\d{1,4}$/;
+const priorityMax = 1000;
+
+/**
+ * What the headers `X-Profile` and `X-Priority` of a submission choose: the body of version 1 gets no new fields.
+ *
+ * @throws KnownProblem `invalid_request`, whose faults name the headers
+ */
+export function choicesOf({ headers }: FastifyRequest): Choices {
+  const [profile, priority] = [headers['x-profile'], headers['x-priority']];
+  const faults: Fault[] = [];
+  if (profile !== undefined && !profilePattern.test(String(profile)))
+    faults.push(fault('/X-Profile', 'must be the name of a profile: 1–63 of a–z, 0–9 and "-"'));
+  if (priority !== undefined && !isPriority(String(priority)))
+    faults.push(fault('/X-Priority', `must be a whole number from -${priorityMax} to ${priorityMax}`));
+  if (faults.length > 0) throw new KnownProblem('invalid_request', undefined, { faults });
+  return {
+    ...(profile === undefined ? {} : { profile: String(profile) }),
+    ...(priority === undefined ? {} : { priority: Number(priority) }),
+  };
+}
+
+function isPriority(text: string): boolean {
+  return priorityPattern.test(text) && Math.abs(Number(text)) <= priorityMax;
+}
+
+function fault(pointer: string, detail: string): Fault {
+  return { pointer, code: 'invalid_header', detail };
+}

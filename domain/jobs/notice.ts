@@ -1,0 +1,10 @@
+import { z } from 'zod';
+
+/**
+ * What an answer to an equal submission says besides:
+ *
+ * - `other_profile`: the job has another profile than the submission names
+ * - `too_many_callbacks`: the job has so many receivers that this one is not called
+ */
+export const noticeSchema = z.object({ code: z.enum(['other_profile', 'too_many_callbacks']), detail: z.string() });
+export type Notice = z.output<typeof noticeSchema>;

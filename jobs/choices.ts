@@ -1,0 +1,59 @@
+import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
+import type { Job } from '#domain/jobs/job.ts';
+import type { JobType } from '#domain/job-types/index.ts';
+import type { NamedProfile } from '#domain/media/profiles.ts';
+import {
+  type MissingProfile,
+  type Preflight,
+  type PreflightDependencies,
+  profileFor,
+  profileNamed,
+} from './preflight.ts';
+
+/**
+ * What a job may be given beside the four fields that make submissions equal: by the spec of a MediaJob, or by the
+ * headers of a request.
+ */
+export interface Choices {
+  /** By default the one that the rules choose. */
+  readonly profile?: string | undefined;
+  /** A RunnerPool; by default the one of its queue. */
+  readonly pool?: string | undefined;
+  /** -1000 to 1000; by default 0. */
+  readonly priority?: number | undefined;
+}
+
+/** Choices whose profile exists. */
+export interface Chosen extends Omit<Choices, 'profile'> {
+  /** Null: none is named. */
+  readonly named: NamedProfile | null;
+}
+
+/** Finds the profile that is named, of those that there are now. */
+export async function findChosen(
+  { profile, ...others }: Choices,
+  dependencies: Pick<PreflightDependencies, 'profiles' | 'config'>,
+): Promise<Chosen | MissingProfile> {
+  const named = profile === undefined ? null : await profileNamed(profile, dependencies);
+  return named !== null && 'knownProfiles' in named ? named : { ...others, named };
+}
+
+/** How a job of `type` is run and encoded: what was measured of its source, and what was chosen. */
+export function chosenFields(
+  type: JobType,
+  measured: Preflight,
+  { named, pool, priority }: Chosen,
+): Preflight & Pick<Job, 'pool' | 'priority'> {
+  return {
+    ...measured,
+    profile: named === null ? measured.profile : profileFor(type, named),
+    queue: queueOfPool(pool) ?? measured.queue,
+    pool: pool ?? null,
+    priority: priority ?? 0,
+  };
+}
+
+/** The queue that a pool serves; undefined for a pool that serves none, whose jobs wait in the queue of their size. */
+function queueOfPool(pool: string | undefined): QueueName | undefined {
+  return queueNames.find((queue) => poolOfQueue[queue] === pool);
+}

@@ -1,0 +1,51 @@
+import { KnownProblem } from '#domain/errors.ts';
+import { jobTypeRow } from '#domain/job-types/index.ts';
+import type { Job, TraceContext } from '#domain/jobs/job.ts';
+import type { Notice } from '#domain/jobs/notice.ts';
+import type { Config } from '#platform/config/config.ts';
+import type { CallbackAdded } from '#platform/postgres/job-callbacks.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { areResultsMissing } from './checks.ts';
+import type { JobDependencies } from './dependencies.ts';
+import type { PreflightDependencies } from './preflight.ts';
+import { rerunJob } from './rerun.ts';
+
+/** What it takes to answer submissions. */
+export interface EqualDependencies
+  extends Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'>, PreflightDependencies {
+  readonly media: Pick<ObjectStore, 'head'>;
+  readonly config: PreflightDependencies['config'] & Pick<Config, 'repairMissing'>;
+}
+
+/** A completed job, or its rerun where its results are missing and `REPAIR_MISSING` is set. */
+export async function repaired(
+  dependencies: EqualDependencies,
+  job: Job,
+  trace: TraceContext | null,
+): Promise<{ readonly job: Job; readonly isNew: boolean; readonly resultsMissing?: boolean | undefined }> {
+  const resultsMissing = await areResultsMissing(dependencies.media, job);
+  if (resultsMissing !== true || !dependencies.config.repairMissing) return { job, isNew: false, resultsMissing };
+  try {
+    return await rerunJob(dependencies, job.id, { rerun: { reason: 'its results are missing' }, trace });
+  } catch (error) {
+    // Its source is not there any more, so the caller learns what is missing.
+    if (error instanceof KnownProblem && error.code === 'not_retryable') return { job, isNew: false, resultsMissing };
+    throw error;
+  }
+}
+
+/** What a caller should know of an equal job: the receiver that has no place, else the other profile. */
+export function noticeOf(
+  job: Job,
+  { profile, added }: { readonly profile: string | undefined; readonly added: CallbackAdded | undefined },
+): Notice | undefined {
+  if (added === 'too_many')
+    return {
+      code: 'too_many_callbacks',
+      detail: 'The job has nine receivers already; this callback_url is not called.',
+    };
+  const used = job.profile?.name ?? 'default';
+  if (profile === undefined || profile === used || !jobTypeRow(job.type).makesStream) return undefined;
+  const advice = `POST /api/jobs/${job.id}/rerun makes it again by ${profile} once it has ended`;
+  return { code: 'other_profile', detail: `An equal job has the profile ${used}; ${advice}.` };
+}
