@@ -194,6 +194,7 @@ function ofOneJob(rows: ManyRows): RepeatedQuery[] {
     ['the live job of a key', 10, (d) => new JobStore(d).findLive('key 100')],
     ['a retry', 10, retry(() => newJobOf(request))],
     ['a retry that is equal to a job', 10, retry(equal)],
+    ['a further receiver', 10, (d) => new JobStore(d).addCallback(waiting, 'https://h2.example/')],
     ['a claim', 10, (d) => new JobStore(d).claim({ ...lease, jobId: waiting })],
     ['a lease that is renewed', 10, (d) => new JobStore(d).renewLease(lease)],
     ['the state of a lease', 10, (d) => new JobStore(d).leaseState(lease)],

@@ -153,6 +153,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit up to 500 jobs
+         * @description Each submission has an entry of its own in the answer, in order: what `POST /api/jobs` would answer. What is wrong with one leaves the others alone.
+         */
+        post: operations["submitJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/rerun": {
         parameters: {
             query?: never;
@@ -551,6 +571,14 @@ export interface components {
             status: "queued" | "processing" | "completed" | "failed" | "cancelled";
         };
         JobCompleted: components["schemas"]["ImageThumbnailJobCompleted"] | components["schemas"]["VideoCoverJobCompleted"] | components["schemas"]["VideoPreviewJobCompleted"] | components["schemas"]["VideoTranscodeJobCompleted"] | components["schemas"]["VideoFullJobCompleted"];
+        BatchAnswerJob: {
+            status: number;
+            job?: components["schemas"]["Job"] | components["schemas"]["JobCompleted"] | components["schemas"]["JobCreated"];
+            problem?: components["schemas"]["Problem"];
+        };
+        BatchAnswer: {
+            jobs: components["schemas"]["BatchAnswerJob"][];
+        };
         ListedJob: components["schemas"]["ImageThumbnailListedJob"] | components["schemas"]["VideoCoverListedJob"] | components["schemas"]["VideoPreviewListedJob"] | components["schemas"]["VideoTranscodeListedJob"] | components["schemas"]["VideoFullListedJob"];
         JobList: {
             jobs: components["schemas"]["ListedJob"][];
@@ -802,6 +830,11 @@ export interface components {
             trace_id: string;
             errors?: components["schemas"]["ProblemError"][];
         };
+        ImageThumbnailJobNotice: {
+            /** @enum {string} */
+            code: "other_profile" | "too_many_callbacks";
+            detail: string;
+        };
         ImageThumbnailJob: {
             /** Format: uuid */
             job_id: string;
@@ -832,6 +865,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoCoverJob: {
             /** Format: uuid */
@@ -863,6 +897,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoPreviewJob: {
             /** Format: uuid */
@@ -894,6 +929,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoTranscodeJob: {
             /** Format: uuid */
@@ -925,6 +961,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoFullJob: {
             /** Format: uuid */
@@ -956,6 +993,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         ImageThumbnailJobCompleted: {
             /** Format: uuid */
@@ -970,6 +1008,8 @@ export interface components {
             status: "completed";
             profile: string | null;
             results: components["schemas"]["ImageThumbnailResults"];
+            results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoCoverJobCompleted: {
             /** Format: uuid */
@@ -984,6 +1024,8 @@ export interface components {
             status: "completed";
             profile: string | null;
             results: components["schemas"]["VideoCoverResults"];
+            results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoPreviewJobCompleted: {
             /** Format: uuid */
@@ -998,6 +1040,8 @@ export interface components {
             status: "completed";
             profile: string | null;
             results: components["schemas"]["VideoPreviewResults"];
+            results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoTranscodeJobCompleted: {
             /** Format: uuid */
@@ -1012,6 +1056,8 @@ export interface components {
             status: "completed";
             profile: string | null;
             results: components["schemas"]["VideoTranscodeResults"];
+            results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoFullJobCompleted: {
             /** Format: uuid */
@@ -1026,6 +1072,8 @@ export interface components {
             status: "completed";
             profile: string | null;
             results: components["schemas"]["VideoFullResults"];
+            results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         ImageThumbnailListedJob: {
             /** Format: uuid */
@@ -1057,6 +1105,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoCoverListedJob: {
             /** Format: uuid */
@@ -1088,6 +1137,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoPreviewListedJob: {
             /** Format: uuid */
@@ -1119,6 +1169,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoTranscodeListedJob: {
             /** Format: uuid */
@@ -1150,6 +1201,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         VideoFullListedJob: {
             /** Format: uuid */
@@ -1181,6 +1233,7 @@ export interface components {
             updated_at: string;
             source_changed?: boolean | null;
             results_missing?: boolean;
+            notice?: components["schemas"]["ImageThumbnailJobNotice"];
         };
         ImageThumbnailWebhookEvent: {
             /** Format: uuid */
@@ -1522,6 +1575,9 @@ export interface components {
             /** @description Default: `[]` */
             images?: components["schemas"]["ConsoleLinksRequestImage"][];
             playback?: string;
+        };
+        BatchRequest: {
+            jobs: components["schemas"]["CreateJobRequest"][];
         };
         RerunRequest: {
             reason?: string;
@@ -1918,7 +1974,12 @@ export interface operations {
     submitJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The encoding profile of the stream; by default the one that the rules choose. */
+                "X-Profile"?: string;
+                /** @description A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first. */
+                "X-Priority"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2299,6 +2360,115 @@ export interface operations {
             };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    submitJobs: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The encoding profile of the stream; by default the one that the rules choose. */
+                "X-Profile"?: string;
+                /** @description A whole number from -1000 to 1000, by default 0: of waiting jobs, higher ones begin first. */
+                "X-Priority"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "jobs": [
+                 *         {
+                 *           "type": "image:thumbnail",
+                 *           "hash": "photo-1",
+                 *           "source": "uploads/photo-1.jpg"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description An entry for each submission. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchAnswer"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
