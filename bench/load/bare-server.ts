@@ -14,5 +14,15 @@ app.post('/api/jobs', async (request, reply) => {
   await pool.query('insert into bare (id, body, at) values ($1, $2, now())', [id, request.body]);
   return reply.code(202).send({ job_id: id, status: 'queued' });
 });
+// The floor of a batch: one insert of all its rows.
+app.post<{ Body: { jobs: object[] } }>('/api/jobs/batch', { bodyLimit: 4 * 1024 * 1024 }, async (request) => {
+  const ids = request.body.jobs.map(() => randomUUID());
+  const bodies = request.body.jobs.map((job) => JSON.stringify(job));
+  await pool.query('insert into bare select id, body, now() from unnest($1::uuid[], $2::jsonb[]) as given (id, body)', [
+    ids,
+    bodies,
+  ]);
+  return { jobs: ids.map((id) => ({ job_id: id, status: 'queued' })) };
+});
 app.get('/healthz', () => 'OK');
 await app.listen({ host: '127.0.0.1', port: Number(port) });

@@ -36,7 +36,9 @@ export const submissionsSuite: BenchSuite = {
     try {
       const urls = await startContenders(stops);
       const lines: BenchLine[] = [];
-      for (const one of cases) lines.push(await measure(one, urls, isQuick ? rounds.quick : rounds.whole));
+      const roundCount = isQuick ? rounds.quick : rounds.whole;
+      for (const one of cases) lines.push(await measure(one, urls, roundCount));
+      lines.push(...(await measureBatches(urls, roundCount)));
       return lines;
     } finally {
       for (const stop of stops.toReversed()) await stop();
@@ -52,7 +54,7 @@ interface Urls {
 async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Urls> {
   const { program, sourceDir, databaseUrl } = await startOnOwnServers(stops, {
     args: ['--mode=server'],
-    variables: { API_RATE_LIMIT_PER_MINUTE: '1000000' },
+    variables: { API_RATE_LIMIT_PER_MINUTE: '1000000', BATCH_RATE_LIMIT_PER_MINUTE: '1000000' },
   });
   await writeFile(join(sourceDir, 'in'), 'a source');
   const bare = await startPeer('bare-server.ts', databaseUrl);
@@ -88,4 +90,61 @@ async function measure({ id, what, type }: (typeof cases)[number], urls: Urls, r
     ours: `${ours.toFixed(0)}/s`,
     peer: `${bare.toFixed(0)}/s`,
   };
+}
+
+const batchSize = 500;
+/** So that a batch is checked while the rows of another are written. */
+const batchesAtOnce = 4;
+
+const batchAnswerSchema = z.object({
+  jobs: z.array(z.union([z.object({ status: z.literal(202) }), z.object({ status: z.literal('queued') })])),
+});
+
+/** Submissions a second, in batches. @throws Error when one of them is not accepted */
+async function loadBatches(url: string): Promise<number> {
+  const startMs = performance.now();
+  let accepted = 0;
+  const sendRest = async () => {
+    while (performance.now() < startMs + roundSeconds * 1000) {
+      const name = `batch-${(loads += 1)}`;
+      const jobs = Array.from({ length: batchSize }, (_, n) => ({
+        type: 'image:thumbnail',
+        hash: `${name}-${n}`,
+        source: 'in',
+      }));
+      const response = await fetch(`${url}/api/jobs/batch`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': secrets.API_KEY },
+        body: JSON.stringify({ jobs }),
+      });
+      const answer = batchAnswerSchema.parse(await response.json());
+      if (answer.jobs.length !== batchSize) throw new Error(`expected ${batchSize} answers, got ${answer.jobs.length}`);
+      accepted += batchSize;
+    }
+  };
+  await Promise.all(Array.from({ length: batchesAtOnce }, sendRest));
+  return accepted / ((performance.now() - startMs) / 1000);
+}
+
+/** Batches to the same number of single inserts, and to inserts of as many rows at once. */
+async function measureBatches({ ours, bare }: Urls, roundCount: number): Promise<BenchLine[]> {
+  const contenders = {
+    ours: () => loadBatches(ours),
+    single: () => load(bare, 'image:thumbnail'),
+    together: () => loadBatches(bare),
+  };
+  const figures = await interleave({ rounds: roundCount, contenders });
+  const perSecond = median(figures.ours);
+  const line = (id: string, what: string, peer: number): BenchLine => ({
+    id: `submissions.${id}`,
+    what: `batch of ${batchSize}: submissions a second, to bare fastify with ${what}`,
+    value: perSecond / peer,
+    unit: 'ratio',
+    ours: `${perSecond.toFixed(0)}/s`,
+    peer: `${peer.toFixed(0)}/s`,
+  });
+  return [
+    line('batch', 'one insert each', median(figures.single)),
+    line('batch-rows', 'one insert of all rows', median(figures.together)),
+  ];
 }
