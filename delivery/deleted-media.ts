@@ -6,20 +6,25 @@ import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.t
 import type { Logger } from '#platform/telemetry/logger.ts';
 
 /*
- * Which media are deleted. A server asks every second for the ones of the last hour, and has them in memory: nothing of
- * them is answered from its caches, whose entries are dropped when a hash comes and again when it goes. After the hour
- * their objects are deleted, so the database is asked where an object is missing. While the database is away, what is
- * known stays so, and nothing new is learnt.
+ * Which media are deleted. A server has the deletions of the last hour in memory: it reads them all every half minute,
+ * and what changed every second. Nothing of them is answered from its caches, whose entries are dropped when a hash
+ * comes and again when it goes. After the hour their objects are deleted, so the database is asked where an object is
+ * missing. When there are more than memory is given to, it is asked about every media. While the database is away, what
+ * is known stays so, and nothing new is learnt.
  */
 
 const askEveryMs = 1_000;
+const readAllEveryMs = 30_000;
+/** About 20 MiB of hashes. */
+const recentMaxDefault = 100_000;
 /** A hash that is asked about is remembered for so long, also that it was not deleted. */
 const rememberedMs = 1_000;
 const answersMax = 10_000;
 
 interface DeletedMediaDependencies {
-  readonly store: Pick<DeletedMediaStore, 'recent' | 'isDeleted'>;
+  readonly store: Pick<DeletedMediaStore, 'recent' | 'changed' | 'isDeleted'>;
   readonly log: Logger;
+  readonly recentMax?: number;
 }
 
 export class DeletedMedia {
@@ -27,12 +32,17 @@ export class DeletedMedia {
   readonly #forget: ((hash: string) => void)[] = [];
   readonly #answers: LRUCache<string, { readonly isDeleted: boolean }>;
   readonly #stopping = new AbortController();
-  #recent: ReadonlySet<string> = new Set();
+  readonly #recentMax: number;
+  readonly #recent = new Set<string>();
+  /** There are more than are in memory. */
+  #isPartial = false;
+  #readAllAtMs = 0;
   #asksAgainAtMs = 0;
   #ended = Promise.resolve();
 
   constructor(dependencies: DeletedMediaDependencies) {
     this.#dependencies = dependencies;
+    this.#recentMax = dependencies.recentMax ?? recentMaxDefault;
     this.#answers = new LRUCache({
       max: answersMax,
       ttl: rememberedMs,
@@ -58,12 +68,13 @@ export class DeletedMedia {
 
   /** Whether an address may not be answered from memory. Nearly always nothing was deleted lately. */
   isRecent(url: string): boolean {
-    return this.#recent.size > 0 && this.#recent.has(mediaOfAddress(url) ?? '');
+    return this.#recent.size > 0 && (this.#isPartial || this.#recent.has(mediaOfAddress(url) ?? ''));
   }
 
   /** Of a media that was deleted within the last hour, and of which nothing new is there; null for any other. */
   async refusalOf(hash: string): Promise<KnownProblem<'media_deleted'> | null> {
-    return this.#recent.has(hash) && (await this.#isDeleted(hash)) ? deletedProblem(hash) : null;
+    const isAsked = this.#isPartial || this.#recent.has(hash);
+    return isAsked && (await this.#isDeleted(hash)) ? deletedProblem(hash) : null;
   }
 
   /** Why something of the media is missing: `missing`, or its deletion. */
@@ -99,11 +110,11 @@ export class DeletedMedia {
   }
 
   async #repeat(): Promise<void> {
-    const { store, log } = this.#dependencies;
+    const { log } = this.#dependencies;
     let isAsking = true;
     while (!this.#stopping.signal.aborted) {
       try {
-        this.#update(new Set(await store.recent()));
+        await this.#read();
         isAsking = true;
       } catch (error) {
         // The table may not be there yet, and an outage lasts: one line for each.
@@ -114,12 +125,26 @@ export class DeletedMedia {
     }
   }
 
-  #update(recent: ReadonlySet<string>): void {
-    const before = this.#recent;
-    this.#recent = recent;
-    const changed = [...recent].filter((hash) => !before.has(hash));
-    changed.push(...[...before].filter((hash) => !recent.has(hash)));
-    for (const hash of changed) for (const forget of this.#forget) forget(hash);
+  async #read(): Promise<void> {
+    const { store } = this.#dependencies;
+    const isWhole = performance.now() >= this.#readAllAtMs;
+    if (isWhole) this.#replace(new Set(await store.recent(this.#recentMax)));
+    else for (const { hash, isDeleted } of await store.changed(this.#recentMax)) this.#change(hash, isDeleted);
+    if (isWhole) this.#readAllAtMs = performance.now() + readAllEveryMs;
+    this.#isPartial ||= this.#recent.size >= this.#recentMax;
+  }
+
+  #replace(recent: ReadonlySet<string>): void {
+    for (const hash of [...this.#recent]) if (!recent.has(hash)) this.#change(hash, false);
+    for (const hash of recent) this.#change(hash, true);
+    this.#isPartial = recent.size >= this.#recentMax;
+  }
+
+  #change(hash: string, isDeleted: boolean): void {
+    if (this.#recent.has(hash) === isDeleted) return;
+    if (!isDeleted) this.#recent.delete(hash);
+    else if (this.#recent.size < this.#recentMax) this.#recent.add(hash);
+    for (const forget of this.#forget) forget(hash);
   }
 }
 

@@ -60,7 +60,8 @@ export function mediaQueries(): Query[] {
     ['deletion: expired media', 0, (d) => store(d).expired(100)],
     ['deletion: old receipts', 0, (d) => store(d).forgetReceipts(86_400_000)],
     ['rerun: its key', 10, (d) => takeKeyOfRerun(withTakenKey(d) as never, idOfRow(5), `${rerunPrefix}none`)],
-    ['delivery: recent deletions', 0, (d) => new DeletedMediaStore(d).recent()],
+    ['delivery: recent deletions', 0, (d) => new DeletedMediaStore(d).recent(100_000)],
+    ['delivery: changed deletions', 0, (d) => new DeletedMediaStore(d).changed(100_000)],
     ['delivery: whether a media is deleted', 0, (d) => new DeletedMediaStore(d).isDeleted('busy')],
   ];
 }

@@ -15,7 +15,7 @@ import { DataPlane } from '../../delivery/data-plane/data-plane.ts';
 import { addStreamRoutes } from '../../delivery/routes/stream.ts';
 import { certificate } from '../../testing/certificate.ts';
 
-const nothingDeleted = { recent: async () => [], isDeleted: async () => false };
+const nothingDeleted = { recent: async () => [], changed: async () => [], isDeleted: async () => false };
 
 // Delivery over a storage server of the test, which records the requests that it gets, and clients that are slow.
 
