@@ -1,5 +1,5 @@
 import { masterKey, imageFolder, revisionOf, videoFolder } from '#domain/media/object-keys.ts';
-import type { JobResults } from '#domain/job-types/index.ts';
+import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { ExpiredJob, OldJob, RetentionStore } from '#platform/postgres/retention-store.ts';
@@ -137,10 +137,4 @@ async function isShared(
 ): Promise<boolean> {
   if (revisionsOf({ ...job, streamRev: null }).has(rev)) return false;
   return (await locked.isNamed(job, rev, retentionMs)) || (await locked.mayBeContinued(job));
-}
-
-/** The keys of the images that stand beside a stream in the results of a `video:full`. */
-function imageKeysOf(results: JobResults | null): ReadonlySet<string> {
-  const { artifacts } = (results ?? {}) as { readonly artifacts?: Readonly<Record<string, { key: string } | null>> };
-  return new Set(Object.values(artifacts ?? {}).flatMap((artifact) => artifact?.key ?? []));
 }

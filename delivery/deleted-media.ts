@@ -135,7 +135,7 @@ export class DeletedMedia {
   }
 
   #replace(recent: ReadonlySet<string>): void {
-    for (const hash of [...this.#recent]) if (!recent.has(hash)) this.#change(hash, false);
+    for (const hash of this.#recent) if (!recent.has(hash)) this.#change(hash, false);
     for (const hash of recent) this.#change(hash, true);
     this.#isPartial = recent.size >= this.#recentMax;
   }

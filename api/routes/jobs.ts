@@ -19,7 +19,7 @@ import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
-import { readCursor, writeCursor } from '../job-cursor.ts';
+import { readJobCursor, writeJobCursor } from '../job-cursor.ts';
 import { validated } from '../validated.ts';
 import { jobToWire, listedJobToWire, retryToWire, submissionToWire } from '../wire/job.ts';
 import { bodySchemas, jobListQuerySchema, jobQuerySchema, type Wire } from '../wire/schemas.ts';
@@ -56,13 +56,13 @@ export function addJobRoutes(app: FastifyInstance, dependencies: JobRouteDepende
 
   app.get('/api/jobs', { onRequest: authenticated, config: { doc: docs.list } }, async (request) => {
     const { cursor, limit, include, ...filter } = validated(jobListQuerySchema, request.query);
-    const after = cursor === undefined ? null : readCursor(cursor);
+    const after = cursor === undefined ? null : readJobCursor(cursor);
     // One more than is shown: it exists when there is another page.
     const page = { after, limit: limit + 1, hasResults: include === 'results' };
     const jobs = await listJobs(dependencies.listDatabase, filter, page);
     const last = jobs.length > limit ? jobs[limit - 1] : undefined;
     const shown = jobs.slice(0, limit).map(listedJobToWire);
-    return { jobs: shown, next_cursor: last === undefined ? null : writeCursor(last) };
+    return { jobs: shown, next_cursor: last === undefined ? null : writeJobCursor(last) };
   });
 
   app.get(

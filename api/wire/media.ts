@@ -1,3 +1,4 @@
+import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { MediaDeletion } from '#domain/library/deletion.ts';
 import { purgePathsOf } from '#domain/library/deletion.ts';
 import type { Media, MediaStatus } from '#domain/library/media.ts';
@@ -15,7 +16,7 @@ export function mediaToWire({ media, deletion, kid, jobs, made }: WholeMedia): W
     current,
     playback: current === null ? null : { master: `/stream/${hash}/master.m3u8`, ...revisionAddresses(hash, current) },
     revisions: made.flatMap((job) => (job.streamRev === null ? [] : [revisionToWire(hash, job, job.streamRev)])),
-    images: made.flatMap((job) => imageKeysOf(job.results).map((key) => ({ job_id: job.jobId, key }))),
+    images: made.flatMap((job) => [...imageKeysOf(job.results)].map((key) => ({ job_id: job.jobId, key }))),
     jobs: jobs.map(({ jobId, type, status, createdAt }) => ({
       job_id: jobId,
       type,
@@ -97,19 +98,4 @@ function tracksOf(results: Results): string[] {
     readonly audio_tracks?: readonly { readonly id: string }[];
   };
   return [...video, ...audio].map(({ id }) => id);
-}
-
-/** The images that results name, each of which `/thumb` can show. */
-function imageKeysOf(results: Results): string[] {
-  const {
-    key,
-    outputs = [],
-    artifacts,
-  } = results as {
-    readonly key?: string;
-    readonly outputs?: readonly { readonly key: string }[];
-    readonly artifacts?: Readonly<Record<string, { readonly key: string } | null>>;
-  };
-  const ofArtifacts = Object.values(artifacts ?? {}).flatMap((artifact) => artifact?.key ?? []);
-  return [...new Set([...(key === undefined ? [] : [key]), ...outputs.map((output) => output.key), ...ofArtifacts])];
 }

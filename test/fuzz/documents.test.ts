@@ -12,7 +12,7 @@ import { parseChunkResult, parsePendingChunks, parseSplit } from '#domain/work/s
 import { parseTask } from '#domain/work/task.ts';
 import { mediaProfilesValue } from '#platform/config/media-profiles.ts';
 import { kubernetesVariables } from '#platform/config/kubernetes-variables.ts';
-import { readCursor, writeCursor } from '../../api/job-cursor.ts';
+import { readJobCursor, writeJobCursor } from '../../api/job-cursor.ts';
 import { encodePlanSchema } from '../../runner/handlers/video-transcode/chunked/plan.ts';
 import { encodedSchema } from '../../runner/handlers/video-transcode/encoded.ts';
 import { parseFfprobe, secondsOf, spanOf } from '../../runner/source/ffprobe-document.ts';
@@ -282,12 +282,12 @@ describe('tokens, signatures and cursors', () => {
 
   fuzz('a cursor is read as it was written', { of: tuple(nat(), uuid()) }, ([ms, id]) => {
     const cursor = { createdAt: new Date(ms), id };
-    expect(readCursor(writeCursor(cursor))).toEqual(cursor);
+    expect(readJobCursor(writeJobCursor(cursor))).toEqual(cursor);
   });
   const forged = changedJson([1, randomUUID()]).map((json) => Buffer.from(json).toString('base64url'));
   fuzz('text that is no cursor is invalid_request', { of: oneof(anyText, forged) }, (text) => {
     try {
-      const { createdAt, id } = readCursor(text);
+      const { createdAt, id } = readJobCursor(text);
       expect([Number.isNaN(createdAt.getTime()), id.length]).toEqual([false, 36]);
     } catch (thrown) {
       expect(thrown).toMatchObject({ code: 'invalid_request' });
