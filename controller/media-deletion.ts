@@ -2,21 +2,24 @@ import { mediaFolders, ObjectListDigest, receiptOf } from '#domain/library/delet
 import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
 import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
 import { readSplit } from '#jobs/next-units.ts';
+import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import type { DueDeletion, MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { PeriodicTask } from './periodic-component.ts';
-import { pagesUnder } from './remove-objects.ts';
+import { removeUnused } from './remove-objects.ts';
 
 /*
  * The deletion of media, after its row was written (jobs/delete-media.ts): cancel what runs, wait until nothing writes
  * and every server of delivery knows, list what is there for the receipt, remove it, and end the row. Each part can be
- * repeated: a crash leaves a row that is due again.
+ * repeated: a crash leaves a row that is due again. Each page of objects is removed under the lock of the hash while
+ * the row has not ended, so that a worker which was frozen meanwhile removes nothing of a media that was made again.
  */
 
 export interface MediaDeletionDependencies extends Omit<DeleteMediaDependencies, 'deletions'> {
   readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
+  readonly fence: DeletionFence;
   /** `WEBHOOK_SECRET`, of which the key of receipts is derived. */
   readonly webhookSecret: string;
   /** `RECEIPT_RETENTION`; null: receipts are kept. */
@@ -59,7 +62,7 @@ async function handle(deletion: DueDeletion, dependencies: MediaDeletionDependen
 }
 
 async function removeAll(deletion: DueDeletion, dependencies: MediaDeletionDependencies, signal: AbortSignal) {
-  const { deletions, media, log, webhookSecret, quietMs = quietMsDefault } = dependencies;
+  const { deletions, media, fence, log, webhookSecret, quietMs = quietMsDefault } = dependencies;
   const { id, hash } = deletion;
   if (!(await cancelJobsOf(deletion, dependencies))) return deletions.defer(id, retryMs);
   if (deletion.quietMs < quietMs) return deletions.defer(id, quietMs - deletion.quietMs);
@@ -70,14 +73,18 @@ async function removeAll(deletion: DueDeletion, dependencies: MediaDeletionDepen
     const { objects, bytes } = digest;
     await deletions.recordObjects(id, { objects, bytes, sha256: digest.end() });
   }
-  await media.delete([masterKey(hash)]);
-  for (const prefix of prefixes) {
-    for await (const keys of pagesUnder(media, prefix)) {
-      signal.throwIfAborted();
-      await media.delete(keys);
-      await deletions.countDeleted(id, keys.length);
-    }
-  }
+  const isUsed = async (locked: LockedHash) => !(await locked.isBeingDeleted(id));
+  await fence.underLock(hash, async (locked) => {
+    if (await isUsed(locked)) return;
+    locked.assertHeld();
+    await media.delete([masterKey(hash)]);
+  });
+  const onRemoved = async (count: number) => {
+    await deletions.countDeleted(id, count);
+    signal.throwIfAborted();
+  };
+  for (const prefix of prefixes)
+    if ((await removeUnused({ hash, prefix, isUsed, onRemoved }, { fence, media })) === null) return;
   const ended = await deletions.finish(deletion, ({ finishedAt, objects, bytes, objectsSha256, ...rest }) => {
     if (finishedAt === null || objects === null || bytes === null || objectsSha256 === null)
       throw new TypeError('a deletion ends after its objects were listed');

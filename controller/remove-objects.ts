@@ -28,6 +28,8 @@ export interface SharedObjects {
   readonly except?: ReadonlySet<string>;
   /** Asked for each page, under the lock of the hash. */
   readonly isUsed: (locked: LockedHash) => Promise<boolean>;
+  /** After each page, with the number of its objects. */
+  readonly onRemoved?: (objects: number) => Promise<void>;
 }
 
 export interface RemovalDependencies {
@@ -37,7 +39,7 @@ export interface RemovalDependencies {
 
 /** Removes a page of objects at a time while nothing uses them; returns their number, null when something does. */
 export async function removeUnused(
-  { hash, prefix, except, isUsed }: SharedObjects,
+  { hash, prefix, except, isUsed, onRemoved }: SharedObjects,
   { fence, media }: RemovalDependencies,
 ): Promise<number | null> {
   let removed = 0;
@@ -52,6 +54,7 @@ export async function removeUnused(
     });
     if (!isRemoved) return null;
     removed += keys.length;
+    await onRemoved?.(keys.length);
   }
   return removed;
 }
@@ -64,7 +67,7 @@ export function currentRevision(hash: string, media: ObjectStore): Promise<strin
 }
 
 /** The keys below a prefix, as many at a time as one request deletes. */
-export async function* pagesUnder(media: ObjectStore, prefix: string): AsyncGenerator<string[]> {
+async function* pagesUnder(media: ObjectStore, prefix: string): AsyncGenerator<string[]> {
   let keys: string[] = [];
   for await (const { key } of media.list(prefix)) {
     keys.push(key);

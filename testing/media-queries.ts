@@ -48,6 +48,7 @@ export function mediaQueries(): Query[] {
       return [`media: a list by ${filter.by}`, 0, (d) => listMedia(d, filter, { after: null, limit: 51 })];
     }),
     ['media: a hold', 0, (d) => new LockedHash(d.pool as never).isHeld('busy')],
+    ['media: whether it is being deleted', 0, (d) => new LockedHash(d.pool as never).isBeingDeleted(deletion.id)],
     ['deletion: begun', 10, (d) => store(d).begin({ id: idOfRow(7), hash: 'busy', reason: 'request', purge })],
     ['deletion: found', 0, (d) => store(d).find(deletedHash)],
     ['deletion: due ones', 1_000, (d) => store(d).claim(8)],

@@ -41,6 +41,8 @@ const expire = `
 
 const isHeld = 'select exists (select from media where hash = $1 and legal_hold) as is_so';
 
+const isBeingDeleted = 'select exists (select from media_deletions where id = $1 and finished_at is null) as is_so';
+
 /** A job of the locked hash, about whose objects is asked. */
 interface JobOfHash {
   readonly jobId: string;
@@ -70,6 +72,11 @@ export class LockedHash {
   /** Whether a legal hold keeps everything of the hash. */
   isHeld(hash: string): Promise<boolean> {
     return this.#is(isHeld, [hash]);
+  }
+
+  /** Whether the deletion of the hash has not ended, so that nothing new was made under it. */
+  isBeingDeleted(deletionId: string): Promise<boolean> {
+    return this.#is(isBeingDeleted, [deletionId]);
   }
 
   /** Notes that the job's results name objects which are about to be deleted. */

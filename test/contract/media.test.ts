@@ -4,6 +4,7 @@ import { receiptKey } from '#domain/library/deletion.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { mediaDeletionTask, type MediaDeletionDependencies } from '../../controller/media-deletion.ts';
 import { retentionTasks } from '../../controller/retention.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
@@ -65,7 +66,18 @@ async function thumbnail(hash: string): Promise<string> {
 }
 
 function deletions(more: Partial<MediaDeletionDependencies> = {}): MediaDeletionDependencies {
-  return { ...api.d, purgeHookUrl: null, webhookSecret, receiptRetentionMs: null, quietMs: 0, ...more };
+  const fence = new DeletionFence(api.d.database);
+  return { ...api.d, fence, purgeHookUrl: null, webhookSecret, receiptRetentionMs: null, quietMs: 0, ...more };
+}
+
+/** The media bucket with other methods, as of a process to which something happens. */
+function mediaWith(changes: Partial<ObjectStore>): ObjectStore {
+  return new Proxy(api.d.media, {
+    get(target, name: keyof ObjectStore) {
+      const own = changes[name] ?? target[name];
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
 }
 
 const round = (dependencies = deletions()) => mediaDeletionTask(dependencies).work(new AbortController().signal);
@@ -329,9 +341,13 @@ describe('deletion', () => {
     const split = { v: 1, rev: rev.replace(/^./, 'f'), chunk_frames: [1], earlier: [] };
     await api.putMedia(`work/${jobId}/split.json`, JSON.stringify(split));
     await api.call(`/api/media/${hash}`, { method: 'DELETE' });
-    const failing = { ...api.d.media, delete: () => Promise.reject(new Error('cut')) };
-    const media = Object.assign(Object.create(api.d.media), failing) as typeof api.d.media;
-    await round(deletions({ media }));
+    let tries = 0;
+    const cut = () => {
+      tries += 1;
+      return Promise.reject(new Error('cut'));
+    };
+    await round(deletions({ media: mediaWith({ delete: cut }) }));
+    expect(tries).toBe(1);
     expect((await api.call(`/api/media/${hash}/deletion`)).json).toMatchObject({ status: 'deleting', receipt: null });
     expect((await keysOf(hash)).length).toBeGreaterThan(3);
     await query('update media_deletions set due_at = now() where hash = $1', [hash]);
@@ -343,6 +359,45 @@ describe('deletion', () => {
     const { rows } = await query('select results, results_expired, stream_rev from jobs where id = $1', [jobId]);
     expect(rows).toEqual([{ results: null, results_expired: true, stream_rev: null }]);
   });
+
+  it.each(['master', 'objects'])(
+    'C29.13: a worker that was frozen before it removed the %s removes nothing of what is made again',
+    async (frozenAt) => {
+      const hash = newHash();
+      await stream(hash);
+      await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+      const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const stop = async () => {
+        reached.resolve();
+        await resumed.promise;
+      };
+      let lists = 0;
+      const media = mediaWith({
+        // It was listed for the receipt before, folder by folder.
+        async *list(prefix: string) {
+          if (prefix === `videos/${masterKey(hash).split('/')[1]}/${hash}/` && (lists += 1) === 2) await stop();
+          yield* api.d.media.list(prefix);
+        },
+      });
+      const fence = new DeletionFence(api.d.database);
+      const underLock = fence.underLock.bind(fence);
+      if (frozenAt === 'master')
+        fence.underLock = async (...given) => {
+          await stop();
+          return underLock(...given);
+        };
+      const late = round(deletions({ media, fence }));
+      await reached.promise;
+      await query('update media_deletions set due_at = now() where hash = $1', [hash]);
+      await finished(hash);
+      const { rev } = await stream(hash);
+      const made = await keysOf(hash);
+      expect(made).toEqual(expect.arrayContaining([masterKey(hash), videoKey(hash, rev, 'master.m3u8')]));
+      resumed.resolve();
+      await late;
+      expect(await keysOf(hash)).toEqual(made);
+    },
+  );
 
   it('C29.14: the receipt is signed over the canonical JSON of its fields', async () => {
     const hash = newHash();
