@@ -74,12 +74,12 @@ export class DeletedMedia {
   /** Of a media that was deleted within the last hour, and of which nothing new is there; null for any other. */
   async refusalOf(hash: string): Promise<KnownProblem<'media_deleted'> | null> {
     const isAsked = this.#isPartial || this.#recent.has(hash);
-    return isAsked && (await this.#isDeleted(hash)) ? deletedProblem(hash) : null;
+    return isAsked && (await this.isDeleted(hash)) ? deletedProblem(hash) : null;
   }
 
   /** Why something of the media is missing: `missing`, or its deletion. */
   async explain<Missing>(hash: string, missing: Missing): Promise<KnownProblem<'media_deleted'> | Missing> {
-    return (await this.#isDeleted(hash)) ? deletedProblem(hash) : missing;
+    return (await this.isDeleted(hash)) ? deletedProblem(hash) : missing;
   }
 
   /**
@@ -99,7 +99,7 @@ export class DeletedMedia {
   }
 
   /** A media that was made again is there before this process hears of it. Without a database, what is known counts. */
-  async #isDeleted(hash: string): Promise<boolean> {
+  async isDeleted(hash: string): Promise<boolean> {
     if (performance.now() < this.#asksAgainAtMs) return this.#recent.has(hash);
     const answer = await this.#answers.fetch(hash).catch(() => {
       // Requests for what is missing do not all wait for a database that is away.

@@ -26,7 +26,7 @@ export async function addDeliveryRoutes(
   const keys = new RememberedKeys(dependencies.contentKeys);
   const access = new KeyAccess({ ...dependencies, keys, deleted, limiter, clients });
   await addKeyRoutes(app, { plane, metrics, access });
-  const thumbs = new ThumbMaker({ ...dependencies, clients });
+  const thumbs = new ThumbMaker({ ...dependencies, clients, isDeleted: (hash) => deleted.isDeleted(hash) });
   addThumbRoutes(app, { ...dependencies, plane, deleted, thumbs });
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hash) => cache.forget(hash));

@@ -29,6 +29,9 @@ interface FoundThumb {
   readonly origin: ThumbOrigin;
 }
 
+/** Less than the deletion of a media leaves between its request and the list of its objects. */
+const storeTimeoutMs = 4_000;
+
 /** Images of all clients that are looked for or made at once. */
 const underWayMax = 256;
 
@@ -38,6 +41,8 @@ interface ThumbMakerDependencies {
   readonly images: ImageProcessor;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Whether a media was deleted. */
+  readonly isDeleted: (hash: string) => Promise<boolean>;
 }
 
 /**
@@ -143,10 +148,16 @@ export class ThumbMaker {
     throw new KnownProblem('unreadable_image', 'The object is too large for an image.');
   }
 
-  /** The response does not wait for this; if it fails, the variant is made again after a restart. */
+  /**
+   * The response does not wait for this; if it fails, the variant is made again after a restart. An image that was begun
+   * before its media was deleted is not stored after it.
+   */
   async #store(cacheKey: string, bytes: Buffer): Promise<void> {
+    const { media, isDeleted } = this.#dependencies;
     try {
-      await this.#dependencies.media.put(cacheKey, bytes, { contentType: storedContentType(cacheKey) });
+      if (await isDeleted(cacheKey.split('/').at(-2) ?? '')) return;
+      const signal = AbortSignal.timeout(storeTimeoutMs);
+      await media.put(cacheKey, bytes, { contentType: storedContentType(cacheKey), signal });
     } catch (error) {
       const status = isJobProblem(error) ? error.code : 'internal';
       this.#dependencies.metrics.imageErrors.inc({ stage: 'store', status });

@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { receiptKey } from '#domain/library/deletion.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
@@ -358,6 +359,37 @@ describe('deletion', () => {
     expect(left).toEqual([]);
     const { rows } = await query('select results, results_expired, stream_rev from jobs where id = $1', [jobId]);
     expect(rows).toEqual([{ results: null, results_expired: true, stream_rev: null }]);
+  });
+
+  it('C29.12: an image that was being made when its media was deleted is not stored', async () => {
+    const hash = newHash();
+    const key = await thumbnail(hash);
+    const red = sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } });
+    await api.putMedia(key, await red.webp().toBuffer());
+    const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const stored: string[] = [];
+    const media = mediaWith({
+      async download(wanted, ...options) {
+        if (wanted === key) reached.resolve();
+        if (wanted === key) await resumed.promise;
+        return api.d.media.download(wanted, ...options);
+      },
+      async put(wanted, ...given) {
+        stored.push(wanted);
+        return api.d.media.put(wanted, ...given);
+      },
+    });
+    const server = await startApi({}, { ...api.d, media });
+    const path = signThumbPath(key, {}, thumbSecretsOf([], api.d.config.keyTokenSecret)[0] ?? '');
+    const request = server.raw(path);
+    await reached.promise;
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    resumed.resolve();
+    await request;
+    await finished(hash);
+    await server.app.close();
+    expect(stored).toEqual([]);
+    expect(await keysOf(hash)).toEqual([]);
   });
 
   it.each(['master', 'objects'])(
