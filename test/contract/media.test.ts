@@ -349,16 +349,72 @@ describe('deletion', () => {
     };
     await round(deletions({ media: mediaWith({ delete: cut }) }));
     expect(tries).toBe(1);
-    expect((await api.call(`/api/media/${hash}/deletion`)).json).toMatchObject({ status: 'deleting', receipt: null });
+    const interrupted = (await api.call(`/api/media/${hash}/deletion`)).json;
+    expect(interrupted).toMatchObject({ status: 'deleting', receipt: null });
+    const [first = ''] = await keysOf(hash);
     expect((await keysOf(hash)).length).toBeGreaterThan(3);
+    // As a deletion that is cut off after some of its objects.
+    await api.d.media.delete([first]);
     await query('update media_deletions set due_at = now() where hash = $1', [hash]);
-    await finished(hash);
+    expect((await finished(hash)).receipt.objects).toBe(interrupted.objects_total);
     expect(await keysOf(hash)).toEqual([]);
     const left: string[] = [];
     for await (const { key } of api.d.media.list(`work/${jobId}`)) left.push(key);
     expect(left).toEqual([]);
     const { rows } = await query('select results, results_expired, stream_rev from jobs where id = $1', [jobId]);
     expect(rows).toEqual([{ results: null, results_expired: true, stream_rev: null }]);
+  });
+
+  it('C29.10: no earlier revision of it is published again', async () => {
+    const hash = newHash();
+    const { rev } = await stream(hash);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const { status, json: problem } = await api.call(`/api/media/${hash}/current`, json('PUT', { revision: rev }));
+    expect([status, problem.code]).toEqual([409, 'conflict']);
+  });
+
+  it('C29.12: the results of more jobs than one statement takes are forgotten', async () => {
+    const hash = newHash();
+    const { jobId } = await stream(hash);
+    const copy = `jsonb_build_object('id', gen_random_uuid(), 'idempotency_key', gen_random_uuid())`;
+    await query(
+      `insert into jobs select (jsonb_populate_record(jobs, ${copy})).* from jobs, generate_series(1, 501) where id = $1`,
+      [jobId],
+    );
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    await finished(hash);
+    const { rowCount } = await query('select from jobs where hash = $1 and results is not null', [hash]);
+    expect(rowCount).toBe(0);
+  });
+
+  it('C29.10: what began before the deletion became visible is cancelled, and a key that it made is deleted', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const { json: job } = await api.submit({ type: 'video:cover', hash, source: 'a.mp4' });
+    await query(`update jobs set created_at = now() + interval '1 second' where id = $1`, [job.job_id]);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    await query(
+      `update jobs set status = 'processing', phase = 'scheduling', lease_owner = 'worker', lease_expires_at = now() + interval '1 hour'
+       where id = $1`,
+      [job.job_id],
+    );
+    await api.d.contentKeys.findOrCreate(hash);
+    await finished(hash);
+    expect((await api.call(`/api/jobs/${job.job_id}`)).json.status).toBe('cancelled');
+    expect(await api.d.contentKeys.find(hash)).toBeNull();
+  });
+
+  it('a receipt is kept as long as RECEIPT_RETENTION says, and addresses answer 404 after it', async () => {
+    const [old, recent] = [newHash(), newHash()];
+    for (const hash of [old, recent]) {
+      await stream(hash);
+      await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+      await finished(hash);
+    }
+    await query(`update media_deletions set finished_at = now() - interval '2 hours' where hash = $1`, [old]);
+    await round(deletions({ receiptRetentionMs: 3_600_000 }));
+    const statusOf = async (hash: string) => (await api.call(`/api/media/${hash}/deletion`)).status;
+    expect([await statusOf(old), await statusOf(recent)]).toEqual([404, 200]);
   });
 
   it('C29.12: an image that was being made when its media was deleted is not stored', async () => {
@@ -472,8 +528,12 @@ describe('deletion', () => {
       { ...api.d, config: { ...api.d.config, purgeHookUrl: 'http://cdn.internal/purge' } },
     );
     await purging.call(`/api/media/${hash}`, { method: 'DELETE' });
-    const { rows } = await query('select url, body from webhook_events where job_id is null');
+    const { rows } = await query(
+      'select url, body, next_attempt_at - now() as waits from webhook_events where job_id is null',
+    );
     expect(rows).toHaveLength(1);
+    // A CDN that is purged earlier could get the media once more from a server that has not heard of it.
+    expect(rows[0].waits.seconds).toBeGreaterThan(5);
     expect(rows[0].url).toBe('http://cdn.internal/purge');
     const body = JSON.parse(rows[0].body);
     expect(body).toMatchObject({ event: 'media.purge', hash });
