@@ -165,6 +165,15 @@ describe('reading media', () => {
     expect(await pages(`prefix=${prefix}-3`)).toEqual([hashes[3]]);
     expect(await pages(`bytes_min=${10 ** 12 + 3}`)).toEqual(newest.slice(0, 4));
     expect(await pages(`expires_before=${new Date(Date.now() + 20 * 31_557_600_000).toISOString()}`)).toEqual(hashes);
+    // Equal values on both sides of a page's end.
+    await query(
+      `update media set bytes = 10^12, created_at = 'tomorrow', expires_at = '2100-01-01'
+      where hash = any($1)`,
+      [hashes],
+    );
+    expect(await pages('')).toEqual(newest);
+    expect(await pages(`bytes_min=${10 ** 12}`)).toEqual(newest);
+    expect(await pages('expires_before=2101-01-01T00:00:00Z')).toEqual(hashes);
     await query('delete from media where hash = any($1)', [hashes]);
   });
 

@@ -155,6 +155,16 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await find(api, begun.upload_id)).json).toMatchObject({ status: 'aborted', reason: 'sha256_mismatch' });
   });
 
+  it(`C30.5: an object of another size than announced is refused, and deleted in the ${kind}`, async () => {
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: 1000 });
+    await api.rows.beginCompletion(begun.upload_id, 60_000);
+    await api.bucket.objects.put(begun.source, fileOf(999), { contentType: 'video/mp4' });
+    const answer = await complete(api, begun.upload_id);
+    expect([answer.status, answer.json.code]).toEqual([409, 'upload_mismatch']);
+    expect(await stored(api, begun.source)).toBeNull();
+    expect((await find(api, begun.upload_id)).json).toMatchObject({ status: 'aborted', reason: 'size_mismatch' });
+  });
+
   it(`C30.6: what no job can read is refused on completion, and the object in the ${kind} is deleted`, async () => {
     const file = Buffer.from('%PDF-1.7 not a video');
     const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length, content_type: 'video/mp4' });
@@ -190,6 +200,17 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     const upload = await api.rows.find(begun.upload_id);
     const of = { key: begun.source, id: upload?.multipartId ?? '' };
     expect((await api.bucket.parts.list(of)) ?? []).toEqual([]);
+  });
+
+  it(`C30.8: an upload to a ${kind} whose completion began just in time does not expire meanwhile`, async () => {
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: 1000 });
+    await putAll(begun, fileOf(1000));
+    await api.d.database.pool.query(`update uploads set expires_at = now() + interval '5 s' where id = $1`, [
+      begun.upload_id,
+    ]);
+    expect((await complete(api, begun.upload_id)).status).toBe(200);
+    const left = ((await api.rows.find(begun.upload_id))?.expiresAt.getTime() ?? 0) - Date.now();
+    expect(left).toBeGreaterThan(30 * 60_000);
   });
 
   it(`C30.4: a completion to a ${kind} that crashed after any of its writes is finished by the next one`, async () => {
@@ -259,7 +280,12 @@ describe('what an upload may be', () => {
     for (const { json } of begun) await api.call(`/api/uploads/${json.upload_id}`, { method: 'DELETE' });
     const next = await begin(api, body);
     expect(next.status).toBe(201);
-    await api.call(`/api/uploads/${next.json.upload_id}`, { method: 'DELETE' });
+    // One that is being completed counts too: its object is not a source yet.
+    const others = await Promise.all([begin(api, body), begin(api, body)]);
+    for (const { json } of others) await api.rows.beginCompletion(json.upload_id, 60_000);
+    expect((await begin(api, body)).status).toBe(429);
+    const ids = [next, ...others].map(({ json }) => json.upload_id);
+    await api.d.database.pool.query('delete from uploads where id = any($1)', [ids]);
   });
 
   it('C30.10: the routes of uploads need an API key; unknown uploads and malformed ids are 404', async () => {
