@@ -35,6 +35,8 @@ export interface RunPlan {
 export const folderVariable = 'FAULTS_FOLDER';
 
 const planOf = (folder: string) => join(folder, 'plan.json');
+/** Changed when periodic tasks are to run their next round. */
+export const roundsOf = (folder: string) => join(folder, 'rounds');
 const writesOf = (folder: string, run: number) => join(folder, `writes-${run}.jsonl`);
 
 export function writePlan(folder: string, plan: RunPlan): void {

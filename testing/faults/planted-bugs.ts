@@ -1,15 +1,6 @@
-import { registerHooks } from 'node:module';
+import type { Edit } from './text-edits.ts';
 
-// Bugs that the checker must find. A process that plants one loads a module of the product with other text: the product
-// itself has no switch.
-
-interface Edit {
-  /** The end of a module's path. */
-  readonly file: string;
-  /** Found once in it. */
-  readonly from: string;
-  readonly to: string;
-}
+// Bugs that the checker must find.
 
 /** Where the processes of a world find the name of their bug. */
 export const plantedFile = 'planted';
@@ -103,22 +94,3 @@ export const plantedBugs = {
 } as const satisfies Readonly<Record<string, readonly Edit[]>>;
 
 export type PlantedBug = keyof typeof plantedBugs;
-
-/** @throws Error when the text that is to be changed is not there once */
-export function edited(text: string, { file, from, to }: Edit): string {
-  if (text.split(from).length !== 2) throw new Error(`expected "${from}" once in ${file}`);
-  return text.replace(from, () => to);
-}
-
-/** Lets this process load the product with the bug. */
-export function plantBug(name: string): void {
-  const edits: readonly Edit[] = plantedBugs[name as PlantedBug];
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context);
-      const ofModule = edits.filter(({ file }) => url.endsWith(`/${file}`));
-      if (ofModule.length === 0) return loaded;
-      return { ...loaded, source: ofModule.reduce(edited, Buffer.from(loaded.source as Uint8Array).toString('utf8')) };
-    },
-  });
-}

@@ -5,9 +5,21 @@ import { fileURLToPath } from 'node:url';
 import { type ExternalWrite, interceptWrites } from '#platform/external-writes/external-write.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { recordWrite } from './history.ts';
-import { type Fault, folderVariable, isSame, nameOf, noteWrite, readPlan, type Role, takeFault } from './plan.ts';
-import { plantedFile, plantBug } from './planted-bugs.ts';
+import {
+  type Fault,
+  folderVariable,
+  isSame,
+  nameOf,
+  noteWrite,
+  readPlan,
+  type Role,
+  roundsOf,
+  takeFault,
+} from './plan.ts';
+import { plantedBugs, type PlantedBug, plantedFile } from './planted-bugs.ts';
+import { shortenWaits } from './shorter-waits.ts';
 import { skewClock } from './skewed-clock.ts';
+import { loadEdited } from './text-edits.ts';
 
 // Loaded before main.ts and runner/main.ts: notes each of their writes, and lets the planned fault happen at its point.
 // It also plants a bug, skews the clock and names the process to the database, where the test asks for it.
@@ -18,7 +30,9 @@ const slowMs = 4_000;
 const folder = process.env[folderVariable] ?? '';
 const role = roleOf(process.argv);
 const realNow = Date.now;
-if (existsSync(join(folder, plantedFile))) plantBug(readFileSync(join(folder, plantedFile), 'utf8'));
+if (existsSync(join(folder, plantedFile)))
+  loadEdited(plantedBugs[readFileSync(join(folder, plantedFile), 'utf8') as PlantedBug]);
+if (role !== 'runner') shortenWaits(roundsOf(folder));
 skewClock(join(folder, `skew-${process.pid}`));
 if (role === 'worker') passOnToRunners();
 if (role !== 'runner') await nameConnections();

@@ -11,7 +11,12 @@ export interface ReplayResult {
   /** Faults whose point did not come up again, since the order of concurrent writes differs from run to run. */
   readonly missed: number;
   readonly violations: readonly string[];
+  /** What was run, and how long it took. */
+  readonly lines: readonly string[];
 }
+
+/** Says of each planned run of a scenario, by its number and how many there are, whether it is made. */
+type IsChosen = (index: number, count: number) => boolean;
 
 interface Planned {
   readonly point: WritePoint;
@@ -21,28 +26,28 @@ interface Planned {
 /**
  * Runs a scenario once undisturbed, which lists its writes, and then once for each fault at the first and the last of
  * each name.
- *
- * @param isChosen which of the planned runs to make, by their number
  */
 export class Replay {
   readonly #world: World;
   readonly #checker: Checker;
   /** What is written, or would be, by timers alone. */
   #timers: readonly WritePoint[] = [];
+  /** What the checker found of a service without jobs. */
+  #calm: readonly string[] = [];
   #run = 0;
+  readonly #lines: string[] = [];
 
   constructor(world: World) {
     this.#world = world;
     this.#checker = new Checker(world);
   }
 
-  async scenario(scenario: Scenario, isChosen: (index: number) => boolean): Promise<ReplayResult> {
-    const calm = await this.#once(scenario, null);
-    const timers = scenario === idle ? [] : this.#timers;
-    const points = chosenPoints(pointsOf(this.#world.folder, this.#run), timers);
-    const planned = points
-      .flatMap((point) => faultsOf(point).map((fault) => ({ point, fault })))
-      .filter((_, index) => isChosen(index));
+  async scenario(scenario: Scenario, isChosen: IsChosen): Promise<ReplayResult> {
+    const isIdle = scenario === idle;
+    const calm = isIdle ? this.#calm : await this.#once(scenario, null);
+    const points = isIdle ? firstAndLast(this.#timers) : this.#chosenPoints();
+    const all = points.flatMap((point) => faultsOf(point).map((fault) => ({ point, fault })));
+    const planned = all.filter((_, index) => isChosen(index, all.length));
     const violations = calm.map((line) => `without a fault: ${line}`);
     let missed = 0;
     for (const one of planned) {
@@ -50,13 +55,19 @@ export class Replay {
       if (!hasFired(this.#world.folder, this.#run)) missed += 1;
       violations.push(...found.map((line) => `${textOf(one)}: ${line}`));
     }
-    return { points: points.length, runs: planned.length + 1, missed, violations };
+    return { points: points.length, runs: planned.length + 1, missed, violations, lines: this.#lines.splice(0) };
   }
 
   /** The writes of a service without jobs: only the scenario `no job` is disturbed at them. */
   async learnTimers(): Promise<void> {
-    await this.#once(idle, null);
+    this.#calm = await this.#once(idle, null);
     this.#timers = pointsOf(this.#world.folder, this.#run);
+  }
+
+  /** The writes of the last run, but those of timers. */
+  #chosenPoints(): WritePoint[] {
+    const points = pointsOf(this.#world.folder, this.#run);
+    return firstAndLast(points).filter((point) => !this.#timers.some((other) => isSame(point, other)));
   }
 
   async #once(scenario: Scenario, fault: Planned | null): Promise<string[]> {
@@ -72,7 +83,7 @@ export class Replay {
       return [`I2: not settled: ${(error as Error).message}`];
     } finally {
       await endProbe();
-      process.stdout.write(`  ${fault === null ? 'calm' : textOf(fault)}: ${Date.now() - startedAt} ms\n`);
+      this.#lines.push(`${fault === null ? 'calm' : textOf(fault)}: ${Date.now() - startedAt} ms`);
     }
   }
 }
@@ -81,12 +92,12 @@ function textOf({ point, fault }: Planned): string {
   return `${fault} at ${point.role} ${point.kind} "${point.name}" ${point.nth}`;
 }
 
-/** The first and the last write of each name, but of `timers`. */
-function chosenPoints(points: readonly WritePoint[], timers: readonly WritePoint[]): WritePoint[] {
-  return points.filter((point) => {
-    const last = points.filter((other) => isSame(point, other)).length;
-    return (point.nth === 1 || point.nth === last) && !timers.some((other) => isSame(point, other));
-  });
+/** The first and the last write of each name. */
+function firstAndLast(points: readonly WritePoint[]): WritePoint[] {
+  const counts = Map.groupBy(points, ({ role, kind, name }) => `${role} ${kind} ${name}`);
+  return points.filter(
+    ({ role, kind, name, nth }) => nth === 1 || nth === counts.get(`${role} ${kind} ${name}`)?.length,
+  );
 }
 
 /** A receiver of webhooks and a queue know no conflicts, nor does an object that is not there yet. */

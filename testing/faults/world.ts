@@ -13,7 +13,7 @@ import { makeFolders, until, workspacesIn } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
 import { hastyVariables, secrets } from '../programs.ts';
 import { startRedis } from '../servers.ts';
-import { folderVariable, type RunPlan, writePlan } from './plan.ts';
+import { folderVariable, hasFired, roundsOf, type RunPlan, writePlan } from './plan.ts';
 import { durationOf } from './duration.ts';
 import { recordRows } from './history.ts';
 import { plantedFile } from './planted-bugs.ts';
@@ -45,6 +45,8 @@ const replaced = 'replaced_at is not null and revision_deleted_at is null';
 
 /** How long a caller goes on repeating a request, and everything may take to settle after a fault. */
 const patienceMs = 60_000;
+/** A round that removes nothing for so long was disturbed. */
+const stalledMs = 1_500;
 
 /** What the service stands on. The checker reads it without the faults that the service meets. */
 export interface Ground {
@@ -114,6 +116,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   const processes = [server, ...workers];
   const facts: Facts = { outages: [], sources: new Map(), waits: [] };
   const hashes = new Set<string>();
+  let run = 0;
 
   const request = async (method: string, path: string, body?: object) => {
     const answer = await fetch(`${server.url()}${path}`, {
@@ -138,24 +141,31 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   };
 
   const countDue = async (due: string) => (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
-  /** Changes the rows that are due, and starts the workers again, until there are none. */
-  const untilDone = (due: string, change: string) =>
-    until(
+  let rounds = 0;
+  /** Lets every periodic task run again now. */
+  const askForRound = () => writeFile(roundsOf(folder), String((rounds += 1)));
+  /** Changes the rows that are due, and lets the workers look for them, until there are none. */
+  const untilDone = async (due: string, change: string) => {
+    const begin = async () => {
+      await database.pool.query(`update jobs set ${change} where ${due}`);
+      await Promise.all(workers.map((worker) => worker.isThere()));
+      await askForRound();
+    };
+    await begin();
+    let [left, changedAt] = [await countDue(due), Date.now()];
+    await until(
       async () => {
-        await database.pool.query(`update jobs set ${change} where ${due}`);
-        await Promise.all(workers.map((worker) => worker.restart()));
-        await Promise.all(workers.map((worker) => worker.isThere()));
-        // As long as it goes on: a round that was disturbed leaves rows that are due much later.
-        for (let left = await countDue(due); ;) {
-          await sleep(1_500);
-          const now = await countDue(due);
-          if (now === 0 || now === left) return now;
-          left = now;
-        }
+        const now = await countDue(due);
+        // A round that was disturbed leaves rows that are due much later.
+        const isStalled = now === left && Date.now() - changedAt > stalledMs;
+        if (isStalled) await begin();
+        if (isStalled || now !== left) [left, changedAt] = [now, Date.now()];
+        return now;
       },
-      (left) => left === 0,
+      (now) => now === 0,
       patienceMs,
     );
+  };
   /** Makes cleaned up jobs older than their retention time, and waits until the worker has removed them. */
   const retire = (which: string) =>
     untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
@@ -172,7 +182,12 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     /** Of every media so far. */
     hashes,
     deliveries: receiver.deliveries,
-    begin: (plan: RunPlan) => writePlan(folder, plan),
+    begin(plan: RunPlan): void {
+      run = plan.run;
+      writePlan(folder, plan);
+    },
+    /** Whether the fault of this run has happened. */
+    hasFired: () => hasFired(folder, run),
     /** A source, or another version of one. */
     async addSource(key: string, file: string): Promise<void> {
       await ground.source.put(key, await readFile(file), { contentType: 'application/octet-stream' });
