@@ -16,7 +16,7 @@ function videoOf(seconds: number): string {
 /** Small sources: `clip`, `long` (several chunks), `image` and one that is broken. */
 export async function addSources(world: World, folder: string): Promise<void> {
   await world.addSource('clip', await shortClip());
-  await world.addSource('long', await sample('faults-13s.mp4', videoOf(13)));
+  await world.addSource('long', await sample('faults-long.mp4', videoOf(19)));
   await world.addSource('image', await sample('faults.png', '-f lavfi -i testsrc2=s=320x240 -frames:v 1'));
   await writeFile(join(folder, brokenSource), 'no video');
   await world.addSource(brokenSource, join(folder, brokenSource));
