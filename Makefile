@@ -31,7 +31,7 @@ demo:
 test:
 	@scripts/needs test && $(if $(ONLY),node scripts/test-only.ts $(ONLY) --,vitest run) $(TEST_FLAGS)
 
-# Every fault at every write of every scenario, about an hour; `make test` makes two of each scenario.
+# Every fault at every write of every scenario, about an hour; `make test` makes one of each scenario.
 faults:
 	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) FAULTS_SLICE=$(or $(FAULTS_SLICE),0) vitest run test/faults/writes.test.ts $(TEST_FLAGS)
 

@@ -4,7 +4,7 @@ import { replayScenarios } from '../../testing/faults/suite.ts';
 import { openWorld } from '../../testing/faults/world.ts';
 
 // A crash, a failure, a lost answer, a delay and a conflict at the writes of each scenario. `make faults` makes every
-// run; `make test` two of each scenario.
+// run; `make test` one of each scenario.
 
 const share = Number(process.env['FAULTS_SHARE'] ?? 1_000);
 const slice = Number(process.env['FAULTS_SLICE'] ?? 0);

@@ -74,6 +74,7 @@ export async function openChaosGround(random: () => number) {
     databaseUrl: ownDatabaseProxy.url,
     source: bucket('source'),
     media: bucket('media'),
+    parts: null,
     setAway: async (isAway) => storage.set(isAway ? '503' : null),
     close: async () => {
       for (const proxy of [databaseProxy, ownDatabaseProxy, redisProxy, storage]) await proxy.close();

@@ -4,6 +4,7 @@ import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { secrets } from '../programs.ts';
 import { clearObjects } from './encrypted-objects.ts';
 import { keyChanges, keysOf, type RecordedWrite, recordedWrites, rowChanges } from './history.ts';
+import * as library from './library-invariants.ts';
 import * as objects from './object-invariants.ts';
 import { changesOf, type CheckedJob, failureOf, outagesOf, sourceOf, waitsOf } from './row-invariants.ts';
 import type { World } from './world.ts';
@@ -44,7 +45,7 @@ export class Checker {
     for (const job of jobs) {
       const ofJob = changes.get(job.id) ?? [];
       violations.push(...failureOf(job, triesMax), ...changesOf(ofJob), ...outagesOf(ofJob, facts));
-      violations.push(...sourceOf(job, facts), ...this.#webhooksOf(job));
+      violations.push(...sourceOf(job, facts), ...(await this.#webhooksOf(job)));
       violations.push(...(await objects.objectsOf(job, media)), ...(await objects.manifestOf(job, media)));
     }
     let left = decodedMax;
@@ -54,6 +55,8 @@ export class Checker {
       violations.push(...(await this.#mediaOf(hash, { jobs: ofHash, writes, decodes: left >= 0 && decodedMax > 0 })));
     }
     violations.push(...(await this.#equalKeys()), ...(await this.#remains(all)), ...(await this.#removed(all, writes)));
+    violations.push(...(await library.deletionsOf(this.#world)), ...(await library.uploadsOf(this.#world)));
+    violations.push(...library.announcedOf(this.#world), ...(await library.rerunsOf(this.#world)));
     return [...violations, ...waitsOf(facts), ...(await this.#secretsIn(jobs))];
   }
 
@@ -85,12 +88,19 @@ export class Checker {
     return rows.map(({ idempotency_key: key }) => `I3: several live jobs have the key ${key}`);
   }
 
-  #webhooksOf({ id, status, callback_url: url }: CheckedJob): string[] {
-    if (url === null || status === 'cancelled') return [];
-    const sent = this.#world.deliveries.filter(({ body }) => body.includes(id));
-    if (sent.length === 0) return [`I7: no webhook came of the ${status} job ${id}`];
-    const kinds = new Set(sent.map((delivery) => `${delivery.id} ${delivery.body}`));
-    return kinds.size === 1 ? [] : [`I7: the webhooks of ${id} differ: ${[...kinds].join(' | ')}`];
+  /** At least one webhook for each receiver, of one id and body. */
+  async #webhooksOf({ id, status, callback_url: first }: CheckedJob): Promise<string[]> {
+    if (first === null || status === 'cancelled') return [];
+    const further = await this.#world.database.pool.query<{ url: string }>(
+      'select url from job_callbacks where job_id = $1',
+      [id],
+    );
+    return [first, ...further.rows.map(({ url }) => url)].flatMap((url) => {
+      const sent = this.#world.deliveries.filter((delivery) => delivery.url === url && delivery.body.includes(id));
+      if (sent.length === 0) return [`I7: no webhook came to ${url} of the ${status} job ${id}`];
+      const kinds = new Set(sent.map((delivery) => `${delivery.id} ${delivery.body}`));
+      return kinds.size === 1 ? [] : [`I7: the webhooks of ${id} to ${url} differ: ${[...kinds].join(' | ')}`];
+    });
   }
 
   /** The stream of a hash: whole, unchanged, of the right job, encrypted by one key. */

@@ -91,6 +91,30 @@ export const plantedBugs = {
       to: `'--clear_lead',\n            '2',`,
     },
   ],
+  'a deletion that forgets a folder': [
+    { file: 'controller/media-deletion.ts', from: '[...mediaFolders(hash)]', to: 'mediaFolders(hash).slice(1)' },
+  ],
+  'an upload that replaces another': [
+    { file: 'domain/uploads/upload-key.ts', from: 'return `${prefix}${id}/', to: 'return `${prefix}' },
+  ],
+  'parts that stay': [{ file: 'jobs/uploads/remove.ts', from: 'await bucket.parts.abort(upload.source);', to: '' }],
+  'an event that is not remembered': [
+    { file: 'jobs/submit-bucket-events.ts', from: 'await bucketEvents.note(event, job.id);', to: '' },
+  ],
+  'two reruns at once': [
+    {
+      file: 'jobs/rerun.ts',
+      from: 'rerunKey(idempotencyKey({ type, hash, source, options }))',
+      to: 'rerunKey(dependencies.randomUuid())',
+    },
+  ],
+  'a receiver that is forgotten': [
+    {
+      file: 'platform/postgres/job-end.ts',
+      from: 'for (const { url } of further)',
+      to: 'for (const { url } of further.slice(1))',
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Edit[]>>;
 
 export type PlantedBug = keyof typeof plantedBugs;

@@ -1,15 +1,18 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { resultManifestKey } from '#domain/media/object-keys.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../controller-rig.ts';
 import { slowFfmpeg } from '../counted-ffmpeg.ts';
+import { announce, uploadFile } from './callers.ts';
 import { Checker } from './invariants.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 import type { Supervised } from './processes.ts';
 import { probe } from './prober.ts';
-import { type Scenario } from './scenarios.ts';
-import { addSources, otherClip } from './sources.ts';
-import { openWorld, type World } from './world.ts';
+import { type Scenario, scenarios } from './scenarios.ts';
+import { addSources, otherClip, picture, shortClip } from './sources.ts';
+import { announcedPrefix, openWorld, type World } from './world.ts';
 
 // For each planted bug what exposes it, and which invariant the checker must find broken.
 
@@ -42,6 +45,12 @@ const imageUntil =
     );
     return [id];
   };
+
+function scenarioOf(name: string): Scenario {
+  const scenario = scenarios[name];
+  if (scenario === undefined) throw new Error(`no scenario is called ${name}`);
+  return scenario;
+}
 
 /** The worker that holds a job, once it encodes. */
 async function holderOf(world: World, id: string): Promise<Supervised> {
@@ -154,6 +163,29 @@ export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
     },
   },
   'a clear segment in an encrypted media': { invariant: 'I18', scenario: stream('clip', encrypted) },
+  'a deletion that forgets a folder': { invariant: 'I28', scenario: scenarioOf('a deleted media') },
+  'an upload that replaces another': {
+    invariant: 'I29',
+    scenario: async (world) => {
+      for (const file of [await picture(), await shortClip()]) await uploadFile(world, await readFile(file));
+      return [];
+    },
+  },
+  'parts that stay': { invariant: 'I30', scenario: scenarioOf('uploads that do not complete') },
+  'an event that is not remembered': {
+    invariant: 'I31',
+    scenario: async (world) => {
+      // A job that fails: an equal event would find one that has completed.
+      const key = `${announcedPrefix}broken`;
+      await world.addSource(key, join(import.meta.dirname, 'planted.ts'));
+      await announce(world, key, 'first');
+      await world.settle();
+      await announce(world, key, 'first');
+      return [];
+    },
+  },
+  'two reruns at once': { invariant: 'I32', scenario: scenarioOf('a rerun') },
+  'a receiver that is forgotten': { invariant: 'I7', scenario: scenarioOf('several receivers') },
 };
 
 /** A bug may keep a job from its end. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { masterKey } from '#domain/media/object-keys.ts';
+import { playedAfterDeletion } from './library-invariants.ts';
 import { reachable, textAt } from './object-invariants.ts';
 import type { World } from './world.ts';
 
@@ -39,6 +40,7 @@ export function probe(world: World): () => Promise<string[]> {
       const recent = [...world.hashes].slice(-recentMax);
       const hash = recent[turn % Math.max(1, recent.length)];
       if (hash !== undefined) await readOne(hash).catch(() => undefined);
+      for (const line of await playedAfterDeletion(world)) violations.add(line);
       await askOne(turn).catch(() => undefined);
       await sleep(everyMs);
     }

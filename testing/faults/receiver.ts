@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 
 /** A webhook as it came. */
 export interface Delivery {
+  /** The address that it came to. */
+  readonly url: string;
   readonly id: string;
   readonly body: string;
 }
@@ -13,16 +15,18 @@ export async function openReceiver() {
   const deliveries: Delivery[] = [];
   const state = { status: 204 };
   const receive = async (request: IncomingMessage, response: ServerResponse) => {
-    deliveries.push({ id: String(request.headers['webhook-id']), body: await bodyOf(request) });
+    const body = await bodyOf(request);
+    deliveries.push({ url: origin() + request.url, id: String(request.headers['webhook-id']), body });
     response.writeHead(state.status).end();
   };
   const receiver = createServer((request, response) => void receive(request, response));
+  const origin = () => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
   return {
     deliveries,
     state,
-    url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+    url: `${origin()}/`,
     close: () => receiver.close(),
   };
 }

@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { brokenSource } from './sources.ts';
-import type { World } from './world.ts';
+import * as callers from './callers.ts';
+import { brokenSource, picture, shortClip } from './sources.ts';
+import { announcedPrefix, newHash, type World } from './world.ts';
 
 // What callers do. Each scenario says which jobs it made; the replay knows nothing else of it.
 
@@ -8,6 +10,9 @@ import type { World } from './world.ts';
 export type Scenario = (world: World) => Promise<string[]>;
 
 const encrypted = { options: { encrypt: true } };
+
+/** The SHA-256 of nothing that is uploaded. */
+const noDigest = '0'.repeat(64);
 
 /** Long enough for each timer; the rest of a run is over when its fault has happened and everything answers. */
 export const idle: Scenario = async (world) => {
@@ -56,6 +61,64 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await world.settle();
     const second = await world.submit('video:transcode', 'clip', { hash, ...encrypted });
     return [first, second];
+  },
+  'a rerun': async (world) => {
+    const id = await world.submit('video:full', 'clip');
+    await world.settle();
+    return [id, ...new Set(await Promise.all([callers.rerun(world, id), callers.rerun(world, id)]))];
+  },
+  'a batch': async (world) => {
+    const [callback, equal] = [{ callback_url: world.receiver.url }, { hash: newHash(), source: 'clip' }];
+    const ids = await callers.submitBatch(world, [
+      { type: 'image:thumbnail', hash: newHash(), source: 'image', options: {}, ...callback },
+      { type: 'video:cover', options: {}, ...equal, ...callback },
+      { type: 'video:cover', options: {}, ...equal, ...callback },
+      { type: 'video:cover', hash: newHash(), source: 'missing', options: {}, ...callback },
+    ]);
+    if (ids.length !== 2) throw new Error(`two jobs of a batch were expected: ${ids.join(', ')}`);
+    return ids;
+  },
+  'several receivers': async (world) => {
+    const hash = newHash();
+    const receivers = ['', 'second', 'third'];
+    const ids: string[] = [];
+    for (const receiver of receivers) ids.push(await world.submit('video:transcode', 'clip', { hash, receiver }));
+    return [...new Set(ids)];
+  },
+  'an upload': async (world) => {
+    const source = await callers.uploadFile(world, await readFile(await picture()));
+    return [await world.submit('image:thumbnail', source)];
+  },
+  'uploads that do not complete': async (world) => {
+    const bytes = await readFile(await picture());
+    const [deleted, wrong] = [
+      await callers.beginUpload(world, bytes),
+      await callers.beginUpload(world, bytes, noDigest),
+    ];
+    await callers.putPart(world, deleted, bytes);
+    await world.insist('DELETE', `/api/uploads/${deleted.upload_id}`);
+    await callers.putPart(world, wrong, bytes);
+    const status = await callers.completeUpload(world, wrong);
+    if (status < 400) throw new Error(`an upload of another digest was answered ${status}`);
+    await callers.putPart(world, await callers.beginUpload(world, bytes), bytes);
+    await callers.expireUploads(world);
+    return [];
+  },
+  'an object that its bucket announces': async (world) => {
+    const key = `${announcedPrefix}${newHash()}.mp4`;
+    await world.addSource(key, await shortClip());
+    const ids = (await Promise.all([1, 2].map(() => callers.announce(world, key, 'first')))).flat();
+    await world.settle();
+    return [...new Set([...ids, ...(await callers.announce(world, key, 'first'))])];
+  },
+  'a deleted media': async (world) => {
+    const hash = newHash();
+    await world.submit('video:full', 'clip', { hash, options: { transcode: { encrypt: true } } });
+    await world.settle();
+    await world.submit('video:transcode', 'clip', { hash });
+    await callers.deleteMedia(world, hash);
+    // Its jobs have no results any more.
+    return [];
   },
   retention: async (world) => {
     const hash = `old-${Date.now()}`;

@@ -15,6 +15,9 @@ export const shorterWaits: readonly Edit[] = [
   },
   { file: 'controller/process/run-units.ts', ...soon },
   { file: 'domain/jobs/attempts.ts', ...soon },
+  { file: 'controller/webhooks/webhook-sender.ts', from: 'reservedMs = 20_000', to: 'reservedMs = 5_000' },
+  // Longer than steps of a cancelled job take to end.
+  { file: 'controller/media-deletion.ts', from: 'quietMsDefault = 6_000', to: 'quietMsDefault = 3_500' },
 ];
 
 /** How often a process looks whether a round was asked for. */

@@ -17,12 +17,16 @@ function videoOf(seconds: number): string {
 export async function addSources(world: World, folder: string): Promise<void> {
   await world.addSource('clip', await shortClip());
   await world.addSource('long', await sample('faults-long.mp4', videoOf(19)));
-  await world.addSource('image', await sample('faults.png', '-f lavfi -i testsrc2=s=320x240 -frames:v 1'));
+  await world.addSource('image', await picture());
   await writeFile(join(folder, brokenSource), 'no video');
   await world.addSource(brokenSource, join(folder, brokenSource));
 }
 
-function shortClip(): Promise<string> {
+export function picture(): Promise<string> {
+  return sample('faults.png', '-f lavfi -i testsrc2=s=320x240 -frames:v 1');
+}
+
+export function shortClip(): Promise<string> {
   return sample('faults.mp4', videoOf(3));
 }
 

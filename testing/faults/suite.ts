@@ -12,7 +12,7 @@ import type { World } from './world.ts';
 interface Suite {
   readonly open: () => Promise<World>;
   readonly scenarios: Readonly<Record<string, Scenario>>;
-  /** Each how many-th run is made, and at least two of each scenario. */
+  /** Each how many-th run is made, and at least one of each scenario. */
   readonly share: number;
   /** Which ones, from 0 to `share` - 1. */
   readonly slice: number;
@@ -58,7 +58,7 @@ export function replayScenarios({ open, scenarios, share, slice }: Suite): void 
 
   it.concurrent.each(Object.entries(scenarios))('%s', { timeout: 3_600_000 }, async (name, scenario) => {
     const isChosen = (index: number, count: number) => {
-      const every = Math.min(share, Math.max(1, Math.floor(count / 2)));
+      const every = Math.min(share, count);
       return index % every === (firstOf(name) + slice) % every;
     };
     const replay = await take();

@@ -6,6 +6,8 @@ import { pathToFileURL } from 'node:url';
 import type { JobType } from '#domain/job-types/index.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
+import { openFolderMultipart } from '#platform/storage/folder/folder-multipart.ts';
+import type { MultipartStore } from '#platform/storage/multipart-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { checkout } from '../checkout.ts';
@@ -13,12 +15,13 @@ import { makeFolders, until, workspacesIn } from '../controller-rig.ts';
 import { migratedDatabase } from '../databases.ts';
 import { hastyVariables, secrets } from '../programs.ts';
 import { startRedis } from '../servers.ts';
-import { folderVariable, hasFired, roundsOf, type RunPlan, writePlan } from './plan.ts';
+import { folderVariable, hasFired, type RunPlan, writePlan } from './plan.ts';
 import { durationOf } from './duration.ts';
 import { recordRows } from './history.ts';
 import { plantedFile } from './planted-bugs.ts';
 import { type Supervised, supervised } from './processes.ts';
 import { openReceiver } from './receiver.ts';
+import { openRounds } from './rounds.ts';
 
 // The service as separate processes that are started again when they end, a receiver of webhooks, and a caller that
 // repeats what is not answered, as callers do.
@@ -38,15 +41,20 @@ export interface Facts {
     readonly code: string | null;
     readonly message: string;
   }[];
+  /** Media whose deletion was accepted, by the time of the answer. */
+  readonly deletions: Map<string, number>;
+  /** The jobs that answers named for each version of an object that the bucket announced. */
+  readonly announced: Map<string, Set<string>>;
 }
 
 const unswept = 'finished_at is not null and swept_at is null';
 const replaced = 'replaced_at is not null and revision_deleted_at is null';
 
+/** Of objects that are submitted when the bucket announces them. */
+export const announcedPrefix = 'announced/';
+
 /** How long a caller goes on repeating a request, and everything may take to settle after a fault. */
 const patienceMs = 60_000;
-/** A round that removes nothing for so long was disturbed. */
-const stalledMs = 1_500;
 
 /** What the service stands on. The checker reads it without the faults that the service meets. */
 export interface Ground {
@@ -57,6 +65,8 @@ export interface Ground {
   readonly databaseUrl: string;
   readonly source: ObjectStore;
   readonly media: ObjectStore;
+  /** Of uploads to the source bucket; null where they are off. */
+  readonly parts: MultipartStore | null;
   /** Lets no request to the media bucket succeed, or all again. */
   readonly setAway: (isAway: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -78,10 +88,15 @@ async function calmGround(): Promise<Ground> {
   return {
     dir,
     work,
-    variables: hastyVariables({ databaseUrl: testDatabase.url, redisUrl: redis.url, source, media, work }),
+    variables: {
+      ...hastyVariables({ databaseUrl: testDatabase.url, redisUrl: redis.url, source, media, work }),
+      UPLOAD_BUCKET: `file:${source}`,
+      EVENT_RULES: JSON.stringify([{ prefix: announcedPrefix, type: 'video:cover' }]),
+    },
     databaseUrl: testDatabase.url,
     source: openObjectStore({ bucket: 'source', dir: source }),
     media: openObjectStore({ bucket: 'media', dir: media }),
+    parts: openFolderMultipart(source),
     setAway: (isAway) => (isAway ? rename(media, `${media}-away`) : rename(`${media}-away`, media)),
     close: async () => {
       await testDatabase.drop();
@@ -114,7 +129,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   const server = await supervised('server', base);
   const workers = await Promise.all(Array.from({ length: count }, () => supervised('worker', base)));
   const processes = [server, ...workers];
-  const facts: Facts = { outages: [], sources: new Map(), waits: [] };
+  const facts: Facts = { outages: [], sources: new Map(), waits: [], deletions: new Map(), announced: new Map() };
   const hashes = new Set<string>();
   let run = 0;
 
@@ -127,7 +142,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     });
     return {
       status: answer.status,
-      body: (await answer.json()) as { readonly job_id?: string; readonly status?: string },
+      body: (await answer.json().catch(() => ({}))) as { readonly job_id?: string; readonly status?: string },
     };
   };
   /** Repeats a request until it has an answer that is not the service's fault. */
@@ -140,40 +155,17 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     }
   };
 
-  const countDue = async (due: string) => (await database.pool.query(`select 1 from jobs where ${due}`)).rowCount;
-  let rounds = 0;
-  /** Lets every periodic task run again now. */
-  const askForRound = () => writeFile(roundsOf(folder), String((rounds += 1)));
-  /** Changes the rows that are due, and lets the workers look for them, until there are none. */
-  const untilDone = async (due: string, change: string) => {
-    const begin = async () => {
-      await database.pool.query(`update jobs set ${change} where ${due}`);
-      await Promise.all(workers.map((worker) => worker.isThere()));
-      await askForRound();
-    };
-    await begin();
-    let [left, changedAt] = [await countDue(due), Date.now()];
-    await until(
-      async () => {
-        const now = await countDue(due);
-        // A round that was disturbed leaves rows that are due much later.
-        const isStalled = now === left && Date.now() - changedAt > stalledMs;
-        if (isStalled) await begin();
-        if (isStalled || now !== left) [left, changedAt] = [now, Date.now()];
-        return now;
-      },
-      (now) => now === 0,
-      patienceMs,
-    );
-  };
+  const rounds = openRounds({ database, folder, workers });
   /** Makes cleaned up jobs older than their retention time, and waits until the worker has removed them. */
   const retire = (which: string) =>
-    untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
+    rounds.untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
 
   return {
     database,
     folder,
     media,
+    source: ground.source,
+    parts: ground.parts,
     work,
     processes,
     workers,
@@ -197,10 +189,10 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     insist,
     request,
     /** @returns the id of the job */
-    async submit(type: JobType, key: string, more: { hash?: string; options?: object } = {}): Promise<string> {
-      const hash = more.hash ?? `media-${randomBytes(4).toString('hex')}`;
+    async submit(type: JobType, key: string, more: Submission = {}): Promise<string> {
+      const { hash = newHash(), options = {}, receiver: to = '' } = more;
       hashes.add(hash);
-      const body = { type, hash, source: key, options: more.options ?? {}, callback_url: receiver.url };
+      const body = { type, hash, source: key, options, callback_url: receiver.url + to };
       const answer = await insist('POST', '/api/jobs', body);
       if (answer.body.job_id === undefined) throw new Error(`refused: ${JSON.stringify(answer)}`);
       return answer.body.job_id;
@@ -223,13 +215,14 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
       );
     },
     /** Makes every ended job due, and waits until the worker has removed its working objects. */
-    cleanUp: () => untilDone(unswept, "finished_at = finished_at - interval '3 hours', cleanup_after = null"),
+    cleanUp: () => rounds.untilDone(unswept, "finished_at = finished_at - interval '3 hours', cleanup_after = null"),
     /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
     async expire(): Promise<void> {
-      await untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
+      await rounds.untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
       await retire('true');
     },
     retire,
+    askForRound: rounds.ask,
     /** Sets a process's clock ahead. */
     skew: (process: Supervised, ms: number) => writeFile(join(folder, `skew-${process.current().pid}`), String(ms)),
     output: () => processes.map(({ output }) => output()).join(''),
@@ -249,6 +242,16 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   };
 }
 
+/** A name that no media had. */
+export const newHash = () => `media-${randomBytes(4).toString('hex')}`;
+
+interface Submission {
+  readonly hash?: string;
+  readonly options?: object;
+  /** The path of its receiver; by default the root. */
+  readonly receiver?: string;
+}
+
 const older = (column: string) => `${column} = ${column} - interval '40 days'`;
 
 async function openRows(database: ReturnType<typeof openDatabase>) {
@@ -256,7 +259,8 @@ async function openRows(database: ReturnType<typeof openDatabase>) {
     `select id, type, status, attempt, phase, waiting_reason from jobs where status in ('queued', 'processing')`,
   );
   const events = await database.pool.query<{ count: number }>(
-    `select count(*)::int as count from jobs where callback_status = 'pending'`,
+    `select (select count(*) from jobs where callback_status = 'pending')::int
+       + (select count(*) from webhook_events where next_attempt_at is not null)::int as count`,
   );
   return { jobs: jobs.rows, events: events.rows[0]?.count ?? 0 };
 }
