@@ -1,8 +1,8 @@
 # Every target first installs what it needs (scripts/needs): a fresh clone needs only make, Node and npm.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-.PHONY: help demo test faults chaos soak planted fuzz test-k8s e2e bench check lint types dead-code unit format
-.PHONY: generate needs clean
+.PHONY: help demo test faults chaos soak planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
+.PHONY: format generate needs clean
 .PHONY: audit distclean
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo 'make planted    bugs that the checker of make faults and make chaos must find, each in a run of its own'
 	@echo 'make soak       a steady load, and what each program holds meanwhile; MINUTES=30'
 	@echo 'make fuzz       hostile input for every parser; MINUTES=5 in all, FUZZ_SEED=1 repeats a run'
+	@echo 'make mutate     whether unit tests notice changes of the rules; ONLY=domain/playback for a folder or file, FRESH=1 repeats'
 	@echo 'make audit      known holes and licences of the packages that are installed'
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
@@ -48,6 +49,10 @@ soak:
 # Each property has an equal share of the time.
 fuzz: needs
 	@FUZZ_MINUTES=$(or $(MINUTES),5) vitest run --project unit --no-file-parallelism --silent=false test/fuzz $(TEST_FLAGS)
+
+# One worker, beside other work; WORKERS=2 has more.
+mutate: needs
+	@FRESH=$(FRESH) WORKERS=$(or $(WORKERS),1) nice -n 10 node scripts/mutate.ts $(ONLY)
 
 audit: needs
 	@node scripts/audit.ts
