@@ -13,7 +13,7 @@ const allowed = new Set(
 );
 /** Its licence is in a file: BSD-3-Clause. */
 const licenceInFile = ['shaka-packager'];
-/** Data, under CC-BY-4.0, of the tool that `make mutate` parses code with: no image holds it. */
+/** Data under CC-BY-4.0, of the tool that `make mutate` parses code with. Allowed where it serves development alone. */
 const dataOfTools = ['caniuse-lite'];
 /** Programs that tests and the demo start: no image holds them. */
 const onlyStarted = /^(?:ffmpeg-static|@ffprobe-installer\/)/;
@@ -31,10 +31,12 @@ export function isAllowed(licence: string): boolean {
 
 /** The packages whose licence is not allowed, with it. */
 export function refusedLicences(root: string): string[] {
-  const lock = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8')) as { packages: object };
-  return Object.keys(lock.packages).flatMap((path) => {
+  const lock = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8')) as {
+    packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+  };
+  return Object.entries(lock.packages).flatMap(([path, { dev = false }]) => {
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-    if ([...licenceInFile, ...dataOfTools].includes(name) || onlyStarted.test(name)) return [];
+    if (licenceInFile.includes(name) || onlyStarted.test(name) || (dev && dataOfTools.includes(name))) return [];
     const { license, licenses = [] } = packageSchema.parse(
       JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')),
     );
