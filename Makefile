@@ -34,7 +34,8 @@ test:
 
 # Every fault at every write of every scenario, about an hour; `make test` makes one of each scenario.
 faults:
-	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) FAULTS_SLICE=$(or $(FAULTS_SLICE),0) vitest run test/faults/writes.test.ts $(TEST_FLAGS)
+	@scripts/needs test && FAULTS_SHARE=$(or $(FAULTS_SHARE),1) FAULTS_SLICE=$(or $(FAULTS_SLICE),0) \
+	  vitest run test/faults/writes.test.ts $(TEST_FLAGS)
 
 chaos:
 	@scripts/needs test && CHAOS_MINUTES=$(or $(MINUTES),15) CHAOS_SEED=$(or $(SEED),1) \

@@ -1,3 +1,5 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { holesIn, isAllowed, refusedLicences } from './audit.ts';
@@ -12,6 +14,19 @@ it.each([
 
 it('every installed package has a licence that is allowed', () => {
   expect(refusedLicences(join(import.meta.dirname, '..'))).toEqual([]);
+});
+
+it.each([
+  [true, []],
+  [false, ['caniuse-lite: CC-BY-4.0']],
+])('the data of a tool is allowed where it serves development alone: dev %s', async (dev, refused) => {
+  const root = await mkdtemp(join(tmpdir(), 'reelwright-audit-'));
+  const path = 'node_modules/caniuse-lite';
+  await mkdir(join(root, path), { recursive: true });
+  await writeFile(join(root, path, 'package.json'), '{"license":"CC-BY-4.0"}');
+  await writeFile(join(root, 'node_modules/.package-lock.json'), JSON.stringify({ packages: { [path]: { dev } } }));
+  expect(refusedLicences(root)).toEqual(refused);
+  await rm(root, { recursive: true });
 });
 
 it('holes are counted, and an answer without them is no answer of a registry', () => {

@@ -5,13 +5,13 @@ import { resultManifestKey } from '#domain/media/object-keys.ts';
 import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../controller-rig.ts';
 import { slowFfmpeg } from '../counted-ffmpeg.ts';
-import { announce, uploadFile } from './callers.ts';
+import { announce, beginUpload, completeUpload, putPart } from './callers.ts';
 import { Checker } from './invariants.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 import type { Supervised } from './processes.ts';
 import { probe } from './prober.ts';
 import { type Scenario, scenarios } from './scenarios.ts';
-import { addSources, otherClip, picture, shortClip } from './sources.ts';
+import { addSources, otherClip, smallImage, shortClip } from './sources.ts';
 import { announcedPrefix, openWorld, type World } from './world.ts';
 
 // For each planted bug what exposes it, and which invariant the checker must find broken.
@@ -167,7 +167,12 @@ export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
   'an upload that replaces another': {
     invariant: 'I29',
     scenario: async (world) => {
-      for (const file of [await picture(), await shortClip()]) await uploadFile(world, await readFile(file));
+      for (const file of [await smallImage(), await shortClip()]) {
+        const bytes = await readFile(file);
+        const upload = await beginUpload(world, bytes);
+        await putPart(world, upload, bytes);
+        await completeUpload(world, upload);
+      }
       return [];
     },
   },

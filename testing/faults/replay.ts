@@ -64,7 +64,7 @@ export class Replay {
     this.#timers = pointsOf(this.#world.folder, this.#run);
   }
 
-  /** The writes of the last run, but those of timers. */
+  /** The writes of the last run that no timer made. */
   #chosenPoints(): WritePoint[] {
     const points = pointsOf(this.#world.folder, this.#run);
     return firstAndLast(points).filter((point) => !this.#timers.some((other) => isSame(point, other)));

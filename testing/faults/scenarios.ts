@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as callers from './callers.ts';
-import { brokenSource, picture, shortClip } from './sources.ts';
+import { brokenSource, smallImage, shortClip } from './sources.ts';
 import { announcedPrefix, newHash, type World } from './world.ts';
 
 // What callers do. Each scenario says which jobs it made; the replay knows nothing else of it.
@@ -14,11 +14,11 @@ const encrypted = { options: { encrypt: true } };
 /** The SHA-256 of nothing that is uploaded. */
 const noDigest = '0'.repeat(64);
 
-/** Long enough for each timer; the rest of a run is over when its fault has happened and everything answers. */
+/** Long enough for each timer; another run ends when its fault has happened and everything answers. */
 export const idle: Scenario = async (world) => {
-  const isOver = () => world.hasFired() && Date.now() - startedAt > 1_000;
+  const hasEnded = () => world.hasFired() && Date.now() - startedAt > 1_000;
   const startedAt = Date.now();
-  while (Date.now() - startedAt < 7_000 && !isOver()) await sleep(50);
+  while (Date.now() - startedAt < 7_000 && !hasEnded()) await sleep(50);
   await Promise.all(world.processes.map((process) => process.isThere()));
   return [];
 };
@@ -86,11 +86,11 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     return [...new Set(ids)];
   },
   'an upload': async (world) => {
-    const source = await callers.uploadFile(world, await readFile(await picture()));
+    const source = await callers.uploadFile(world, await readFile(await smallImage()));
     return [await world.submit('image:thumbnail', source)];
   },
   'uploads that do not complete': async (world) => {
-    const bytes = await readFile(await picture());
+    const bytes = await readFile(await smallImage());
     const [deleted, wrong] = [
       await callers.beginUpload(world, bytes),
       await callers.beginUpload(world, bytes, noDigest),

@@ -17,12 +17,12 @@ function videoOf(seconds: number): string {
 export async function addSources(world: World, folder: string): Promise<void> {
   await world.addSource('clip', await shortClip());
   await world.addSource('long', await sample('faults-long.mp4', videoOf(19)));
-  await world.addSource('image', await picture());
+  await world.addSource('image', await smallImage());
   await writeFile(join(folder, brokenSource), 'no video');
   await world.addSource(brokenSource, join(folder, brokenSource));
 }
 
-export function picture(): Promise<string> {
+export function smallImage(): Promise<string> {
   return sample('faults.png', '-f lavfi -i testsrc2=s=320x240 -frames:v 1');
 }
 
