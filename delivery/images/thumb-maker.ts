@@ -149,8 +149,8 @@ export class ThumbMaker {
   }
 
   /**
-   * The response does not wait for this; if it fails, the variant is made again after a restart. An image that was begun
-   * before its media was deleted is not stored after it.
+   * The response does not wait for this; if it fails, the variant is made again after a restart. An image that was
+   * begun before its media was deleted is not stored after it.
    */
   async #store(cacheKey: string, bytes: Buffer): Promise<void> {
     const { media, isDeleted } = this.#dependencies;
