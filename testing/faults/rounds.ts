@@ -8,6 +8,9 @@ import type { Supervised } from './processes.ts';
 const stalledMs = 1_500;
 const patienceMs = 60_000;
 
+const unswept = 'finished_at is not null and swept_at is null';
+const replaced = 'replaced_at is not null and revision_deleted_at is null';
+
 interface RoundDependencies {
   readonly database: Database;
   readonly folder: string;
@@ -43,9 +46,21 @@ export function openRounds({ database, folder, workers }: RoundDependencies) {
       patienceMs,
     );
   };
+  /** Makes cleaned up jobs older than their retention time, and waits until the worker has removed them. */
+  const retire = (which: string) =>
+    untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
   return {
     /** Lets every periodic task run again now. */
-    ask,
-    untilDone,
+    askForRound: ask,
+    /** Makes every ended job due, and waits until the worker has removed its working objects. */
+    cleanUp: () => untilDone(unswept, "finished_at = finished_at - interval '3 hours', cleanup_after = null"),
+    /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
+    async expire(): Promise<void> {
+      await untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
+      await retire('true');
+    },
+    retire,
   };
 }
+
+const older = (column: string) => `${column} = ${column} - interval '40 days'`;

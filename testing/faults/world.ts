@@ -47,9 +47,6 @@ export interface Facts {
   readonly announced: Map<string, Set<string>>;
 }
 
-const unswept = 'finished_at is not null and swept_at is null';
-const replaced = 'replaced_at is not null and revision_deleted_at is null';
-
 /** Of objects that are submitted when the bucket announces them. */
 export const announcedPrefix = 'announced/';
 
@@ -156,10 +153,6 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   };
 
   const rounds = openRounds({ database, folder, workers });
-  /** Makes cleaned up jobs older than their retention time, and waits until the worker has removed them. */
-  const retire = (which: string) =>
-    rounds.untilDone(`swept_at is not null and ${which}`, `${older('finished_at')}, retention_after = null`);
-
   return {
     database,
     folder,
@@ -214,15 +207,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
         withinMs,
       );
     },
-    /** Makes every ended job due, and waits until the worker has removed its working objects. */
-    cleanUp: () => rounds.untilDone(unswept, "finished_at = finished_at - interval '3 hours', cleanup_after = null"),
-    /** Makes every job that is cleaned up older than the retention times, and waits until the worker has removed it. */
-    async expire(): Promise<void> {
-      await rounds.untilDone(replaced, `${older('replaced_at')}, retention_after = null`);
-      await retire('true');
-    },
-    retire,
-    askForRound: rounds.ask,
+    ...rounds,
     /** Sets a process's clock ahead. */
     skew: (process: Supervised, ms: number) => writeFile(join(folder, `skew-${process.current().pid}`), String(ms)),
     output: () => processes.map(({ output }) => output()).join(''),
@@ -251,8 +236,6 @@ interface Submission {
   /** The path of its receiver; by default the root. */
   readonly receiver?: string;
 }
-
-const older = (column: string) => `${column} = ${column} - interval '40 days'`;
 
 async function openRows(database: ReturnType<typeof openDatabase>) {
   const jobs = await database.pool.query<{ id: string; status: string }>(
