@@ -1,3 +1,5 @@
+import { retryAfterMs } from '../retry-after.ts';
+
 /**
  * What follows an attempt to deliver a webhook (C21.9 to C21.13): any 2xx is success, 410 ends it, everything else, a
  * redirect too, is tried again while attempts are left.
@@ -29,11 +31,4 @@ export function afterDelivery(input: DeliveryInput): DeliveryVerdict {
   if (statusCode === 410 || backoff === undefined) return 'failed';
   const asked = retryAfter === null ? 0 : retryAfterMs(retryAfter, now);
   return { inMs: Math.max(Math.round(backoff * (0.8 + 0.4 * random)), Math.min(asked, retryAfterMsMax)) };
-}
-
-/** RFC 9110, section 10.2.3: seconds, or an HTTP date; 0 for anything else and for what is past. */
-function retryAfterMs(value: string, now: Date): number {
-  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;
-  const date = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} [\d:]{8} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(date) ? 0 : Math.max(0, date - now.getTime());
 }

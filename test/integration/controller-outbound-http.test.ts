@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type OutboundError, postOutbound } from '#platform/outbound-http/outbound-http.ts';
+import type { OutboundError } from '#platform/outbound-http/checked-addresses.ts';
+import { postOutbound } from '#platform/outbound-http/outbound-http.ts';
 
 // Receivers on this machine's loopback address, which the tests allow by name and the service never does by itself.
 

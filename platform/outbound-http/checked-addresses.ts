@@ -1,0 +1,94 @@
+import { lookup as resolveName } from 'node:dns/promises';
+import { once } from 'node:events';
+import type { ClientRequest } from 'node:http';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { canonicalAddress, isAllowedAddress } from './address-rules.ts';
+
+/**
+ * Connections to addresses that callers name. A name is resolved once, each address is checked, and the connection goes
+ * to a checked address. No redirect is followed, no proxy is used, and no connection is reused.
+ */
+
+/** Why no answer came; the message is for people, and names no address. */
+export class OutboundError extends Error {
+  override readonly name = 'OutboundError';
+  readonly code: 'refused_address' | 'name_not_found' | 'timeout' | 'no_answer';
+
+  constructor(code: OutboundError['code'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** An address of a name, as the system's resolver gives it. */
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** A code such as ECONNREFUSED or CERT_HAS_EXPIRED says enough, and no more than the receiver may know. */
+export function reasonOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'the connection failed';
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Which addresses may be connected to. */
+export interface AddressRules {
+  readonly allowedCidrs: readonly string[];
+  /** The system's resolver by default. */
+  readonly resolve?: (name: string) => Promise<readonly ResolvedAddress[]>;
+}
+
+/** The addresses of a URL's host that may be connected to, at least one. @throws OutboundError; the signal's reason */
+export async function allowedAddresses(url: URL, rules: AddressRules, signal: AbortSignal): Promise<ResolvedAddress[]> {
+  const host = hostOf(url);
+  const family = isIP(host);
+  const found = family === 0 ? await resolve(host, rules, signal) : [{ address: host, family }];
+  const allowed = found.filter(({ address }) => isAllowedAddress(address, rules.allowedCidrs));
+  if (allowed.length > 0) return allowed;
+  throw new OutboundError('refused_address', 'the address is not allowed');
+}
+
+async function resolve(name: string, rules: AddressRules, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
+  const resolving = (rules.resolve ?? systemResolve)(name);
+  // The system's resolver cannot be stopped; its answer comes too late then.
+  const aborted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Error));
+  try {
+    return await Promise.race([resolving, aborted]);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new OutboundError('name_not_found', 'the name could not be resolved', error);
+  } finally {
+    aborted.catch(() => undefined);
+    resolving.catch(() => undefined);
+  }
+}
+
+function systemResolve(name: string): Promise<ResolvedAddress[]> {
+  return resolveName(name, { all: true });
+}
+
+/** A resolver that knows the judged addresses alone. Node asks it for one or for all, by the way it connects. */
+export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
+  return (_name, options, callback) => {
+    const [first] = addresses;
+    if (options.all === true) callback(null, [...addresses]);
+    else if (first !== undefined) callback(null, first.address, first.family);
+  };
+}
+
+/** Node never asks a resolver for a literal address; so whom it reached is looked at as well, before a byte is sent. */
+export function refuseOtherPeers(socket: Socket, addresses: readonly ResolvedAddress[], request: ClientRequest): void {
+  socket.once('connect', () => {
+    if (addresses.some(({ address }) => isSameAddress(address, socket.remoteAddress))) return;
+    request.destroy(new OutboundError('refused_address', 'the address is not allowed'));
+  });
+}
+
+function isSameAddress(wanted: string, reached: string | undefined): boolean {
+  return reached !== undefined && canonicalAddress(wanted) === canonicalAddress(reached);
+}
