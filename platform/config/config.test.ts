@@ -56,6 +56,7 @@ describe('a whole configuration', () => {
       executor: 'process',
       kubernetes: null,
       uploads: null,
+      imports: null,
       eventRules: [],
       eventsTokens: [],
       databaseUrl: { kind: 'postgres', url: whole.DATABASE_URL },

@@ -1,4 +1,5 @@
 import { poolOfQueue } from '#domain/jobs/routing.ts';
+import { type ImportSettings, parseImportSettings } from './import-settings.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { type MisspeltVariable, misspeltVariables } from './misspelt.ts';
 import { parseStorageSettings, type StorageSettings } from './storage-settings.ts';
@@ -23,6 +24,8 @@ export interface Config extends ConfigValues {
   readonly media: StorageSettings;
   /** Null where no uploads are accepted. */
   readonly uploads: UploadSettings | null;
+  /** Null where no imports are accepted. */
+  readonly imports: ImportSettings | null;
   /** Null unless the executor is `kubernetes`, and this process is a worker. */
   readonly kubernetes: KubernetesConfig | null;
 }
@@ -31,9 +34,10 @@ export interface Config extends ConfigValues {
  * The configuration of a server of the surface `delivery` alone: it has no source bucket, and without Redis each
  * process counts its limits by itself.
  */
-export interface DeliveryConfig extends Omit<Config, 'source' | 'redis' | 'uploads'> {
+export interface DeliveryConfig extends Omit<Config, 'source' | 'redis' | 'uploads' | 'imports'> {
   readonly source: null;
   readonly uploads: null;
+  readonly imports: null;
   readonly redis: RedisUrl | null;
 }
 
@@ -56,17 +60,20 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
   const media = parseStorageSettings(env, 'MEDIA');
   const uploads =
     'settings' in source && source.settings !== null ? parseUploadSettings(env, source.settings) : { uploads: null };
+  const hasUploads = 'uploads' in uploads && uploads.uploads !== null;
+  // A fault of the uploads says enough.
+  const imports = isDeliveryAlone ? { imports: null } : parseImportSettings(env, hasUploads || 'faults' in uploads);
   const kubernetes = readVariables(kubernetesVariables, env);
   const faults = [
     ...flags.faults,
     ...read.faults,
     ...missingVariables(configVariables, env, roles),
-    ...[source, media, uploads].flatMap((part) => ('faults' in part ? part.faults : [])),
+    ...[source, media, uploads, imports].flatMap((part) => ('faults' in part ? part.faults : [])),
     ...kubernetes.faults,
     ...equalSecrets(read.values),
   ];
-  if (faults.length > 0 || !('settings' in source) || !('settings' in media) || !('uploads' in uploads))
-    return { faults };
+  if (faults.length > 0 || !('settings' in source) || !('settings' in media)) return { faults };
+  if (!('uploads' in uploads) || !('imports' in imports)) return { faults };
   const hasKeys = {
     source: source.settings?.s3?.keys !== undefined,
     media: media.settings.s3?.keys !== undefined,
@@ -81,6 +88,7 @@ export function loadConfig(env: Environment, argv: readonly string[]): LoadedCon
     ...kubernetesRead,
     source: source.settings,
     uploads: uploads.uploads,
+    imports: imports.imports,
     media: roles?.has('worker') === true ? media.settings : withoutWork(media.settings),
   };
   // A process that has a source store requires `REDIS_URL` as well.

@@ -55,7 +55,7 @@ export const uploadVariables = {
   }),
   openMax: declare('UPLOADS_OPEN_MAX', integerValue(1, 100_000), {
     default: '100',
-    doc: 'Uploads of one API key that may be open at once.',
+    doc: 'Uploads of one API key that may be open at once, and likewise imports.',
   }),
 };
 

@@ -18,7 +18,7 @@ function matching(expected: string, pattern: RegExp): TextValue<string> {
 }
 
 /** A list separated by commas; every item must fit. */
-function listOf<T>(expected: string, item: TextValue<T>): TextValue<readonly T[]> {
+export function listOf<T>(expected: string, item: TextValue<T>): TextValue<readonly T[]> {
   const read = (text: string) => {
     const items = text.split(',').map((part) => item.read(part.trim()));
     return items.every((value) => value !== null) ? items : null;

@@ -4,6 +4,7 @@ import { builtInMediaProfiles, x264Presets } from '#domain/media/profiles.ts';
 import { logLevels } from '../telemetry/logger.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { eventRulesValue } from './event-rules.ts';
+import { importVariables } from './import-settings.ts';
 import { mediaProfilesValue } from './media-profiles.ts';
 import { mediaVariables, storageVariables } from './storage-settings.ts';
 import { uploadVariables } from './upload-settings.ts';
@@ -291,7 +292,7 @@ const jobVariables = {
   }),
   leaseMs: forWorker('LEASE_DURATION', positiveDurationValue, {
     default: '15s',
-    doc: 'Another worker takes over a job whose worker has not renewed its lease for this long (process executor).',
+    doc: 'Another worker takes over a job (process executor) or an import whose worker has not renewed its lease for this long.',
   }),
   sweepIntervalMs: forWorker('SWEEP_INTERVAL', positiveDurationValue, {
     default: '5s',
@@ -350,4 +351,5 @@ export const sections = {
   'The source store': storageVariables('SOURCE'),
   'The media store': mediaVariables,
   Uploads: uploadVariables,
+  Imports: importVariables,
 };

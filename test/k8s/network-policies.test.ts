@@ -39,7 +39,7 @@ const values = {
     source: { bucket: 'uploads', endpoint: 'http://s3.internal:9000' },
     media: { bucket: 'media', endpoint: 'https://s3.internal' },
   },
-  config: { WEBHOOK_ALLOWED_CIDRS: '10.9.0.0/16, fd00:9::/32' },
+  config: { WEBHOOK_ALLOWED_CIDRS: '10.9.0.0/16, fd00:9::/32', IMPORT_ALLOWED_CIDRS: '10.8.0.0/16' },
   networkPolicies: { egress: { storage: { to: [{ ipBlock: { cidr: '10.5.0.0/24' } }] } } },
 };
 
@@ -123,14 +123,14 @@ describe('NetworkPolicies', () => {
     expect(controller?.podSelector?.matchLabels).toMatchObject({ 'app.kubernetes.io/component': 'controller' });
   });
 
-  test('webhooks reach public addresses and the allowed networks, and no other private address', () => {
+  test('webhooks and imports reach public addresses and the allowed networks, and no other private address', () => {
     const rule = policyOf('controller').spec.egress.at(-1);
     expect(rule?.ports).toBeUndefined();
     const [ipv4, ...others] = (rule?.to ?? []).map(({ ipBlock }) => ipBlock);
     expect(ipv4?.except).toEqual(
       expect.arrayContaining(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.0/8', '100.64.0.0/10']),
     );
-    expect(others.map((block) => block?.cidr)).toEqual(['2000::/3', '10.9.0.0/16', 'fd00:9::/32']);
+    expect(others.map((block) => block?.cidr)).toEqual(['2000::/3', '10.9.0.0/16', 'fd00:9::/32', '10.8.0.0/16']);
   });
 
   test('clients of the API and delivery reach their port, Prometheus too, and no client the port for probes', async () => {

@@ -84,7 +84,8 @@ be asked (`helm template`): (dict "root" $ "secret" .Values.secrets.databaseUrl)
 {{- end }}
 
 {{/*
-The controller's webhooks: any port of public addresses and of the networks of config.WEBHOOK_ALLOWED_CIDRS. The
+The controller's webhooks and imports: any port of public addresses and of the networks of
+config.WEBHOOK_ALLOWED_CIDRS and config.IMPORT_ALLOWED_CIDRS. The
 excepted ranges are those that the controller refuses by itself. Takes the root.
 */}}
 {{- define "reelwright.webhookEgress" -}}
@@ -105,10 +106,12 @@ excepted ranges are those that the controller refuses by itself. Takes the root.
           - 224.0.0.0/3
     - ipBlock:
         cidr: 2000::/3
-    {{- range splitList "," (get .Values.config "WEBHOOK_ALLOWED_CIDRS" | default "") }}
+    {{- range $name := list "WEBHOOK_ALLOWED_CIDRS" "IMPORT_ALLOWED_CIDRS" }}
+    {{- range splitList "," (get $.Values.config $name | default "") }}
     {{- with trim . }}
     - ipBlock:
         cidr: {{ . }}
+    {{- end }}
     {{- end }}
     {{- end }}
 {{- end }}
