@@ -10,6 +10,7 @@ import type { Database } from '#platform/postgres/database.ts';
 import { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { listJobs } from '#platform/postgres/job-list.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
+import { ImportStore } from '#platform/postgres/import-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import { overdueSeconds } from '#platform/postgres/overdue.ts';
@@ -92,9 +93,37 @@ function ofUploads(): RepeatedQuery[] {
     ['upload: ended ones to clean up', 200, (d) => new UploadStore(d).listToCleanUp(100)],
     ['upload: cleaned up', 10, (d) => new UploadStore(d).markCleanedUp(id)],
     ['upload: old rows', 200, (d) => new UploadStore(d).deleteOld(dayMs, 100)],
+    ...ofImports(id),
     ['bucket event: known version', 10, (d) => new BucketEventStore(d).find(version)],
     ['bucket event: noted', 10, (d) => new BucketEventStore(d).note(version, id)],
     ['bucket event: old versions', 200, (d) => new BucketEventStore(d).deleteOld(dayMs, 100)],
+  ];
+}
+
+function ofImports(id: string): RepeatedQuery[] {
+  const url = 'https://media.example.com/a.mp4';
+  const named = { keyId: 'key', url, name: 'a.mp4', source: 'uploads/a.mp4', sha256: null, partSizeBytes: 10 };
+  const lease = { id, owner: idOfRow(6) };
+  const file = { multipartId: 'parts', sizeBytes: 10, contentType: null, validator: null, transferMsMax: dayMs };
+  const ended = { url, etag: '"etag"', sizeBytes: 10, sha256: null };
+  const failure = { url, code: 'not_found', httpStatus: 404 } as const;
+  const after = { id, createdAt: new Date() };
+  return [
+    ['import: begun', 10, (d) => new ImportStore(d).insert({ ...named, id }, { openMax: 100, waitMsMax: dayMs })],
+    ['import: found', 10, (d) => new ImportStore(d).find(id)],
+    ['import: the first page', 100, (d) => new ImportStore(d).list({ after: null, limit: 50 })],
+    ['import: a further page', 100, (d) => new ImportStore(d).list({ after, limit: 50 })],
+    ['import: cancelled', 10, (d) => new ImportStore(d).cancel({ id, url })],
+    ['import: due ones', 100, (d) => new ImportStore(d).claim(10, 30_000)],
+    ['import: its lease', 10, (d) => new ImportStore(d).renew(lease, 30_000)],
+    ['import: its file', 10, (d) => new ImportStore(d).noteFile(lease, file)],
+    ['import: its progress', 10, (d) => new ImportStore(d).noteProgress(lease, 10)],
+    ['import: an attempt ends', 10, (d) => new ImportStore(d).release(lease, { delayMs: 1_000, failures: 1 })],
+    ['import: completed', 10, (d) => new ImportStore(d).complete(lease, ended)],
+    ['import: failed', 10, (d) => new ImportStore(d).fail(lease, failure)],
+    ['import: ended ones to clean up', 200, (d) => new ImportStore(d).listToCleanUp(100)],
+    ['import: cleaned up', 10, (d) => new ImportStore(d).markCleanedUp(id)],
+    ['import: old rows', 200, (d) => new ImportStore(d).deleteOld(dayMs, 100)],
   ];
 }
 

@@ -33,6 +33,8 @@ function recordAll(metrics: Metrics): void {
 const further = [
   'svc_build_info',
   'svc_cleanup_backlog_jobs',
+  'svc_import_bytes_total',
+  'svc_imports_total',
   'svc_job_failures_total',
   'svc_key_requests_total',
   'svc_leader',

@@ -169,6 +169,16 @@ export class Metrics {
     { kind: ['playlist', 'object'], result: ['hit', 'joined', 'miss'] },
   );
 
+  readonly imports = this.#counter('svc_imports_total', 'Attempts at imports by outcome', {
+    outcome: ['completed', 'failed', 'interrupted'],
+  });
+
+  readonly importBytes = new Counter({
+    registers: [this.registry],
+    name: 'svc_import_bytes_total',
+    help: 'Bytes that imports stored',
+  });
+
   readonly keyRequests = this.#counter('svc_key_requests_total', 'Requests for content keys by outcome', {
     outcome: ['served', 'unauthorized', 'forbidden', 'not_found', 'limited', 'failed'],
   });
