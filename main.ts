@@ -22,6 +22,7 @@ import { stopSignal } from './platform/lifecycle/stop-signal.ts';
 import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
 import { openListDatabase } from './platform/postgres/job-list.ts';
+import { ImportStore } from './platform/postgres/import-store.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { MediaDeletionStore } from './platform/postgres/media-deletion-store.ts';
 import { MediaStore } from './platform/postgres/media-store.ts';
@@ -223,6 +224,7 @@ async function openControllerComponents(
     fence: new DeletionFence(database),
     retention: new RetentionStore(database),
     uploadRows: new UploadStore(database),
+    importRows: new ImportStore(database),
     bucketEvents: new BucketEventStore(database),
     random: () => Math.random(),
     runner: {

@@ -3,6 +3,8 @@ import { runnerVariables } from '#domain/work/steps.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
 import { storageEnvironment } from '#platform/config/storage-settings.ts';
+import { importCleanupTask } from './imports/import-cleanup.ts';
+import { importWorker } from './imports/import-worker.ts';
 import { admissionComponent, reservedSlotsTask } from './admission.ts';
 import type { ControllerDependencies, ExecutorDependencies } from './dependencies.ts';
 import type { Executor } from './executor.ts';
@@ -88,12 +90,27 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       everyMs: mediaDeletionEveryMs,
       log,
     }),
-    ...(dependencies.uploads === null
-      ? []
-      : [uploadExpiryTask({ ...dependencies, bucket: dependencies.uploads, rows: dependencies.uploadRows })]
-    ).map((task) => periodicComponent({ ...task, everyMs: uploadExpiryEveryMs, log })),
+    ...bringInComponents(dependencies),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
+  ];
+}
+
+/** Of uploads and imports; none without a bucket that may be written. */
+function bringInComponents(dependencies: ControllerDependencies): Component[] {
+  const { config, uploads: bucket, uploadRows, importRows, log } = dependencies;
+  if (bucket === null) return [];
+  const imports = { ...dependencies, bucket, rows: importRows };
+  return [
+    periodicComponent({
+      ...uploadExpiryTask({ bucket, rows: uploadRows, log }),
+      everyMs: uploadExpiryEveryMs,
+      log,
+    }),
+    periodicComponent({ ...importCleanupTask(imports), everyMs: importCleanupEveryMs, log }),
+    ...(config.imports === null
+      ? []
+      : [importWorker({ ...imports, settings: config.imports, leaseMs: config.leaseMs })]),
   ];
 }
 
@@ -129,6 +146,7 @@ const reservedSlotsEveryMs = 1_000;
 const gaugesEveryMs = 5_000;
 const mediaDeletionEveryMs = 1_000;
 const uploadExpiryEveryMs = 60_000;
+const importCleanupEveryMs = 10_000;
 const cleanupEveryMs = 10 * 60_000;
 /** Far longer than a worker that lost a job can still be writing for it. */
 const cleanupGraceMs = 60 * 60_000;

@@ -3,6 +3,7 @@ import type { KubeClient } from '#platform/kubernetes/client.ts';
 import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import type { ImportStore } from '#platform/postgres/import-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -38,6 +39,7 @@ export interface ControllerDependencies {
   /** Null where no uploads are accepted. */
   readonly uploads: UploadBucket | null;
   readonly uploadRows: UploadStore;
+  readonly importRows: ImportStore;
   readonly bucketEvents: BucketEventStore;
   readonly metrics: Metrics;
   readonly log: Logger;

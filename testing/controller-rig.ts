@@ -14,6 +14,7 @@ import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import { ImportStore } from '#platform/postgres/import-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
@@ -98,6 +99,7 @@ export async function openRig(variables: Record<string, string> = {}) {
     deletions: new MediaDeletionStore(database),
     uploads: null,
     uploadRows: new UploadStore(database),
+    importRows: new ImportStore(database),
     bucketEvents: new BucketEventStore(database),
     contentKeys: new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys }),
     clock: () => new Date(),

@@ -21,7 +21,7 @@ import { startRedis } from './servers.ts';
 export type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
 /** A fleet that ends with the test of this context: tests of one file may run at once. */
-export async function openFleet({ onTestFinished }: TestContext) {
+export async function openFleet({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const { dir, source, media, work } = await makeFolders('reelwright-fleet-');
   const testDatabase = await migratedDatabase();
   const redisServer = await startRedis();
@@ -87,7 +87,8 @@ export async function openFleet({ onTestFinished }: TestContext) {
         (job) => job.phase === phase,
         60_000,
       ),
-    /** The folder that is the media bucket. */
+    /** The folders that are the buckets. */
+    source,
     media,
     workspaces: () => workspacesIn(work),
   };

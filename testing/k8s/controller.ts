@@ -18,6 +18,7 @@ import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
+import { ImportStore } from '#platform/postgres/import-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -88,6 +89,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       deletions: new MediaDeletionStore(database),
       uploads: null,
       uploadRows: new UploadStore(database),
+      importRows: new ImportStore(database),
       bucketEvents: new BucketEventStore(database),
       media: mediaStore,
       metrics: new Metrics(),

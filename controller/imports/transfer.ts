@@ -1,0 +1,193 @@
+import { createHash, type Hash } from 'node:crypto';
+import { ImportInterruption, type SentFile } from '#domain/imports/file-answer.ts';
+import { type Import, ImportFailure, transferMsMax } from '#domain/imports/import.ts';
+import { isReadable, isReadableHead } from '#jobs/uploads/recognise.ts';
+import type { ImportSettings } from '#platform/config/import-settings.ts';
+import { imageHeadBytes } from '#platform/images/image-kinds.ts';
+import { OutboundError } from '#platform/outbound-http/checked-addresses.ts';
+import type { ImportLease, ImportStore } from '#platform/postgres/import-store.ts';
+import type { Multipart, StoredPart } from '#platform/storage/multipart-store.ts';
+import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
+import { openFile, type OpenFileDependencies } from './open-file.ts';
+import { PartBuffer } from './part-buffer.ts';
+
+export interface TransferDependencies extends OpenFileDependencies {
+  readonly settings: ImportSettings;
+  readonly rows: ImportStore;
+  readonly bucket: UploadBucket;
+  readonly countBytes: (bytes: number) => void;
+}
+
+/** Another attempt has the import now, or it was cancelled: this one changes nothing more. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+}
+
+/** What is in the bucket, and what has to be known to go on. */
+interface Progress {
+  readonly of: Multipart;
+  /** In order, each of `partSizeBytes` while more follow. */
+  readonly parts: StoredPart[];
+  readonly sizeBytes: number | null;
+  /** Of all bytes so far; null where an earlier attempt stored some. */
+  readonly digest: Hash | null;
+}
+
+/**
+ * One attempt at an import: parts that an earlier one stored → the rest of the file, by range, if it is still the same
+ * file → a part at a time into the bucket → the object → its size, first bytes and digest are checked → `completed`.
+ *
+ * At most one part is in memory. A crash at any point leaves parts of the one file that the row names, or the whole
+ * object, and the next attempt goes on from there. An object under the key that this import did not write is not
+ * touched.
+ *
+ * @throws ImportFailure, ImportInterruption, LeaseLost; KnownProblem `storage_error`; the reason of `signal`
+ */
+export async function transfer(
+  row: Import & ImportLease,
+  dependencies: TransferDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { bucket, rows } = dependencies;
+  const made = await bucket.objects.head(row.source, signal);
+  if (made !== null && row.multipartId === null) throw new ImportFailure('key_exists');
+  // A folder's parts are there until its object is whole.
+  if (made !== null) await bucket.parts.abort(row.source);
+  if (made !== null) return conclude(row, dependencies, { bytes: row.storedBytes, measured: null, signal });
+  const stored = await storedParts(row, dependencies);
+  const { sent, body, close } = await openRest(row, dependencies, { stored, signal });
+  let progress: Progress;
+  try {
+    progress = sent.offset === 0 ? await beginFile(row, dependencies, sent) : resumed(row, stored);
+    await store(row, dependencies, { body, progress, signal });
+  } finally {
+    close();
+  }
+  const bytes = bytesOf(progress.parts);
+  if (bytes === 0) throw new ImportFailure('unsupported');
+  if ((await bucket.objects.head(row.source, signal)) !== null) throw new ImportFailure('key_exists');
+  await unlessLost(rows.noteProgress(row, bytes));
+  await bucket.parts.complete(progress.of, progress.parts);
+  await conclude(row, dependencies, { bytes, measured: progress.digest?.digest('hex') ?? null, signal });
+}
+
+/** Whole parts from the first on, which an earlier attempt stored. */
+async function storedParts(row: Import, { bucket }: TransferDependencies): Promise<StoredPart[]> {
+  const { source: key, multipartId: id, validator, partSizeBytes } = row;
+  if (id === null || validator === null) return [];
+  const found = (await bucket.parts.list({ key, id })) ?? [];
+  const end = found.findIndex(({ number, sizeBytes }, index) => number !== index + 1 || sizeBytes !== partSizeBytes);
+  return end === -1 ? found : found.slice(0, end);
+}
+
+async function openRest(
+  row: Import,
+  dependencies: TransferDependencies,
+  { stored, signal }: { readonly stored: readonly StoredPart[]; readonly signal: AbortSignal },
+) {
+  const offset = bytesOf(stored);
+  const from = row.validator === null || offset === 0 ? null : { offset, validator: row.validator };
+  try {
+    const answer = await openFile({ url: row.url, from, signal }, dependencies);
+    if (answer.sent.offset === 0 || answer.sent.sizeBytes === row.sizeBytes) return answer;
+    answer.close();
+  } catch (error) {
+    // The file is shorter now than what is stored of it.
+    if (!(error instanceof ImportInterruption && error.httpStatus === 416 && from !== null)) throw error;
+  }
+  return openFile({ url: row.url, from: null, signal }, dependencies);
+}
+
+function resumed({ source: key, multipartId: id, sizeBytes }: Import, parts: StoredPart[]): Progress {
+  return { of: { key, id: id ?? '' }, parts, sizeBytes, digest: null };
+}
+
+/** Begins the file, also again: the parts of another state of it are given up. */
+async function beginFile(
+  row: Import & ImportLease,
+  { bucket, rows, settings }: TransferDependencies,
+  { sizeBytes, contentType, validator }: SentFile,
+): Promise<Progress> {
+  if (sizeBytes !== null && sizeBytes > settings.bytesMax) throw new ImportFailure('too_large');
+  const key = row.source;
+  await bucket.parts.abort(key);
+  const id = await bucket.parts.begin(key, { contentType: contentType ?? 'application/octet-stream' });
+  const file = { sizeBytes, contentType, validator, multipartId: id };
+  await unlessLost(rows.noteFile(row, { ...file, transferMsMax: transferMsMax(sizeBytes ?? settings.bytesMax) }));
+  return { of: { key, id }, parts: [], sizeBytes, digest: createHash('sha256') };
+}
+
+/** Stores the body in parts, as they become full. */
+async function store(
+  row: Import & ImportLease,
+  { bucket, rows, settings, countBytes }: TransferDependencies,
+  { body, progress, signal }: { readonly body: AsyncIterable<Buffer>; progress: Progress; signal: AbortSignal },
+): Promise<void> {
+  const { of, parts, digest, sizeBytes } = progress;
+  const buffer = new PartBuffer(row.partSizeBytes);
+  const flush = async () => {
+    const content = buffer.content();
+    if (parts.length === 0 && !isReadableHead(content.subarray(0, imageHeadBytes)))
+      throw new ImportFailure('unsupported');
+    parts.push(await bucket.parts.put(of, parts.length + 1, { body: content, sizeBytes: content.length, signal }));
+    digest?.update(content);
+    countBytes(content.length);
+    buffer.clear();
+    await unlessLost(rows.noteProgress(row, bytesOf(parts)));
+  };
+  const most = sizeBytes ?? settings.bytesMax;
+  let bytes = bytesOf(parts);
+  for await (const piece of interruptible(body)) {
+    bytes += piece.length;
+    // More than was announced is no file to go on with; more than is accepted, none at all.
+    if (bytes > most) throw new ImportFailure(sizeBytes === null ? 'too_large' : 'bad_answer');
+    for (let rest = piece; rest.length > 0;) {
+      rest = buffer.fill(rest);
+      if (buffer.isFull) await flush();
+    }
+  }
+  // What is missing comes with the next attempt; a part in the middle must be whole.
+  if (sizeBytes !== null && bytes < sizeBytes) throw new ImportInterruption(`${bytes} bytes came of ${sizeBytes}`);
+  if (buffer.length > 0) await flush();
+}
+
+async function* interruptible(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    throw new ImportInterruption(error.message, { cause: error });
+  }
+}
+
+/** Checks the object and ends the import. */
+async function conclude(
+  row: Import & ImportLease,
+  { bucket, rows }: TransferDependencies,
+  { bytes, measured, signal }: { readonly bytes: number; readonly measured: string | null; signal: AbortSignal },
+): Promise<void> {
+  const key = row.source;
+  const info = await bucket.objects.head(key);
+  if (info === null) throw new ImportInterruption('the store lost the parts');
+  if (info.sizeBytes !== bytes) throw new ImportFailure('key_exists');
+  if (!(await isReadable(bucket.objects, key))) throw new ImportFailure('unsupported');
+  let sha256 = measured;
+  if (sha256 === null && row.sha256 !== null) {
+    const found = await bucket.objects.get(key, { ifMatch: info.etag, signal });
+    const digest = createHash('sha256');
+    for await (const chunk of (found?.body ?? []) as AsyncIterable<Buffer>) digest.update(chunk);
+    sha256 = digest.digest('hex');
+  }
+  if (row.sha256 !== null && sha256 !== row.sha256) throw new ImportFailure('sha256_mismatch');
+  const { etag, sizeBytes } = info;
+  await unlessLost(rows.complete(row, { url: row.url, etag, sizeBytes, sha256 }));
+}
+
+/** @throws LeaseLost */
+async function unlessLost(isStillHeld: Promise<boolean>): Promise<void> {
+  if (!(await isStillHeld)) throw new LeaseLost('another attempt has the import, or it was cancelled');
+}
+
+function bytesOf(parts: readonly StoredPart[]): number {
+  return parts.reduce((bytes, part) => bytes + part.sizeBytes, 0);
+}
