@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { RouteContext } from '#platform/http/server.ts';
 import { CallbackStore } from '#platform/postgres/callback-store.ts';
+import { ImportStore } from '#platform/postgres/import-store.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -11,6 +12,7 @@ import { addConsoleRoutes } from './routes/console.ts';
 import { addConsoleLinkRoute } from './routes/console-links.ts';
 import { addBatchRoute } from './routes/batches.ts';
 import { addDocsRoutes } from './routes/docs.ts';
+import { addImportRoutes } from './routes/imports.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
 import { addMediaRoutes } from './routes/media.ts';
@@ -37,6 +39,7 @@ export async function addApiRoutes(
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);
   await addUploadPartRoute(app, uploads);
+  addImportRoutes(app, { ...dependencies, guards, rows: new ImportStore(database) });
   addBucketEventRoutes(app, { ...dependencies, guards });
   if (dependencies.config.console !== 'off') {
     addConsoleLinkRoute(app, { ...dependencies, limiter });

@@ -8,7 +8,8 @@ type JobChange = 'job submitted' | 'job retried' | 'job made again' | 'job cance
 type Change =
   | { readonly what: JobChange; readonly jobId: string }
   | { readonly what: 'media deletion requested' | 'media changed' | 'revision published'; readonly hash: string }
-  | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string };
+  | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string }
+  | { readonly what: 'import begun' | 'import cancelled'; readonly importId: string };
 
 /** A caller: what a line of the log says of a request. */
 interface Caller {
@@ -37,5 +38,6 @@ export function audit(log: Logger, request: FastifyRequest, change: Change): voi
 /** What was changed, as log lines name it. */
 function subjectOf(change: Change): Readonly<Record<string, string>> {
   if ('jobId' in change) return { job_id: change.jobId };
+  if ('importId' in change) return { import_id: change.importId };
   return 'hash' in change ? { hash: change.hash } : { upload_id: change.uploadId };
 }

@@ -17,6 +17,7 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
       | 'console'
       | 'eventRules'
       | 'eventsTokens'
+      | 'imports'
       | 'keyTokenSecret'
       | 'purgeHookUrl'
       | 'repairMissing'

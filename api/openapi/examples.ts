@@ -1,4 +1,5 @@
 import { type RequestErrorCode, requestErrors } from '#domain/errors.ts';
+import { importErrors } from '#domain/imports/import.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import type { AnswerName } from '../wire/schemas.ts';
@@ -77,6 +78,23 @@ const upload = {
   expires_at: endedAt,
 };
 
+const imported = {
+  import_id: '2f0c8f7e-5a0c-4a0e-8a53-0f1b8f3c7a11',
+  status: 'running',
+  url: 'https://media.example.com/movie-1.mp4',
+  name: 'movie-1.mp4',
+  source: 'uploads/2f0c8f7e-5a0c-4a0e-8a53-0f1b8f3c7a11/movie-1.mp4',
+  bytes: 8388608,
+  size: 9437184,
+  content_type: 'video/mp4',
+  sha256: null,
+  etag: null,
+  error: null,
+  created_at: endedAt,
+  deadline_at: endedAt,
+  ended_at: null,
+};
+
 /** Examples of answers, by the name of their schema. */
 export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Examples>> = {
   Job: { running: { value: shown.job }, ...ofEachType(completed), failed: { value: failed } },
@@ -119,6 +137,18 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
     open: { value: upload },
     completed: { value: { ...upload, status: 'completed', etag: '"9b2cf535f27731c974343645a3985328-2"', parts: [] } },
   },
+  Import: {
+    running: { value: imported },
+    failed: {
+      value: {
+        ...imported,
+        status: 'failed',
+        error: { code: 'not_found', message: importErrors.not_found, http_status: 404 },
+        ended_at: endedAt,
+      },
+    },
+  },
+  ImportList: { page: { value: { imports: [imported], next_cursor: null } } },
   BucketEventOutcomes: {
     submitted: {
       value: {

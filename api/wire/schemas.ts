@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
+import { importErrorCodes, importStatuses } from '#domain/imports/import.ts';
 import { noticeSchema } from '#domain/jobs/notice.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
 import { partsMax } from '#domain/uploads/part-plan.ts';
 import { uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
-import { mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
+import { callerUrlSchema, mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { deletionReasons } from '#domain/library/deletion.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
 import { thumbRequestSchema } from '#domain/playback/thumb.ts';
@@ -166,6 +167,40 @@ const uploadSchema = z.object({
   expires_at: time,
 });
 
+const importSchema = z.object({
+  import_id: z.uuid(),
+  status: z.enum(importStatuses),
+  /** Without its query, which may be a signature. */
+  url: z.string(),
+  name: z.string(),
+  /** The key of the object, for submissions once the import has completed. */
+  source: z.string(),
+  /** Stored so far. */
+  bytes: z.int().min(0),
+  /** Null before the first answer of the server, and where it does not say. */
+  size: z.int().min(0).nullable(),
+  content_type: z.string().nullable(),
+  /** Announced, or else measured where one attempt fetched the whole file. */
+  sha256: z.string().nullable(),
+  /** Of the object, once the import has completed. */
+  etag: z.string().nullable(),
+  error: z
+    .object({
+      code: z.enum(importErrorCodes),
+      /** What to do. */
+      message: z.string(),
+      /** Of the server's answer that decided it. */
+      http_status: z.int().nullable(),
+    })
+    .nullable(),
+  created_at: time,
+  /** When it fails unless it has ended. */
+  deadline_at: time,
+  ended_at: time.nullable(),
+});
+
+const importListSchema = z.object({ imports: z.array(importSchema), next_cursor: z.string().nullable() });
+
 const bucketEventOutcomesSchema = z.object({
   jobs: z.array(
     z.object({
@@ -321,6 +356,8 @@ export const answerSchemas = {
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
   Upload: uploadSchema,
+  Import: importSchema,
+  ImportList: importListSchema,
   BucketEventOutcomes: bucketEventOutcomesSchema,
   ClearKeyLicence: clearKeySchema,
   WebhookEvent: webhookEventSchema,
@@ -338,6 +375,8 @@ const lineOfText = (max: number) =>
     // eslint-disable-next-line no-control-regex -- control characters are what is refused
     .refine((text) => !/[\u0000-\u001f\u007f-\u009f]/.test(text), 'must not contain control characters');
 
+const sha256Schema = z.string().regex(/^[0-9A-Fa-f]{64}$/, 'must be 64 hexadecimal characters');
+
 /** The body of `POST /api/uploads`. */
 const uploadBodySchema = z.strictObject({
   /** The name of the file; the object's key ends with what keys may have of it. */
@@ -350,10 +389,17 @@ const uploadBodySchema = z.strictObject({
     .regex(/^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+$/, 'must be a media type, such as video/mp4')
     .optional(),
   /** Of the whole file, in hex; checked on completion. */
-  sha256: z
-    .string()
-    .regex(/^[0-9A-Fa-f]{64}$/, 'must be 64 hexadecimal characters')
-    .optional(),
+  sha256: sha256Schema.optional(),
+});
+
+/** The body of `POST /api/imports`. */
+const importBodySchema = z.strictObject({
+  /** http or https; its host is one that IMPORT_HOSTS names. */
+  url: callerUrlSchema,
+  /** By default the last segment of the address; the object's key ends with what keys may have of it. */
+  name: lineOfText(255).min(1).optional(),
+  /** Of the whole file, in hex; checked at its end. */
+  sha256: sha256Schema.optional(),
 });
 /** As many as share a statement. */
 const batchSizeMax = 500;
@@ -376,6 +422,7 @@ export const bodySchemas = {
   CurrentRevision: currentRevisionSchema,
   NoFields: z.strictObject({}),
   CreateUploadRequest: uploadBodySchema,
+  CreateImportRequest: importBodySchema,
   BucketNotification: z.looseObject({}),
 } as const;
 
@@ -383,6 +430,12 @@ export const bodySchemas = {
 export const uploadQuerySchema = z.strictObject({
   /** The first part of the answer. */
   part_from: z.coerce.number<string>().int().min(1).max(partsMax).default(1),
+});
+
+/** The query of `GET /api/imports`. */
+export const importListQuerySchema = z.strictObject({
+  limit: z.coerce.number<string>().int().min(1).max(100).default(50),
+  cursor: z.string().max(256).optional(),
 });
 
 /** The query of `GET /api/jobs/{id}`. */

@@ -29,7 +29,8 @@ export const sourceKeySchema = z
     'must not contain a "." or ".." segment',
   );
 
-const callbackUrlSchema = z
+/** An address that a caller names, and this service calls. */
+export const callerUrlSchema = z
   .string()
   .max(2048)
   // A URL parser drops or escapes these silently; what is stored and shown must be what is called.
@@ -43,8 +44,8 @@ const callbackUrlSchema = z
   .refine(
     (url) => !URL.canParse(url) || (new URL(url).username === '' && new URL(url).password === ''),
     'must not contain credentials',
-  )
-  .optional();
+  );
+const callbackUrlSchema = callerUrlSchema.optional();
 
 const sharedFields = { hash: mediaHashSchema, source: sourceKeySchema, callback_url: callbackUrlSchema };
 

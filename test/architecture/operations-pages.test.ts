@@ -86,6 +86,8 @@ const listedPhrases: Readonly<Record<string, readonly string[]>> = {
     'upload begun',
     'upload completed',
     'upload deleted',
+    'import begun',
+    'import cancelled',
   ],
 };
 

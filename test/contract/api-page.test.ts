@@ -15,6 +15,7 @@ import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
+import { type FileServer, startFileServer } from '../../testing/file-server.ts';
 
 // docs/guides/api.md against a running service: its blocks are pasted into one shell in their order, and the results
 // that it shows are compared with the results of the blocks' jobs.
@@ -32,6 +33,7 @@ let folder: string;
 let secrets: Secrets;
 let service: Service | undefined;
 let receiver: Server;
+let files: FileServer;
 const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
 
 async function startReceiver(): Promise<string> {
@@ -68,6 +70,8 @@ beforeAll(async () => {
   await writeFile(join(data.source, 'uploads/photo-1.jpg'), await sharp({ create }).jpeg().toBuffer());
   await copyFile(join(data.source, 'uploads/movie-1.mp4'), join(folder, 'movie-2.mp4'));
   const hook = await startReceiver();
+  const movie = await readFile(join(folder, 'movie-2.mp4'));
+  files = await startFileServer(() => ({ bytes: movie, etag: '"1"' }));
   service = await startService({
     checkout: resolve(import.meta.dirname, '../..'),
     data,
@@ -76,18 +80,21 @@ beforeAll(async () => {
     env: { ...process.env, X264_PRESET: 'ultrafast' },
     settings: {
       WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+      IMPORT_HOSTS: files.host,
+      IMPORT_ALLOWED_CIDRS: '127.0.0.0/8',
       EVENT_RULES: '[{ prefix: uploads/, suffix: .jpg, type: image:thumbnail }]',
     },
     signal,
   });
   const { API_KEY, KEY_TOKEN_SECRET } = secrets.values;
   const [thumbSecret = ''] = thumbSecretsOf([], KEY_TOKEN_SECRET);
-  const variables = { API: service.baseUrl, API_KEY, KEY_TOKEN_SECRET, THUMB_SECRET: thumbSecret, HOOK: hook };
-  const env = { PATH: process.env['PATH'] ?? '', ...variables };
+  const variables = { API: service.baseUrl, API_KEY, KEY_TOKEN_SECRET, THUMB_SECRET: thumbSecret };
+  const env = { PATH: process.env['PATH'] ?? '', ...variables, HOOK: hook, FILES: files.url };
   await run('bash', ['-uc', scriptOf()], { cwd: folder, env });
 }, 300_000);
 afterAll(async () => {
   await service?.stop();
+  await files?.close();
   receiver.closeAllConnections();
   receiver.close();
   await rm(folder, { recursive: true, force: true });

@@ -155,6 +155,7 @@ function defaultConfig(): ServiceDependencies['config'] {
     webhookAllowedCidrs: [],
     eventRules: [],
     eventsTokens: [],
+    imports: null,
     source: { bucket: 'sources' },
   };
 }
