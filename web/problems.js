@@ -53,6 +53,13 @@ export function unreachableProblem(kind) {
  * @param {{hash: string, token: string}} asked
  */
 export function problemOfStatus(what, status, asked) {
+  // No try brings it back; what is buffered of it is not played on.
+  if (status === 410)
+    return new PlaybackProblem({
+      kind: 'deleted',
+      title: 'This stream was deleted',
+      text: 'Whoever gave you the link knows whether there is another one.',
+    });
   const kind = `${what}-${status || 'unreachable'}`;
   if (what === 'part') return partProblem(kind, status);
   if (status === 0) return unreachableProblem(kind);

@@ -39,6 +39,10 @@ export function createShakaEngine(video, { hash, currentToken, isDash = false, o
     const token = currentToken();
     if (token !== '') request.headers['Authorization'] = `Bearer ${token}`;
   });
+  // A deleted stream ends at once, not after further tries.
+  networking.addEventListener('retry', ({ error }) => {
+    if (error?.code === shaka.util.Error.Code.BAD_HTTP_STATUS && error.data[1] === 410) onProblem(toProblem(error));
+  });
   player.addEventListener('error', ({ detail }) => {
     if (detail.severity === shaka.util.Error.Severity.CRITICAL) onProblem(toProblem(detail));
   });
