@@ -7,7 +7,7 @@ export interface BenchLine {
   readonly id: string;
   readonly what: string;
   readonly value: number;
-  readonly unit: 'ratio' | 'calls' | 'MB' | 'ms' | 'writes';
+  readonly unit: 'ratio' | 'calls' | 'MB' | 'ms' | 'writes' | 'objects/s';
   /** For people, with its unit; `peer` likewise. */
   readonly ours: string;
   readonly peer: string;
@@ -26,7 +26,8 @@ export interface BenchSuite {
     | 'images'
     | 'transcode'
     | 'kubernetes'
-    | 'chunks';
+    | 'chunks'
+    | 'deletion';
   missing(): Promise<string | null>;
   run(options: BenchOptions): Promise<readonly BenchLine[]>;
 }

@@ -5,6 +5,7 @@ import { judge, readExpectations, renderTable, unmeasured } from './expectations
 import type { BenchLine, BenchSuite } from './harness.ts';
 import { chunksSuite } from './suites/chunks.ts';
 import { clientsSuite } from './suites/clients.ts';
+import { deletionSuite } from './suites/deletion.ts';
 import { imagesSuite } from './suites/images.ts';
 import { keysSuite } from './suites/keys.ts';
 import { kubernetesSuite } from './suites/kubernetes.ts';
@@ -32,6 +33,7 @@ const suites: readonly BenchSuite[] = [
   transcodeSuite,
   kubernetesSuite,
   chunksSuite,
+  deletionSuite,
 ];
 
 /** `BENCH=quick`: for a change, in under five minutes. */

@@ -1,20 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { freePort } from '../../testing/free-port.ts';
 import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
-import {
-  type HostileOptions,
-  type PacedOptions,
-  type PacedOutcome,
-  pacedOutcomeSchema,
-} from '../support/client-options.ts';
+import type { HostileOptions } from '../support/client-options.ts';
 import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
+import { outcomeOf, percentile, play, startLoad } from '../support/load-processes.ts';
 
 // One address takes what it can get of delivery: 300 slow readers of ranges, requests whose heads never end, and 200
 // clients for images that are in no cache. Another address plays a few streams before and meanwhile: how much longer it
@@ -140,30 +133,6 @@ function compare(kind: string, share: number, before: Latencies, during: Latenci
     ours: `${loaded.toFixed(1)} ms`,
     peer: `${quiet.toFixed(1)} ms`,
   };
-}
-
-/** NaN when there are no figures. */
-function percentile(figures: readonly number[], share: number): number {
-  return figures.toSorted((a, b) => a - b)[Math.ceil(share * figures.length) - 1] ?? Number.NaN;
-}
-
-async function play(options: PacedOptions): Promise<PacedOutcome> {
-  const reader = startLoad('paced-reader.ts', options);
-  return pacedOutcomeSchema.parse(await outcomeOf(reader));
-}
-
-function startLoad(script: string, options: PacedOptions | HostileOptions): ChildProcess {
-  const started = spawn(process.execPath, [join(import.meta.dirname, '../load', script)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  started.stdin?.end(JSON.stringify(options));
-  return started;
-}
-
-/** What a process prints until its end. */
-async function outcomeOf({ stdout }: ChildProcess): Promise<unknown> {
-  if (stdout === null) throw new TypeError('expected a pipe');
-  return JSON.parse(await text(stdout));
 }
 
 /** Probes the server and looks at its memory each second, until it is stopped. */

@@ -32,6 +32,11 @@ const tokensPerStream = 20;
 const [thumbSecret = ''] = thumbSecretsOf([], secrets.KEY_TOKEN_SECRET);
 
 export interface DeliveryScene {
+  readonly databaseUrl: string;
+  /** Variables of a further process on the same servers. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The folder behind the media bucket. */
+  readonly bucketDir: string;
   readonly port: number;
   readonly pid: number;
   /** What players request. */
@@ -50,21 +55,31 @@ export async function setUpDelivery(
   // Storage is on other machines: here it comes after the server that is measured.
   setPriority(s3.pid ?? 0, getPriority() + 5);
   await fillBucket(s3, s3.dir);
-  const { program, databaseUrl } = await startOnOwnServers(stops, {
+  const media = {
+    MEDIA_BUCKET: bucket,
+    MEDIA_S3_ENDPOINT: s3.endpoint,
+    MEDIA_S3_ACCESS_KEY_ID: s3.accessKeyId,
+    MEDIA_S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  };
+  const { program, databaseUrl, redisUrl, sourceDir } = await startOnOwnServers(stops, {
     args: ['--mode=server'],
-    variables: {
-      MEDIA_BUCKET: bucket,
-      MEDIA_S3_ENDPOINT: s3.endpoint,
-      MEDIA_S3_ACCESS_KEY_ID: s3.accessKeyId,
-      MEDIA_S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
-      ...variables,
-    },
+    variables: { ...media, ...variables },
   });
   const database = openDatabase(databaseUrl);
   const keys = new ContentKeyStore(database, { encryptionKeys: [secrets.ENCRYPTION_KEY] });
   for (const hash of streams) await keys.findOrCreate(hash);
   await database.close();
   return {
+    databaseUrl,
+    env: {
+      ...secrets,
+      ...media,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redisUrl,
+      SOURCE_BUCKET: `file:${sourceDir}`,
+      LOG_LEVEL: 'warn',
+    },
+    bucketDir: join(s3.dir, bucket),
     port: Number(new URL(program.url).port),
     pid: program.pid,
     requests: { segments: segments(), keys: keyRequests(), playlists: playlists() },

@@ -1,0 +1,141 @@
+import { link, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jobTypes } from '#domain/job-types/index.ts';
+import { videoKey } from '#domain/media/object-keys.ts';
+import { type Database, openDatabase } from '#platform/postgres/database.ts';
+import { JobStore } from '#platform/postgres/job-store.ts';
+import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
+import { newJobOf } from '../../testing/new-job.ts';
+import { startProgram } from '../../testing/programs.ts';
+import { findProgram } from '../../testing/servers.ts';
+import type { BenchLine, BenchSuite } from '../harness.ts';
+import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
+import { percentile, play } from '../support/load-processes.ts';
+
+// Many media are deleted by one worker while others play: objects a second, and how much longer players wait.
+// BENCH_MEDIA media (1,000 by default) of 500 small objects each.
+
+const objectsPerMedia = 500;
+const rev = 'fedcba9876543210';
+const perSecond = 30;
+const warmUp = { perSecond: 200, seconds: 10 };
+const kinds = ['segments', 'keys', 'playlists'] as const;
+
+export const deletionSuite: BenchSuite = {
+  name: 'deletion',
+  missing() {
+    const absent = ['versitygw', 'redis-server'].filter((name) => findProgram(name) === null);
+    return Promise.resolve(absent.length === 0 ? null : `there is no ${absent.join(' and no ')}`);
+  },
+  async run({ isQuick }) {
+    const stops: (() => Promise<unknown>)[] = [];
+    try {
+      const scene = await setUpDelivery(stops, {});
+      const database = openDatabase(scene.databaseUrl);
+      stops.push(() => database.close());
+      const count = Number(process.env['BENCH_MEDIA'] ?? (isQuick ? 40 : 1_000));
+      const hashes = Array.from({ length: count }, (_, n) => `deleted-${n}`);
+      await fill(scene.bucketDir, hashes);
+      await requestDeletions(database, hashes);
+      return await measure(scene, { database, objects: count * objectsPerMedia });
+    } finally {
+      for (const stop of stops.toReversed()) await stop();
+    }
+  },
+};
+
+/** One object is written; the others are links to its file. */
+async function fill(bucketDir: string, hashes: readonly string[]): Promise<void> {
+  const object = join(bucketDir, 'object');
+  await writeFile(object, Buffer.alloc(4096, 1));
+  for (const hash of hashes) {
+    const keys = Array.from({ length: objectsPerMedia }, (_, n) => videoKey(hash, rev, `video/t/seg_${n}.m4s`));
+    await mkdir(dirname(join(bucketDir, keys[0] ?? '')), { recursive: true });
+    await Promise.all(keys.map((key) => link(object, join(bucketDir, key))));
+  }
+}
+
+/** Media whose jobs ended long ago, as most are that are deleted; servers know of the deletions by now. */
+async function requestDeletions(database: Database, hashes: readonly string[]): Promise<void> {
+  const [jobs, deletions] = [new JobStore(database), new MediaDeletionStore(database)];
+  for (const hash of hashes) {
+    const options = jobTypes['video:cover'].options.parse({});
+    await jobs.insertOrFind(newJobOf({ type: 'video:cover', hash, source: 'a.mp4', options }));
+  }
+  await database.pool.query(
+    `update jobs set status = 'failed', finished_at = now() - interval '1 day', swept_at = now()
+     where hash like 'deleted-%'`,
+  );
+  for (const hash of hashes) await deletions.begin({ id: randomUUID(), hash, reason: 'request', purge: null });
+  await database.pool.query(`update media_deletions set requested_at = now() - interval '1 minute'`);
+}
+
+interface Deleting {
+  readonly database: Database;
+  readonly objects: number;
+}
+
+async function measure(scene: DeliveryScene, deleting: Deleting): Promise<BenchLine[]> {
+  const viewers = { port: scene.port, from: '127.0.0.1', requests: scene.requests };
+  await play({ ...viewers, ...warmUp });
+  const worker = await startProgram({
+    args: ['--mode=worker'],
+    env: { ...scene.env, WORK_DIR: dirname(scene.bucketDir) },
+  });
+  const before = deleting.objects / 4_000;
+  const seconds = Math.max(10, Math.min(60, Math.round(before)));
+  worker.signal('SIGSTOP');
+  const quiet = await play({ ...viewers, perSecond, seconds });
+  worker.signal('SIGCONT');
+  const [rate, loaded] = await Promise.all([deletedPerSecond(deleting), play({ ...viewers, perSecond, seconds })]);
+  const failed = loaded.failures.length;
+  return [
+    {
+      id: 'deletion.objects',
+      what: `objects of deleted media a second, ${deleting.objects} in all, while others play`,
+      value: rate,
+      unit: 'objects/s',
+      ours: `${rate.toFixed(0)} a second`,
+      peer: '–',
+    },
+    ...kinds.map((kind): BenchLine => {
+      const [alone, beside] = [percentile(quiet.ms[kind] ?? [], 0.99), percentile(loaded.ms[kind] ?? [], 0.99)];
+      return {
+        id: `deletion.${kind}-p99`,
+        what: `${kind} of others meanwhile, 99th percentile, to before`,
+        value: beside / alone,
+        unit: 'ratio',
+        ours: `${beside.toFixed(1)} ms`,
+        peer: `${alone.toFixed(1)} ms`,
+      };
+    }),
+    {
+      id: 'deletion.failed',
+      what: `requests of others that failed ${loaded.failures[0] ?? ''}`.trim(),
+      value: failed,
+      unit: 'calls',
+      ours: `${failed} of ${perSecond * seconds}`,
+      peer: `${quiet.failures.length} before`,
+    },
+  ];
+}
+
+/** From the first object that is removed to the last deletion that has ended. */
+async function deletedPerSecond({ database, objects }: Deleting): Promise<number> {
+  const state = async () => {
+    const { rows } = await database.pool.query<{ deleted: number; open: number }>(
+      `select sum(objects_deleted)::float8 as deleted, count(*) filter (where finished_at is null)::float8 as open
+       from media_deletions`,
+    );
+    return rows[0] ?? { deleted: 0, open: 1 };
+  };
+  let first: { readonly atMs: number; readonly deleted: number } | null = null;
+  for (;;) {
+    const { deleted, open } = await state();
+    if (first === null && deleted > 0) first = { atMs: performance.now(), deleted };
+    if (first !== null && open === 0) return (objects - first.deleted) / ((performance.now() - first.atMs) / 1000);
+    await sleep(100);
+  }
+}
