@@ -49,7 +49,13 @@ export const mediaExamples = {
     page: {
       value: {
         files: [
-          { key: cover.key, size: cover.size, etag: '"0cc175b9c0f1b6a8"', last_modified: updatedAt.toISOString() },
+          {
+            key: cover.key,
+            size: cover.size,
+            etag: '"0cc175b9c0f1b6a8"',
+            sha256: null,
+            last_modified: updatedAt.toISOString(),
+          },
         ],
         next_cursor: null,
       },

@@ -152,7 +152,8 @@ async function listFiles(
   for (const folder of mediaFolders(hash).toSorted()) {
     if (files.length > limit) break;
     for await (const { key, sizeBytes, etag, lastModified } of media.list(folder, after)) {
-      files.push({ key, size: sizeBytes, etag, last_modified: lastModified.toISOString() });
+      // A listing has no digest of the bytes, and reading each object would cost more than it is worth.
+      files.push({ key, size: sizeBytes, etag, sha256: null, last_modified: lastModified.toISOString() });
       if (files.length > limit) break;
     }
   }

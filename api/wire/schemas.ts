@@ -298,7 +298,16 @@ const mediaSchema = listedMediaSchema.extend({
 
 const mediaListSchema = z.object({ media: z.array(listedMediaSchema), next_cursor: z.string().nullable() });
 const mediaFilesSchema = z.object({
-  files: z.array(z.object({ key: z.string(), size: count, etag: z.string(), last_modified: time })),
+  files: z.array(
+    z.object({
+      key: z.string(),
+      size: count,
+      etag: z.string(),
+      /** Null where it is not known. */
+      sha256: z.string().nullable(),
+      last_modified: time,
+    }),
+  ),
   next_cursor: z.string().nullable(),
 });
 

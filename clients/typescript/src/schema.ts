@@ -763,6 +763,7 @@ export interface components {
             key: string;
             size: number;
             etag: string;
+            sha256: string | null;
             /** Format: date-time */
             last_modified: string;
         };
