@@ -11,6 +11,7 @@ import { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts'
 import { listJobs } from '#platform/postgres/job-list.ts';
 import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
+import { expireByDefault } from '#platform/postgres/job-end.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import { overdueSeconds } from '#platform/postgres/overdue.ts';
@@ -247,6 +248,7 @@ function ofOneJob(rows: ManyRows): RepeatedQuery[] {
         return new JobStore(d).finish({ ...current, status: 'failed', results: null, error, eventId: randomUUID() });
       },
     ],
+    ['the expiry of a media by its profile', 10, (d) => d.transaction((c) => expireByDefault(c, 'busy', dayMs))],
     // Nothing is kept, so the key is not there when it is read back.
     ['a content key', 10, (d) => new ContentKeyStore(d, keys).findOrCreate('busy').catch(() => null)],
   ];

@@ -95,6 +95,11 @@ export const documentSchema = z.strictObject({
   audio_only: z.enum(['refuse', 'stream']).optional(),
   /** Laid over every frame of every rung. */
   watermark: watermarkSchema.optional(),
+  /** When a media expires whose expiry no caller has set, from its first stream on: `30d`, `12h`; left out: never. */
+  expires_after: z
+    .string()
+    .regex(/^[1-9]\d{0,4}[hd]$/, 'must be a number of days or hours, such as 30d or 12h')
+    .optional(),
   audio: z
     .strictObject({
       /** Bits a second of a stereo track; one of 5.1 has three times as many. */
@@ -244,6 +249,12 @@ export function chooseProfile(
       source.key.startsWith(prefix) && (min === undefined || size >= min) && (max === undefined || size <= max),
   );
   return byName.get(rule?.profile ?? 'default') as NamedProfile;
+}
+
+/** `expires_after` in milliseconds; null: it never expires. */
+export function expiresAfterMs({ expires_after: after }: Pick<ProfileDocument, 'expires_after'>): number | null {
+  if (after === undefined) return null;
+  return Number.parseInt(after, 10) * (after.endsWith('h') ? 3_600_000 : 86_400_000);
 }
 
 /** The digest of a profile; null for the built-in `default`, by whatever name. */

@@ -4,6 +4,7 @@ import type { JobError } from '#domain/job-error.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
 import { statusesBefore } from '#domain/jobs/status.ts';
+import { expiresAfterMs } from '#domain/media/profiles.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
@@ -43,7 +44,7 @@ export interface LockedJob {
 
 // The profile and the results may be large, and are not needed here.
 const lock = `
-  select id, type, hash, created_at, idempotency_key from jobs
+  select id, type, hash, created_at, idempotency_key, profile ->> 'expires_after' as expires_after from jobs
   where id = $1 and attempt = $2 and status = any($3) for update`;
 // Of all jobs of a hash with a stream, those that no later one has replaced: one at most (migration 0060).
 const newerStream = `
@@ -58,6 +59,10 @@ const end = `
     finished_at = coalesce($6, now()), result_objects = $7, result_bytes = $8
   where id = $1
   returning ${shownColumns}`;
+// The row is there: recording results has written it (migration 0100).
+const setExpiry = `
+  update media set expires_at = now() + $2 * interval '1 ms'
+  where hash = $1 and expires_at is null and not expiry_is_set`;
 const insertEvent = `
   insert into webhook_events (id, job_id, url, body, trace, next_attempt_at, created_at, is_additional)
   values ($1, $2, $3, $4, $5, $6, $6, $7)`;
@@ -82,6 +87,8 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
       final.made?.bytes ?? null,
     ]);
     const job = jobOfRow(rows[0] as JobRow);
+    const expiryMs = expiresAfterMs({ expires_after: before[0].expires_after ?? undefined });
+    if (job.status === 'completed' && expiryMs !== null) await expireByDefault(client, job.hash, expiryMs);
     if (job.status === 'completed') await takeKeyOfRerun(client, job.id, before[0].idempotency_key);
     if (job.callbackUrl !== null && job.status !== 'cancelled') {
       await writeEvent(client, job, { id: final.eventId, url: job.callbackUrl, isAdditional: false });
@@ -90,6 +97,11 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
     }
     return job;
   });
+}
+
+/** Sets the expiry of a media that has none, unless a caller has decided so. */
+export async function expireByDefault(client: PoolClient, hash: string, expiryMs: number): Promise<void> {
+  await client.query(setExpiry, [hash, expiryMs]);
 }
 
 async function writeEvent(
@@ -101,7 +113,10 @@ async function writeEvent(
   await client.query(insertEvent, [id, job.id, url, body, toJson(job.trace), job.finishedAt, isAdditional]);
 }
 
-type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash' | 'created_at'> & { readonly idempotency_key: string };
+type LockedRow = Pick<JobRow, 'id' | 'type' | 'hash' | 'created_at'> & {
+  readonly idempotency_key: string;
+  readonly expires_after: string | null;
+};
 
 async function lockedJobOf(client: PoolClient, { id, hash, created_at: createdAt }: LockedRow): Promise<LockedJob> {
   await client.query(lockHash, [hash]);

@@ -98,11 +98,12 @@ const madeColumns = `
 const made = newestOf(madeColumns, 'results is not null and not results_expired', madeMax);
 const kid = 'select kid from content_keys where hash = $1';
 const change = `
-  insert into media (hash, expires_at, legal_hold)
-  select $1, $3, coalesce($4, false)
+  insert into media (hash, expires_at, legal_hold, expiry_is_set)
+  select $1, $3, coalesce($4, false), $2
   from (select from jobs where hash = $1 order by type, status, created_at desc limit 1) as known
   on conflict (hash) do update set updated_at = now(),
     expires_at = case when $2 then $3 else media.expires_at end,
+    expiry_is_set = media.expiry_is_set or $2,
     legal_hold = coalesce($4, media.legal_hold)`;
 const isKnown = `
   (select from jobs where hash = $1 order by type, status, created_at desc limit 1)

@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { receiptKey } from '#domain/library/deletion.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
@@ -18,7 +19,7 @@ import { type ApiUnderTest, startApi } from './api-under-test.ts';
 const webhookSecret = 'webhook-secret-of-the-media-tests';
 let api: ApiUnderTest;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { brief: { expires_after: '12h' } } }) });
 });
 afterAll(() => api.close());
 
@@ -38,14 +39,15 @@ function results(hash: string, rev: string) {
 }
 
 /** A job that has ended with a stream of a few objects. */
-async function stream(hash: string, { isPublished = true } = {}): Promise<{ jobId: string; rev: string }> {
+async function stream(
+  hash: string,
+  { isPublished = true, profile = '' } = {},
+): Promise<{ jobId: string; rev: string }> {
   await api.putSource('a.mp4', Buffer.alloc(10, 1));
-  const { json: job } = await api.submit({
-    type: 'video:transcode',
-    hash,
-    source: 'a.mp4',
-    options: { encrypt: true },
-  });
+  const { json: job } = await api.submit(
+    { type: 'video:transcode', hash, source: 'a.mp4', options: { encrypt: true } },
+    profile === '' ? {} : { 'x-profile': profile },
+  );
   const [jobId, rev] = [job.job_id as string, revisionOf(job.job_id, 1)];
   const master = `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo/r64_h264/playlist.m3u8\n`;
   await api.putMedia(videoKey(hash, rev, 'master.m3u8'), master);
@@ -238,6 +240,23 @@ describe('expiry and hold', () => {
     await round();
     expect(await finished(hash)).toMatchObject({ reason: 'expiry', status: 'deleted' });
     expect(await keysOf(hash)).toEqual([]);
+  });
+
+  it('C29.17: a profile sets the expiry of a media at its first stream, unless a caller has set it', async () => {
+    const expiryOf = async (hash: string) => (await api.call(`/api/media/${hash}`)).json.expires_at as string | null;
+    const brief = newHash();
+    await stream(brief, { profile: 'brief' });
+    const expiresAt = (await expiryOf(brief)) ?? '';
+    expect(Math.abs(Date.parse(expiresAt) - Date.now() - 12 * 3_600_000)).toBeLessThan(60_000);
+    // Nor does a later stream move it.
+    await stream(brief, { profile: 'brief' });
+    expect(await expiryOf(brief)).toBe(expiresAt);
+    const plain = newHash();
+    await stream(plain);
+    expect(await expiryOf(plain)).toBeNull();
+    await api.call(`/api/media/${plain}`, json('PATCH', { expires_at: null }));
+    await stream(plain, { profile: 'brief' });
+    expect(await expiryOf(plain)).toBeNull();
   });
 
   it('C29.8: a hold stops requests, expiry and retention, until it is ended', async () => {
