@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ImportInterruption, type SentFile } from '#domain/imports/file-answer.ts';
 import { type Import, ImportFailure, transferMsMax } from '#domain/imports/import.ts';
+import { sha256Of } from '#jobs/uploads/digest.ts';
 import { isReadable, isReadableHead } from '#jobs/uploads/recognise.ts';
 import type { ImportSettings } from '#platform/config/import-settings.ts';
 import { imageHeadBytes } from '#platform/images/image-kinds.ts';
@@ -171,13 +172,8 @@ async function conclude(
   if (info === null) throw new ImportInterruption('the store lost the parts');
   if (info.sizeBytes !== bytes) throw new ImportFailure('key_exists');
   if (!(await isReadable(bucket.objects, key))) throw new ImportFailure('unsupported');
-  let sha256 = measured;
-  if (sha256 === null && row.sha256 !== null) {
-    const found = await bucket.objects.get(key, { ifMatch: info.etag, signal });
-    const digest = createHash('sha256');
-    for await (const chunk of (found?.body ?? []) as AsyncIterable<Buffer>) digest.update(chunk);
-    sha256 = digest.digest('hex');
-  }
+  const isToRead = measured === null && row.sha256 !== null;
+  const sha256 = isToRead ? await sha256Of(bucket.objects, info, signal) : measured;
   if (row.sha256 !== null && sha256 !== row.sha256) throw new ImportFailure('sha256_mismatch');
   const { etag, sizeBytes } = info;
   await unlessLost(rows.complete(row, { url: row.url, etag, sizeBytes, sha256 }));

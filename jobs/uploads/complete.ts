@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { KnownProblem, type RequestErrorCode } from '#domain/errors.ts';
 import { missingParts } from '#domain/uploads/part-plan.ts';
 import type { Upload, UploadReason } from '#domain/uploads/upload.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
 import type { UploadDependencies } from './dependencies.ts';
+import { sha256Of } from './digest.ts';
 import { isReadable } from './recognise.ts';
 import { tryToRemoveStored } from './remove.ts';
 
@@ -105,9 +105,7 @@ async function faultOf(
   if (info.sizeBytes !== sizeBytes) return 'size_mismatch';
   if (!(await isReadable(bucket.objects, key))) return 'unsupported';
   if (sha256 === null) return null;
-  const found = await bucket.objects.get(key, { ifMatch: info.etag });
+  const found = await sha256Of(bucket.objects, info);
   if (found === null) return 'parts_lost';
-  const digest = createHash('sha256');
-  for await (const chunk of found.body as AsyncIterable<Buffer>) digest.update(chunk);
-  return digest.digest('hex') === sha256 ? null : 'sha256_mismatch';
+  return found === sha256 ? null : 'sha256_mismatch';
 }

@@ -14,6 +14,9 @@ export interface WriteTarget {
   readonly folders: RealFolders;
 }
 
+/** What a file gets: bytes, or a function that writes them, which needs no new memory for each piece. */
+type Body = Buffer | string | Readable | ((handle: FileHandle) => Promise<void>);
+
 /**
  * Writes an object, whole or not at all: into a temporary file, then by a rename.
  *
@@ -21,12 +24,7 @@ export interface WriteTarget {
  *
  * @throws BodyFailure when the stream `body` fails
  */
-export async function writeObject(
-  target: WriteTarget,
-  key: string,
-  body: Buffer | string | Readable,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function writeObject(target: WriteTarget, key: string, body: Body, signal?: AbortSignal): Promise<void> {
   await throughTemporary(target, { body, signal }, (temporary) => moveToKey(target, temporary, key));
 }
 
@@ -68,7 +66,7 @@ export async function writeOwnFile(
 /** Writes `body` to a temporary file, which `place` makes an object of; a failure leaves no file. */
 async function throughTemporary<T>(
   target: WriteTarget,
-  { body, signal }: { readonly body: Buffer | string | Readable; readonly signal: AbortSignal | undefined },
+  { body, signal }: { readonly body: Body; readonly signal: AbortSignal | undefined },
   place: (temporary: string) => Promise<T>,
 ): Promise<T> {
   const { handle, path: temporary } = await openTemporary(target);
@@ -100,7 +98,8 @@ function openTemporary(target: WriteTarget): Promise<{ handle: FileHandle; path:
   });
 }
 
-async function writeBody(handle: FileHandle, body: Buffer | string | Readable, signal?: AbortSignal): Promise<void> {
+async function writeBody(handle: FileHandle, body: Body, signal?: AbortSignal): Promise<void> {
+  if (typeof body === 'function') return body(handle);
   if (typeof body === 'string' || Buffer.isBuffer(body)) return handle.writeFile(body, { signal });
   // A stalled body would not notice the abort between two chunks.
   if (signal !== undefined) addAbortSignal(signal, body);

@@ -1,6 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, realpath, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, open, readdir, realpath, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { KnownProblem } from '#domain/errors.ts';
@@ -75,7 +74,7 @@ class FolderMultipart implements MultipartStore {
       const target = { root: await this.#folders.root(), folders: this.#folders };
       await externalWrite(
         () => ({ kind: 'object', name: `complete ${key}` }),
-        () => writeObject(target, key, Readable.from(bytesOf(paths), { objectMode: false })),
+        () => writeObject(target, key, (handle) => copyFiles(paths, handle)),
       );
       await this.#remove(id);
       return 'completed';
@@ -134,8 +133,21 @@ class FolderMultipart implements MultipartStore {
   }
 }
 
-async function* bytesOf(paths: readonly string[]): AsyncGenerator<Buffer> {
-  for (const path of paths) yield* createReadStream(path, { highWaterMark: readBytes }) as AsyncIterable<Buffer>;
+/** By one buffer: streams would leave as much memory to collect as there are bytes. */
+async function copyFiles(paths: readonly string[], to: FileHandle): Promise<void> {
+  const buffer = Buffer.allocUnsafeSlow(readBytes);
+  for (const path of paths) {
+    const from = await open(path);
+    try {
+      for (;;) {
+        const { bytesRead } = await from.read(buffer, 0, buffer.length);
+        if (bytesRead === 0) break;
+        await to.appendFile(buffer.subarray(0, bytesRead));
+      }
+    } finally {
+      await from.close();
+    }
+  }
 }
 
 /** A body whose size and digest are taken while it passes. */
