@@ -3,6 +3,8 @@ import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
 import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
 import { readSplit } from '#jobs/next-units.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
+import { pause } from '#platform/lifecycle/backoff.ts';
+import { TokenBucket } from '#platform/lifecycle/token-bucket.ts';
 import type { DueDeletion, MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -33,10 +35,13 @@ export interface MediaDeletionDependencies extends Omit<DeleteMediaDependencies,
 const quietMsDefault = 6_000;
 const retryMs = 1_000;
 const atOnce = 8;
+/** Of each worker, so that bucket and database have time for others. */
+const pace = { perSecond: 3_000, burst: 1_000 };
 
 /** Deletes media that are expired or whose deletion was requested. */
 export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {
   const { deletions, log, receiptRetentionMs } = dependencies;
+  const bucket = new TokenBucket(pace);
   const work = async (signal: AbortSignal) => {
     for (const hash of await deletions.expired(100)) {
       const { isNew } = await deleteMedia(dependencies, { hash, reason: 'expiry' });
@@ -45,15 +50,17 @@ export function mediaDeletionTask(dependencies: MediaDeletionDependencies): Peri
     if (receiptRetentionMs !== null) while ((await deletions.forgetReceipts(receiptRetentionMs)) === 1000);
     while (!signal.aborted) {
       const due = await deletions.claim(atOnce);
-      await Promise.all(due.map((deletion) => handle(deletion, dependencies, signal)));
+      await Promise.all(due.map((deletion) => handle(deletion, { ...dependencies, bucket }, signal)));
       if (due.length < atOnce) return;
     }
   };
   return { name: 'media deletion', work };
 }
 
+type PacedDependencies = MediaDeletionDependencies & { readonly bucket: TokenBucket };
+
 /** One that fails is due again in ten minutes, and delays no other. */
-async function handle(deletion: DueDeletion, dependencies: MediaDeletionDependencies, signal: AbortSignal) {
+async function handle(deletion: DueDeletion, dependencies: PacedDependencies, signal: AbortSignal) {
   try {
     await removeAll(deletion, dependencies, signal);
   } catch (error) {
@@ -61,8 +68,8 @@ async function handle(deletion: DueDeletion, dependencies: MediaDeletionDependen
   }
 }
 
-async function removeAll(deletion: DueDeletion, dependencies: MediaDeletionDependencies, signal: AbortSignal) {
-  const { deletions, media, fence, log, webhookSecret, quietMs = quietMsDefault } = dependencies;
+async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies, signal: AbortSignal) {
+  const { deletions, media, fence, log, bucket, webhookSecret, quietMs = quietMsDefault } = dependencies;
   const { id, hash } = deletion;
   if (!(await cancelJobsOf(deletion, dependencies))) return deletions.defer(id, retryMs);
   if (deletion.quietMs < quietMs) return deletions.defer(id, quietMs - deletion.quietMs);
@@ -81,6 +88,7 @@ async function removeAll(deletion: DueDeletion, dependencies: MediaDeletionDepen
   });
   const onRemoved = async (count: number) => {
     await deletions.countDeleted(id, count);
+    await pause(bucket.take(performance.now(), count), signal);
     signal.throwIfAborted();
   };
   for (const prefix of prefixes)

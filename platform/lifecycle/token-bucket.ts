@@ -20,10 +20,10 @@ export class TokenBucket {
     return this.#tokens >= 1;
   }
 
-  /** Takes a token, on credit from an empty bucket. Returns the milliseconds until the credit is paid back, else 0. */
-  take(nowMs: number): number {
+  /** Takes tokens, on credit from an empty bucket. Returns the milliseconds until the credit is paid back, else 0. */
+  take(nowMs: number, count = 1): number {
     this.#fill(nowMs);
-    this.#tokens -= 1;
+    this.#tokens -= count;
     return (Math.max(0, -this.#tokens) * 1000) / this.#rate.perSecond;
   }
 
