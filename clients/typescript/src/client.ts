@@ -1,24 +1,30 @@
 import createClient, { type Client } from 'openapi-fetch';
-import { errorOf, JobEndedError, ReelwrightError } from './errors.ts';
+import { errorOf, errorOfProblem, JobEndedError, ReelwrightError } from './errors.ts';
 import { type Fetch, type RetryOptions, retryingFetch } from './http.ts';
+import { type BatchOutcome, choicesOf, pagesOf, type SubmitOptions, submittedOf } from './requests.ts';
 import type { paths } from './schema.ts';
 import type {
   Callbacks,
   CompletedJob,
   Job,
   JobFilter,
+  JobQuery,
   JobType,
   ListedJob,
   ListedMedia,
   Media,
+  MediaChange,
   MediaDeletion,
+  MediaFile,
+  MediaFilesFilter,
   MediaFilter,
-  Results,
+  Rerun,
+  RerunRequest,
   Retry,
-  Schemas,
   Submission,
   SubmittedJob,
   Upload,
+  UploadRequest,
 } from './types.ts';
 import { uploadFile, type UploadOptions, type UploadSource } from './uploads.ts';
 import { waitUntilEnded, type WaitOptions } from './wait.ts';
@@ -33,12 +39,10 @@ export interface ReelwrightOptions {
   readonly fetch?: Fetch;
 }
 
-interface SubmitOptions {
-  readonly signal?: AbortSignal;
-}
-
 /** A job by its id, or whatever has one. */
 type JobRef<Type extends JobType> = string | { readonly job_id: string; readonly type?: Type };
+/** An upload by its id, or whatever has one. */
+type UploadRef = string | { readonly upload_id: string };
 
 /**
  * A client of a Reelwright service. Every method throws `ReelwrightError`, which says what to do; answers of 429 and
@@ -65,31 +69,42 @@ export class Reelwright {
   /** Submits a job. An equal one is found again, so it is safe to repeat. */
   async submit<Type extends JobType>(
     submission: Submission<Type> & { readonly type: Type },
-    { signal }: SubmitOptions = {},
+    options: SubmitOptions = {},
   ): Promise<SubmittedJob<Type>> {
     const { data, response } = await this.#checked(
-      this.http.POST('/api/jobs', { body: submission, signal: signal ?? null }),
+      this.http.POST('/api/jobs', { body: submission, ...choicesOf(options) }),
     );
-    const results = 'results' in data ? (data.results as Results<Type> | null) : null;
-    const { job_id, hash, status } = data;
-    return { job_id, type: submission.type, hash, status, results, is_new: response.status === 202 };
+    return submittedOf(data, submission.type, response.status);
   }
 
-  async job<Type extends JobType = JobType>(job: JobRef<Type>): Promise<Job<Type>> {
-    const { data } = await this.#checked(this.http.GET('/api/jobs/{id}', pathOf(job)));
+  /** Submits up to 500 jobs in one request; the outcomes are in the order of the submissions. */
+  async submitBatch<Type extends JobType>(
+    submissions: readonly (Submission<Type> & { readonly type: Type })[],
+    options: SubmitOptions = {},
+  ): Promise<BatchOutcome<Type>[]> {
+    const { data } = await this.#checked(
+      this.http.POST('/api/jobs/batch', { body: { jobs: [...submissions] }, ...choicesOf(options) }),
+    );
+    return data.jobs.map(({ status, job, problem }, index) => {
+      const type = submissions[index]?.type;
+      if (job !== undefined && type !== undefined) return { job: submittedOf(job, type, status), error: null };
+      return { job: null, error: errorOfProblem(problem, status) };
+    });
+  }
+
+  /** A job; `check: 'source,results'` also looks whether its source was replaced and whether its results are there. */
+  async job<Type extends JobType = JobType>(job: JobRef<Type>, query: JobQuery = {}): Promise<Job<Type>> {
+    const params = { ...pathOf(job).params, query };
+    const { data } = await this.#checked(this.http.GET('/api/jobs/{id}', { params }));
     return data as Job<Type>;
   }
 
   /** The jobs that match, newest first; pages are fetched as they are needed. */
-  async *jobs(filter: JobFilter = {}): AsyncGenerator<ListedJob> {
-    for (let cursor: string | null | undefined = filter.cursor; cursor !== null;) {
-      const query: JobFilter = { ...filter, ...(cursor === undefined ? {} : { cursor }) };
-      const { data }: { data: Schemas['JobList'] } = await this.#checked(
-        this.http.GET('/api/jobs', { params: { query } }),
-      );
-      yield* data.jobs;
-      cursor = data.next_cursor;
-    }
+  jobs(filter: JobFilter = {}): AsyncGenerator<ListedJob> {
+    return pagesOf(filter, async (query) => {
+      const { data } = await this.#checked(this.http.GET('/api/jobs', { params: { query } }));
+      return { items: data.jobs, next: data.next_cursor };
+    });
   }
 
   /**
@@ -118,6 +133,12 @@ export class Reelwright {
     return (await this.#checked(this.http.POST('/api/jobs/{id}/retry', pathOf(job)))).data;
   }
 
+  /** Makes a job that has ended again, such as after its source was replaced. */
+  async rerun(job: JobRef<JobType>, request: RerunRequest = {}): Promise<Rerun> {
+    const sent = this.http.POST('/api/jobs/{id}/rerun', { ...pathOf(job), body: request });
+    return (await this.#checked(sent)).data;
+  }
+
   /** The webhook of a job and its attempts. */
   async callbacks(job: JobRef<JobType>): Promise<Callbacks> {
     return (await this.#checked(this.http.GET('/api/jobs/{id}/callbacks', pathOf(job)))).data;
@@ -139,21 +160,62 @@ export class Reelwright {
     return await uploadFile(access, source, options);
   }
 
+  /** Begins an upload whose parts something else puts, such as a page without an API key. */
+  async beginUpload(request: UploadRequest): Promise<Upload> {
+    return (await this.#checked(this.http.POST('/api/uploads', { body: request }))).data;
+  }
+
+  /** An upload, and whether each of its parts is there; a page of parts at a time. */
+  async getUpload(upload: UploadRef, partFrom?: number): Promise<Upload> {
+    const query = partFrom === undefined ? {} : { part_from: partFrom };
+    const params = { path: { id: uploadIdOf(upload) }, query };
+    return (await this.#checked(this.http.GET('/api/uploads/{id}', { params }))).data;
+  }
+
+  /** Joins the parts of an upload; while its bytes are checked, its `status` is `completing`. */
+  async completeUpload(upload: UploadRef): Promise<Upload> {
+    const params = { path: { id: uploadIdOf(upload) } };
+    return (await this.#checked(this.http.POST('/api/uploads/{id}/complete', { params }))).data;
+  }
+
+  /** Ends an upload, and deletes what came of it. */
+  async deleteUpload(upload: UploadRef): Promise<void> {
+    const params = { path: { id: uploadIdOf(upload) } };
+    await this.#checked(this.http.DELETE('/api/uploads/{id}', { params }));
+  }
+
   /** Everything made under a hash; of a deleted one, its deletion. */
   async media(hash: string): Promise<Media> {
     return (await this.#checked(this.http.GET('/api/media/{hash}', { params: { path: { hash } } }))).data;
   }
 
   /** The media that match; pages are fetched as they are needed. */
-  async *mediaList(filter: MediaFilter = {}): AsyncGenerator<ListedMedia> {
-    for (let cursor: string | null | undefined = filter.cursor; cursor !== null;) {
-      const query: MediaFilter = { ...filter, ...(cursor === undefined ? {} : { cursor }) };
-      const { data }: { data: Schemas['MediaList'] } = await this.#checked(
-        this.http.GET('/api/media', { params: { query } }),
-      );
-      yield* data.media;
-      cursor = data.next_cursor;
-    }
+  mediaList(filter: MediaFilter = {}): AsyncGenerator<ListedMedia> {
+    return pagesOf(filter, async (query) => {
+      const { data } = await this.#checked(this.http.GET('/api/media', { params: { query } }));
+      return { items: data.media, next: data.next_cursor };
+    });
+  }
+
+  /** The objects of a media; pages are fetched as they are needed. */
+  mediaFiles(hash: string, filter: MediaFilesFilter = {}): AsyncGenerator<MediaFile> {
+    return pagesOf(filter, async (query) => {
+      const params = { path: { hash }, query };
+      const { data } = await this.#checked(this.http.GET('/api/media/{hash}/files', { params }));
+      return { items: data.files, next: data.next_cursor };
+    });
+  }
+
+  /** Changes when a media expires, or its legal hold. */
+  async updateMedia(hash: string, change: MediaChange): Promise<Media> {
+    const options = { params: { path: { hash } }, body: change };
+    return (await this.#checked(this.http.PATCH('/api/media/{hash}', options))).data;
+  }
+
+  /** Plays another of the revisions of a media. */
+  async setCurrent(hash: string, revision: string): Promise<Media> {
+    const options = { params: { path: { hash } }, body: { revision } };
+    return (await this.#checked(this.http.PUT('/api/media/{hash}/current', options))).data;
   }
 
   /** Deletes every object of a media. It goes on after the answer; `deletion` says when it is done. */
@@ -174,7 +236,8 @@ export class Reelwright {
       if (!(failure instanceof SyntaxError)) throw failure;
       throw new ReelwrightError({ code: 'unexpected_answer', detail: 'the answer is not JSON', cause: failure });
     });
-    if (data !== undefined && response.ok) return { data, response };
+    // An answer 204 has no data, and its type says so.
+    if (response.ok && (data !== undefined || response.status === 204)) return { data: data as Data, response };
     const text = typeof error === 'string' ? error : JSON.stringify(error ?? null);
     throw await errorOf(new Response(text, { status: response.status, headers: response.headers }));
   }
@@ -186,6 +249,10 @@ function idOf(job: JobRef<JobType>): string {
 
 function pathOf(job: JobRef<JobType>) {
   return { params: { path: { id: idOf(job) } } };
+}
+
+function uploadIdOf(upload: UploadRef): string {
+  return typeof upload === 'string' ? upload : upload.upload_id;
 }
 
 function invalid(detail: string): ReelwrightError {

@@ -123,6 +123,13 @@ export async function errorOf(response: Response): Promise<ReelwrightError> {
   return new ReelwrightError({ code, detail, status, errors, traceId, retryAfterSec });
 }
 
+/** The error of one submission of a batch. */
+export function errorOfProblem(problem: Problem | undefined, status: number): ReelwrightError {
+  if (problem === undefined) return new ReelwrightError({ code: 'unexpected_answer', detail: 'no problem', status });
+  const { code, detail, errors = [], trace_id: traceId } = problem;
+  return new ReelwrightError({ code, detail, status, errors, traceId });
+}
+
 function problemOf(text: string): Problem | null {
   try {
     const parsed = JSON.parse(text) as Partial<Problem> | null;

@@ -19,7 +19,7 @@ const pauseMsMax = 8_000;
 const isForLater = (status: number) => status === 429 || status === 502 || status === 503 || status === 504;
 /** Safe to repeat: equal submissions are one job, and the other methods are idempotent. */
 const isRepeatable = ({ method, url }: Request) =>
-  method !== 'POST' || new URL(url).pathname.endsWith('/api/jobs') || new URL(url).pathname.endsWith('/cancel');
+  method !== 'POST' || /\/api\/jobs(?:\/batch)?$|\/cancel$|\/complete$/.test(new URL(url).pathname);
 
 /** A `fetch` that repeats requests within these bounds, and throws `ReelwrightError` where none is answered. */
 export function retryingFetch(send: Fetch, { attempts = 5, waitSecMax = 120 }: RetryOptions = {}): Fetch {

@@ -15,6 +15,11 @@ export async function playbackToken(hash: string, keyTokenSecret: string, expiry
   return `${payload}.${base64url(await hmac(encoder.encode(keyTokenSecret), payload))}`;
 }
 
+/** The address of the page that plays a hash: the token is in the fragment, which no server sees. */
+export function playerUrl(baseUrl: string, hash: string, token: string): string {
+  return `${baseUrl.replace(/\/+$/, '')}/player/#${new URLSearchParams({ hash, token }).toString()}`;
+}
+
 export interface ThumbQuery {
   /** Pixels, 1–4096. */
   readonly w?: number;

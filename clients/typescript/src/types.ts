@@ -38,17 +38,25 @@ export interface SubmittedJob<Type extends JobType = JobType> {
 
 /** A file that is or was sent; `source` is what to submit. */
 export type Upload = Schemas['Upload'];
+export type UploadRequest = Schemas['CreateUploadRequest'];
 
 /** Everything made under one hash. */
 export type Media = Schemas['Media'];
 /** A media of a list. */
 export type ListedMedia = Schemas['MediaList']['media'][number];
 export type MediaFilter = NonNullable<operations['listMedia']['parameters']['query']>;
+/** An object of a media. */
+export type MediaFile = Schemas['MediaFiles']['files'][number];
+export type MediaFilesFilter = NonNullable<operations['listMediaFiles']['parameters']['query']>;
+export type MediaChange = Schemas['MediaChange'];
 /** The deletion of a media, with its receipt once it is done. */
 export type MediaDeletion = Schemas['MediaDeletion'];
 
+export type JobQuery = NonNullable<operations['getJob']['parameters']['query']>;
 export type JobFilter = NonNullable<operations['listJobs']['parameters']['query']>;
 export type Retry = Schemas['Retry'];
+export type Rerun = Schemas['Rerun'];
+export type RerunRequest = Schemas['RerunRequest'];
 export type Callbacks = Schemas['Callbacks'];
 export type Problem = Schemas['Problem'];
 export type WebhookEvent<Type extends JobType = JobType> = Extract<Schemas['WebhookEvent'], { type: Type }>;
