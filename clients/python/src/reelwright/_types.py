@@ -1,0 +1,77 @@
+"""Shapes of the client's own, beside the shapes of the wire in `models`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Literal, NotRequired, TypedDict, TypeVar
+
+from ._results import AnyResults, JobType
+from .errors import ReelwrightError
+from .models import ImageThumbnailJobNotice, WaitingReason
+
+ResultsT = TypeVar("ResultsT")
+
+
+class SubmittedJob(TypedDict, Generic[ResultsT]):
+    """The answer to a submission: a new job, or the equal one that exists."""
+
+    job_id: str
+    type: JobType
+    hash: str
+    status: Literal["queued", "processing", "completed", "failed", "cancelled"]
+    results: ResultsT | None
+    is_new: bool
+
+
+class CompletedJob(TypedDict, Generic[ResultsT]):
+    """A job that has completed: its results are there."""
+
+    job_id: str
+    type: JobType
+    hash: str
+    status: Literal["completed"]
+    phase: None
+    reason: WaitingReason | None
+    progress: int
+    eta: str | None
+    attempt: int
+    profile: str | None
+    callback_status: Literal["pending", "sent", "callback_failed"] | None
+    retry_of_job_id: str | None
+    rerun_of_job_id: str | None
+    source_etag: str | None
+    error: None
+    results: ResultsT
+    results_expired: bool
+    created_at: str
+    updated_at: str
+    source_changed: NotRequired[bool | None]
+    results_missing: NotRequired[bool]
+    notice: NotRequired[ImageThumbnailJobNotice]
+
+
+class BatchOutcome(TypedDict):
+    """What became of one submission of a batch: one of the two is None."""
+
+    job: SubmittedJob[AnyResults] | None
+    error: ReelwrightError | None
+
+
+class ThumbQuery(TypedDict, total=False):
+    """How an image is shown."""
+
+    w: int
+    h: int
+    fit: Literal["cover", "contain", "inside"]
+    f: Literal["webp", "jpg", "png", "avif", "auto"]
+    q: int
+    exp: int
+
+
+@dataclass(frozen=True)
+class UploadProgress:
+    """How far an upload is."""
+
+    upload_id: str
+    sent_bytes: int
+    total_bytes: int
