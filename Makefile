@@ -21,7 +21,7 @@ help:
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
 	@echo 'make format     format every file with prettier'
-	@echo 'make generate   write every generated file: CRDs, settings of the chart, types of the client, pages of tried media'
+	@echo 'make generate   write every generated file: CRDs, settings of the chart, types of the clients, pages of tried media'
 	@echo 'make clean      remove the data of the demo and the results of tests'
 	@echo 'make distclean  clean, and remove node_modules and .tools'
 
@@ -88,7 +88,8 @@ unit: needs
 format: needs
 	@prettier --write --log-level warn .
 
-generate: needs
+generate:
+	@scripts/needs generate
 	@for program in scripts/generate-*.ts; do case $$program in *.test.ts) ;; *) node $$program || exit 1 ;; esac; done
 	@prettier --write --log-level warn test/integration/corpus-*.md charts/reelwright crds
 

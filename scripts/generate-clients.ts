@@ -8,9 +8,10 @@ import { createHttpServer } from '#platform/http/server.ts';
 import { loadConfig } from '#platform/config/config.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { httpServiceOptions, type ServiceDependencies } from '../http-service.ts';
+import { pythonFolder, pythonModels, pythonSyncTexts, pythonTexts } from './python-client.ts';
 
-// Writes the types of the TypeScript client from the OpenAPI document of the routes: `node
-// scripts/generate-clients.ts`. A test compares the file with what this generates.
+// Writes the generated parts of both clients from the OpenAPI document of the routes: `node
+// scripts/generate-clients.ts`. A test compares them with what this generates.
 
 const run = promisify(execFile);
 const checkout = fileURLToPath(new URL('..', import.meta.url));
@@ -86,4 +87,15 @@ export async function clientTypes(document: string): Promise<string> {
   }
 }
 
-if (import.meta.main) await writeFile(typesFile, await clientTypes(await openApiText()));
+async function writePython(texts: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(texts)) await writeFile(new URL(name, pythonFolder), text);
+}
+
+if (import.meta.main) {
+  const document = await openApiText();
+  await writeFile(typesFile, await clientTypes(document));
+  await writePython(pythonTexts(document));
+  await writePython(await pythonSyncTexts());
+  // Last, since it needs a program that is not one of the npm packages.
+  await writeFile(new URL('models.py', pythonFolder), await pythonModels(document));
+}

@@ -77,7 +77,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
   clients: { imports: [], packages: ['openapi-fetch'] },
-  scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'testing'], isProgram: true },
+  scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'clients', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
     imports: [

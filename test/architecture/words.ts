@@ -53,6 +53,9 @@ const ordinaryUses = [
   /\btold (?:\w+ ){0,3}apart\b/g,
   /\barrow keys?\b/gi,
   /\bis over (?=\d|a limit|twice)/g,
+  // Python's test for its null, in its spelling, and its position in a file.
+  /\bis None\b/g,
+  /\.tell\(\)/g,
   /first bytes are those of/g,
   // Terms of audio formats and of hearing; of containers, of HEVC, of libaom, and of browsers.
   /\b(?:surround|spatial) sound\b/gi,
