@@ -1,0 +1,150 @@
+import { openAsBlob } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Reelwright, ReelwrightError } from '../../clients/typescript/src/index.ts';
+import * as server from '../../clients/typescript/src/server.ts';
+import { checkout } from '../../testing/checkout.ts';
+
+// Runs clients/scenario.json with the TypeScript client; clients/python/tests/scenario.py does with the Python client.
+
+export const scenarioFile = join(checkout, 'clients/scenario.json');
+
+interface Step {
+  readonly step: string;
+  readonly call?: string;
+  readonly with?: readonly unknown[];
+  readonly options?: object;
+  readonly http?: string;
+  readonly path?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly receive?: string;
+  readonly webhook?: Webhook;
+  readonly suffix?: string;
+  readonly as?: string;
+  readonly expect?: unknown;
+  readonly throws?: object;
+  readonly until?: object;
+}
+export interface Webhook {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What the steps begin with. */
+export interface Variables {
+  readonly run: string;
+  readonly api: string;
+  readonly apiKey: string;
+  readonly keyTokenSecret: string;
+  readonly webhookSecret: string;
+  /** The server of the test, which receives webhooks and shows them at `received`. */
+  readonly hook: string;
+  /** A path. */
+  readonly clip: string;
+}
+
+type Method = (...given: unknown[]) => unknown;
+
+/** The requests that the client made, as `GET /path`. @throws where a step does not come to what it says */
+export async function runScenario(given: Variables): Promise<string[]> {
+  const requests: string[] = [];
+  const variables: Record<string, unknown> = { ...given, clip: await openAsBlob(given.clip) };
+  const fetch = (sent: Request) => {
+    requests.push(`${sent.method} ${new URL(sent.url).pathname}`);
+    return globalThis.fetch(sent);
+  };
+  const client = new Reelwright({ baseUrl: given.api, apiKey: given.apiKey, fetch });
+  const { steps } = JSON.parse(await readFile(scenarioFile, 'utf8')) as { steps: Step[] };
+  for (const step of steps) {
+    const run = () => runStep(client, filled(step, variables) as Step, given);
+    const result = await run().catch((cause: unknown) => {
+      throw new Error(`${step.step}: ${String(cause)}`, { cause });
+    });
+    if (step.as !== undefined) variables[step.as] = result;
+  }
+  return requests;
+}
+
+async function runStep(client: Reelwright, step: Step, given: Variables): Promise<unknown> {
+  const untilMs = Date.now() + 30_000;
+  for (;;) {
+    const result = await resultOf(client, step, given).catch((error: unknown) => {
+      if (!(error instanceof ReelwrightError) || step.throws === undefined) throw error;
+      return error;
+    });
+    const isError = result instanceof ReelwrightError;
+    if (isError !== (step.throws !== undefined)) throw new Error(`no error, but ${JSON.stringify(result)}`);
+    const wanted = step.throws ?? step.until ?? step.expect ?? {};
+    if (step.expect === undefined && step.until === undefined && !isError) return result;
+    if (matches(result, wanted)) return result;
+    if (step.until === undefined || Date.now() > untilMs)
+      throw new Error(`expected ${JSON.stringify(wanted)}, found ${JSON.stringify(result)}`);
+    await pause(200);
+  }
+}
+
+async function resultOf(client: Reelwright, step: Step, given: Variables): Promise<unknown> {
+  if (step.receive !== undefined) return await received(given.hook, step.receive);
+  if (step.http !== undefined) return await request(client, step);
+  const { call = '', webhook, suffix = '' } = step;
+  if (webhook !== undefined) {
+    const { headers, body } = webhook;
+    return await server.verifyWebhook({ headers, body: body + suffix, secret: given.webhookSecret });
+  }
+  const methods = { ...server } as Record<string, unknown>;
+  const method = (client[call as keyof Reelwright] ?? methods[call]) as Method;
+  const options = step.options === undefined ? [] : [step.options];
+  const result: unknown = await method.apply(client, [...(step.with ?? []), ...options]);
+  const isList = typeof result === 'object' && result !== null && Symbol.asyncIterator in result;
+  return isList ? await Array.fromAsync(result as AsyncIterable<unknown>) : result;
+}
+
+async function request(client: Reelwright, step: Step): Promise<unknown> {
+  const [method = '', path = ''] = (step.http ?? '').split(' ');
+  const send = (client.http as unknown as Record<string, Method>)[method] as Method;
+  const { headers, body } = step;
+  const options = { params: { path: step.path ?? {} }, headers, body, parseAs: 'text' };
+  const { error, response } = (await send(path, options)) as { error?: string; response: Response };
+  if (response.ok) return { status: response.status };
+  const { code, detail } = error as unknown as { code: string; detail: string };
+  throw new ReelwrightError({ code, detail, status: response.status });
+}
+
+/** The first webhook of a job, from the server of the test. */
+async function received(hook: string, jobId: string): Promise<Webhook> {
+  for (let attempt = 0; attempt < 300; attempt += 1) {
+    const webhooks = (await (await fetch(`${hook}received`)).json()) as Webhook[];
+    const found = webhooks.find(({ body }) => (JSON.parse(body) as { job_id: string }).job_id === jobId);
+    if (found !== undefined) return found;
+    await pause(100);
+  }
+  throw new Error(`no webhook of ${jobId}`);
+}
+
+/** A value of the file with the variables in their places. */
+function filled(value: unknown, variables: Record<string, unknown>): unknown {
+  if (Array.isArray(value)) return value.map((each) => filled(each, variables));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, filled(each, variables)]));
+  if (typeof value !== 'string') return value;
+  const whole = /^\$\{([\w.]+)\}$/.exec(value)?.[1];
+  if (whole !== undefined) return field(variables, whole);
+  return value.replaceAll(/\$\{([\w.]+)\}/g, (_, path: string) => String(field(variables, path)));
+}
+
+function field(variables: unknown, path: string): unknown {
+  return path.split('.').reduce((of, name) => (of as Record<string, unknown>)[name], variables);
+}
+
+/** Whether a part is there: objects may have more fields, and lists more items. */
+function matches(found: unknown, part: unknown): boolean {
+  if (Array.isArray(part))
+    return Array.isArray(found) && found.length >= part.length && part.every((each, at) => matches(found[at], each));
+  if (typeof part === 'object' && part !== null) {
+    if (typeof found !== 'object' || found === null) return false;
+    return Object.entries(part).every(([name, each]) => matches((found as Record<string, unknown>)[name], each));
+  }
+  return found === part;
+}
