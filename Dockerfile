@@ -34,6 +34,9 @@ COPY api ./api
 COPY delivery ./delivery
 COPY controller ./controller
 COPY web ./web
+# The command line: `node cli/main.ts doctor` in a pod checks what the pod is configured with.
+COPY clients/typescript/src ./clients/typescript/src
+COPY cli ./cli
 # Every module can be imported without the removed packages; importing a module opens nothing. Each is compiled here
 # once, by the user that will run it (the cache is by user id) and that may not write to the cache then.
 RUN mkdir -m 777 compile-cache \

@@ -15,9 +15,14 @@ function read(text: string): { readonly profiles?: MediaProfiles; readonly fault
   return { faults: faultsOf(error).map(({ pointer, detail }) => `${pointer}: ${detail}`) };
 }
 
+/** Every fault of a value of `MEDIA_PROFILES` by its JSON Pointer. */
+export function explainProfiles(text: string): string[] {
+  return read(text).faults;
+}
+
 /** `MEDIA_PROFILES`: YAML, with every fault of it by its JSON Pointer. */
 export const mediaProfilesValue: TextValue<MediaProfiles> = {
   expected: 'YAML with profiles and rules',
   read: (text) => read(text).profiles ?? null,
-  explain: (text) => read(text).faults,
+  explain: explainProfiles,
 };

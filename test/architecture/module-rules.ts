@@ -77,6 +77,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
   clients: { imports: [], packages: ['openapi-fetch'] },
+  cli: { imports: ['domain', 'platform/', 'clients'] },
   scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'clients', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
@@ -92,6 +93,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
       'main.ts',
       'demo',
       'clients',
+      'cli',
       'scripts',
       'testing',
     ],
@@ -102,4 +104,4 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
 };
 
 /** Files that are programs in a module that is not one. */
-export const programs: readonly string[] = ['runner/main.ts'];
+export const programs: readonly string[] = ['runner/main.ts', 'cli/main.ts'];

@@ -1,0 +1,147 @@
+import { parseArgs } from 'node:util';
+import { nearestName } from '#domain/nearest-name.ts';
+import type { Reelwright } from '#clients/typescript/src/index.ts';
+import { UsageError } from './exit-codes.ts';
+import type { Output } from './output.ts';
+import type { Env, Server } from './settings.ts';
+
+/** An option: a flag, or one that takes a value, whose name help shows. */
+export interface OptionRow {
+  /** The name of its value; without one it is a flag. */
+  readonly value?: string;
+  /** Whether it may be given several times. */
+  readonly isMany?: boolean;
+  readonly short?: string;
+  readonly doc: string;
+}
+
+/** What a command may use; the service is only looked up when a command asks for it. */
+export interface Context {
+  readonly args: readonly string[];
+  readonly options: Options;
+  readonly env: Env;
+  readonly output: Output;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+  readonly server: () => Promise<Server>;
+  readonly client: () => Promise<Reelwright>;
+  /** All of standard input. */
+  readonly stdin: () => Promise<string>;
+}
+
+/** A row of the table of commands. */
+export interface Command {
+  /** One word, or two with a blank between them. */
+  readonly name: string;
+  /** Its arguments, as help shows them. */
+  readonly args: string;
+  readonly argsMin: number;
+  readonly argsMax: number;
+  /** One sentence. */
+  readonly doc: string;
+  /** Further lines of its help. */
+  readonly more?: string;
+  /** What follows `reelwright ` in an example. */
+  readonly example: string;
+  readonly options: Readonly<Record<string, OptionRow>>;
+  /** The exit code, when it is not 0. */
+  readonly run: (context: Context) => Promise<number | void>;
+}
+
+/** Options of every command. */
+export const sharedOptions: Readonly<Record<string, OptionRow>> = {
+  json: { doc: 'print one JSON document; errors are JSON on standard error' },
+  server: { value: 'NAME', short: 's', doc: 'a server of the configuration file, in place of its default' },
+  help: { short: 'h', doc: 'print this text' },
+};
+
+/** The options of a call by name. */
+export class Options {
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.#values = values;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  all(name: string): readonly string[] {
+    const value = this.#values[name];
+    return Array.isArray(value) ? (value as string[]) : [];
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** @throws UsageError that names the option when it is not a whole number in the bounds */
+  whole(name: string, min: number, max: number): number | undefined {
+    const given = this.text(name);
+    if (given === undefined) return undefined;
+    const value = /^-?\d{1,15}$/.test(given) ? Number(given) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new UsageError(`--${name}: expected a whole number from ${min} to ${max}, found ${JSON.stringify(given)}`);
+  }
+
+  /** @throws UsageError that names the option when it is not one of these */
+  word<Word extends string>(name: string, words: readonly Word[]): Word | undefined {
+    const given = this.text(name);
+    const found = words.find((word) => word === given);
+    if (given === undefined || found !== undefined) return found;
+    throw new UsageError(`--${name}: expected one of ${words.join(', ')}, found ${JSON.stringify(given)}`);
+  }
+}
+
+/** A command that was named, with what follows its name. */
+export interface Call {
+  readonly command: Command;
+  readonly rest: readonly string[];
+}
+
+/** The command that the arguments name; null where they name none. @throws UsageError for an unknown one */
+export function findCommand(argv: readonly string[], commands: readonly Command[]): Call | null {
+  const [first, second = ''] = argv;
+  if (first === undefined || first.startsWith('-')) return null;
+  const two = commands.find(({ name }) => name === `${first} ${second}`);
+  if (two !== undefined) return { command: two, rest: argv.slice(2) };
+  const one = commands.find(({ name }) => name === first);
+  if (one !== undefined) return { command: one, rest: argv.slice(1) };
+  const below = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
+  const names = commands.map(({ name }) => name);
+  const near = below.length > 0 ? below.join(' or ') : nearestName(first, names);
+  throw new UsageError(`no command ${first}${near === null ? '; see reelwright --help' : `; did you mean ${near}?`}`);
+}
+
+/** The arguments and options of a call. @throws UsageError that says what is wrong */
+export function readCall({ command, rest }: Call): { readonly args: readonly string[]; readonly options: Options } {
+  const rows = { ...command.options, ...sharedOptions };
+  const options = Object.fromEntries(
+    Object.entries(rows).map(([name, { value, isMany = false, short }]) => [
+      name,
+      { type: value === undefined ? 'boolean' : 'string', multiple: isMany, ...(short === undefined ? {} : { short }) },
+    ]),
+  ) as NonNullable<Parameters<typeof parseArgs>[0]>['options'] & object;
+  try {
+    const { values, positionals } = parseArgs({ args: [...rest], options, allowPositionals: true });
+    return { args: positionals, options: new Options(values) };
+  } catch (error) {
+    throw new UsageError(`${command.name}: ${unknownOption(error as Error, Object.keys(rows))}`);
+  }
+}
+
+/** @throws UsageError unless the command takes so many arguments */
+export function checkArgs({ name, args, argsMin, argsMax }: Command, given: readonly string[]): void {
+  if (given.length >= argsMin && given.length <= argsMax) return;
+  const expected = args === '' ? 'no argument' : args;
+  throw new UsageError(`${name}: expected ${expected}, found ${given.length === 0 ? 'nothing' : given.join(' ')}`);
+}
+
+function unknownOption({ message }: Error, names: readonly string[]): string {
+  const [, given] = /Unknown option '-*([^'=]+)/.exec(message) ?? [];
+  if (given === undefined) return message.split('. ')[0] ?? message;
+  const near = nearestName(given, names);
+  return `no option --${given}${near === null ? `; see reelwright … --help` : `; did you mean --${near}?`}`;
+}

@@ -1,0 +1,128 @@
+import { jobTypeNames } from '#domain/job-types/index.ts';
+import { jobStatuses } from '#domain/jobs/status.ts';
+import type { ListedJob } from '#clients/typescript/src/index.ts';
+import type { Command } from '../command.ts';
+import { table } from '../output.ts';
+import { showEnd, textOf, waitOptions } from './show.ts';
+
+// The commands about jobs.
+
+const jobs: Command = {
+  name: 'jobs',
+  args: '',
+  argsMin: 0,
+  argsMax: 0,
+  doc: 'Lists jobs, the newest first.',
+  example: 'jobs --status failed --limit 20',
+  options: {
+    type: { value: 'TYPE', short: 't', doc: 'jobs of this type alone' },
+    status: { value: 'STATUS', doc: `one of ${jobStatuses.join(', ')}` },
+    hash: { value: 'HASH', doc: 'jobs of this media alone' },
+    limit: { value: 'N', short: 'n', doc: 'at most so many (20)' },
+  },
+  run: async ({ options, output, client }) => {
+    const limit = options.whole('limit', 1, 100_000) ?? 20;
+    const type = options.word('type', jobTypeNames);
+    const status = options.word('status', jobStatuses);
+    const hash = options.text('hash');
+    const filter = {
+      limit: Math.min(100, limit),
+      ...(type === undefined ? {} : { type }),
+      ...(status === undefined ? {} : { status }),
+      ...(hash === undefined ? {} : { hash }),
+    };
+    const found: ListedJob[] = [];
+    for await (const job of (await client()).jobs(filter)) {
+      found.push(job);
+      if (found.length === limit) break;
+    }
+    const rows = found.map((job) => [job.job_id, job.type, job.hash, stateOf(job), job.created_at]);
+    output.result({ jobs: found }, table(['JOB', 'TYPE', 'HASH', 'STATUS', 'CREATED'], rows));
+  },
+};
+
+function stateOf({ status, progress, error }: ListedJob): string {
+  if (status === 'processing') return `${status} ${progress} %`;
+  return error === null ? status : `${status} ${error.code}`;
+}
+
+const job: Command = {
+  name: 'job',
+  args: 'ID',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Shows a job with its results or its error.',
+  example: 'job 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --json',
+  options: {},
+  run: async ({ args, output, client }) => {
+    const found = await (await client()).job(args[0] ?? '');
+    output.result(found, textOf(found));
+  },
+};
+
+const watch: Command = {
+  name: 'watch',
+  args: 'ID',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Follows a job until it has ended; where streams do not pass, it is polled.',
+  example: 'watch 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --timeout 600',
+  options: { timeout: waitOptions['timeout'] ?? { doc: '' } },
+  run: (context) => showEnd(context, context.args[0] ?? ''),
+};
+
+const cancel: Command = {
+  name: 'cancel',
+  args: 'ID',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Cancels a job that has not ended.',
+  example: 'cancel 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11',
+  options: {},
+  run: async ({ args, output, client }) => {
+    const cancelled = await (await client()).cancel(args[0] ?? '');
+    output.result(cancelled, `${cancelled.job_id}  ${cancelled.status}`);
+  },
+};
+
+const retry: Command = {
+  name: 'retry',
+  args: 'ID',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Tries a failed job again: its failed stages, or all of it.',
+  example: 'retry 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11',
+  options: {},
+  run: async ({ args, output, client }) => {
+    const retried = await (await client()).retry(args[0] ?? '');
+    output.result(retried, retried.jobs.map(({ job_id, type, status }) => `${job_id}  ${type}  ${status}`).join('\n'));
+  },
+};
+
+const rerun: Command = {
+  name: 'rerun',
+  args: 'ID',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Makes a completed or failed job again, in a revision of its own.',
+  example: 'rerun 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --reason "the source was replaced" --wait',
+  options: {
+    reason: { value: 'TEXT', doc: 'recorded with the job' },
+    profile: { value: 'NAME', doc: 'the encoding profile' },
+    ...waitOptions,
+  },
+  run: async (context) => {
+    const { args, options, output } = context;
+    const [reason, profile] = [options.text('reason'), options.text('profile')];
+    const made = await (
+      await context.client()
+    ).rerun(args[0] ?? '', {
+      ...(reason === undefined ? {} : { reason }),
+      ...(profile === undefined ? {} : { profile }),
+    });
+    if (options.flag('wait')) return await showEnd(context, made.job_id);
+    output.result(made, `${made.job_id}  ${made.type}  ${made.status}`);
+  },
+};
+
+export const jobCommands: readonly Command[] = [jobs, job, watch, cancel, retry, rerun];

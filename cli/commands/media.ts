@@ -1,0 +1,103 @@
+import { createInterface } from 'node:readline/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ListedMedia, Media, MediaDeletion } from '#clients/typescript/src/index.ts';
+import type { Command, Context } from '../command.ts';
+import { UsageError } from '../exit-codes.ts';
+import { printable, table } from '../output.ts';
+import { bar, bytesText } from '../progress.ts';
+
+// The commands about media.
+
+const media: Command = {
+  name: 'media',
+  args: '[HASH]',
+  argsMin: 0,
+  argsMax: 1,
+  doc: 'Shows what was made under a hash, or lists all media.',
+  example: 'media movie-1',
+  options: {
+    prefix: { value: 'TEXT', doc: 'of the list: hashes that begin with it' },
+    limit: { value: 'N', short: 'n', doc: 'of the list: at most so many (20)' },
+  },
+  run: async ({ args: [hash], options, output, client }) => {
+    const service = await client();
+    if (hash !== undefined) {
+      const found = await service.media(hash);
+      output.result(found, textOf(found));
+      return;
+    }
+    const limit = options.whole('limit', 1, 100_000) ?? 20;
+    const prefix = options.text('prefix');
+    const filter = { limit: Math.min(100, limit), ...(prefix === undefined ? {} : { prefix }) };
+    const found: ListedMedia[] = [];
+    for await (const each of service.mediaList(filter)) {
+      found.push(each);
+      if (found.length === limit) break;
+    }
+    const rows = found.map((each) => [each.hash, each.status, bytesText(each.bytes), each.updated_at]);
+    output.result({ media: found }, table(['HASH', 'STATUS', 'SIZE', 'UPDATED'], rows));
+  },
+};
+
+function textOf({ hash, status, bytes, objects, expires_at, legal_hold, playback, revisions, images, jobs }: Media) {
+  const rows: [string, string | null][] = [
+    ['hash', hash],
+    ['status', `${status}${legal_hold ? ', on legal hold' : ''}`],
+    ['size', `${bytesText(bytes)} in ${objects} objects`],
+    ['expires', expires_at],
+    ['plays at', playback === null ? null : `${playback.master}, ${playback.manifest}`],
+    ...revisions.map(({ revision, current, created_at }): [string, string] => [
+      'revision',
+      `${revision}  ${created_at}${current ? '  current' : ''}`,
+    ]),
+    ...images.map(({ key }): [string, string] => ['image', key]),
+    ...jobs.map((job): [string, string] => ['job', `${job.job_id}  ${job.type}  ${job.status}`]),
+  ];
+  return rows.flatMap(([name, value]) => (value === null ? [] : [`${name.padEnd(8)}  ${printable(value)}`])).join('\n');
+}
+
+const remove: Command = {
+  name: 'delete',
+  args: 'HASH',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Deletes a media: its content key, objects and results. It cannot be undone.',
+  example: 'delete movie-1 --yes --wait',
+  options: {
+    yes: { short: 'y', doc: 'do not ask' },
+    wait: { short: 'w', doc: 'wait for the receipt' },
+  },
+  run: async (context) => {
+    const { options, output, signal } = context;
+    const [hash = ''] = context.args;
+    if (!options.flag('yes')) await confirm(context, hash);
+    const client = await context.client();
+    let deletion = await client.deleteMedia(hash);
+    while (options.flag('wait') && deletion.status !== 'deleted') {
+      output.bar(lineOf(deletion));
+      await sleep(1000, undefined, { signal });
+      deletion = await client.deletion(hash);
+    }
+    const { receipt } = deletion;
+    output.result(deletion, `${hash}  ${deletion.status}${receipt === null ? '' : `\n${JSON.stringify(receipt)}`}`);
+  },
+};
+
+function lineOf({ objects_total: total, objects_left: left }: MediaDeletion): string {
+  const share = total === null || left === null || total === 0 ? 0 : (total - left) / total;
+  return `deleting ${bar(share)}${left === null ? '' : `  ${left} objects left`}`;
+}
+
+/** @throws UsageError unless a person repeats the hash */
+async function confirm({ output, signal }: Context, hash: string): Promise<void> {
+  const refused = new UsageError(`nothing was deleted: expected the hash ${hash} as confirmation, or --yes`);
+  if (!output.isWatched || !process.stdin.isTTY) throw refused;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    if ((await terminal.question(`Type ${hash} to delete it: `, { signal })) !== hash) throw refused;
+  } finally {
+    terminal.close();
+  }
+}
+
+export const mediaCommands: readonly Command[] = [media, remove];

@@ -1,0 +1,107 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { Reelwright } from '#clients/typescript/src/index.ts';
+import type { Command, Context } from '../command.ts';
+import { UsageError } from '../exit-codes.ts';
+import { table } from '../output.ts';
+import { configPath, readConfig, removeServer, saveServer, useServer } from '../settings.ts';
+
+// The commands about the configuration file.
+
+const login: Command = {
+  name: 'login',
+  args: '[NAME]',
+  argsMin: 0,
+  argsMax: 1,
+  doc: 'Saves a service and its API key under a name, after a request that proves both.',
+  more: [
+    'The key is read from REELWRIGHT_API_KEY or standard input, never from an argument: others can read those.',
+    'KEY_TOKEN_SECRET and THUMB_SECRET are saved too where they are set, to sign tokens and image addresses.',
+  ].join('\n'),
+  example: 'login staging --url https://media.example.com < key.txt',
+  options: { url: { value: 'URL', short: 'u', doc: 'the address of the service; else REELWRIGHT_URL' } },
+  run: async (context) => {
+    const { args, options, env, output, signal } = context;
+    const name = args[0] ?? 'default';
+    const baseUrl = (options.text('url') ?? env['REELWRIGHT_URL'] ?? '').replace(/\/+$/, '');
+    if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl))
+      throw new UsageError(`--url: expected http://… or https://…, found ${JSON.stringify(baseUrl)}`);
+    const apiKey = env['REELWRIGHT_API_KEY'] || (await readSecret(context, 'API key: '));
+    if (apiKey === '') throw new UsageError('expected the API key on standard input, found nothing');
+    const client = new Reelwright({ baseUrl, apiKey });
+    for await (const _ of client.jobs({ limit: 1 })) break;
+    signal.throwIfAborted();
+    const path = await saveServer(env, name, {
+      base_url: baseUrl,
+      api_key: apiKey,
+      ...(env['KEY_TOKEN_SECRET'] ? { key_token_secret: env['KEY_TOKEN_SECRET'] } : {}),
+      ...(env['THUMB_SECRET'] ? { thumb_secret: env['THUMB_SECRET'] } : {}),
+    });
+    output.result({ name, base_url: baseUrl, path }, `${name}: ${baseUrl} is saved in ${path}`);
+  },
+};
+
+/** A line from standard input; on a terminal it is asked for, and not shown. */
+async function readSecret({ stdin, signal }: Context, prompt: string): Promise<string> {
+  if (!process.stdin.isTTY) return (await stdin()).trim();
+  process.stderr.write(prompt);
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: unseen, terminal: true });
+  try {
+    return (await terminal.question('', { signal })).trim();
+  } finally {
+    terminal.close();
+    process.stderr.write('\n');
+  }
+}
+
+const list: Command = {
+  name: 'config list',
+  args: '',
+  argsMin: 0,
+  argsMax: 0,
+  doc: 'Lists the saved services, without their keys.',
+  example: 'config list',
+  options: {},
+  run: async ({ env, output }) => {
+    const config = await readConfig(env);
+    const servers = Object.entries(config.servers).map(([name, { base_url, key_token_secret }]) => ({
+      name,
+      base_url,
+      is_default: name === config.default,
+      signs_tokens: key_token_secret !== undefined,
+    }));
+    const rows = servers.map(({ name, base_url, is_default }) => [name, base_url, is_default ? 'default' : '']);
+    output.result({ path: configPath(env), servers }, table(['NAME', 'URL', ''], rows));
+  },
+};
+
+const use: Command = {
+  name: 'config use',
+  args: 'NAME',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Makes a saved service the default.',
+  example: 'config use staging',
+  options: {},
+  run: async ({ args: [name = ''], env, output }) => {
+    await useServer(env, name);
+    output.result({ default: name }, `${name} is the default`);
+  },
+};
+
+const remove: Command = {
+  name: 'config remove',
+  args: 'NAME',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Removes a saved service with its key.',
+  example: 'config remove staging',
+  options: {},
+  run: async ({ args: [name = ''], env, output }) => {
+    await removeServer(env, name);
+    output.result({ removed: name }, `${name} is removed`);
+  },
+};
+
+export const serverCommands: readonly Command[] = [login, list, use, remove];

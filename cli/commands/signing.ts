@@ -1,0 +1,183 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { playbackToken, type ThumbQuery, thumbUrl, verifyWebhook } from '#clients/typescript/src/server.ts';
+import { ReelwrightError } from '#clients/typescript/src/index.ts';
+import { mediaHashSchema } from '#domain/jobs/submission.ts';
+import type { Command, Context, OptionRow } from '../command.ts';
+import { UsageError } from '../exit-codes.ts';
+import { findServer, type Server } from '../settings.ts';
+
+// The commands that sign or verify. Secrets come from the environment or the configuration file.
+
+const secondsMax = 10 * 365 * 86_400;
+const expiry: OptionRow = { value: 'SECONDS', doc: 'how long it is valid (3600)' };
+
+function settings({ env, options }: Context): Promise<Server> {
+  return findServer(env, options.text('server'));
+}
+
+async function tokenFor(context: Context, hash: string): Promise<string> {
+  const parsed = mediaHashSchema.safeParse(hash);
+  if (!parsed.success) throw new UsageError(`${hash}: a hash ${parsed.error.issues[0]?.message}`);
+  const expiresInSec = context.options.whole('expires-in', 1, secondsMax);
+  const { key_token_secret: secret } = await settings(context);
+  if (secret !== undefined) return await playbackToken(hash, secret, { expiresInSec: expiresInSec ?? 3600 });
+  const hint = 'set KEY_TOKEN_SECRET, or ask for a server with CONSOLE=on, which signs tokens of ten minutes';
+  if (expiresInSec !== undefined) throw new UsageError(`--expires-in: the service decides it; ${hint}`);
+  return await signedByService(context, hash, hint);
+}
+
+/** A token of ten minutes from a service that has the console. */
+async function signedByService(context: Context, hash: string, hint: string): Promise<string> {
+  const { http } = await context.client();
+  const { data, response } = await http.POST(
+    '/api/console/links' as never,
+    { body: { images: [], playback: hash } } as never,
+  );
+  const token = (data as { playback?: { token?: string } | null } | undefined)?.playback?.token;
+  if (token !== undefined) return token;
+  if (response.status === 401)
+    throw new ReelwrightError({ code: 'unauthorized', status: 401, detail: 'the API key is refused' });
+  throw new UsageError(`no secret signs tokens: ${hint}`);
+}
+
+const token: Command = {
+  name: 'token',
+  args: 'HASH',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Prints a playback token, signed with KEY_TOKEN_SECRET or by the console of the service.',
+  example: 'token movie-1 --expires-in 600',
+  options: { 'expires-in': expiry },
+  run: async (context) => {
+    const [hash = ''] = context.args;
+    const value = await tokenFor(context, hash);
+    context.output.result({ hash, token: value }, value);
+  },
+};
+
+const play: Command = {
+  name: 'play',
+  args: 'HASH',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Prints the address of the player page with a token.',
+  more: 'With --open the address passes to the browser by a redirect of this machine: the process list does not show it.',
+  example: 'play movie-1 --open',
+  options: { 'expires-in': expiry, open: { short: 'o', doc: 'open it in the browser' } },
+  run: async (context) => {
+    const [hash = ''] = context.args;
+    const { base_url: baseUrl } = await context.server();
+    const fragment = new URLSearchParams({ hash, token: await tokenFor(context, hash) }).toString();
+    const url = `${baseUrl}/player/#${fragment}`;
+    context.output.result({ hash, url }, url);
+    if (context.options.flag('open')) await openInBrowser(url, context);
+  },
+};
+
+const openMs = 30_000;
+
+/** Serves one redirect to the address, whose path cannot be guessed, and opens that. */
+async function openInBrowser(url: string, { env, signal, output }: Context): Promise<void> {
+  const path = `/${randomBytes(16).toString('hex')}`;
+  const served = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    if (request.url !== path) response.writeHead(404).end();
+    else
+      response.writeHead(302, { location: url, 'cache-control': 'no-store', connection: 'close' }).end(served.resolve);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const opener = env['BROWSER'] ?? { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
+  const child = spawn(opener, [`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`], {
+    stdio: 'ignore',
+  });
+  child
+    .once('error', () => output.note(`${opener} cannot be started: open the address above`))
+    .once('error', served.resolve);
+  child.unref();
+  const timer = setTimeout(served.resolve, openMs);
+  signal.addEventListener('abort', () => served.resolve(), { once: true });
+  await served.promise;
+  clearTimeout(timer);
+  server.close();
+  server.closeIdleConnections();
+}
+
+const thumb: Command = {
+  name: 'thumb-url',
+  args: 'KEY',
+  argsMin: 1,
+  argsMax: 1,
+  doc: 'Prints the signed address of an image by its object key.',
+  example: 'thumb-url images/9e/photo-1/daf4f904f14ca0cd/thumb.webp --width 320 --format auto',
+  options: {
+    width: { value: 'PIXELS', doc: 'from 1 to 4096' },
+    height: { value: 'PIXELS', doc: 'from 1 to 4096' },
+    fit: { value: 'FIT', doc: 'cover, contain or inside' },
+    format: { value: 'FORMAT', short: 'f', doc: 'webp, jpg, png, avif or auto' },
+    quality: { value: 'N', doc: 'from 1 to 100' },
+    'expires-in': { value: 'SECONDS', doc: 'how long it is valid; without it for ever' },
+  },
+  run: async (context) => {
+    const { options, output } = context;
+    const [key = ''] = context.args;
+    const { key_token_secret: keyTokenSecret, thumb_secret: thumbSecret, base_url: baseUrl } = await settings(context);
+    if (thumbSecret === undefined && keyTokenSecret === undefined)
+      throw new UsageError(
+        'no secret signs the address: set THUMB_SECRET, or KEY_TOKEN_SECRET, or run reelwright login',
+      );
+    const expiresInSec = options.whole('expires-in', 1, secondsMax);
+    const query = {
+      w: options.whole('width', 1, 4096),
+      h: options.whole('height', 1, 4096),
+      fit: options.word('fit', ['cover', 'contain', 'inside']),
+      f: options.word('format', ['webp', 'jpg', 'png', 'avif', 'auto']),
+      q: options.whole('quality', 1, 100),
+      exp: expiresInSec === undefined ? undefined : Math.floor(Date.now() / 1000) + expiresInSec,
+    };
+    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as ThumbQuery;
+    const secret = thumbSecret === undefined ? { keyTokenSecret: keyTokenSecret ?? '' } : { thumbSecret };
+    const url = await thumbUrl(key, given, { ...secret, baseUrl });
+    output.result({ key, url }, url);
+  },
+};
+
+const verify: Command = {
+  name: 'verify-webhook',
+  args: '[FILE]',
+  argsMin: 0,
+  argsMax: 1,
+  doc: 'Verifies a webhook that was received, by WEBHOOK_SECRET.',
+  more: 'The body is read from FILE or standard input, byte for byte as it came.',
+  example: "verify-webhook body.json -H 'webhook-id: …' -H 'webhook-timestamp: …' -H 'webhook-signature: …'",
+  options: {
+    header: { value: 'HEADER', short: 'H', isMany: true, doc: 'a header of the request, as NAME: VALUE' },
+    tolerance: { value: 'SECONDS', doc: 'how far the clocks may differ (300)' },
+  },
+  run: async ({ args: [file], options, env, output, stdin }) => {
+    const secret = env['WEBHOOK_SECRET'] ?? '';
+    if (secret === '') throw new UsageError('no secret verifies it: set WEBHOOK_SECRET');
+    const headers = new Headers();
+    for (const header of options.all('header')) {
+      const [, name, value] = /^([A-Za-z0-9-]+):\s*(.*?)\s*$/.exec(header) ?? [];
+      if (name === undefined || value === undefined)
+        throw new UsageError(`--header: expected NAME: VALUE, found ${JSON.stringify(header)}`);
+      headers.set(name, value);
+    }
+    const toleranceSec = options.whole('tolerance', 1, secondsMax);
+    const body = file === undefined ? await stdin() : await readFile(file, 'utf8');
+    const event = await verifyWebhook({
+      headers,
+      body,
+      secret,
+      ...(toleranceSec === undefined ? {} : { toleranceSec }),
+    });
+    output.result({ valid: true, event }, `genuine: ${event.type} ${event.hash} ${event.status}, job ${event.job_id}`);
+  },
+};
+
+export const signingCommands: readonly Command[] = [play, token, thumb, verify];

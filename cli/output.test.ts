@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import { ReelwrightError } from '#clients/typescript/src/index.ts';
+import { openOutput, printError, table } from './output.ts';
+import { bytesText, clockTime, TransferRate } from './progress.ts';
+
+function outlets({ isTTY = true, isJson = false, env = {} as Record<string, string> }) {
+  const written = { stdout: '', stderr: '' };
+  const outlet = (name: 'stdout' | 'stderr') => ({
+    isTTY,
+    columns: 40,
+    write: (text: string) => (written[name] += text),
+  });
+  const both = { stdout: outlet('stdout'), stderr: outlet('stderr') };
+  return { written, output: openOutput({ isJson, env, ...both }), ...both };
+}
+
+it.each([
+  ['on a terminal', {}, true],
+  ['in a pipe', { isTTY: false }, false],
+  ['with NO_COLOR', { env: { NO_COLOR: '1' } }, false],
+  ['with an empty NO_COLOR', { env: { NO_COLOR: '' } }, true],
+  ['on a dumb terminal', { env: { TERM: 'dumb' } }, false],
+  ['with --json', { isJson: true }, false],
+])('%s a text has its colour or not', (_, given, hasColour) => {
+  expect(outlets(given).output.colour('red', 'x') !== 'x').toBe(hasColour);
+});
+
+it('a bar is one line of a terminal, which a result replaces', () => {
+  const { written, output } = outlets({});
+  output.bar('a'.repeat(100));
+  output.result({ a: 1 }, 'done');
+  expect(written.stderr).toBe(`\r\u001B[K${'a'.repeat(39)}\r\u001B[K`);
+  expect(written.stdout).toBe('done\n');
+});
+
+it('without a terminal there is no bar, and with --json neither bar nor remark', () => {
+  const piped = outlets({ isTTY: false });
+  piped.output.bar('x');
+  piped.output.note('remark');
+  expect(piped.written).toEqual({ stdout: '', stderr: 'remark\n' });
+  const json = outlets({ isJson: true });
+  json.output.bar('x');
+  json.output.note('remark');
+  json.output.result({ a: 1 }, 'text');
+  expect(json.written).toEqual({ stdout: '{"a":1}\n', stderr: '' });
+});
+
+it('an error is a line with what to do, and one JSON document with --json', () => {
+  const error = new ReelwrightError({ code: 'not_found', status: 404, detail: 'no\u001B[31m job', traceId: 'abc' });
+  const { written, stderr } = outlets({});
+  printError(error, { isJson: false, stderr });
+  expect(written.stderr).toContain('reelwright: not_found: no?[31m job\n');
+  expect(written.stderr).toContain('trace id: abc');
+  written.stderr = '';
+  printError(error, { isJson: true, stderr });
+  expect(JSON.parse(written.stderr)).toMatchObject({
+    error: {
+      code: 'not_found',
+      status: 404,
+      errors: [],
+      trace_id: 'abc',
+      advice: expect.stringContaining('id') as string,
+    },
+  });
+});
+
+it('a table has columns as wide as their cells, without control characters', () => {
+  expect(table(['A', 'B'], [['long', 'x\u0007']])).toBe('A     B\nlong  x?');
+});
+
+it('the rate of a transfer is of its last seconds, and what it resumed with does not count', () => {
+  let now = 0;
+  const rate = new TransferRate(() => now);
+  const mebibyte = 1024 ** 2;
+  expect(rate.line(50 * mebibyte, 100 * mebibyte)).toBe('[############............]  50 %  50.0 MiB of 100 MiB');
+  now = 5_000;
+  expect(rate.line(60 * mebibyte, 100 * mebibyte)).toContain('2.0 MiB/s  ends in 0:20');
+  now = 6_000;
+  expect(rate.line(40 * mebibyte, 100 * mebibyte)).not.toContain('/s');
+});
+
+it('sizes and times are short', () => {
+  expect([0, 1023, 1536, 5 * 1024 ** 3].map(bytesText)).toEqual(['0 B', '1023 B', '1.5 KiB', '5.0 GiB']);
+  expect([0, 61, 3_723].map(clockTime)).toEqual(['0:00', '1:01', '1:02:03']);
+});
