@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { nearestName } from '#domain/nearest-name.ts';
-import type { Reelwright } from '#clients/typescript/src/index.ts';
+import type { Reelwright } from '../clients/typescript/src/index.ts';
 import { UsageError } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import type { Env, Server } from './settings.ts';

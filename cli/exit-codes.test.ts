@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { jobErrorCodes, requestErrors } from '#domain/errors.ts';
-import { advice } from '#clients/typescript/src/errors.ts';
-import { type Job, JobEndedError, ReelwrightError } from '#clients/typescript/src/index.ts';
+import { advice } from '../clients/typescript/src/errors.ts';
+import { type Job, JobEndedError, ReelwrightError } from '../clients/typescript/src/index.ts';
 import { exitCodeOf, exitCodes, exitOfCode, UsageError } from './exit-codes.ts';
 
 const jobCodes: readonly string[] = jobErrorCodes;

@@ -1,4 +1,4 @@
-import { ReelwrightError } from '#clients/typescript/src/index.ts';
+import { ReelwrightError } from '../clients/typescript/src/index.ts';
 
 /** The exit codes of `reelwright`, with what they mean (docs/guides/cli.md has this table). */
 export const exitCodes = {

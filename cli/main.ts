@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { text } from 'node:stream/consumers';
-import { Reelwright } from '#clients/typescript/src/index.ts';
+import { Reelwright } from '../clients/typescript/src/index.ts';
 import { programVersion } from '#platform/telemetry/program-version.ts';
 import { checkArgs, findCommand, readCall } from './command.ts';
 import { commands } from './commands/index.ts';

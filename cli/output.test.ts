@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ReelwrightError } from '#clients/typescript/src/index.ts';
+import { ReelwrightError } from '../clients/typescript/src/index.ts';
 import { openOutput, printError, table } from './output.ts';
 import { bytesText, clockTime, TransferRate } from './progress.ts';
 

@@ -1,4 +1,4 @@
-import { ReelwrightError } from '#clients/typescript/src/index.ts';
+import { ReelwrightError } from '../clients/typescript/src/index.ts';
 import { UsageError } from './exit-codes.ts';
 import type { Env } from './settings.ts';
 

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { ReelwrightError, type Upload } from '#clients/typescript/src/index.ts';
+import { ReelwrightError, type Upload } from '../clients/typescript/src/index.ts';
 import type { Context } from './command.ts';
 import { UsageError } from './exit-codes.ts';
 import { TransferRate } from './progress.ts';

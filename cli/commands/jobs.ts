@@ -1,6 +1,6 @@
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { jobStatuses } from '#domain/jobs/status.ts';
-import type { ListedJob } from '#clients/typescript/src/index.ts';
+import type { ListedJob } from '../../clients/typescript/src/index.ts';
 import type { Command } from '../command.ts';
 import { table } from '../output.ts';
 import { showEnd, textOf, waitOptions } from './show.ts';

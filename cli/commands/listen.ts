@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Job, JobEndedError, type ListedJob, type Reelwright } from '#clients/typescript/src/index.ts';
+import { type Job, JobEndedError, type ListedJob, type Reelwright } from '../../clients/typescript/src/index.ts';
 import { webhookSignatureHeaders } from '#domain/webhooks/signature.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
@@ -22,8 +22,8 @@ export const listen: Command = {
   argsMax: 0,
   doc: 'Sends the end of every job to a local address, as its signed webhook.',
   more: [
-    'Webhooks are signed with WEBHOOK_SECRET; without it a secret is made, and printed on standard error.',
-    'With --json every webhook is a line.',
+    'Webhooks are signed with WEBHOOK_SECRET; without it a secret is made and printed.',
+    'With --json the address and each webhook are a line.',
   ].join('\n'),
   example: 'listen --forward http://localhost:8080/webhooks',
   options: {
@@ -37,16 +37,18 @@ export const listen: Command = {
     if (!/^https?:\/\//.test(forward) || !URL.canParse(forward))
       throw new UsageError(`--forward: expected http://localhost:PORT/…, found ${JSON.stringify(forward)}`);
     const count = options.whole('count', 1, 1_000_000) ?? Infinity;
-    const secret = env['WEBHOOK_SECRET'] || `whsec_${randomBytes(24).toString('base64')}`;
-    if (!env['WEBHOOK_SECRET']) output.note(`webhooks are signed with ${secret}`);
+    const made = env['WEBHOOK_SECRET'] ? null : `whsec_${randomBytes(24).toString('base64')}`;
+    const secret = env['WEBHOOK_SECRET'] || (made ?? '');
     const stop = new AbortController();
     const ends = new JobEnds(await context.client(), {
       hash: options.text('hash'),
       signal: AbortSignal.any([signal, stop.signal]),
     });
-    output.note(`forwarding the ends of jobs to ${forward}; Ctrl-C ends it`);
     let sent = 0;
     try {
+      await ends.begin();
+      const signed = made === null ? '' : `, signed with ${made}`;
+      output.result({ forward, secret: made }, `forwarding the ends of jobs to ${forward}${signed}; Ctrl-C ends it`);
       for await (const job of ends.read()) {
         const status = await deliver(context, { job, forward, secret });
         output.result({ job_id: job.job_id, type: job.type, status: job.status, answer: status }, lineOf(job, status));
@@ -71,6 +73,7 @@ class JobEnds {
   readonly #waiting: string[] = [];
   readonly #ended: Job[] = [];
   #followed = 0;
+  #since = '';
 
   constructor(client: Reelwright, options: { readonly hash: string | undefined; readonly signal: AbortSignal }) {
     this.#client = client;
@@ -79,19 +82,22 @@ class JobEnds {
 
   async *read(): AsyncGenerator<Job> {
     const { signal } = this.#options;
-    let since = await this.#begin();
     for (;;) {
-      since = await this.#findNew(since);
+      this.#since = await this.#findNew(this.#since);
       this.#follow();
       yield* this.#ended.splice(0);
       await sleep(pollMs, undefined, { signal });
     }
   }
 
-  /** Takes the jobs that have not ended; when the newest of all was made. */
-  async #begin(): Promise<string> {
+  /** Takes the jobs that have not ended; `read` then finds those that are made later. */
+  async begin(): Promise<void> {
+    this.#since = await this.#newest();
     for (const status of ['processing', 'queued'] as const)
       for await (const job of this.#client.jobs({ status, limit: 100, ...this.#filter() })) this.#add(job);
+  }
+
+  async #newest(): Promise<string> {
     for await (const job of this.#client.jobs({ limit: 1, ...this.#filter() })) return job.created_at;
     return '';
   }

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListedMedia, Media, MediaDeletion } from '#clients/typescript/src/index.ts';
+import type { ListedMedia, Media, MediaDeletion } from '../../clients/typescript/src/index.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 import { printable, table } from '../output.ts';

@@ -1,4 +1,4 @@
-import { type Job, JobEndedError } from '#clients/typescript/src/index.ts';
+import { type Job, JobEndedError } from '../../clients/typescript/src/index.ts';
 import type { Context, OptionRow } from '../command.ts';
 import { printable } from '../output.ts';
 import { bar, clockTime } from '../progress.ts';

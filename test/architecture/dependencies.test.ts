@@ -40,7 +40,7 @@ function isOfTests(path: string, target: string): boolean {
 
 function isProgramOrTest(module: string): boolean {
   const others = ['test', 'testing', 'vitest.config.ts'];
-  return ['main.ts', 'http-service.ts', 'demo', 'scripts', 'bench', ...others].includes(module);
+  return ['main.ts', 'http-service.ts', 'cli', 'demo', 'scripts', 'bench', ...others].includes(module);
 }
 
 /** What `check` finds wrong in the files, as `path: what`. */

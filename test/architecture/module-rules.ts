@@ -77,7 +77,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   demo: { imports: ['domain', 'platform/'], isProgram: true },
   web: { imports: [], packages: [] },
   clients: { imports: [], packages: ['openapi-fetch'] },
-  cli: { imports: ['domain', 'platform/', 'clients'] },
+  cli: { imports: ['domain', 'platform/', 'clients', 'controller'] },
   scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'clients', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {

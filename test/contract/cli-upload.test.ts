@@ -1,0 +1,66 @@
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Upload } from '../../clients/typescript/src/index.ts';
+import { openCommandLine, type CommandLine } from '../../testing/command-line.ts';
+import { until } from '../../testing/controller-rig.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { headers, prepareService, type ServiceUnderTest } from './service-under-test.ts';
+
+// An upload of a large file by the command line, in the middle of which the server is killed and comes back.
+
+const sizeBytes = 300 * 1024 ** 2;
+
+let service: ServiceUnderTest;
+let program: Program;
+let cli: CommandLine;
+
+beforeAll(async () => {
+  service = await prepareService();
+  if (!inject('postgres')) return;
+  program = await startProgram({ env: env() });
+  cli = await openCommandLine({ REELWRIGHT_URL: program.url, REELWRIGHT_API_KEY: secrets.API_KEY });
+});
+afterAll(async () => {
+  await endPrograms();
+  await cli?.close();
+  await service.close();
+});
+
+const env = () => ({ ...service.env, UPLOAD_BUCKET: `file:${service.folder('source')}`, MAX_FILE_SIZE: '1GiB' });
+
+/** The one upload of the service, as its API shows it; null before there is one. */
+async function theUpload(): Promise<Upload | null> {
+  const state = join(cli.home, '.local/state/reelwright/uploads.json');
+  const known = JSON.parse(await readFile(state, 'utf8').catch(() => '{}')) as Record<string, string>;
+  const [id] = Object.values(known);
+  if (id === undefined) return null;
+  return (await (await fetch(`${program.url}/api/uploads/${id}`, { headers })).json()) as Upload;
+}
+
+const uploadedParts = (upload: Upload | null) => upload?.parts.filter(({ uploaded }) => uploaded).length ?? 0;
+
+describe.skipIf(!inject('postgres'))('the upload of submit', () => {
+  it('a file of 300 MiB is whole although the server was killed in the middle', async () => {
+    const path = join(cli.home, 'large.png');
+    // The bytes of a small image and then nothing: what the service makes of it is not at stake.
+    await writeFile(path, Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'));
+    await truncate(path, sizeBytes);
+    const args = ['submit', path, '--type', 'image:thumbnail', '--hash', 'cli-large', '--json'];
+    const submitting = cli.run(args);
+    const before = await until(theUpload, (upload) => uploadedParts(upload) >= 2, 60_000);
+    const { port } = new URL(program.url);
+    program.signal('SIGKILL');
+    await program.ended;
+    expect(uploadedParts(before)).toBeLessThan(Math.ceil(sizeBytes / (before?.part_size ?? 1)));
+    // Longer than the first repetitions take.
+    await sleep(3_000);
+    program = await startProgram({ env: { ...env(), PORT: port, BASE_URL: program.url }, waits: false });
+    const { code, json, stderr } = await submitting;
+    expect([code, stderr]).toEqual([0, '']);
+    expect(json).toMatchObject({ hash: 'cli-large', is_new: true });
+    // The same upload as before: its parts were not sent again.
+    expect((await stat(service.folder(`source/${before?.source}`))).size).toBe(sizeBytes);
+  }, 120_000);
+});

@@ -1,0 +1,301 @@
+import { once } from 'node:events';
+import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { verifyWebhook } from '../../clients/typescript/src/server.ts';
+import { commands } from '../../cli/commands/index.ts';
+import { type CommandLine, type CommandResult, openCommandLine } from '../../testing/command-line.ts';
+import { endPrograms, type Program, secrets, startProgram } from '../../testing/programs.ts';
+import { prepareService, type ServiceUnderTest } from './service-under-test.ts';
+
+// Every command of the command line, as a process of its own, against the program.
+
+let service: ServiceUnderTest;
+let program: Program;
+let cli: CommandLine;
+/** Serves the source image, and takes webhooks. */
+let other: Server;
+let otherUrl = '';
+const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+/** The commands that a test has called, by name. */
+const called = new Set<string>();
+
+beforeAll(async () => {
+  service = await prepareService();
+  if (!inject('postgres')) return;
+  const uploads = { UPLOAD_BUCKET: `file:${service.folder('source')}`, CONSOLE: 'on' };
+  program = await startProgram({ env: { ...service.env, ...uploads, WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' } });
+  cli = await openCommandLine({ REELWRIGHT_URL: program.url, REELWRIGHT_API_KEY: secrets.API_KEY });
+  await copyFile(service.folder('source/red.png'), join(cli.home, 'red.png'));
+  await copyFile(service.folder('source/clip.mp4'), join(cli.home, 'clip.mp4'));
+  const image = await readFile(service.folder('source/red.png'));
+  other = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      if (request.method === 'POST') received.push({ headers: request.headers, body });
+      response.end(request.url === '/blue.png' ? image : '');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await endPrograms();
+  await cli?.close();
+  other?.closeAllConnections();
+  other?.close();
+  await service.close();
+});
+
+/** The JSON that a command prints, when it ends with the exit code. */
+async function jsonOf(args: readonly string[], code = 0, env: Record<string, string> = {}) {
+  const result = await run([...args, '--json'], env);
+  expect([result.stderr, result.code]).toEqual([code === 0 ? '' : expect.any(String), code]);
+  return result.json;
+}
+
+async function run(args: readonly string[], env: Record<string, string> = {}): Promise<CommandResult> {
+  const name = commands.find((each) => `${args.join(' ')} `.startsWith(`${each.name} `))?.name ?? '';
+  called.add(name);
+  return await cli.run(args, { env });
+}
+
+/** The error that a command prints as JSON, and its exit code. */
+async function errorOf(args: readonly string[], env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await run([...args, '--json'], env);
+  expect(stdout).toBe('');
+  return { exit: code, ...(JSON.parse(stderr) as { error: { code: string; detail: string } }).error };
+}
+
+const image = (hash: string, ...more: string[]) =>
+  ['submit', 'red.png', '--type', 'image:thumbnail', '--hash', hash].concat(more);
+
+describe.skipIf(!inject('postgres'))('the command line', () => {
+  it('submits a file, an object key and an address, and waits for their results', async () => {
+    const file = await jsonOf([
+      ...image('cli-file'),
+      '--wait',
+      '--option',
+      'outputs=[{"variant":"s","width":16,"format":"webp"}]',
+    ]);
+    expect(file).toMatchObject({ status: 'completed', hash: 'cli-file', results: { outputs: [{ width: 16 }] } });
+    const submission = ['--type', 'image:thumbnail', '--wait'];
+    const key = await jsonOf(['submit', 'red.png', '--key', '--hash', 'cli-key', ...submission]);
+    expect(key.status).toBe('completed');
+    const address = await jsonOf(['submit', `${otherUrl}/blue.png`, ...submission]);
+    expect(address).toMatchObject({ status: 'completed', hash: expect.stringMatching(/^[0-9a-f]{32}$/) as string });
+    const shown = await run(['submit', 'red.png', '--key', '--hash', 'cli-key', '--type', 'image:thumbnail']);
+    expect(shown.stdout).toMatch(/^[0-9a-f-]{36} {2}image:thumbnail {2}cli-key {2}exists already, completed\n$/);
+  });
+
+  it('a job with a profile and a priority is submitted with both', async () => {
+    const args = ['submit', 'clip.mp4', '--key', '-t', 'video:transcode', '--hash', 'cli-video', '-o', 'encrypt=true'];
+    const job = await jsonOf([...args, '--profile', 'mobile', '--priority', '5', '--wait']);
+    expect(job).toMatchObject({ profile: 'mobile', status: 'completed', results: { streaming: { encrypted: true } } });
+    const refused = await errorOf([...args, '--profile', 'unknown', '--hash', 'other']);
+    expect(refused).toMatchObject({ exit: 6, code: 'invalid_request' });
+  }, 100_000);
+
+  it('lists, shows, watches and reruns jobs', async () => {
+    const { jobs } = await jsonOf(['jobs', '--hash', 'cli-file', '--status', 'completed', '-n', '5']);
+    expect(jobs).toEqual([expect.objectContaining({ hash: 'cli-file', status: 'completed' })]);
+    const id = jobs[0].job_id as string;
+    expect(await jsonOf(['job', id])).toMatchObject({ job_id: id, results: { key: expect.any(String) as string } });
+    expect(await jsonOf(['watch', id])).toMatchObject({ job_id: id, status: 'completed' });
+    const again = await jsonOf(['rerun', id, '--reason', 'a test', '--wait']);
+    expect(again).toMatchObject({ status: 'completed', rerun_of_job_id: id });
+    const text = await run(['job', id]);
+    expect(text.stdout).toContain('status     completed\n');
+    expect((await run(['jobs', '-n', '1'])).stdout).toMatch(/^JOB +TYPE +HASH +STATUS +CREATED\n[0-9a-f-]{36} {2}/);
+  });
+
+  it('a job that has failed is a result and an error, and is retried once its source is there', async () => {
+    const args = ['submit', 'late.png', '--type', 'image:thumbnail', '--hash', 'cli-late', '--wait'];
+    const failed = await run([...args, '--json']);
+    expect([failed.code, failed.json.status]).toEqual([10, 'failed']);
+    expect(JSON.parse(failed.stderr)).toMatchObject({ error: { code: 'source_not_found' } });
+    expect((await run(args)).stderr).toContain('reelwright: source_not_found: ');
+    await copyFile(service.folder('source/red.png'), service.folder('source/late.png'));
+    const { jobs } = await jsonOf(['retry', failed.json.job_id]);
+    expect(await jsonOf(['watch', jobs[0].job_id, '--timeout', '60'])).toMatchObject({ status: 'completed' });
+  });
+
+  it('cancels a job, and says that it was cancelled to who waits for it', async () => {
+    const job = await jsonOf(['submit', 'clip.mp4', '--key', '--type', 'video:preview', '--hash', 'cli-cancelled']);
+    expect((await jsonOf(['cancel', job.job_id])).status).toBe('cancelled');
+    expect((await run(['watch', job.job_id])).code).toBe(11);
+    expect(await errorOf(['cancel', (await jsonOf(['jobs', '--hash', 'cli-file'])).jobs[0].job_id])).toMatchObject({
+      exit: 7,
+      code: 'conflict',
+    });
+  });
+
+  it('shows and lists media, and deletes one only when that is confirmed', async () => {
+    await jsonOf([...image('cli-deleted'), '--wait']);
+    expect(await jsonOf(['media', 'cli-deleted'])).toMatchObject({ hash: 'cli-deleted', status: 'live' });
+    const { media } = await jsonOf(['media', '--prefix', 'cli-', '--limit', '3']);
+    expect(media).toHaveLength(3);
+    expect(await errorOf(['delete', 'cli-deleted'])).toMatchObject({ exit: 2, code: 'usage' });
+    expect((await jsonOf(['media', 'cli-deleted'])).status).toBe('live');
+    const deletion = await jsonOf(['delete', 'cli-deleted', '--yes', '--wait']);
+    expect(deletion).toMatchObject({ status: 'deleted', receipt: { hash: 'cli-deleted' } });
+  });
+
+  it('signs tokens, player addresses and image addresses that the service accepts', async () => {
+    const env = { KEY_TOKEN_SECRET: secrets.KEY_TOKEN_SECRET };
+    const keyOf = (token: string) =>
+      fetch(`${program.url}/api/key/cli-video`, { headers: { authorization: `Bearer ${token}` } });
+    const { token } = await jsonOf(['token', 'cli-video', '--expires-in', '60'], 0, env);
+    expect((await keyOf(token)).status).toBe(200);
+    const ofConsole = await run(['token', 'cli-video']);
+    expect((await keyOf(ofConsole.stdout.trim())).status).toBe(200);
+    const { url } = await jsonOf(['play', 'cli-video'], 0, env);
+    expect(url).toMatch(new RegExp(`^${program.url}/player/#hash=cli-video&token=`));
+    const { jobs } = await jsonOf(['jobs', '--hash', 'cli-file', '--status', 'completed']);
+    const { results } = await jsonOf(['job', jobs[0].job_id]);
+    const thumb = await jsonOf(['thumb-url', results.key, '--width', '8', '-f', 'png', '--expires-in', '60'], 0, env);
+    const answer = await fetch(thumb.url);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect(await errorOf(['thumb-url', results.key])).toMatchObject({ exit: 2, code: 'usage' });
+  });
+
+  it('play --open hands the address to the browser by a redirect, so that no process list shows the token', async () => {
+    const opener = join(cli.home, 'browser.mjs');
+    const code = `#!${process.execPath}
+      import { writeFileSync } from 'node:fs';
+      const answer = await fetch(process.argv[2], { redirect: 'manual' });
+      writeFileSync('opened.json', JSON.stringify({ argv: process.argv[2], location: answer.headers.get('location') }));`;
+    await writeFile(opener, code, { mode: 0o755 });
+    const { url } = await jsonOf(['play', 'cli-video', '--open'], 0, { BROWSER: opener });
+    const opened = JSON.parse(await readFile(join(cli.home, 'opened.json'), 'utf8')) as {
+      argv: string;
+      location: string;
+    };
+    expect([opened.location, opened.argv.includes('token')]).toEqual([url, false]);
+  });
+
+  it('listen sends the end of every job as a signed webhook, which verify-webhook accepts', async () => {
+    received.length = 0;
+    const env = { WEBHOOK_SECRET: 'a secret of listen' };
+    const begun = Promise.withResolvers<void>();
+    const listening = cli.run(['listen', '--forward', `${otherUrl}/hook`, '--count', '2', '--json'], {
+      env,
+      onOutput: () => begun.resolve(),
+    });
+    called.add('listen');
+    await begun.promise;
+    await jsonOf([...image('cli-heard'), '--option', 'outputs=[{"variant":"a","width":9,"format":"png"}]', '--wait']);
+    const late = await jsonOf(['submit', 'never.png', '-t', 'image:thumbnail', '--hash', 'cli-unheard', '--wait'], 10);
+    const { code, stdout } = await listening;
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { status: string; answer: number; forward?: string });
+    expect(lines[0]).toEqual({ forward: `${otherUrl}/hook`, secret: null });
+    expect(lines.slice(1).map(({ status, answer }) => [status, answer])).toEqual([
+      ['completed', 200],
+      ['failed', 200],
+    ]);
+    const [, webhook] = received;
+    if (webhook === undefined) throw new Error('nothing was received');
+    expect(await verifyWebhook({ ...webhook, secret: env.WEBHOOK_SECRET })).toMatchObject({
+      job_id: late.job_id,
+      status: 'failed',
+      results: null,
+      error: { code: 'source_not_found' },
+    });
+    const headers = Object.entries(webhook.headers).filter(([name]) => name.startsWith('webhook-'));
+    const args = [
+      'verify-webhook',
+      ...headers.flatMap(([name, value]) => ['-H', `${name}: ${String(value)}`]),
+      '--json',
+    ];
+    called.add('verify-webhook');
+    const genuine = await cli.run(args, { env, stdin: webhook.body });
+    expect([genuine.code, genuine.json.valid, genuine.json.event.job_id]).toEqual([0, true, late.job_id]);
+    const forged = await cli.run(args, { env, stdin: `${webhook.body} ` });
+    expect([forged.code, JSON.parse(forged.stderr).error.code]).toEqual([4, 'invalid_signature']);
+  });
+
+  it('checks profiles, and names each fault with its field', async () => {
+    const file = join(cli.home, 'profiles.yaml');
+    await writeFile(file, 'profiles:\n  small:\n    ladder: [{short_side: 240, bitrate: 300000}]\n');
+    expect(await jsonOf(['profiles check', file].flatMap((word) => word.split(' ')))).toEqual({
+      valid: true,
+      faults: [],
+    });
+    await writeFile(file, 'profiles:\n  small:\n    crf: 99\n    ladder: [{short_side: 241, bitrate: 300000}]\n');
+    const { valid, faults } = await jsonOf(['profiles', 'check', file], 6);
+    expect([valid, faults.length]).toEqual([false, 2]);
+    expect(faults.join()).toContain('/profiles/small/crf: ');
+    const object =
+      'apiVersion: reelwright.dev/v1alpha1\nkind: MediaProfile\nmetadata: {name: small}\nspec: {crf: 99}\n';
+    await writeFile(file, object);
+    expect((await jsonOf(['profiles', 'check', file], 6)).faults.join()).toContain('small: spec.crf: ');
+    await writeFile(file, 'a: [');
+    expect((await jsonOf(['profiles', 'check', file], 6)).faults.join()).toContain('expected YAML');
+  });
+
+  it('login saves a key from standard input for its owner alone, after it was accepted', async () => {
+    const env = { REELWRIGHT_URL: '', REELWRIGHT_API_KEY: '' };
+    const login = ['login', 'here', '--url', program.url, '--json'];
+    called.add('login');
+    const refused = await cli.run(login, { env, stdin: 'another key\n' });
+    expect([refused.code, JSON.parse(refused.stderr).error.code]).toEqual([4, 'unauthorized']);
+    let commandLine = '';
+    const readCommandLine = (pid: number) =>
+      void readFile(`/proc/${pid}/cmdline`, 'utf8').then((each) => (commandLine = each));
+    const saved = await cli.run(login, { env, stdin: `${secrets.API_KEY}\n`, onStart: readCommandLine });
+    expect(saved.json).toMatchObject({ name: 'here', base_url: program.url });
+    expect([commandLine.includes('login'), commandLine.includes(secrets.API_KEY)]).toEqual([true, false]);
+    expect((await stat(saved.json.path)).mode & 0o777).toBe(0o600);
+    expect((await jsonOf(['jobs', '-n', '1'], 0, env)).jobs).toHaveLength(1);
+    const { stdout } = await run(['config', 'list', '--json'], env);
+    expect(JSON.parse(stdout).servers).toEqual([
+      { name: 'here', base_url: program.url, is_default: true, signs_tokens: false },
+    ]);
+    expect(stdout).not.toContain(secrets.API_KEY);
+    expect(await jsonOf(['config', 'use', 'here'], 0, env)).toEqual({ default: 'here' });
+    expect(await jsonOf(['config', 'remove', 'here'], 0, env)).toEqual({ removed: 'here' });
+    expect(await errorOf(['jobs'], env)).toMatchObject({ exit: 2, code: 'usage' });
+  });
+
+  it.each([
+    ['an unknown job', ['job', '00000000-0000-4000-8000-000000000000'], {}, 5, 'not_found'],
+    ['a refused key', ['jobs'], { REELWRIGHT_API_KEY: 'another' }, 4, 'unauthorized'],
+    ['an invalid hash', ['submit', 'a.mp4', '-t', 'video:cover', '--hash', 'a..b'], {}, 6, 'invalid_request'],
+    ['an unknown option of a job', ['submit', 'a', '-t', 'video:cover', '-o', 'x=1'], {}, 6, 'invalid_request'],
+    ['a missing source', ['submit', 'none.mp4', '-t', 'video:cover'], {}, 6, 'source_missing'],
+    ['a file that is not there', ['submit', './none.mp4', '-t', 'video:cover'], {}, 2, 'usage'],
+    ['an address that does not answer', ['submit', 'http://127.0.0.1:9/a', '-t', 'video:cover'], {}, 2, 'usage'],
+    ['a namespace that is not given', ['pools'], {}, 2, 'usage'],
+    ['a cluster that is not named', ['pools', '--namespace', 'n'], {}, 2, 'usage'],
+    ['an unknown command', ['explode'], {}, 2, 'usage'],
+  ])('%s is an error of its own exit code, as JSON on standard error', async (_, args, env, exit, code) => {
+    expect(await errorOf(args, env)).toMatchObject({ exit, code });
+  });
+
+  it('completion prints the script of a shell', async () => {
+    expect(await jsonOf(['completion', 'fish'])).toMatchObject({
+      shell: 'fish',
+      script: expect.stringMatching(/submit/) as string,
+    });
+  });
+
+  it('npx runs the same program', async () => {
+    const { bin } = JSON.parse(await readFile('package.json', 'utf8')) as { bin: Record<string, string> };
+    expect(bin).toEqual({ reelwright: 'cli/main.ts' });
+    expect((await readFile('cli/main.ts', 'utf8')).startsWith('#!/usr/bin/env node\n')).toBe(true);
+    expect((await stat('cli/main.ts')).mode & 0o111).toBe(0o111);
+  });
+
+  it('every command was called', () => {
+    const elsewhere = new Set(['doctor']);
+    const names = commands.map(({ name }) => name).filter((name) => !elsewhere.has(name));
+    expect(names.filter((name) => !called.has(name))).toEqual([]);
+  });
+});
