@@ -72,13 +72,42 @@ function migrateUnderLock(pool: Pool, dir: string): Promise<boolean> {
   });
 }
 
+/** How a database differs from what this program migrates it to. */
+export interface MigrationState {
+  /** Of this program, and not applied. */
+  readonly missing: readonly string[];
+  /** Applied by a newer program. */
+  readonly unknown: readonly string[];
+}
+
+/** Compares without changing anything; before the first migration, all are missing. */
+export async function migrationState(database: Database): Promise<MigrationState> {
+  const { rows: found } = await database.pool.query<{ is_there: boolean }>(
+    `select to_regclass('schema_migrations') is not null as is_there`,
+  );
+  const { rows } =
+    found[0]?.is_there === true
+      ? await database.pool.query<{ name: string }>('select name from schema_migrations')
+      : { rows: [] };
+  const applied = new Set(rows.map(({ name }) => name));
+  const files = await migrationFiles(migrationsDir);
+  return {
+    missing: files.filter((file) => !applied.has(file)),
+    unknown: [...applied].filter((name) => !files.includes(name)).toSorted(),
+  };
+}
+
+async function migrationFiles(dir: string): Promise<string[]> {
+  return (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
+}
+
 async function applyAll(client: PoolClient, dir: string): Promise<void> {
   await client.query(
     'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
   );
   const { rows } = await client.query<{ name: string }>('select name from schema_migrations');
   const applied = new Set(rows.map(({ name }) => name));
-  const files = (await readdir(dir)).filter((name) => name.endsWith('.sql')).toSorted();
+  const files = await migrationFiles(dir);
   for (const name of files.filter((file) => !applied.has(file))) {
     const sql = await readFile(join(dir, name), 'utf8');
     const isConcurrent = name.endsWith('.concurrent.sql');

@@ -59,9 +59,16 @@ function isAway(error: unknown): boolean {
   return /^E[A-Z]+$/.test(code ?? '') || /timeout|terminated/i.test(message);
 }
 
-/** SQLSTATE classes 28 and 3D: wrong credentials, unknown database. */
+/** What of `DATABASE_URL` the server refuses, by SQLSTATE classes 28 and 3D; null for any other error. */
+export function refusedPartOf(error: unknown): 'credentials' | 'database' | null {
+  if (!(error instanceof DatabaseError)) return null;
+  if (error.code?.startsWith('28') === true) return 'credentials';
+  return error.code?.startsWith('3D') === true ? 'database' : null;
+}
+
 function explained(error: unknown): unknown {
-  if (!(error instanceof DatabaseError) || !/^(?:28|3D)/.test(error.code ?? '')) return error;
+  if (refusedPartOf(error) === null) return error;
   const advice = 'expected the user, the password and the name of an existing database';
-  return new Error(`DATABASE_URL is refused by the server (${error.message}): ${advice}`, { cause: error });
+  const { message } = error as Error;
+  return new Error(`DATABASE_URL is refused by the server (${message}): ${advice}`, { cause: error });
 }
