@@ -44,6 +44,11 @@ it.each(['0', '-1', '1.5', 'many', '1e3', '100001', ' 1'])('--limit %j is refuse
   expect(() => options.whole('limit', 1, 100_000)).toThrow('--limit: expected a whole number from 1 to 100000');
 });
 
+it('--limit takes its bounds themselves', () => {
+  const limits = ['1', '100000'].map((limit) => read('jobs', '-n', limit).options.whole('limit', 1, 100_000));
+  expect(limits).toEqual([1, 100_000]);
+});
+
 it('an option of a job is a path and a value, which is JSON or a text', () => {
   const given = ['transcode.encrypt=true', 'transcode.profile=a=b', 'outputs=[{"width":1}]', 'format=webp', 'empty='];
   expect(jobOptionsOf(given)).toEqual({

@@ -11,6 +11,7 @@ import { serverOf } from './settings.ts';
 
 // `reelwright`, the command line: finds the command, runs it, and ends with the exit code of its error.
 
+const interruptMs = 1_000;
 /** As many repetitions as a restart of the service takes. */
 const retry = { attempts: 12, waitSecMax: 300 };
 
@@ -50,8 +51,11 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 const interrupted = new AbortController();
-// The second one ends the process as it is.
-process.once('SIGINT', () => interrupted.abort(new Error('interrupted')));
+// What does not listen to it, such as a read of standard input, ends with the process. So does a second Ctrl-C.
+process.once('SIGINT', () => {
+  interrupted.abort(new Error('interrupted'));
+  setTimeout(() => process.exit(exitCode('interrupted')), interruptMs).unref();
+});
 // The reader of a pipe has ended, such as `head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 

@@ -77,6 +77,8 @@ it('the rate of a transfer is of its last seconds, and what it resumed with does
   expect(rate.line(60 * mebibyte, 100 * mebibyte)).toContain('2.0 MiB/s  ends in 0:20');
   now = 6_000;
   expect(rate.line(40 * mebibyte, 100 * mebibyte)).not.toContain('/s');
+  now = 8_000;
+  expect(rate.line(44 * mebibyte, 100 * mebibyte)).toContain('2.0 MiB/s  ends in 0:28');
 });
 
 it('sizes and times are short', () => {

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { configPath, findServer, removeServer, saveServer, serverOf, useServer } from './settings.ts';
+import { configPath, findServer, mediaUrlOf, removeServer, saveServer, serverOf, useServer } from './settings.ts';
 
 let home = '';
 beforeEach(async () => {
@@ -64,4 +64,14 @@ it('a call without a service says how to name one, and a broken file where it is
 it('what is saved is JSON that a person can read', async () => {
   const path = await saveServer({ HOME: home }, 'a', first);
   expect(await readFile(path, 'utf8')).toContain('\n  "default": "a"');
+});
+
+it('streams have the host of the API, unless another is saved or set', async () => {
+  const env = { HOME: home };
+  await saveServer(env, 'b', { ...second, media_url: 'https://media.test/' });
+  expect(mediaUrlOf(await findServer(env, undefined))).toBe('https://media.test');
+  expect(mediaUrlOf(await findServer({ ...env, REELWRIGHT_MEDIA_URL: 'https://m.test' }, undefined))).toBe(
+    'https://m.test',
+  );
+  expect(mediaUrlOf(second)).toBe('https://b.test');
 });

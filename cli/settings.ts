@@ -12,6 +12,11 @@ export type Env = Readonly<Record<string, string | undefined>>;
 const serverSchema = z.strictObject({
   base_url: z.url({ protocol: /^https?$/ }).max(2048),
   api_key: z.string().min(1).max(4096),
+  /** Where streams and images are, when that is another host than the API's. */
+  media_url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional(),
   /** To sign tokens and image addresses here. */
   key_token_secret: z.string().min(1).max(4096).optional(),
   thumb_secret: z.string().min(1).max(4096).optional(),
@@ -113,10 +118,16 @@ export async function serverOf(env: Env, name: string | undefined): Promise<Serv
   return { ...found, base_url: found.base_url.replace(/\/+$/, '') };
 }
 
+/** The address of streams and images. */
+export function mediaUrlOf({ media_url, base_url }: Server): string {
+  return (media_url ?? base_url).replace(/\/+$/, '');
+}
+
 /** The same, whatever of it is known: to sign needs no API key. */
 export async function findServer(env: Env, name: string | undefined): Promise<Server> {
   const { REELWRIGHT_API_KEY: key = '', REELWRIGHT_URL: url = '' } = env;
   const secrets = {
+    ...(env['REELWRIGHT_MEDIA_URL'] ? { media_url: env['REELWRIGHT_MEDIA_URL'] } : {}),
     ...(env['KEY_TOKEN_SECRET'] ? { key_token_secret: env['KEY_TOKEN_SECRET'] } : {}),
     ...(env['THUMB_SECRET'] ? { thumb_secret: env['THUMB_SECRET'].split(',')[0] } : {}),
   } as Partial<Server>;

@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { pools } from './cluster.ts';
 import { completionCommand } from './completion.ts';
+import { doctor } from './doctor.ts';
 import { jobCommands } from './jobs.ts';
 import { listen } from './listen.ts';
 import { mediaCommands } from './media.ts';
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   listen,
   pools,
   profilesCheck,
+  doctor,
   ...serverCommands,
   completionCommand(() => commands),
 ];

@@ -13,7 +13,7 @@ const objectSchema = z.looseObject({
 });
 
 /** Every fault of the profiles in a text: the value of `MEDIA_PROFILES`, or MediaProfiles as kubectl applies them. */
-export function profileFaults(text: string): readonly string[] {
+function profileFaults(text: string): readonly string[] {
   let documents: readonly unknown[];
   try {
     documents = parseAllDocuments(text).map((document) => {

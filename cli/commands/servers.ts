@@ -19,7 +19,13 @@ const login: Command = {
     'KEY_TOKEN_SECRET and THUMB_SECRET are saved too where they are set, to sign tokens and image addresses.',
   ].join('\n'),
   example: 'login staging --url https://media.example.com < key.txt',
-  options: { url: { value: 'URL', short: 'u', doc: 'the address of the service; else REELWRIGHT_URL' } },
+  options: {
+    url: { value: 'URL', short: 'u', doc: 'the address of the service; else REELWRIGHT_URL' },
+    'media-url': {
+      value: 'URL',
+      doc: 'the address of streams and images, where it is another (BASE_URL of the service)',
+    },
+  },
   run: async (context) => {
     const { args, options, env, output, signal } = context;
     const name = args[0] ?? 'default';
@@ -31,8 +37,10 @@ const login: Command = {
     const client = new Reelwright({ baseUrl, apiKey });
     for await (const _ of client.jobs({ limit: 1 })) break;
     signal.throwIfAborted();
+    const mediaUrl = options.text('media-url') ?? env['REELWRIGHT_MEDIA_URL'];
     const path = await saveServer(env, name, {
       base_url: baseUrl,
+      ...(mediaUrl ? { media_url: mediaUrl } : {}),
       api_key: apiKey,
       ...(env['KEY_TOKEN_SECRET'] ? { key_token_secret: env['KEY_TOKEN_SECRET'] } : {}),
       ...(env['THUMB_SECRET'] ? { thumb_secret: env['THUMB_SECRET'] } : {}),

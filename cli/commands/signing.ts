@@ -9,7 +9,7 @@ import { ReelwrightError } from '../../clients/typescript/src/index.ts';
 import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import type { Command, Context, OptionRow } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
-import { findServer, type Server } from '../settings.ts';
+import { findServer, mediaUrlOf, type Server } from '../settings.ts';
 
 // The commands that sign or verify. Secrets come from the environment or the configuration file.
 
@@ -71,7 +71,7 @@ const play: Command = {
   options: { 'expires-in': expiry, open: { short: 'o', doc: 'open it in the browser' } },
   run: async (context) => {
     const [hash = ''] = context.args;
-    const { base_url: baseUrl } = await context.server();
+    const baseUrl = mediaUrlOf(await context.server());
     const fragment = new URLSearchParams({ hash, token: await tokenFor(context, hash) }).toString();
     const url = `${baseUrl}/player/#${fragment}`;
     context.output.result({ hash, url }, url);
@@ -125,7 +125,8 @@ const thumb: Command = {
   run: async (context) => {
     const { options, output } = context;
     const [key = ''] = context.args;
-    const { key_token_secret: keyTokenSecret, thumb_secret: thumbSecret, base_url: baseUrl } = await settings(context);
+    const server = await settings(context);
+    const { key_token_secret: keyTokenSecret, thumb_secret: thumbSecret } = server;
     if (thumbSecret === undefined && keyTokenSecret === undefined)
       throw new UsageError(
         'no secret signs the address: set THUMB_SECRET, or KEY_TOKEN_SECRET, or run reelwright login',
@@ -141,7 +142,7 @@ const thumb: Command = {
     };
     const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as ThumbQuery;
     const secret = thumbSecret === undefined ? { keyTokenSecret: keyTokenSecret ?? '' } : { thumbSecret };
-    const url = await thumbUrl(key, given, { ...secret, baseUrl });
+    const url = await thumbUrl(key, given, { ...secret, baseUrl: mediaUrlOf(server) });
     output.result({ key, url }, url);
   },
 };

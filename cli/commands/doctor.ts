@@ -1,0 +1,57 @@
+import { modes } from '#platform/config/variables.ts';
+import type { Command } from '../command.ts';
+import { type CheckResult, Ground, runChecks } from '../doctor/check.ts';
+import { checks } from '../doctor/index.ts';
+import { exitCode, UsageError } from '../exit-codes.ts';
+import { type Output, printable } from '../output.ts';
+
+/** `reelwright doctor`. */
+export const doctor: Command = {
+  name: 'doctor',
+  args: '',
+  argsMin: 0,
+  argsMax: 0,
+  doc: 'Checks what a process of the service is configured with, and names each fault with its remedy.',
+  more: [
+    'It reads the environment as the service does: run it where the service runs, such as in its pod.',
+    'It changes nothing but a small object in each bucket that the service writes, which it deletes at once.',
+  ].join('\n'),
+  example: 'doctor --mode worker --json',
+  options: {
+    mode: { value: 'MODE', doc: `one of ${modes.join(', ')}; else MODE` },
+    'callback-url': { value: 'URL', isMany: true, doc: 'a receiver of webhooks to look at too' },
+  },
+  run: async ({ env, options, output, signal }) => {
+    const mode = options.word('mode', modes);
+    const callbackUrls = options.all('callback-url');
+    const wrong = callbackUrls.find((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol));
+    if (wrong !== undefined) throw new UsageError(`--callback-url: expected http://… or https://…, found ${wrong}`);
+    const ground = new Ground({ env, flags: mode === undefined ? [] : [`--mode=${mode}`], callbackUrls, signal });
+    try {
+      const results = await runChecks(checks, ground, (result) => {
+        if (!output.isJson) output.result(null, textOf(result, output));
+      });
+      const faults = results.filter(({ status }) => status === 'fault');
+      const isHealthy = faults.length === 0;
+      if (output.isJson) output.result({ healthy: isHealthy, checks: results }, '');
+      else output.note(isHealthy ? 'no fault was found' : `faults: ${faults.map(({ name }) => name).join(', ')}`);
+      return isHealthy ? 0 : exitCode('unhealthy');
+    } finally {
+      await ground.close();
+    }
+  },
+};
+
+const shown = {
+  ok: ['green', 'ok     '],
+  warning: ['yellow', 'warning'],
+  fault: ['red', 'fault  '],
+  skipped: ['dim', 'skipped'],
+} as const;
+
+function textOf({ name, status, findings, reason }: CheckResult, output: Output): string {
+  const [colour, word] = shown[status];
+  const head = `${output.colour(colour, word)}  ${name}${reason === undefined ? '' : `: ${reason}`}`;
+  const lines = findings.map((each) => `         ${printable(each.fault)}\n         → ${printable(each.remedy)}`);
+  return [head, ...lines].join('\n');
+}
