@@ -1,8 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { startEmbeddedPostgres } from '#platform/embedded-postgres/embedded.ts';
@@ -55,16 +56,21 @@ export async function startRedis(): Promise<RedisServer> {
   return { url: `redis://127.0.0.1:${port}`, stop: server.stop };
 }
 
-/** Starts an S3 server over a temporary folder: versitygw where there is one, else moto. It has no buckets yet. */
-export async function startS3(): Promise<S3Server> {
+/**
+ * Starts an S3 server over a temporary folder: versitygw where there is one, else moto. It has no buckets yet.
+ *
+ * @param options.hasUsers whether further users can be made, by `addS3User`; versitygw alone has them
+ */
+export async function startS3(options: { readonly hasUsers?: boolean } = {}): Promise<S3Server> {
   const versitygw = findProgram('versitygw');
-  const moto = findProgram('moto_server');
+  const moto = options.hasUsers === true ? null : findProgram('moto_server');
   if (!versitygw && !moto) throw new MissingServer('no versitygw or moto_server on PATH');
   const dir = await mkdtemp(join(tmpdir(), 'reelwright-s3-'));
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   const accessKeyId = 'reelwright-test';
   const secretAccessKey = 'reelwright-test-secret';
+  const users = options.hasUsers === true ? await mkdtemp(join(tmpdir(), 'reelwright-s3-users-')) : null;
   const versitygwArgs = [
     '--keep-alive',
     '--port',
@@ -73,6 +79,7 @@ export async function startS3(): Promise<S3Server> {
     accessKeyId,
     '--secret',
     secretAccessKey,
+    ...(users === null ? [] : ['--iam-dir', users]),
   ];
   const server = await startServer({
     program: versitygw ?? moto ?? '',
@@ -81,7 +88,18 @@ export async function startS3(): Promise<S3Server> {
     isReady: () => answersHttp(endpoint),
   });
   const kind = versitygw ? ({ program: 'versitygw', dir } as const) : ({ program: 'moto', dir: null } as const);
-  return { endpoint, accessKeyId, secretAccessKey, ...kind, ...server };
+  const stop = async () => {
+    await server.stop();
+    if (users !== null) await rm(users, { recursive: true, force: true });
+  };
+  return { endpoint, accessKeyId, secretAccessKey, ...kind, ...server, stop };
+}
+
+/** Makes a user of a versitygw that has users; it has no right but those that policies of buckets give. */
+export async function addS3User(server: S3Server, user: { readonly name: string; readonly secret: string }) {
+  const admin = ['--access', server.accessKeyId, '--secret', server.secretAccessKey, '--endpoint-url', server.endpoint];
+  const create = ['create-user', '--access', user.name, '--secret', user.secret, '--role', 'user'];
+  await promisify(execFile)(findProgram('versitygw') ?? '', ['admin', ...admin, ...create]);
 }
 
 /** Starts the embedded PostgreSQL, a real server, on a new data folder, with durability off. */

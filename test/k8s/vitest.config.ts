@@ -11,12 +11,13 @@ const shared = {
   maxConcurrency: 6,
 };
 
-/** They compact the etcd that all share, hold objects of the whole cluster, measure the server, or encode. */
+/** They compact the etcd that all share, hold or delete objects of the whole cluster, measure the server, or encode. */
 const alone = [
   'admission-policy',
   'chart',
   'chunked-encode',
   'client',
+  'doctor',
   'install-commands',
   'lease',
   'many-jobs',
