@@ -15,12 +15,15 @@ const sizeBytes = 300 * 1024 ** 2;
 let service: ServiceUnderTest;
 let program: Program;
 let cli: CommandLine;
+/** Of the program, also when it has come back. */
+let url = '';
 
 beforeAll(async () => {
   service = await prepareService();
   if (!inject('postgres')) return;
   program = await startProgram({ env: env() });
-  cli = await openCommandLine({ REELWRIGHT_URL: program.url, REELWRIGHT_API_KEY: secrets.API_KEY });
+  ({ url } = program);
+  cli = await openCommandLine({ REELWRIGHT_URL: url, REELWRIGHT_API_KEY: secrets.API_KEY });
 });
 afterAll(async () => {
   await endPrograms();
@@ -36,7 +39,7 @@ async function theUpload(): Promise<Upload | null> {
   const known = JSON.parse(await readFile(state, 'utf8').catch(() => '{}')) as Record<string, string>;
   const [id] = Object.values(known);
   if (id === undefined) return null;
-  return (await (await fetch(`${program.url}/api/uploads/${id}`, { headers })).json()) as Upload;
+  return (await (await fetch(`${url}/api/uploads/${id}`, { headers })).json()) as Upload;
 }
 
 const uploadedParts = (upload: Upload | null) => upload?.parts.filter(({ uploaded }) => uploaded).length ?? 0;
@@ -50,17 +53,33 @@ describe.skipIf(!inject('postgres'))('the upload of submit', () => {
     const args = ['submit', path, '--type', 'image:thumbnail', '--hash', 'cli-large', '--json'];
     const submitting = cli.run(args);
     const before = await until(theUpload, (upload) => uploadedParts(upload) >= 2, 60_000);
-    const { port } = new URL(program.url);
+    const { port } = new URL(url);
     program.signal('SIGKILL');
     await program.ended;
     expect(uploadedParts(before)).toBeLessThan(Math.ceil(sizeBytes / (before?.part_size ?? 1)));
     // Longer than the first repetitions take.
     await sleep(3_000);
-    program = await startProgram({ env: { ...env(), PORT: port, BASE_URL: program.url }, waits: false });
+    program = await startProgram({ env: { ...env(), PORT: port, BASE_URL: url }, waits: false });
     const { code, json, stderr } = await submitting;
     expect([code, stderr]).toEqual([0, '']);
     expect(json).toMatchObject({ hash: 'cli-large', is_new: true });
     // The same upload as before: its parts were not sent again.
     expect((await stat(service.folder(`source/${before?.source}`))).size).toBe(sizeBytes);
+  }, 120_000);
+
+  it('a call for the same bytes goes on with what a killed one has sent', async () => {
+    const path = join(cli.home, 'other.png');
+    await writeFile(path, Buffer.from('89504e470d0a1a0a0000000d494844520000', 'hex'));
+    await truncate(path, sizeBytes);
+    const args = ['submit', path, '--type', 'image:thumbnail', '--hash', 'cli-again', '--json'];
+    let pid = 0;
+    const killed = cli.run(args, { onStart: (started) => (pid = started) });
+    const before = await until(theUpload, (upload) => uploadedParts(upload) >= 2, 60_000);
+    process.kill(pid, 'SIGKILL');
+    expect((await killed).code).toBeNull();
+    expect((await theUpload())?.status).toBe('open');
+    expect((await cli.run(args)).code).toBe(0);
+    expect((await stat(service.folder(`source/${before?.source}`))).size).toBe(sizeBytes);
+    expect(await theUpload()).toBeNull();
   }, 120_000);
 });
