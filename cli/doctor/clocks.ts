@@ -11,7 +11,8 @@ interface Asked {
 
 /** Whether another clock differs from this one by more than the question took. `step`: how exact it is. */
 export function clockFindings(whose: string, otherMs: number, { before, after }: Asked, stepMs = 0): Finding[] {
-  const skewMs = otherMs < before - stepMs ? otherMs - before : Math.max(0, otherMs - after);
+  // What the other shows began up to a step ago.
+  const skewMs = otherMs + stepMs < before ? otherMs + stepMs - before : Math.max(0, otherMs - after);
   if (Math.abs(skewMs) <= skewMsMax) return [];
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   const relation = skewMs > 0 ? 'ahead of' : 'behind';

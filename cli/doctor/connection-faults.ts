@@ -84,7 +84,7 @@ function codesOf(error: unknown, depth = 0): string[] {
 
 /** An address as a message shows it: without user, password and query. */
 export function plainAddress(text: string): string {
-  if (!URL.canParse(text)) return text;
+  if (!URL.canParse(text)) return 'an address that is no URL';
   const { protocol, host, pathname } = new URL(text);
   return `${protocol}//${host}${pathname}`;
 }
