@@ -2,6 +2,7 @@
 #   --target reelwright   the REST API, the delivery deployment and the controller
 #   --target runner       the media processing program: Node, sharp, ffmpeg, Shaka Packager
 #   --target runner-vmaf  the same, with an ffmpeg that can measure VMAF
+#   --target worker       service and runner in one, for the process executor (compose.yaml)
 # All run as a numeric non-root user and write only to mounted folders.
 
 FROM node:24-trixie-slim AS dependencies
@@ -86,3 +87,15 @@ RUN PIP_CERT="${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}" pip in
 FROM runner AS runner-vmaf
 COPY --from=vmaf /usr/local/bin/ffmpeg-vmaf /usr/local/bin/ffmpeg-vmaf
 RUN ffmpeg-vmaf -hide_banner -filters | grep libvmaf
+
+# The worker of one machine, whose process executor starts the runner's program itself. Both caches of compiled modules
+# are by the contents of the modules, so they lie in one folder.
+FROM runner AS worker
+USER root
+COPY --from=reelwright /app ./
+RUN mkdir -m 700 /scratch && chown 10001:10001 /scratch
+ENV MODE=worker WORK_DIR=/scratch
+USER 10001:10001
+EXPOSE 3001
+HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.WORKER_METRICS_PORT ?? 3001}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "main.ts"]

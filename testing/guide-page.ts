@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { onTestFinished } from 'vitest';
 
-// The pages of docs/guides/players.md, served from another origin than the service's, with the libraries from
+// The pages of examples/players, served from another origin than the service's, with the libraries from
 // node_modules instead of the CDN.
 
 const checkout = join(import.meta.dirname, '..');
@@ -19,7 +19,7 @@ const libraries: Record<string, string> = {
 };
 
 interface GuidePage {
-  /** The word behind `html` at the head of the page in the guide. */
+  /** The name of the page without `.html`. */
   readonly player: string;
   readonly baseUrl: string;
   readonly hash: string;
@@ -30,9 +30,9 @@ interface GuidePage {
 
 /** Serves a page until the test ends. @returns its address */
 export async function serveGuidePage({ player, baseUrl, hash, tokenSecret, change }: GuidePage): Promise<string> {
-  const guide = await readFile(join(checkout, 'docs/guides/players.md'), 'utf8');
+  const source = await readFile(join(checkout, 'examples/players', `${player}.html`), 'utf8');
   const token = signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 600 }, tokenSecret);
-  const written = (new RegExp(`^\`\`\`html ${player}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(guide)?.[1] ?? '')
+  const written = source
     .replaceAll(/https:\/\/cdn\.jsdelivr\.net\/npm\/[^"]*\//g, '/')
     .replace('https://MEDIA_HOST', baseUrl)
     .replace("'HASH'", `'${hash}'`)

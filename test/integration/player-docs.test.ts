@@ -15,7 +15,7 @@ import {
 import { serveGuidePage } from '../../testing/guide-page.ts';
 import { clear, encrypted, makeCaptionedVideo, makeStreams, smallLadder, type Streams } from './player-streams.ts';
 
-// The pages of docs/guides/players.md, run in a real Chromium from another origin than the service's.
+// The pages of examples/players, run in a real Chromium from another origin than the service's.
 
 /** Shows the English captions and chooses the German audio in the page's `player`. */
 const choices: Record<string, string> = {
@@ -38,7 +38,7 @@ const shownCues = (page: Page) =>
   page.evaluate(`[...document.querySelector('video').textTracks].filter(({ mode }) => mode === 'showing')
     .flatMap(({ activeCues }) => [...(activeCues ?? [])].map(({ text }) => text))`);
 
-describe.skipIf(chromiumPath === null)('docs/guides/players.md', () => {
+describe.skipIf(chromiumPath === null)('examples/players', () => {
   let folder: string;
   let streams: Streams;
   let browser: Browser;
@@ -82,7 +82,7 @@ describe.skipIf(chromiumPath === null)('docs/guides/players.md', () => {
     ['dashjs', clear],
     ['videojs', clear],
     ['native', clear],
-  ])('the %s page of docs/guides/players.md plays %s from another origin', async (player, hash) => {
+  ])('the page examples/players/%s.html plays %s from another origin', async (player, hash) => {
     const { page, errors } = await play(player, hash);
     const first = await shownFrame(page);
     await expect.poll(async () => differenceOf(first, await shownFrame(page))).toBeGreaterThan(2);
