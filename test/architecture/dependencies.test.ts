@@ -39,7 +39,7 @@ function isOfTests(path: string, target: string): boolean {
 }
 
 function isProgramOrTest(module: string): boolean {
-  const others = ['test', 'testing', 'vitest.config.ts'];
+  const others = ['examples', 'test', 'testing', 'vitest.config.ts'];
   return ['main.ts', 'http-service.ts', 'cli', 'demo', 'scripts', 'bench', ...others].includes(module);
 }
 

@@ -78,6 +78,12 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   web: { imports: [], packages: [] },
   clients: { imports: [], packages: ['openapi-fetch'] },
   cli: { imports: ['domain', 'platform/', 'clients', 'controller'] },
+  // Programs of users, to be copied.
+  examples: {
+    imports: [],
+    packages: ['@reelwright/client', '@reelwright/client/server', 'node:fs', 'node:path'],
+    isProgram: true,
+  },
   scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'clients', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
