@@ -1,0 +1,142 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { findProgram } from '#platform/commands/find-program.ts';
+import { dataFolderAt, readOrMakeSecrets } from '../../demo/data-folder.ts';
+import { makeSample, testBars, videoCommand } from '../../demo/sample.ts';
+import { choosePort, type Service, startService } from '../../demo/service.ts';
+import { chromiumPath, openBrowser, openPage } from '../../testing/browser.ts';
+import { checkout } from '../../testing/checkout.ts';
+import { until } from '../../testing/controller-rig.ts';
+
+// docs/guides/tutorial.md as it is written, pasted into one shell, against the service that `make demo` starts.
+
+const page = await readFile(join(checkout, 'docs/guides/tutorial.md'), 'utf8');
+const blocks = [...page.matchAll(/^```sh(?: \w+)?\n([\s\S]*?)^```$/gm)].map(([, script = '']) => script);
+let folder: string;
+let service: Service | undefined;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reelwright-tutorial-'));
+  // As root, PostgreSQL runs as another user, which must be able to enter this folder.
+  await chmod(folder, 0o755);
+  for (const name of ['examples', 'scripts', 'package.json']) await symlink(join(checkout, name), join(folder, name));
+  const data = await dataFolderAt(join(folder, '.reelwright/demo'));
+  const secrets = await readOrMakeSecrets(data);
+  const { signal } = new AbortController();
+  const size = { width: 320, height: 180, frameRate: 25, durationSec: 4 };
+  const command = videoCommand(findProgram('ffmpeg', process.env), size, testBars);
+  await makeSample({ file: join(folder, 'movie.mp4'), command, signal });
+  const env = { ...process.env, X264_PRESET: 'ultrafast' };
+  const settings = { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' };
+  service = await startService({ checkout, data, secrets, port: await choosePort('0'), env, settings, signal });
+}, 120_000);
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A shell that takes one block after another, as a terminal does. */
+function openShell() {
+  const env = { PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`, HOME: folder };
+  const shell = spawn('bash', ['--noprofile', '--norc'], { cwd: folder, env, detached: true });
+  let output = '';
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  onTestFinished(async () => {
+    // The receiver runs on in the background.
+    if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL');
+    await once(shell, 'close');
+  });
+  return {
+    output: () => output,
+    run: async (script: string) => {
+      const from = output.length;
+      shell.stdin.write(`${script}\necho "ended $?"\n`);
+      await until(
+        async () => output.slice(from),
+        (text) => /ended \d+\n/.test(text),
+        90_000,
+      );
+      const text = output.slice(from);
+      expect(text).toContain('ended 0\n');
+      return text.replace(/ended 0\n/, '');
+    },
+  };
+}
+
+describe('docs/guides/tutorial.md', () => {
+  it('leads in nine commands from nothing to a video that was played, reported and deleted', async () => {
+    expect(blocks).toHaveLength(9);
+    const [
+      start,
+      secrets = '',
+      receive = '',
+      upload = '',
+      submit = '',
+      follow = '',
+      play = '',
+      remove = '',
+      receipt = '',
+    ] = blocks;
+    // test/integration/demo-input.test.ts and the continuous integration run it.
+    expect(start).toBe('make demo\n');
+    const baseUrl = service?.baseUrl ?? '';
+    const shell = openShell();
+    await shell.run(secrets.replace('http://localhost:3000', baseUrl));
+    await shell.run(receive);
+    expect(await shell.run(upload)).toContain('100 % of movie.mp4');
+    await shell.run(submit);
+    expect(await shell.run(follow)).toContain('"status":"completed"');
+    const said = /`(genuine webhook: [^`]+)`/.exec(page)?.[1] ?? 'none';
+    await until(
+      async () => shell.output(),
+      (text) => text.includes(said),
+      20_000,
+    );
+
+    const address = (await shell.run(play)).trim();
+    const [, token = ''] = /#hash=my-movie&token=(\S+)$/.exec(address) ?? [];
+    const key = () => fetch(`${baseUrl}/api/key/my-movie`, { headers: { authorization: `Bearer ${token}` } });
+    expect((await key()).status).toBe(200);
+    if (chromiumPath !== null) await expectToPlay(address);
+
+    expect(JSON.parse(await shell.run(remove))).toMatchObject({ hash: 'my-movie', reason: 'request' });
+    await expect.poll(async () => (await key()).status).toBe(410);
+    await until(
+      async () => JSON.parse(await shell.run(receipt)) as { status: string; receipt: object | null },
+      ({ status, receipt: found }) => status === 'deleted' && found !== null,
+      30_000,
+    );
+  }, 180_000);
+
+  it('the receiver of the tutorial refuses a forged webhook', async () => {
+    const script = `
+      process.env.WEBHOOK_SECRET = 'whsec_${btoa('a secret of the tests')}';
+      await import('${join(checkout, 'examples/tutorial/webhook.mjs')}');
+      const headers = { 'webhook-id': 'a', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)) };
+      const statuses = [];
+      for (const signature of [{}, { 'webhook-signature': 'v1,' + 'A'.repeat(43) + '=' }]) {
+        const init = { method: 'POST', body: '{}', headers: { ...headers, ...signature } };
+        statuses.push((await fetch('http://127.0.0.1:4000/', init)).status);
+      }
+      console.log(statuses.join());
+      process.exit();`;
+    const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', script]);
+    expect(stdout.trim().split('\n').at(-1)).toBe('403,403');
+  });
+});
+
+async function expectToPlay(address: string): Promise<void> {
+  const browser = await openBrowser();
+  onTestFinished(() => browser.close());
+  const { page: opened } = await openPage(browser);
+  await opened.goto(address);
+  await opened.locator('#big-play').click({ timeout: 60_000 });
+  const time = () => opened.evaluate<number>('document.querySelector("video").currentTime');
+  await expect.poll(time, { timeout: 60_000 }).toBeGreaterThan(0.5);
+}
