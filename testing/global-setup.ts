@@ -30,7 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const results = await Promise.allSettled([
       startOrMiss(startPostgres, started),
       startOrMiss(startRedis, started),
-      startOrMiss(startS3, started),
+      startOrMiss(() => startS3(), started),
     ]);
     const [postgres, redis, s3] = [valueOf(results[0]), valueOf(results[1]), valueOf(results[2])];
     project.provide(

@@ -60,8 +60,12 @@ export async function startRedis(): Promise<RedisServer> {
  * Starts an S3 server over a temporary folder: versitygw where there is one, else moto. It has no buckets yet.
  *
  * @param options.hasUsers whether further users can be made, by `addS3User`; versitygw alone has them
+ * @param options.corsOrigin the origin of pages that `versitygw` lets in, as in compose.yaml
  */
-export async function startS3(options: { readonly hasUsers?: boolean } = {}): Promise<S3Server> {
+export async function startS3(
+  options: { readonly hasUsers?: boolean; readonly corsOrigin?: string } = {},
+): Promise<S3Server> {
+  const { corsOrigin } = options;
   const versitygw = findProgram('versitygw');
   const moto = options.hasUsers === true ? null : findProgram('moto_server');
   if (!versitygw && !moto) throw new MissingServer('no versitygw or moto_server on PATH');
@@ -80,6 +84,7 @@ export async function startS3(options: { readonly hasUsers?: boolean } = {}): Pr
     '--secret',
     secretAccessKey,
     ...(users === null ? [] : ['--iam-dir', users]),
+    ...(corsOrigin === undefined ? [] : ['--cors-allow-origin', corsOrigin]),
   ];
   const server = await startServer({
     program: versitygw ?? moto ?? '',

@@ -15,8 +15,6 @@ import { validated } from '../validated.ts';
 
 /** Addresses expire at full quarters of an hour, so that a page that asks again gets the same, which is cached. */
 const imageStepSec = 15 * 60;
-/** For the load of one stream: a player asks for the key once, at the beginning. */
-const tokenLifetimeSec = 10 * 60;
 /** A page of covers is one request. */
 const limit: RateLimit = { name: 'console', quota: 120 };
 
@@ -25,7 +23,7 @@ const doc: RouteDoc = {
   operationId: 'signConsoleLinks',
   summary: 'Sign addresses of images and a playback token',
   description:
-    'For the console: each image gets a `/thumb` path that is valid for 15 to 30 minutes, and `playback`, the hash of a stream, a playback token for ten minutes. At most 120 requests a minute for each API key.',
+    'For the console: each image gets a `/thumb` path that is valid for 15 to 30 minutes, and `playback`, the hash of a stream, a playback token for `playback_expires_in_sec`, by default ten minutes and at most a week. At most 120 requests a minute for each API key.',
   credential: 'api_key',
   isLimited: true,
   body: {
@@ -52,19 +50,26 @@ export function addConsoleLinkRoute(app: FastifyInstance, { clock, config, log, 
       },
     },
     async (request, reply): Promise<Wire<'ConsoleLinks'>> => {
-      const { images, playback } = validated(bodySchemas.ConsoleLinksRequest, request.body);
+      const {
+        images,
+        playback,
+        playback_expires_in_sec: lifetimeSec,
+      } = validated(bodySchemas.ConsoleLinksRequest, request.body);
       const nowSec = Math.floor(clock().getTime() / 1000);
       const exp = (Math.floor(nowSec / imageStepSec) + 2) * imageStepSec;
       const expiresAt = new Date(exp * 1000).toISOString();
       reply.header('cache-control', 'no-store');
-      if (playback !== undefined) log.info({ hash: playback, ...callerOf(request) }, 'playback token issued');
+      if (playback !== undefined) {
+        const subject = { hash: playback, expires_in_sec: lifetimeSec };
+        log.info({ ...subject, ...callerOf(request) }, 'playback token issued');
+      }
       return {
         images: images.map(({ key, ...query }) => ({
           key,
           path: signThumbPath(key, { ...query, exp }, thumbSecret),
           expires_at: expiresAt,
         })),
-        playback: playback === undefined ? null : tokenFor(playback, nowSec + tokenLifetimeSec, config.keyTokenSecret),
+        playback: playback === undefined ? null : tokenFor(playback, nowSec + lifetimeSec, config.keyTokenSecret),
       };
     },
   );

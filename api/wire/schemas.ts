@@ -322,6 +322,8 @@ const consoleLinksRequestSchema = z.strictObject({
   images: z.array(thumbRequestSchema).max(100).default([]),
   /** The hash of a stream. */
   playback: mediaHashSchema.optional(),
+  /** How long its token is valid: a minute to a week. */
+  playback_expires_in_sec: z.int().min(60).max(604_800).default(600),
 });
 
 const problemSchema = z.object({

@@ -38,5 +38,7 @@ export interface MultipartStore {
   abort(key: string): Promise<void>;
   /** An address at which a client puts a part by itself; null where it has to use a route of this service. */
   addressOf(of: Multipart, number: number, expiresInSec: number): Promise<string | null>;
+  /** The origin of these addresses, which the policy of a page has to name; null where clients use this service. */
+  clientOrigin(): Promise<string | null>;
   close(): Promise<void>;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { verifyPlaybackToken } from '#domain/playback/token.ts';
+import { openUploadBucket } from '#platform/storage/upload-bucket.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { type ApiUnderTest, apiKey, keyTokenSecret, startApi } from './api-under-test.ts';
 
@@ -67,6 +68,18 @@ it('C31.7: a playback token is for one hash and ten minutes, and its issue is lo
   expect(JSON.stringify(lines)).not.toContain(token);
 });
 
+it('C31.13: a playback token may be valid for up to a week, and its end is logged', async () => {
+  lines.length = 0;
+  const week = 604_800;
+  const { json } = await ask({ playback: 'movie-1', playback_expires_in_sec: week });
+  expect(json.playback.expires_at).toBe('2026-01-08T00:07:00.000Z');
+  expect(lines).toMatchObject([{ msg: 'playback token issued', expires_in_sec: week }]);
+  for (const seconds of [59, week + 1, 60.5]) {
+    const refused = await ask({ playback: 'movie-1', playback_expires_in_sec: seconds });
+    expect([refused.status, refused.json.errors[0].pointer]).toEqual([400, '/playback_expires_in_sec']);
+  }
+});
+
 it('C31.7: links need an API key, and faults name their field', async () => {
   expect((await ask({ playback: 'movie-1' }, { 'x-api-key': 'another-key-0123456789' })).status).toBe(401);
   const images = [{ key: 'work/secret.jpg' }, { key, w: 5000, exp: 1 }];
@@ -118,3 +131,39 @@ it.each([
     }
   },
 );
+
+it.each([
+  ['an S3 server', { endpoint: 'http://s3:7070', forcePathStyle: true }, undefined, 'http://s3:7070'],
+  [
+    'the address of an S3 server for clients',
+    { endpoint: 'http://s3:7070', forcePathStyle: true },
+    'https://files.example.com/s3',
+    'https://files.example.com',
+  ],
+  ['Amazon, by path', { forcePathStyle: true }, undefined, 'https://s3.eu-central-1.amazonaws.com'],
+  ['Amazon, by host', { forcePathStyle: false }, undefined, 'https://sources.s3.eu-central-1.amazonaws.com'],
+])('C31.12: the page may connect to %s', async (_, s3, publicEndpoint, origin) => {
+  const keys = { accessKeyId: 'id', secretAccessKey: 'secret' };
+  const settings = {
+    region: 'eu-central-1',
+    keys,
+    checksums: 'when_supported',
+    timeoutMs: 1000,
+    chainVariables: {},
+  } as const;
+  const store = { bucket: 'sources', s3: { ...settings, ...s3 } };
+  const uploads = openUploadBucket({ store, publicEndpoint, prefix: 'uploads/', expiryMs: 60_000, openMax: 1 });
+  const server = await startApi({ console: 'on' }, { webDir, uploads });
+  try {
+    const policy = (await server.raw('/console/')).headers.get('content-security-policy') ?? '';
+    expect(policy).toContain(`; connect-src 'self' ${origin}; `);
+  } finally {
+    await server.close();
+    await uploads.close();
+  }
+});
+
+it('C31.12: without uploads to an S3 server the page connects to its own server alone', async () => {
+  const policy = (await api.raw('/console/')).headers.get('content-security-policy') ?? '';
+  expect(policy).toContain("; connect-src 'self'; ");
+});

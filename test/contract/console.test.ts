@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { jobErrorCodes } from '#domain/errors.ts';
+import { videoKey } from '#domain/media/object-keys.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
@@ -311,6 +312,26 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await expect.poll(() => page.locator('.attempts').innerText(), slow).toMatch(/HTTP 500\s+.*, 84 ms/);
     await page.click('text=Deliver again');
     await expect.poll(() => page.locator('.side').innerText(), slow).toContain('waits for its delivery');
+  });
+
+  it('C31.14: lost results are shown, and the job is made again', async () => {
+    const id = await submitted({ type: 'video:cover', hash: 'lost-cover', source: 'clip.mp4' });
+    const key = videoKey('lost-cover', '0123456789abcdef', 'cover.jpg');
+    const bytes = await coverImage('#3b3355', '#f2c14e');
+    await api.putMedia(key, bytes, 'image/jpeg');
+    await api.complete(id, { key, format: 'jpg', size: bytes.length, width: 640, height: 360, timestamp_sec: 4 });
+    const { page } = await enter(`#/jobs/${id}`);
+    await page.locator('.shot').first().waitFor(slow);
+    expect(await page.locator('.notice').count()).toBe(0);
+    await api.d.media.delete([key]);
+    await page.reload();
+    await signIn(page);
+    const notice = page.locator('.notice', { hasText: 'missing in the media bucket' });
+    await notice.waitFor(slow);
+    expect(await faultsOf(page)).toEqual([]);
+    await notice.locator('text=Make them again').click();
+    await expect.poll(() => page.url(), slow).not.toContain(id);
+    await expect.poll(() => page.locator('.side').first().innerText(), slow).toContain('Run again from');
   });
 
   it('C31.6: what the server refuses stands at its field', async () => {

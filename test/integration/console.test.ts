@@ -73,4 +73,25 @@ describe.skipIf(chromiumPath === null)('the console of the whole service', () =>
     const { violations } = await page.evaluate<{ violations: { id: string }[] }>('axe.run()');
     expect(violations.map(({ id }) => id)).toEqual([]);
   }, 180_000);
+
+  it('C31.13: a link plays the encrypted stream for a week, in a browser without an API key', async () => {
+    const { page } = await openPage(browser);
+    onTestFinished(() => page.context().close());
+    await page.goto(`${streams.service.baseUrl}/#key=${streams.api.apiKey}`);
+    await page.click(`text=${encrypted}`);
+    await page.selectOption('[name=share-duration]', { label: '7 days' });
+    await page.click('text=Make a link');
+    const link = await page.locator('.share-link').inputValue();
+    const [, payload = ''] = /^[^#]+\/player\/#hash=player-encrypted&token=([\w-]+)\./.exec(link) ?? [];
+    const { hash, exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { hash: string; exp: number };
+    expect([hash, Math.round((exp - Date.now() / 1000) / 86_400)]).toEqual([encrypted, 7]);
+    const other = await openPage(browser);
+    onTestFinished(() => other.page.context().close());
+    await other.page.goto(link);
+    await other.page.locator('#big-play').click({ timeout: 60_000 });
+    const time = () => other.page.evaluate<number>('document.querySelector("video").currentTime');
+    await expect.poll(time, { timeout: 60_000 }).toBeGreaterThan(0.5);
+    const keys = (await other.requests()).flatMap(({ headers }) => headers['x-api-key'] ?? []);
+    expect(keys).toEqual([]);
+  }, 180_000);
 });

@@ -103,6 +103,8 @@ const query = (fields) => {
 export const api = {
   jobs: (filter, signal) => json(`api/jobs?${query(filter)}`, { signal }),
   job: (id, signal) => json(`api/jobs/${segment(id)}`, { signal }),
+  /** With `results_missing` and `source_changed`, for which the server asks the buckets. */
+  checkedJob: (id) => json(`api/jobs/${segment(id)}?check=source,results`),
   submit: (body) => json('api/jobs', { method: 'POST', body }),
   retry: (id) => json(`api/jobs/${segment(id)}/retry`, { method: 'POST' }),
   cancel: (id) => json(`api/jobs/${segment(id)}/cancel`, { method: 'POST' }),

@@ -33,6 +33,7 @@ export function jobView({ id, navigate }) {
       parts.facts.replaceChildren(...factsOf(job));
       if (hasEnded) announce(`The job is ${job.status}.`, job.status === 'failed' ? 'fault' : 'info');
       void showWebhook(parts.webhook, job);
+      void showChecks(parts.checks, job, () => rerun(job, navigate));
     }
   };
 
@@ -72,6 +73,7 @@ function layout() {
   const parts = {
     head: h('header', { class: 'page-head' }),
     progress: h('div', { class: 'stack' }),
+    checks: h('div', { class: 'stack', role: 'status' }),
     results: h('div', { class: 'stack' }),
     facts: h('div', { class: 'stack' }),
     webhook: h('div', { class: 'stack' }),
@@ -81,11 +83,16 @@ function layout() {
     h(
       'div',
       { class: 'columns' },
-      h('div', { class: 'stack' }, parts.progress, parts.results),
+      h('div', { class: 'stack' }, parts.progress, parts.checks, parts.results),
       h('div', { class: 'stack side' }, parts.facts, parts.webhook),
     ),
   ];
   return { ...parts, all };
+}
+
+async function rerun({ job_id: id }, navigate) {
+  const { job_id: made } = await api.rerun(id);
+  navigate(`/jobs/${made}`);
 }
 
 const act = (label, run, kind = '') => {
@@ -111,10 +118,6 @@ function headOf(job, { navigate, show }) {
     announce(jobs.length === 1 ? 'A new job was made.' : `${jobs.length} new jobs were made.`);
     navigate(jobs.length === 1 ? `/jobs/${jobs[0].job_id}` : `/jobs?hash=${encodeURIComponent(job.hash)}`);
   };
-  const rerun = async () => {
-    const { job_id: made } = await api.rerun(job.job_id);
-    navigate(`/jobs/${made}`);
-  };
   const isEnded = !isActive(job);
   return [
     h('p', { class: 'crumbs' }, h('a', { href: '#/jobs' }, 'Jobs'), ' / ', job.type),
@@ -127,7 +130,7 @@ function headOf(job, { navigate, show }) {
         'div',
         { class: 'actions' },
         job.status === 'failed' ? act('Retry', retry, 'primary') : null,
-        isEnded && has('POST /api/jobs/{id}/rerun') ? act('Run again', rerun) : null,
+        isEnded && has('POST /api/jobs/{id}/rerun') ? act('Run again', () => rerun(job, navigate)) : null,
         isEnded ? null : act('Cancel', cancel, 'danger'),
       ),
     ),
@@ -243,6 +246,23 @@ function factsOf(job) {
       ]),
     ),
   ];
+}
+
+const lostText = 'Objects of these results are missing in the media bucket.';
+const replacedText = 'The source was replaced since this job read it.';
+
+/** Asks the buckets whether the results of a completed job are there, and its source is the same. */
+async function showChecks(place, job, onRerun) {
+  if (job.status !== 'completed' || job.results_expired) {
+    place.replaceChildren();
+    return;
+  }
+  const found = await api.checkedJob(job.job_id).catch(() => null);
+  const texts = [found?.results_missing && lostText, found?.source_changed && replacedText].filter(Boolean);
+  const again = () => (has('POST /api/jobs/{id}/rerun') ? act('Make them again', onRerun) : null);
+  place.replaceChildren(
+    ...texts.map((text) => h('div', { class: 'notice' }, h('p', {}, text), text === lostText ? again() : null)),
+  );
 }
 
 const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };

@@ -48,8 +48,10 @@ async function sign(batch) {
   }
 }
 
-/** A playback token for a stream. @throws ApiProblem */
-export async function playbackToken(hash) {
-  const { playback } = await api.links({ playback: hash });
-  return playback.token;
+/** A playback token for a stream, with its end; by default for ten minutes. @throws ApiProblem */
+export async function playback(hash, expiresInSec) {
+  const duration = expiresInSec === undefined ? {} : { playback_expires_in_sec: expiresInSec };
+  return (await api.links({ playback: hash, ...duration })).playback;
 }
+
+export const playbackToken = async (hash) => (await playback(hash)).token;

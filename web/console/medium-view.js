@@ -3,6 +3,7 @@ import { announce, confirmation, h } from './dom.js';
 import { agoText, bytesText, dateTimeText } from './format.js';
 import { card, emptyState, facts, faultState, statusBadge, whileDisabled } from './parts.js';
 import { imagesCard, imagesOf, playerCard, tracksCard } from './results.js';
+import { shareCard } from './share.js';
 
 // The page of one media: its player, its images and its jobs; where the server has the routes, its revisions, its
 // expiry and its deletion.
@@ -74,6 +75,7 @@ function pageOf({ hash, jobs, medium, navigate, reload }) {
       h(
         'div',
         { class: 'stack side' },
+        stream ? shareCard(stream) : null,
         medium ? mediumCard({ hash, medium, reload }) : null,
         medium?.revisions?.length > 0 ? revisionsCard({ hash, medium, reload }) : null,
         card('Jobs', {}, h('ul', { class: 'job-list' }, rows)),

@@ -106,8 +106,10 @@ export function submitView({ navigate, file }) {
     }
     submit.disabled = true;
     try {
-      const { job_id: id, status } = await api.submit(body);
+      const { job_id: id, status, notice } = await api.submit(body);
       announce(status === 'queued' ? 'The job was submitted.' : 'An equal job exists.');
+      // Such as: the equal job has another profile than this request names.
+      if (notice) announce(notice.detail);
       navigate(`/jobs/${id}`);
     } catch (problem) {
       const isSource = problem.code === 'source_missing' || problem.code === 'source_too_large';

@@ -1648,6 +1648,8 @@ export interface components {
             /** @description Default: `[]` */
             images?: components["schemas"]["ConsoleLinksRequestImage"][];
             playback?: string;
+            /** @description Default: `600` */
+            playback_expires_in_sec?: number;
         };
         BatchRequest: {
             jobs: components["schemas"]["CreateJobRequest"][];

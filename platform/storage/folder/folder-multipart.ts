@@ -95,6 +95,10 @@ class FolderMultipart implements MultipartStore {
     return null;
   }
 
+  async clientOrigin(): Promise<null> {
+    return null;
+  }
+
   async close(): Promise<void> {
     // Nothing is kept open.
   }

@@ -112,16 +112,7 @@ class S3Multipart implements MultipartStore {
   async addressOf({ key, id }: Multipart, number: number, expiresInSec: number): Promise<string> {
     checkKey(key);
     try {
-      const { config } = this.#requests.client;
-      const { region, forcePathStyle, endpoint, publicEndpoint = endpoint } = this.#settings;
-      const { url } = config.endpointProvider({
-        Bucket: this.#bucket,
-        Region: region,
-        ForcePathStyle: forcePathStyle,
-        UseFIPS: await config.useFipsEndpoint(),
-        UseDualStack: await config.useDualstackEndpoint(),
-        ...(publicEndpoint === undefined ? {} : { Endpoint: publicEndpoint }),
-      });
+      const url = await this.#clientUrl();
       const request = {
         method: 'PUT',
         host: url.host,
@@ -129,14 +120,32 @@ class S3Multipart implements MultipartStore {
         query: { partNumber: String(number), uploadId: id },
         expiresInSec: Math.max(1, Math.min(expiresInSec, expiresInSecMax)),
       } as const;
-      return url.origin + this.#signer.presign(request, await config.credentials(), new Date());
+      return url.origin + this.#signer.presign(request, await this.#requests.client.config.credentials(), new Date());
     } catch (error) {
       throw toStorageError(error);
     }
   }
 
+  async clientOrigin(): Promise<string> {
+    return (await this.#clientUrl()).origin;
+  }
+
   async close(): Promise<void> {
     this.#requests.client.destroy();
+  }
+
+  /** The address of the bucket for clients, by the SDK, which knows Amazon's partitions and host names. */
+  async #clientUrl(): Promise<URL> {
+    const { config } = this.#requests.client;
+    const { region, forcePathStyle, endpoint, publicEndpoint = endpoint } = this.#settings;
+    return config.endpointProvider({
+      Bucket: this.#bucket,
+      Region: region,
+      ForcePathStyle: forcePathStyle,
+      UseFIPS: await config.useFipsEndpoint(),
+      UseDualStack: await config.useDualstackEndpoint(),
+      ...(publicEndpoint === undefined ? {} : { Endpoint: publicEndpoint }),
+    }).url;
   }
 
   #names({ key, id }: Multipart) {

@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
+import { choosePort, type Service, startService } from '../../demo/service.ts';
+import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { checkout } from '../../testing/checkout.ts';
+import { findProgram, type S3Server, startS3 } from '../../testing/servers.ts';
+import { makeCaptionedVideo, smallLadder } from './player-streams.ts';
+
+// The walk of a person through the console of the whole service, whose sources are in an S3 server of another origin:
+// from a file that is dropped to a media that is deleted.
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const slow = { timeout: 60_000 };
+let folder: string;
+let clip: Buffer;
+let secrets: Secrets;
+let s3: S3Server;
+let service: Service;
+let receiver: Server;
+let webhooks = 0;
+let browser: Browser;
+
+async function start(): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'reelwright-walk-'));
+  await chmod(folder, 0o755);
+  clip = await readFile(await makeCaptionedVideo(folder));
+  receiver = createServer((request, response) => {
+    request.resume().on('end', () => {
+      webhooks += 1;
+      response.end();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const data = await dataFolderAt(join(folder, 'data'));
+  secrets = await readOrMakeSecrets(data);
+  const port = await choosePort('0');
+  s3 = await startS3({ corsOrigin: `http://127.0.0.1:${port}` });
+  await mkdir(join(s3.dir ?? '', 'source'));
+  const profile = { ladder: smallLadder, storyboard: 'always', captions: 'always' };
+  const settings = {
+    CONSOLE: 'home',
+    WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
+    MEDIA_PROFILES: JSON.stringify({ profiles: { default: profile } }),
+    SOURCE_BUCKET: 'source',
+    SOURCE_S3_ENDPOINT: s3.endpoint,
+    SOURCE_S3_ACCESS_KEY_ID: s3.accessKeyId,
+    SOURCE_S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    UPLOAD_BUCKET: 'source',
+    UPLOAD_S3_ACCESS_KEY_ID: s3.accessKeyId,
+    UPLOAD_S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  };
+  const env = { ...process.env, X264_PRESET: 'ultrafast' };
+  const { signal } = new AbortController();
+  service = await startService({ checkout, data, secrets, port, env, settings, signal });
+  browser = await openBrowser();
+}
+
+/** Drops the video as a person does who drags it from a folder onto the page. */
+const drop = (page: Page, name: string) =>
+  page.evaluate(`{
+    const bytes = Uint8Array.from(atob('${clip.toString('base64')}'), (character) => character.charCodeAt(0));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([bytes], '${name}', { type: 'video/x-matroska' }));
+    for (const type of ['dragenter', 'dragover', 'drop'])
+      window.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+  }`);
+
+async function expectNoFaults(page: Page): Promise<void> {
+  await page.evaluate(await readFile(axePath, 'utf8'));
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
+  );
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)).toEqual([]);
+}
+
+/** The texts of the captions that the player shows. */
+const shownCues = `[...document.querySelector('video').textTracks].filter(({ mode }) => mode === 'showing')
+  .flatMap(({ activeCues }) => [...(activeCues ?? [])].map(({ text }) => text))`;
+
+async function play(page: Page): Promise<void> {
+  const player = page.frameLocator('reelwright-player iframe');
+  await player.locator('#big-play').click(slow);
+  const frame = page.frames().find((each) => each.url().includes('/player/'));
+  await expect
+    .poll(() => frame?.evaluate<number>('document.querySelector("video").currentTime'), slow)
+    .toBeGreaterThan(1);
+  await player.locator('#captions-toggle').click();
+  await expect.poll(() => frame?.evaluate<string[]>(shownCues), slow).toEqual(['Greetings']);
+}
+
+const statusOf = (page: Page) => page.locator('.title-line .badge').innerText();
+
+describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a walk through the console', () => {
+  beforeAll(start, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await service?.stop();
+    await s3?.stop();
+    receiver?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it.each([
+    {
+      look: 'a desktop in light colours',
+      name: 'desktop',
+      size: { width: 1280, height: 860 },
+      scheme: 'light' as const,
+    },
+    { look: 'a phone in dark colours', name: 'phone', size: { width: 390, height: 844 }, scheme: 'dark' as const },
+  ])(
+    'C31.12, C31.9: on $look a dropped file becomes a stream that plays, is reported, made again and deleted',
+    async ({ name, size, scheme }) => {
+      const { page, errors, requests } = await openPage(browser, size);
+      onTestFinished(() => page.context().close());
+      const complaints: string[] = [];
+      page.on('console', (message) => {
+        if (/Content Security Policy|CORS/.test(message.text())) complaints.push(message.text());
+      });
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.goto(`${service.baseUrl}/#key=${secrets.values.API_KEY}`);
+      await page.locator('.view').waitFor();
+
+      await drop(page, `walk ${name}.mkv`);
+      await expect.poll(() => page.locator('.upload [role=status]').innerText(), slow).toContain('is uploaded');
+      const parts = (await requests()).filter(({ method, url }) => method === 'PUT' && url.startsWith(s3.endpoint));
+      expect(parts.map(({ headers }) => headers['x-api-key'])).toEqual([undefined]);
+      const { port } = receiver.address() as AddressInfo;
+      await page.fill('[name=callback_url]', `http://127.0.0.1:${port}/`);
+      await expectNoFaults(page);
+      await keepScreenshot(page, `walk-uploaded-${name}`, 'console');
+      const hash = await page.inputValue('[name=hash]');
+      expect(hash).toMatch(new RegExp(`^walk-${name}-`));
+      await page.click('text=Submit the job');
+
+      await page.locator('.title-line').waitFor(slow);
+      await expect.poll(() => statusOf(page), slow).toBe('completed');
+      expect(await page.locator('.timeline').innerText()).toContain('processing');
+      await play(page);
+      await expectNoFaults(page);
+      await keepScreenshot(page, `walk-plays-${name}`, 'console');
+
+      const before = webhooks;
+      await page.locator('.attempts li').first().waitFor(slow);
+      await page.click('text=Deliver again');
+      await expect.poll(() => webhooks, slow).toBe(before + 1);
+
+      const first = page.url();
+      await page.click('.actions >> text=Run again');
+      await expect.poll(() => page.url(), slow).not.toBe(first);
+      await page.locator('.title-line').waitFor(slow);
+      await expect.poll(() => statusOf(page), slow).toBe('completed');
+
+      await page.click('.title-line h1 a');
+      await page.locator('.share-link, [name=share-duration]').first().waitFor(slow);
+      await expectNoFaults(page);
+      await keepScreenshot(page, `walk-medium-${name}`, 'console');
+      await page.click('.actions >> text=Delete');
+      await page.click('dialog >> text=Delete for good');
+      const status = async () => (await fetch(`${service.baseUrl}/stream/${hash}/master.m3u8`)).status;
+      await expect.poll(status, slow).toBe(410);
+      await expect.poll(() => statusOf(page), slow).toMatch(/^delet/);
+      expect([errors, complaints]).toEqual([[], []]);
+    },
+    240_000,
+  );
+});
