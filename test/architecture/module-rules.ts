@@ -79,11 +79,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   clients: { imports: [], packages: ['openapi-fetch'] },
   cli: { imports: ['domain', 'platform/', 'clients', 'controller'] },
   // Programs of users, to be copied.
-  examples: {
-    imports: [],
-    packages: ['@reelwright/client', '@reelwright/client/server', 'node:fs', 'node:path'],
-    isProgram: true,
-  },
+  examples: { imports: [], isProgram: true },
   scripts: { imports: ['domain', 'platform/', 'http-service.ts', 'clients', 'testing'], isProgram: true },
   testing: { imports: ['domain', 'platform/', 'jobs', 'controller'], isProgram: true },
   test: {
