@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { checkObjects } from './check.ts';
 import { type DataFolder, openDataFolder, readOrMakeSecrets, type Secrets } from './data-folder.ts';
@@ -10,10 +11,11 @@ import { type EndedImage, type EndedStream, runJobs } from './run-jobs.ts';
 import { makeSources, type Sources } from './sample.ts';
 import { choosePort, PortTaken, type Service, startService } from './service.ts';
 import { artifactsOf, checkStream, imageAt } from './stream.ts';
+import { startWorkers, takeoverSettings, type Workers } from './workers.ts';
 
 /**
  * The demo (`make demo`): makes an encrypted stream of a video, and prints the addresses of the console, which shows it
- * while it is made, and of the page that plays it.
+ * while it is made, and of the page that plays it. `k` and Enter kill a worker meanwhile; another one goes on.
  *
  * Environment: `ONCE=1` ends after the checks; `INPUT=clip.mp4` uses that video, image or audio; `PORT=3000`.
  * Exit codes: 0 success (also when stopped by Ctrl-C afterwards), 1 failure, 130 stopped before the end.
@@ -27,6 +29,7 @@ const settings = {
   CONSOLE: 'home',
   // A first webhook goes to a receiver on this machine.
   WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
+  ...takeoverSettings,
 };
 const output = process.stdout;
 const say = (line: string) => void output.write(`${line}\n`);
@@ -42,6 +45,7 @@ async function main(): Promise<void> {
   }
   let isDone = false;
   let service: Service | undefined;
+  let workers: Workers | undefined;
   let lock: FolderLock | undefined;
   try {
     const opened = await openDataFolder(checkout);
@@ -51,26 +55,48 @@ async function main(): Promise<void> {
     const { env } = process;
     const sources = await makeSources({ bucket: data.source, input: env['INPUT'], env, signal: stopping.signal, say });
     say('starting the service with its own database, queue and buckets');
-    service = await startOnFreePort({ checkout, data, secrets, env, settings, signal: stopping.signal });
-    await lock.addProcess(service.pid);
-    const signal = AbortSignal.any([stopping.signal, service.ended]);
+    const options = { checkout, data, secrets, env, settings, mode: 'server', signal: stopping.signal } as const;
+    service = await startOnFreePort(options);
+    workers = await startWorkers({ ...options, port: Number(new URL(service.baseUrl).port) });
+    for (const pid of [service.pid, ...workers.pids]) await lock.addProcess(pid);
+    const signal = AbortSignal.any([stopping.signal, service.ended, workers.ended]);
+    if (env['ONCE'] !== '1') offerKill(workers);
     await runDemo({ service, data, secrets, sources, signal });
     isDone = true;
     if (env['ONCE'] !== '1') {
       say('\nThe service runs until you press Ctrl-C.');
       if (!signal.aborted) await once(signal, 'abort');
-      if (service.ended.aborted) throw service.ended.reason;
+      for (const { ended } of [service, workers]) if (ended.aborted) throw ended.reason;
     }
   } catch (error) {
     const isStopped = stopping.signal.aborted;
     process.exitCode = isStopped ? 130 : 1;
     // Why the service ended explains more than the request that failed then.
-    const reason = reasonOf(service?.ended.aborted === true ? service.ended.reason : error);
+    const ended = [service?.ended, workers?.ended].find((signal) => signal?.aborted);
+    const reason = reasonOf(ended === undefined ? error : ended.reason);
     process.stderr.write(`demo: ${isStopped ? 'stopped' : `failed: ${reason}`}\n`);
   }
   if (isDone && stopping.signal.aborted) say('stopping');
+  // Workers first: the server has the database.
+  await workers?.stop();
   await service?.stop();
   await lock?.release();
+}
+
+/** Kills a worker for each line `k` of the terminal. */
+function offerKill(workers: Workers): void {
+  say('Press k and Enter to kill a worker: another one goes on with what it did.');
+  // In the background of a terminal nothing can be read, and the attempt must not stop the demo.
+  process.on('SIGTTIN', () => {});
+  const lines = createInterface({ input: process.stdin }).on('error', () => lines.close());
+  process.stdin.on('error', () => lines.close()).unref();
+  lines.on('line', (line) => {
+    if (line.trim() !== 'k') return;
+    workers.killBusiest().then(
+      (pid) => say(`worker ${pid} was killed; another one was started`),
+      (error: unknown) => say(`no worker was killed: ${reasonOf(error)}`),
+    );
+  });
 }
 
 /** Starts the service on a free port; tries again when another program takes the port meanwhile. */

@@ -1,12 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataFolder, Secrets } from './data-folder.ts';
+import { type Mode, spawnProgram } from './program.ts';
 
-// Starts the service, `main.ts --mode=all`, as a child process on embedded PostgreSQL, queue and buckets.
+// Starts the service, `main.ts`, as a child process on embedded PostgreSQL, queue and buckets.
 
 export interface Service {
   /** `http://127.0.0.1:PORT` */
@@ -18,12 +17,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-interface StartOptions {
+export interface StartOptions {
   readonly checkout: string;
   readonly data: DataFolder;
   readonly secrets: Secrets;
   readonly port: number;
   readonly env: NodeJS.ProcessEnv;
+  /** By default `all`; a `server` has workers of its own (workers.ts). */
+  readonly mode?: Mode;
   /** More variables of the service. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -35,8 +36,6 @@ export class PortTaken extends Error {
 }
 
 const readyTimeoutMs = 90_000;
-/** The service's own stop deadline is 20 s. */
-const stopTimeoutMs = 25_000;
 
 /** Variables passed on to the service: none that selects a database or a bucket. */
 const inherited = [
@@ -59,62 +58,36 @@ const inherited = [
  */
 export async function startService(options: StartOptions): Promise<Service> {
   const baseUrl = `http://127.0.0.1:${options.port}`;
-  const log = await open(options.data.log, 'w', 0o600);
-  let child: ChildProcess;
-  let closed: Promise<[number | null, NodeJS.Signals | null]>;
-  try {
-    // A process group of its own: Ctrl-C in a terminal signals the demo only, which then stops the service.
-    child = spawn(process.execPath, [join(options.checkout, 'main.ts'), '--mode=all'], {
-      cwd: options.checkout,
-      env: serviceEnvironment(options, baseUrl),
-      stdio: ['ignore', log.fd, log.fd],
-      detached: true,
-    });
-    // Listens before `await`, since the service may end at once.
-    closed = new Promise((resolve) => child.once('close', (code, signal) => resolve([code, signal])));
-    await once(child, 'spawn');
-  } finally {
-    await log.close();
-  }
-  const guard = startGuard(child.pid ?? 0);
+  // The service and its workers append to it.
+  await writeFile(options.data.log, '', { mode: 0o600 });
+  const { checkout, mode = 'all', data } = options;
+  const program = await spawnProgram({ checkout, mode, log: data.log, env: serviceEnvironment(options) });
   const ended = new AbortController();
-  let isStopping = false;
   const reportEnd = async () => {
-    const [code, signal] = await closed;
-    if (isStopping) return;
-    const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+    const how = await program.ended;
+    if (how === null) return;
     const why = `the service ended ${how}: ${await lastError(options.data.log)} (log: ${options.data.log})`;
     ended.abort(why.includes('EADDRINUSE') ? new PortTaken(why) : new Error(why));
   };
   void reportEnd();
-  const stop = async () => {
-    isStopping = true;
-    child.kill('SIGTERM');
-    const isStopped = await Promise.race([closed.then(() => true), sleep(stopTimeoutMs, false, { ref: false })]);
-    if (!isStopped) killGroup(child.pid);
-    await closed;
-    guard.kill('SIGKILL');
-  };
   try {
     await waitUntilReady(baseUrl, AbortSignal.any([options.signal, ended.signal]), options.data.log);
   } catch (error) {
-    await stop();
+    await program.stop();
     throw error;
   }
-  return { baseUrl, pid: child.pid ?? 0, ended: ended.signal, stop };
+  return { baseUrl, pid: program.pid, ended: ended.signal, stop: () => program.stop() };
 }
 
-function serviceEnvironment(
-  { data, secrets, port, env, settings }: StartOptions,
-  baseUrl: string,
-): Record<string, string> {
+/** The environment of the service and of its workers. */
+export function serviceEnvironment({ data, secrets, port, env, settings }: StartOptions): Record<string, string> {
   const kept = inherited.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   return {
     ...Object.fromEntries(kept),
     ...secrets.environment,
     HOST: '127.0.0.1',
     PORT: String(port),
-    BASE_URL: baseUrl,
+    BASE_URL: `http://127.0.0.1:${port}`,
     DATABASE_URL: `embedded:${data.database}`,
     REDIS_URL: 'embedded:',
     SOURCE_BUCKET: `file:${data.source}`,
@@ -127,23 +100,6 @@ function serviceEnvironment(
     LOG_LEVEL: env['LOG_LEVEL'] === 'debug' ? 'debug' : 'info',
     ...settings,
   };
-}
-
-/** Stops the service when the demo is killed: the guard's standard input closes then. */
-function startGuard(pid: number): ChildProcess {
-  const script = 'while read -r _; do :; done; kill -TERM "$1"; sleep 25; kill -KILL "-$1"';
-  const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore'];
-  const guard = spawn('/bin/sh', ['-c', script, 'guard', String(pid)], { stdio, detached: true });
-  guard.unref();
-  return guard;
-}
-
-function killGroup(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
-  } catch {
-    // The group has ended already.
-  }
 }
 
 async function waitUntilReady(baseUrl: string, signal: AbortSignal, log: string): Promise<void> {
@@ -174,7 +130,7 @@ async function readLog(log: string): Promise<string> {
 }
 
 /** The message of the last error in the log, else the log's last line. */
-async function lastError(log: string): Promise<string> {
+export async function lastError(log: string): Promise<string> {
   const lines = (await readLog(log)).split('\n').filter((line) => line.trim() !== '');
   const errors = lines.flatMap((line) => {
     try {
