@@ -314,6 +314,32 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     await expect.poll(() => page.locator('.side').innerText(), slow).toContain('waits for its delivery');
   });
 
+  it('C31.5: the rungs of a stream stand side by side with their bits and the score of each', async () => {
+    const id = await submitted({ type: 'video:transcode', hash: 'scored', source: 'clip.mp4' });
+    const guide = await readFile(join(import.meta.dirname, '../../docs/guides/api.md'), 'utf8');
+    const section = guide.slice(guide.indexOf('### video:transcode\n'));
+    const shown = /```json results\n([\s\S]*?)```/.exec(section)?.[1] ?? 'null';
+    const results = JSON.parse(shown) as JobResults<'video:transcode'>;
+    const scored = results.video_tracks.map((track, index) => ({
+      ...track,
+      quality: { measure: 'vmaf' as const, score: 95 - index, crf: 23 + index },
+    }));
+    await api.complete(id, { ...results, video_tracks: scored });
+    const { page } = await enter(`#/jobs/${id}`);
+    const rows = page.locator('tbody tr', { hasText: 'Video' });
+    await expect.poll(() => rows.count(), slow).toBe(scored.length);
+    expect(await rows.first().innerText()).toContain('VMAF 95, CRF 23');
+    const widths = await page
+      .locator('.bits')
+      .evaluateAll((bars) =>
+        bars.map((bar) =>
+          (bar as unknown as { style: { getPropertyValue(name: string): string } }).style.getPropertyValue('--share'),
+        ),
+      );
+    expect(widths.filter((share) => share === '100%')).toHaveLength(1);
+    expect(await faultsOf(page)).toEqual([]);
+  });
+
   it('C31.14: lost results are shown, and the job is made again', async () => {
     const id = await submitted({ type: 'video:cover', hash: 'lost-cover', source: 'clip.mp4' });
     const key = videoKey('lost-cover', '0123456789abcdef', 'cover.jpg');

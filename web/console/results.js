@@ -86,7 +86,15 @@ const row = (cells) =>
 
 const rate = (bits) => `${(bits / 1e6).toFixed(2)} Mb/s`;
 
-const quality = (track) => (track.quality ? `${track.quality.metric ?? ''} ${track.quality.score ?? ''}`.trim() : '');
+/** The score that samples of the source have in this rung, where the profile wants it measured. */
+const scoreText = ({ quality }) =>
+  quality ? `${quality.measure.toUpperCase()} ${quality.score}, CRF ${quality.crf}` : '';
+
+/** The bitrate of a rung, and a bar against the highest one. */
+const bitsCell = (bitrate, most) => [
+  h('span', {}, rate(bitrate)),
+  h('span', { class: 'bits', vars: { '--share': `${(100 * bitrate) / most}%` }, 'aria-hidden': 'true' }),
+];
 
 /** Not before it is needed: a server that does not deliver has no such file. */
 async function loadElement() {
@@ -113,6 +121,7 @@ async function showPlayer(place, { hash, results }) {
 
 export function tracksCard({ results }) {
   if (!results?.streaming) return null;
+  const most = Math.max(1, ...(results.video_tracks ?? []).map(({ bitrate }) => bitrate));
   return card(
     'Tracks',
     {},
@@ -135,7 +144,13 @@ export function tracksCard({ results }) {
           'tbody',
           {},
           (results.video_tracks ?? []).map((track) =>
-            row(['Video', `${track.width} × ${track.height}`, track.codec, rate(track.bitrate), quality(track)]),
+            row([
+              'Video',
+              `${track.width} × ${track.height}`,
+              track.codec,
+              bitsCell(track.bitrate, most),
+              scoreText(track),
+            ]),
           ),
           (results.audio_tracks ?? []).map((track) =>
             row(['Audio', track.language, `${track.codec}, ${track.channels} ch`, rate(track.bitrate), track.role]),
