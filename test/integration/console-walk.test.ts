@@ -156,7 +156,7 @@ describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a w
       await keepScreenshot(page, `walk-uploaded-${name}`, 'console');
       const hash = await page.inputValue('[name=hash]');
       expect(hash).toMatch(new RegExp(`^walk-${name}-`));
-      await page.click('text=Submit the job');
+      await page.click('.form button[type=submit]');
 
       await page.locator('.title-line').waitFor(slow);
       await expect.poll(() => statusOf(page), slow).toBe('completed');
