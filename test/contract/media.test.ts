@@ -441,8 +441,8 @@ describe('deletion', () => {
     }
     await query(`update media_deletions set finished_at = now() - interval '2 hours' where hash = $1`, [old]);
     await round(deletions({ receiptRetentionMs: 3_600_000 }));
-    const statusOf = async (hash: string) => (await api.call(`/api/media/${hash}/deletion`)).status;
-    expect([await statusOf(old), await statusOf(recent)]).toEqual([404, 200]);
+    const answers = await Promise.all([old, recent].map((hash) => api.call(`/api/media/${hash}/deletion`)));
+    expect(answers.map(({ status }) => status)).toEqual([404, 200]);
   });
 
   it('C29.12: an image that was being made when its media was deleted is not stored', async () => {
