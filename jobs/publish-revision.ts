@@ -20,16 +20,21 @@ const masterBytesMax = 1024 * 1024;
  * until the call is repeated, since what the master names is never deleted.
  *
  * @throws KnownProblem `not_found` for a revision whose objects are deleted or of another media; `conflict` for a
- *   deleted media; `storage_error`
+ *   deleted media, or one whose stream is not of the job `replaces`; `storage_error`
  */
 export async function publishRevision(
   { library, media }: PublishDependencies,
-  { hash, rev }: { readonly hash: string; readonly rev: string },
+  { hash, rev, replaces }: { readonly hash: string; readonly rev: string; readonly replaces?: string },
 ): Promise<void> {
   const master = await readText(media, { key: videoKey(hash, rev, masterPath), bytesMax: masterBytesMax });
   const isPublished =
     master !== null &&
-    (await library.publishEarlier({ hash, rev, publish: () => putTopMaster(hash, topMasterOf(master, rev), media) }));
+    (await library.publishEarlier({
+      hash,
+      rev,
+      ...(replaces === undefined ? {} : { replaces }),
+      publish: () => putTopMaster(hash, topMasterOf(master, rev), media),
+    }));
   if (!isPublished)
     throw new KnownProblem('not_found', 'The media has no such revision; GET /api/media/{hash} lists them.');
 }

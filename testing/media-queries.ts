@@ -44,6 +44,14 @@ export function mediaQueries(): Query[] {
       200,
       (d) => new MediaStore(d).publishEarlier({ hash: 'busy', rev: '0'.repeat(16), publish: isThere }),
     ],
+    [
+      'media: an earlier stream in place of a known one',
+      200,
+      (d) =>
+        new MediaStore(d)
+          .publishEarlier({ hash: 'busy', rev: '0'.repeat(16), replaces: idOfRow(5), publish: isThere })
+          .catch(() => false),
+    ],
     ...filters.map((filter): Query => {
       return [`media: a list by ${filter.by}`, 0, (d) => listMedia(d, filter, { after: null, limit: 51 })];
     }),

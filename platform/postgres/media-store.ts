@@ -48,6 +48,15 @@ export interface MediaChange {
   readonly legalHold?: boolean;
 }
 
+/** A stream to publish again. */
+interface EarlierStream {
+  readonly hash: string;
+  readonly rev: string;
+  /** The job whose stream it replaces; by default whatever is played. */
+  readonly replaces?: string;
+  readonly publish: () => Promise<void>;
+}
+
 interface MediaRow {
   readonly hash: string;
   readonly created_at: Date;
@@ -114,6 +123,8 @@ const streamOf = `
   order by created_at desc limit 1 for update`;
 const replaceOthers = `
   update jobs set replaced_at = now() where hash = $1 and stream_rev is not null and replaced_at is null and id <> $2`;
+const isCurrent = `
+  select from jobs where hash = $1 and stream_rev is not null and replaced_at is null and id = $2`;
 const makeCurrent = 'update jobs set replaced_at = null where id = $1';
 
 /** What is known of media: their own rows, and what their jobs made. */
@@ -179,20 +190,15 @@ export class MediaStore {
    * nothing is recorded.
    *
    * @returns false when no job whose objects are there has the revision
+   * @throws KnownProblem `conflict` for a deleted media, or one whose stream is not of the job `replaces`
    */
-  publishEarlier({
-    hash,
-    rev,
-    publish,
-  }: {
-    readonly hash: string;
-    readonly rev: string;
-    readonly publish: () => Promise<void>;
-  }): Promise<boolean> {
+  publishEarlier({ hash, rev, replaces, publish }: EarlierStream): Promise<boolean> {
     return this.#database.transaction(async (client) => {
       await client.query(lockHash, [hash]);
       if ((await client.query(isDeleted, [hash])).rowCount !== 0)
         throw new KnownProblem('conflict', 'The media is deleted.');
+      if (replaces !== undefined && (await client.query(isCurrent, [hash, replaces])).rowCount === 0)
+        throw new KnownProblem('conflict', 'The media has another stream by now.');
       const { rows } = await client.query<{ id: string }>(streamOf, [hash, rev]);
       if (rows[0] === undefined) return false;
       await publish();
