@@ -13,10 +13,12 @@ type RerunDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' |
 export interface Rerun {
   /** For people; at most 200 characters. */
   readonly reason?: string | undefined;
-  /** The profile of its stream; by default what the rules of today choose. */
-  readonly profile?: string | undefined;
+  /** The profile of its stream, by name or itself; by default what the rules of today choose. */
+  readonly profile?: string | NamedProfile | undefined;
   /** By default 0. */
   readonly priority?: number;
+  /** The id of the new job; by default a random one. */
+  readonly id?: string;
 }
 
 /**
@@ -41,11 +43,12 @@ export async function rerunJob(
     throw new KnownProblem('conflict', `The job is ${earlier.status}; it can be made again once it has ended.`);
   if (earlier.status === 'cancelled')
     throw new KnownProblem('conflict', 'The job was cancelled and made nothing; submit it again.');
-  const named = rerun.profile === undefined ? null : await profileOrRefusal(rerun.profile, dependencies);
+  const { profile } = rerun;
+  const named = typeof profile === 'string' ? await profileOrRefusal(profile, dependencies) : (profile ?? null);
   const measured = await preflightAgain(dependencies, earlier);
   const { type, hash, source, options, pool, callbackUrl } = earlier;
   const outcome = await dependencies.jobs.insertOrFind({
-    id: dependencies.randomUuid(),
+    id: rerun.id ?? dependencies.randomUuid(),
     type,
     hash,
     source,
@@ -65,12 +68,21 @@ export async function rerunJob(
   return outcome;
 }
 
-/** @throws KnownProblem `invalid_request`, with the profiles that there are */
-async function profileOrRefusal(name: string, dependencies: PreflightDependencies): Promise<NamedProfile> {
+/**
+ * The profile of a name, of those that there are now.
+ *
+ * @param pointer the field that names it
+ * @throws KnownProblem `invalid_request`, with the profiles that there are
+ */
+export async function profileOrRefusal(
+  name: string,
+  dependencies: Pick<PreflightDependencies, 'profiles' | 'config'>,
+  pointer = '/profile',
+): Promise<NamedProfile> {
   const found = await profileNamed(name, dependencies);
   if (!('knownProfiles' in found)) return found;
   const detail = `names no profile; there are ${found.knownProfiles.join(', ')}`;
   throw new KnownProblem('invalid_request', undefined, {
-    faults: [{ pointer: '/profile', code: 'unknown_profile', detail }],
+    faults: [{ pointer, code: 'unknown_profile', detail }],
   });
 }
