@@ -1,0 +1,38 @@
+import { hash as digestOf } from 'node:crypto';
+import type { RolloutSpec } from './rollout.ts';
+
+/** A media as a page of the plan shows it. */
+export interface FoundMedia {
+  readonly hash: string;
+  readonly legalHold: boolean;
+  readonly isDeleted: boolean;
+  /** Of the stream that is played; null without one whose objects are there. */
+  readonly stream: {
+    readonly jobId: string;
+    readonly rev: string;
+    /** Of the profile that made it. */
+    readonly profile: string;
+    readonly madeAt: Date;
+    /** Whether the very profile of the rollout made it. */
+    readonly isByTarget: boolean;
+  } | null;
+}
+
+/** Why a media that was found is not made again. */
+export type SkipReason = 'no_stream' | 'deleted' | 'legal_hold' | 'made_by_profile' | 'unreadable';
+
+/** Whether a media is an item of a rollout; null: it is not what was asked for. */
+export function chooseMedia(found: FoundMedia, { which }: RolloutSpec): 'item' | SkipReason | null {
+  const { stream } = found;
+  if (found.isDeleted) return 'deleted';
+  if (stream === null) return 'no_stream';
+  if (which.profile !== undefined && stream.profile !== which.profile) return null;
+  if (which.made_before !== undefined && stream.madeAt.getTime() >= Date.parse(which.made_before)) return null;
+  if (found.legalHold) return 'legal_hold';
+  return stream.isByTarget && which.made_before === undefined ? 'made_by_profile' : 'item';
+}
+
+/** Whether a media is of the canary: by a digest, so that each worker finds the same ones, spread over all. */
+export function isOfCanary(rolloutId: string, hash: string, share: number): boolean {
+  return Number.parseInt(digestOf('sha256', `${rolloutId} ${hash}`).slice(0, 8), 16) < share * 2 ** 32;
+}
