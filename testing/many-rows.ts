@@ -28,6 +28,9 @@ const lanes = 2;
 /** A hash without a job, whose deletion has listed its objects. */
 export const deletedHash = 'deleted';
 
+/** A rollout with a canary, and one without. */
+export const rolloutIds = ['00000000-0000-4000-9000-000000000001', '00000000-0000-4000-9000-000000000002'] as const;
+
 /** Fills empty tables; `hash` is `busy` or `h<n>`, ids are of `idOfRow`. Indexes are built after the rows are there. */
 export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Promise<void> {
   await pool.query('alter table webhook_events disable trigger all');
@@ -54,7 +57,20 @@ export async function fillTables(pool: Pick<Pool, 'query'>, rows: ManyRows): Pro
      values ($1, $2, 'request', 1, 1, 'x')`,
     [idOfRow(5), deletedHash],
   );
+  await fillRollouts(pool);
   await pool.query('vacuum (analyze) jobs, webhook_events, webhook_attempts');
+}
+
+/** Two rollouts over 1000 of 1500 media: items have each status in turn. */
+async function fillRollouts(pool: Pick<Pool, 'query'>): Promise<void> {
+  await pool.query(`insert into media (hash) select 'h' || n from generate_series(20100, 21599) as n`);
+  const statuses = ['canary', 'running'];
+  for (const [index, id] of rolloutIds.entries()) {
+    const spec = { which: {}, to_profile: 'x', budget: { jobs: 1000, cores_per_job: 1 }, canary: { share: 0.5 } };
+    await pool.query(insertRollout, [id, spec, statuses[index]]);
+    await pool.query('insert into rollout_counts (rollout_id, is_canary) values ($1, true), ($1, false)', [id]);
+    await pool.query(insertItems, [id]);
+  }
 }
 
 async function inLanes(statements: readonly (() => Promise<unknown>)[]): Promise<void> {
@@ -77,6 +93,14 @@ const rebuildable = `
   select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
   where indrelid in ('jobs'::regclass, 'webhook_events'::regclass, 'webhook_attempts'::regclass)
     and not exists (select from pg_constraint where conindid = indexrelid)`;
+
+const insertRollout = `
+  insert into rollouts (id, spec, status, profile) values ($1, $2, $3, '{"name": "x"}')`;
+const insertItems = `
+  insert into rollout_items (rollout_id, hash, is_canary, status, earlier_job_id, earlier_rev, job_id, is_submitted)
+  select $1, 'h' || n, n % 8 < 4, ('{planned,running,done,failed}'::text[])[1 + n % 4], jobs.id, '0000000000000000',
+    jobs.id, n % 8 < 6
+  from generate_series(20600, 21599) as n join jobs on jobs.hash = 'h' || n`;
 
 /** The id of row `n`, in SQL. */
 const idOf = (n: string) => `('00000000-0000-4000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;

@@ -23,6 +23,7 @@ import { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
 import { idOfRow, type ManyRows } from './many-rows.ts';
 import { mediaQueries } from './media-queries.ts';
 import { newJobOf } from './new-job.ts';
+import { rolloutQueries } from './rollout-queries.ts';
 
 /** What it is, the most rows that it may look at, and its call. */
 export type RepeatedQuery = readonly [what: string, examinedMax: number, call: (d: Database) => Promise<unknown>];
@@ -37,6 +38,7 @@ export function repeatedQueries(rows: ManyRows): RepeatedQuery[] {
     ...ofDueRows(),
     ...ofUploads(),
     ...mediaQueries(),
+    ...rolloutQueries(),
     ...ofController(rows),
     ...ofWebhooks(rows),
     ...ofLists(rows),
