@@ -31,6 +31,7 @@ import { PoolStore } from './platform/postgres/pool-store.ts';
 import { ProfileStore } from './platform/postgres/profile-store.ts';
 import { CleanupStore } from './platform/postgres/cleanup-store.ts';
 import { DeletionFence } from './platform/postgres/deletion-fence.ts';
+import { RolloutStore } from './platform/postgres/rollout-store.ts';
 import { RetentionStore } from './platform/postgres/retention-store.ts';
 import { BucketEventStore } from './platform/postgres/bucket-event-store.ts';
 import { UploadStore } from './platform/postgres/upload-store.ts';
@@ -159,6 +160,7 @@ async function openComponents(
     config,
     jobs: new JobStore(database),
     library: new MediaStore(database),
+    rollouts: new RolloutStore(database),
     deletions: new MediaDeletionStore(database),
     profiles: new ProfileStore(database),
     queue: resources.add('queue', openQueue(config, databaseUrl, log), close),

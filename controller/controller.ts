@@ -20,6 +20,7 @@ import { StorageWatch } from './storage-watch.ts';
 import { overdueGaugesTask } from './overdue-gauges.ts';
 import { periodicComponent } from './periodic-component.ts';
 import { retentionTasks } from './retention.ts';
+import { rolloutRetentionTask, rolloutTask } from './rollouts.ts';
 import { sweeperComponent } from './sweeper.ts';
 import { taskRequestHandler } from './task-requests.ts';
 import { bucketEventRetentionTask, uploadExpiryTask } from './upload-expiry.ts';
@@ -74,6 +75,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     ...[
       cleanupTask({ ...dependencies, graceMs: cleanupGraceMs }),
       bucketEventRetentionTask(dependencies),
+      rolloutRetentionTask(dependencies),
       ...retentionTasks({
         ...dependencies,
         jobRetentionMs: config.jobRetentionMs,
@@ -91,6 +93,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       log,
     }),
     ...bringInComponents(dependencies),
+    periodicComponent({ ...rolloutTask(dependencies), everyMs: rolloutsEveryMs, log }),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
@@ -145,6 +148,7 @@ export function workerListener({
 const reservedSlotsEveryMs = 1_000;
 const gaugesEveryMs = 5_000;
 const mediaDeletionEveryMs = 1_000;
+const rolloutsEveryMs = 1_000;
 const uploadExpiryEveryMs = 60_000;
 const importCleanupEveryMs = 10_000;
 const cleanupEveryMs = 10 * 60_000;

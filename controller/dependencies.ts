@@ -9,6 +9,8 @@ import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence } from '#platform/postgres/deletion-fence.ts';
+import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
+import type { MediaStore } from '#platform/postgres/media-store.ts';
 import type { RetentionStore } from '#platform/postgres/retention-store.ts';
 import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { WebhookEventStore } from '#platform/postgres/webhook-event-store.ts';
@@ -34,6 +36,8 @@ export interface ControllerDependencies {
   readonly fence: DeletionFence;
   readonly retention: RetentionStore;
   readonly deletions: MediaDeletionStore;
+  readonly library: MediaStore;
+  readonly rollouts: RolloutStore;
   readonly media: ObjectStore;
   readonly source: ObjectStore;
   /** Null where no uploads are accepted. */

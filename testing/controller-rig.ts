@@ -20,6 +20,8 @@ import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
+import { MediaStore } from '#platform/postgres/media-store.ts';
+import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
@@ -97,6 +99,8 @@ export async function openRig(variables: Record<string, string> = {}) {
     fence: new DeletionFence(database),
     retention: new RetentionStore(database),
     deletions: new MediaDeletionStore(database),
+    library: new MediaStore(database),
+    rollouts: new RolloutStore(database),
     uploads: null,
     uploadRows: new UploadStore(database),
     importRows: new ImportStore(database),

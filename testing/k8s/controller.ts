@@ -17,6 +17,8 @@ import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
+import { MediaStore } from '#platform/postgres/media-store.ts';
+import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
 import { UploadStore } from '#platform/postgres/upload-store.ts';
@@ -73,6 +75,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
   const contentKeys = new ContentKeyStore(database, { encryptionKeys: config.encryptionKeys });
   const stops = new Set<() => Promise<void>>();
 
+  const rollouts = new RolloutStore(database);
   const startWorker = (overrides: Partial<ControllerDependencies> = {}) => {
     const stopping = new AbortController();
     const dependencies = {
@@ -91,6 +94,8 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
       uploadRows: new UploadStore(database),
       importRows: new ImportStore(database),
       bucketEvents: new BucketEventStore(database),
+      library: new MediaStore(database),
+      rollouts,
       media: mediaStore,
       metrics: new Metrics(),
       log,
@@ -139,6 +144,7 @@ export async function openControllerRig(variables: Record<string, string> = {}, 
     config,
     jobs,
     profiles,
+    rollouts,
     poolCopy,
     queue,
     contentKeys,

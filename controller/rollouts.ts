@@ -1,0 +1,34 @@
+import { advanceRollout } from '#jobs/rollouts/advance-rollout.ts';
+import type { RolloutDependencies } from '#jobs/rollouts/dependencies.ts';
+import type { PeriodicTask } from './periodic-component.ts';
+
+/** How long the items of an ended rollout stay; its row and its counts stay for good. */
+const itemsKeptMs = 90 * 86_400_000;
+const pageSize = 1_000;
+const nextRoundMs = 1_000;
+const retryMs = 5_000;
+
+/** Works on the rollouts that are due, each by one worker at a time. One that fails delays no other. */
+export function rolloutTask(dependencies: RolloutDependencies): PeriodicTask {
+  const { rollouts, log } = dependencies;
+  const work = async (signal: AbortSignal) => {
+    for (let id = await rollouts.claim(); id !== null && !signal.aborted; id = await rollouts.claim()) {
+      try {
+        await advanceRollout(id, dependencies, signal);
+        await rollouts.defer(id, nextRoundMs);
+      } catch (error) {
+        log.warn({ err: error, rollout_id: id, retry_in_ms: retryMs }, 'rollout round failed');
+        await rollouts.defer(id, retryMs);
+      }
+    }
+  };
+  return { name: 'rollouts', work };
+}
+
+/** Forgets the items of rollouts that ended long ago. */
+export function rolloutRetentionTask({ rollouts }: Pick<RolloutDependencies, 'rollouts'>): PeriodicTask {
+  const work = async (signal: AbortSignal) => {
+    while (!signal.aborted && (await rollouts.forgetItems(itemsKeptMs, pageSize)) === pageSize);
+  };
+  return { name: 'rollout retention', work };
+}

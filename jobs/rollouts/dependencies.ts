@@ -1,0 +1,14 @@
+import type { MediaStore } from '#platform/postgres/media-store.ts';
+import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import type { JobDependencies } from '../dependencies.ts';
+
+/** What the work on a rollout needs. */
+export interface RolloutDependencies extends Pick<
+  JobDependencies,
+  'jobs' | 'queue' | 'randomUuid' | 'log' | 'source' | 'config' | 'profiles'
+> {
+  readonly rollouts: RolloutStore;
+  readonly library: MediaStore;
+  readonly media: ObjectStore;
+}

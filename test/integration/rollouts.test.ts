@@ -1,0 +1,259 @@
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { rerunReasonOf, totalOf } from '#domain/rollouts/rollout.ts';
+import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/rollout-rig.ts';
+
+// docs/reference/contract.md, "Rollouts": what a worker does, on a real database, with reruns that the test ends.
+
+describe.skipIf(!inject('postgres'))('rollouts', () => {
+  let rig: RolloutRig;
+  let count = 0;
+  beforeAll(async () => {
+    rig = await openRolloutRig();
+  });
+  afterEach(async () => {
+    await rig.query(`update rollouts set status = 'cancelled' where finished_at is null`);
+    await rig.query(
+      `update jobs set status = 'cancelled', finished_at = now(), lease_owner = null, lease_expires_at = null
+       where finished_at is null`,
+    );
+  });
+  afterAll(() => rig.close());
+
+  /** Hashes with a prefix of their own. */
+  function hashes(length: number): { prefix: string; all: string[] } {
+    const prefix = `r${count++}-`;
+    return { prefix, all: Array.from({ length }, (_, index) => `${prefix}${index}`) };
+  }
+
+  const better: RerunEnd = { bytes: 600, score: 91 };
+
+  /** Rounds, with every rerun ended in between, until nothing changes. */
+  async function run(id: string, result: (jobId: string) => RerunEnd | null = () => better, rounds = 60) {
+    for (let left = rounds; left > 0; left--) {
+      await rig.round(id);
+      const { finishedAt } = await rig.find(id);
+      if (finishedAt !== null) break;
+      for (const jobId of await rig.queued()) await rig.end(jobId, result(jobId));
+    }
+    return rig.find(id);
+  }
+
+  it('C32.3: media are chosen by prefix, profile and time, and one that is deleted, held or without a stream is not', async () => {
+    const { prefix, all } = hashes(7);
+    await rig.makeMedia(all.slice(0, 5));
+    await rig.makeMedia(all.slice(5, 6), better, { profile: { ...rig.d.config.mediaProfiles.byName.get('other')! } });
+    await rig.end((await rig.submit(all[6]!)).id, null);
+    await rig.query(`insert into media (hash) values ($1) on conflict do nothing`, [all[6]]);
+    await rig.query('update media set legal_hold = true where hash = $1', [all[0]]);
+    await rig.query(`insert into media_deletions (id, hash, reason) values (gen_random_uuid(), $1, 'request')`, [
+      all[1],
+    ]);
+    await rig.query(`update jobs set finished_at = now() + interval '1 day' where hash = $1`, [all[2]]);
+    const which = { hash_prefix: prefix, profile: 'default', made_before: new Date(Date.now() + 60_000).toISOString() };
+    const ended = await run(await rig.create({ which }));
+    expect(ended).toMatchObject({ status: 'completed', skipped: { no_stream: 1, legal_hold: 1, deleted: 1 } });
+    expect(totalOf(ended)).toMatchObject({ done: 2, failed: 0, planned: 0, running: 0 });
+    const made = await rig.query<{ hash: string }>('select hash from jobs where rerun_reason = $1 order by hash', [
+      rerunReasonOf(ended.id),
+    ]);
+    expect(made.map(({ hash }) => hash)).toEqual(all.slice(3, 5));
+  });
+
+  it('C32.3: what the profile made already is not made again, unless `made_before` says so', async () => {
+    const { prefix, all } = hashes(2);
+    await rig.makeMedia(all);
+    const which = { hash_prefix: prefix };
+    expect(totalOf(await run(await rig.create({ which }))).done).toBe(2);
+    const again = await run(await rig.create({ which }));
+    expect([totalOf(again).done, again.skipped]).toEqual([0, { made_by_profile: 2 }]);
+    const made_before = new Date(Date.now() + 1000).toISOString();
+    expect(totalOf(await run(await rig.create({ which: { ...which, made_before } }))).done).toBe(2);
+  });
+
+  it('C32.4: reruns have the lowest priority and the profile as it was when the rollout began, and name the rollout', async () => {
+    const { prefix, all } = hashes(1);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix } });
+    await rig.round(id);
+    const [jobId = ''] = await rig.queued();
+    const { config } = rig.d;
+    expect(await rig.d.jobs.find(jobId)).toMatchObject({
+      priority: -1000,
+      rerunReason: `rollout ${id}`,
+      profile: config.mediaProfiles.byName.get('small'),
+      hash: all[0],
+    });
+    await run(id);
+  });
+
+  it('C32.5: at no moment more reruns are active than `budget.jobs`', async () => {
+    const { prefix, all } = hashes(12);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 3 } });
+    for (let rounds = 0; rounds < 10; rounds++) {
+      // Two workers at once, as when the claim of one has lapsed.
+      await Promise.all([rig.round(id), rig.round(id)]);
+      const queued = await rig.queued();
+      expect(queued.length).toBeLessThanOrEqual(3);
+      for (const jobId of queued.slice(0, 2)) await rig.end(jobId, better);
+    }
+    expect(totalOf(await run(id))).toMatchObject({ done: 12 });
+  });
+
+  it('C32.5: once a day has taken its core-hours, no rerun begins', async () => {
+    const { prefix, all } = hashes(4);
+    await rig.makeMedia(all);
+    const budget = { jobs: 1, core_hours_per_day: 2, cores_per_job: 4 };
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget });
+    await rig.round(id);
+    const [jobId = ''] = await rig.queued();
+    await rig.end(jobId, better);
+    await rig.query(`update jobs set started_at = finished_at - interval '1 hour' where id = $1`, [jobId]);
+    await rig.round(id);
+    expect([(await rig.find(id)).coreHoursToday.toFixed(2), await rig.queued()]).toEqual(['4.00', []]);
+    await rig.query(`update rollouts set spent_day = spent_day - 1 where id = $1`, [id]);
+    await rig.round(id);
+    expect([(await rig.find(id)).coreHoursToday, (await rig.queued()).length]).toEqual([0, 1]);
+  });
+
+  it('C32.6: a rerun that holds a slot for which a submission waits is cancelled and planned again', async () => {
+    const { prefix, all } = hashes(1);
+    const revs = await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix } });
+    await rig.round(id);
+    const [jobId = ''] = await rig.queued();
+    await rig.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
+    await rig.d.jobs.report({ jobId, attempt: 1, phase: 'encoding', progress: 10 });
+    await rig.round(id);
+    expect((await rig.d.jobs.find(jobId))?.status).toBe('processing');
+    const submission = await rig.submit(`${prefix}new`);
+    await rig.query(`update jobs set created_at = now() - interval '5 s' where id = $1`, [submission.id]);
+    await rig.round(id);
+    expect((await rig.d.jobs.find(jobId))?.status).toBe('cancelled');
+    await rig.round(id);
+    expect(totalOf(await rig.find(id))).toMatchObject({ planned: 1, running: 0, failed: 0 });
+    await rig.query('update rollout_items set due_at = now() where rollout_id = $1', [id]);
+    await rig.round(id);
+    expect(await rig.queued()).toEqual([]);
+    await rig.end(submission.id, better);
+    expect(totalOf(await run(id))).toMatchObject({ done: 1, planned: 0 });
+    expect(await rig.playedRev(all[0]!)).not.toBe(revs.get(all[0]!));
+  });
+
+  it('C32.7: the status has planned, running, done and failed, bytes saved, and mean scores', async () => {
+    const { prefix, all } = hashes(4);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 3 } });
+    await rig.round(id);
+    expect(totalOf(await rig.find(id))).toMatchObject({ planned: 1, running: 3, done: 0, failed: 0 });
+    const [first, second, third] = await rig.queued();
+    await rig.end(first!, { bytes: 500, score: 92 });
+    await rig.end(second!, { bytes: 700, score: 88 });
+    await rig.end(third!, null);
+    await rig.round(id);
+    const total = totalOf(await rig.find(id));
+    expect(total).toMatchObject({ planned: 0, running: 1, done: 2, failed: 1 });
+    expect(total).toMatchObject({ bytesBefore: 2000, bytesAfter: 1200, compared: 2 });
+    expect([total.comparedBeforeSum, total.comparedAfterSum, total.scoreSum, total.scored]).toEqual([180, 180, 180, 2]);
+    const [failure] = await rig.d.rollouts.items.failures(id, 20);
+    expect(failure).toMatchObject({ jobId: third, reason: 'corrupt_input' });
+    await run(id);
+  });
+
+  it('C32.8: a canary is made first, and nothing else begins before it has passed', async () => {
+    const { prefix, all } = hashes(20);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 20 }, canary: { share: 0.2 } });
+    await rig.round(id);
+    const { canary, rest } = await rig.find(id);
+    expect([canary.running > 0, canary.planned, rest.running]).toEqual([true, 0, 0]);
+    for (const jobId of await rig.queued()) await rig.end(jobId, better);
+    await rig.round(id);
+    expect(await rig.find(id)).toMatchObject({ status: 'running', verdict: { passed: true } });
+    const ended = await run(id);
+    expect([ended.status, totalOf(ended).done]).toEqual(['completed', 20]);
+  });
+
+  it('C32.10: paused, it begins nothing and lets jobs end; resumed, it goes on', async () => {
+    const { prefix, all } = hashes(3);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix } });
+    await rig.round(id);
+    await rig.d.rollouts.setPaused(id, true);
+    const [running = ''] = await rig.queued();
+    await rig.end(running, better);
+    await rig.round(id);
+    expect([await rig.queued(), totalOf(await rig.find(id)).done]).toEqual([[], 1]);
+    await rig.d.rollouts.setPaused(id, false);
+    expect(totalOf(await run(id)).done).toBe(3);
+  });
+
+  it('C32.11: a rollback cancels what runs, and publishes the earlier streams where none is newer', async () => {
+    const { prefix, all } = hashes(4);
+    const revs = await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 3 } });
+    await rig.round(id);
+    const [first = '', second = '', third = ''] = await rig.queued();
+    await rig.end(first, better);
+    await rig.end(second, better);
+    await rig.round(id);
+    const replaced = (await rig.d.jobs.find(second))?.hash ?? '';
+    const newer = await rig.end((await rig.submit(replaced, { idempotencyKey: 'newer' })).id, better);
+    await rig.d.rollouts.move(id, 'rolling_back');
+    await rig.round(id);
+    const ended = await rig.find(id);
+    expect([ended.status, (await rig.d.jobs.find(third))?.status]).toEqual(['rolled_back', 'cancelled']);
+    expect(totalOf(ended)).toMatchObject({ done: 0, running: 0, rolled_back: 1, kept: 1 });
+    for (const hash of all) expect(await rig.playedRev(hash)).toBe(hash === replaced ? newer : revs.get(hash));
+  });
+
+  it('C32.11: a completed rollout can be rolled back, and a media whose earlier objects are deleted is kept', async () => {
+    const { prefix, all } = hashes(3);
+    const revs = await rig.makeMedia(all);
+    const { id } = await run(await rig.create({ which: { hash_prefix: prefix } }));
+    await rig.query(`update jobs set results_expired = true where hash = $1 and replaced_at is not null`, [all[2]]);
+    await rig.d.rollouts.move(id, 'rolling_back');
+    await rig.round(id);
+    expect(totalOf(await rig.find(id))).toMatchObject({ rolled_back: 2, kept: 1 });
+    for (const hash of all.slice(0, 2)) expect(await rig.playedRev(hash)).toBe(revs.get(hash));
+  });
+
+  it('C32.12: a cancelled rollout keeps what it made and begins nothing more', async () => {
+    const { prefix, all } = hashes(3);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix } });
+    await rig.round(id);
+    await rig.end((await rig.queued())[0]!, better);
+    await rig.round(id);
+    const [active = ''] = await rig.queued();
+    await rig.d.rollouts.move(id, 'cancelling');
+    await rig.round(id);
+    expect((await rig.d.jobs.find(active))?.status).toBe('cancelled');
+    expect(totalOf(await rig.find(id))).toMatchObject({ done: 1, failed: 1, planned: 1 });
+    expect((await rig.find(id)).status).toBe('cancelled');
+  });
+
+  it('C32.13: a row that cannot be read is counted as skipped and stops nothing', async () => {
+    const { prefix, all } = hashes(30);
+    await rig.makeMedia(all);
+    await rig.query(`update jobs set profile = $2::json where hash = $1`, [all[7], '{"name":"\\ud800"}']);
+    const ended = await run(await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 50 } }));
+    expect(ended).toMatchObject({ status: 'completed', skipped: { unreadable: 1 } });
+    expect(totalOf(ended).done).toBe(29);
+  });
+
+  it('C32.13: a media that was deleted, held or replaced since it was chosen is skipped', async () => {
+    const { prefix, all } = hashes(4);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix } });
+    await rig.d.rollouts.setPaused(id, true);
+    await rig.round(id);
+    await rig.query('update media set legal_hold = true where hash = $1', [all[0]]);
+    await rig.query(`insert into media_deletions (id, hash, reason) values (gen_random_uuid(), $1, 'request')`, [
+      all[1],
+    ]);
+    await rig.end((await rig.submit(all[2]!, { idempotencyKey: 'newer still' })).id, better);
+    await rig.d.rollouts.setPaused(id, false);
+    expect(totalOf(await run(id))).toMatchObject({ done: 1, skipped: 3 });
+  });
+});
