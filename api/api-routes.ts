@@ -19,6 +19,7 @@ import { addMediaRoutes } from './routes/media.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
 import { addUploadRoutes } from './routes/uploads.ts';
 import { addRerunRoute } from './routes/reruns.ts';
+import { addRolloutRoutes } from './routes/rollouts.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
 
 /** Adds the routes of the surface `api`: jobs, their events and webhooks, uploads, and the documents. */
@@ -35,6 +36,7 @@ export async function addApiRoutes(
   addRerunRoute(app, { ...dependencies, guards });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addMediaRoutes(app, { ...dependencies, guards });
+  addRolloutRoutes(app, { ...dependencies, guards });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);

@@ -5,11 +5,18 @@ import { traceIdOf } from '#platform/telemetry/trace-context.ts';
 import { apiKeyId } from './hooks/api-key.ts';
 
 type JobChange = 'job submitted' | 'job retried' | 'job made again' | 'job cancelled' | 'webhook redelivered';
+type RolloutChange =
+  | 'rollout begun'
+  | 'rollout paused'
+  | 'rollout resumed'
+  | 'rollout rollback requested'
+  | 'rollout cancellation requested';
 type Change =
   | { readonly what: JobChange; readonly jobId: string }
   | { readonly what: 'media deletion requested' | 'media changed' | 'revision published'; readonly hash: string }
   | { readonly what: 'upload begun' | 'upload completed' | 'upload deleted'; readonly uploadId: string }
-  | { readonly what: 'import begun' | 'import cancelled'; readonly importId: string };
+  | { readonly what: 'import begun' | 'import cancelled'; readonly importId: string }
+  | { readonly what: RolloutChange; readonly rolloutId: string };
 
 /** A caller: what a line of the log says of a request. */
 interface Caller {
@@ -39,5 +46,6 @@ export function audit(log: Logger, request: FastifyRequest, change: Change): voi
 function subjectOf(change: Change): Readonly<Record<string, string>> {
   if ('jobId' in change) return { job_id: change.jobId };
   if ('importId' in change) return { import_id: change.importId };
+  if ('rolloutId' in change) return { rollout_id: change.rolloutId };
   return 'hash' in change ? { hash: change.hash } : { upload_id: change.uploadId };
 }

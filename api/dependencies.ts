@@ -3,6 +3,7 @@ import type { JobDependencies } from '#jobs/dependencies.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import type { MediaStore } from '#platform/postgres/media-store.ts';
+import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { Database } from '#platform/postgres/database.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 
@@ -27,6 +28,7 @@ export interface ApiDependencies extends Omit<JobDependencies, 'config'> {
       | 'webhookAllowedCidrs'
     >;
   readonly library: MediaStore;
+  readonly rollouts: RolloutStore;
   readonly deletions: MediaDeletionStore;
   readonly media: ObjectStore;
   readonly database: Database;

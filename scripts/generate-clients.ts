@@ -42,7 +42,17 @@ export async function openApiText(): Promise<string> {
   const loaded = loadConfig(env, ['--mode=server']);
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
   const parts = [
-    ...(['jobs', 'library', 'deletions', 'profiles', 'contentKeys', 'queue', 'windowCounter', 'database'] as const),
+    ...([
+      'jobs',
+      'library',
+      'rollouts',
+      'deletions',
+      'profiles',
+      'contentKeys',
+      'queue',
+      'windowCounter',
+      'database',
+    ] as const),
     ...([
       'source',
       'media',

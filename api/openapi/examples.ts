@@ -3,6 +3,7 @@ import { importErrors } from '#domain/imports/import.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import type { AnswerName } from '../wire/schemas.ts';
+import { rolloutExamples } from './rollout-examples.ts';
 import { mediaExamples } from './media-examples.ts';
 import examples from './examples.json' with { type: 'json' };
 
@@ -119,6 +120,7 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
   Rerun: { rerun: { value: shown.rerun } },
   Callbacks: { delivered: { value: callbacks } },
   ...mediaExamples,
+  ...rolloutExamples,
   ConsoleLinks: {
     links: {
       value: {

@@ -11,6 +11,7 @@ import { uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
 import { callerUrlSchema, mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { deletionReasons } from '#domain/library/deletion.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
+import { rolloutRequestSchema, rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { thumbRequestSchema } from '#domain/playback/thumb.ts';
 
 // The shapes of answers, in snake_case. The types of the answers and the OpenAPI document derive from them.
@@ -311,6 +312,55 @@ const mediaFilesSchema = z.object({
   next_cursor: z.string().nullable(),
 });
 
+const rolloutCountsSchema = z.object({
+  /** Chosen, and not begun. */
+  planned: count,
+  running: count,
+  done: count,
+  failed: count,
+  /** Deleted, held or replaced since they were chosen. */
+  skipped: count,
+  /** Whose earlier stream is played again. */
+  rolled_back: count,
+  /** Which could not be rolled back, as something newer was made. */
+  kept: count,
+  /** Of the streams that were made and whose sizes are known; `saved` is negative where they grew. */
+  bytes: z.object({ before: count, after: count, saved: z.int() }),
+  /** Mean scores; null without one. `before` and `after` are of media that have both. */
+  score: z.object({ mean: z.number().nullable(), before: z.number().nullable(), after: z.number().nullable() }),
+});
+
+const rolloutSchema = z.object({
+  rollout_id: z.uuid(),
+  status: z.enum(rolloutStatuses),
+  paused: z.boolean(),
+  /** Why it is, or was, rolled back or cancelled. */
+  reason: z.string().nullable(),
+  spec: rolloutRequestSchema,
+  /** Whether every media was looked at: before, the counts still grow. */
+  is_planned: z.boolean(),
+  /** Of all media of the rollout. */
+  media: rolloutCountsSchema,
+  /** Of the canary alone. */
+  canary: rolloutCountsSchema.nullable(),
+  /** How the canary was judged; null before. */
+  gate: z.object({ passed: z.boolean(), failures: z.array(z.string()) }).nullable(),
+  /** Media that were found and not chosen, by why. */
+  not_chosen: z.record(z.string(), count),
+  /** Of the current day in UTC, by reruns that have ended. */
+  core_hours_today: z.number(),
+  created_at: time,
+  updated_at: time,
+  finished_at: time.nullable(),
+});
+
+/** One rollout, with its last failures. */
+const rolloutDetailsSchema = rolloutSchema.extend({
+  failures: z.array(z.object({ hash: z.string(), job_id: z.uuid().nullable(), reason: z.string() })),
+});
+
+const rolloutListSchema = z.object({ rollouts: z.array(rolloutSchema), next_cursor: z.string().nullable() });
+
 const consoleLinksSchema = z.object({
   /** One for each image that was asked for, in order; `path` is relative to the server. */
   images: z.array(z.object({ key: z.string(), path: z.string(), expires_at: time })),
@@ -366,6 +416,9 @@ export const answerSchemas = {
   MediaList: mediaListSchema,
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
+  Rollout: rolloutSchema,
+  RolloutDetails: rolloutDetailsSchema,
+  RolloutList: rolloutListSchema,
   Upload: uploadSchema,
   Import: importSchema,
   ImportList: importListSchema,
@@ -434,6 +487,7 @@ export const bodySchemas = {
   NoFields: z.strictObject({}),
   CreateUploadRequest: uploadBodySchema,
   CreateImportRequest: importBodySchema,
+  CreateRolloutRequest: rolloutRequestSchema,
   BucketNotification: z.looseObject({}),
 } as const;
 

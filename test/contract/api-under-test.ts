@@ -22,6 +22,7 @@ import { openListDatabase } from '#platform/postgres/job-list.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';
+import { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { openPostgresTicketQueue } from '#platform/queue/postgres-ticket-queue.ts';
@@ -97,6 +98,7 @@ export async function startApi(
     config: { ...defaultConfig(), ...config },
     jobs: new JobStore(database),
     library: new MediaStore(database),
+    rollouts: new RolloutStore(database),
     deletions: new MediaDeletionStore(database),
     deletedMedia: new DeletedMediaStore(database),
     profiles: new ProfileStore(database),

@@ -321,6 +321,127 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rollouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List rollouts, newest first
+         * @description For the next page, repeat the request with `cursor` set to `next_cursor`.
+         */
+        get: operations["listRollouts"];
+        put?: never;
+        /**
+         * Make streams of many media again by another profile
+         * @description Reruns have the lowest priority, and one that holds a slot for which a submission waits is planned again. A canary is made first; one that fails its gate is rolled back.
+         */
+        post: operations["createRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow a rollout
+         * @description How many media are planned, running, done and failed, bytes and scores, and the last 20 failures.
+         */
+        get: operations["getRollout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin no reruns for now
+         * @description Those that run go on.
+         */
+        post: operations["pauseRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Go on with a paused rollout */
+        post: operations["resumeRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish the earlier streams again
+         * @description Reruns that are active are cancelled. Each media whose stream is still the one of the rollout gets its earlier one back; `kept` counts the others.
+         */
+        post: operations["rollBackRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rollouts/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a rollout and keep what it made
+         * @description Reruns that are active are cancelled.
+         */
+        post: operations["cancelRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/callbacks": {
         parameters: {
             query?: never;
@@ -434,48 +555,6 @@ export interface paths {
         put: operations["putUploadPart"];
         post?: never;
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/imports": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List imports, the newest first */
-        get: operations["listImports"];
-        put?: never;
-        /**
-         * Import a file from another server
-         * @description A worker fetches the file into the bucket of uploads, and goes on by ranges after an interruption. `source` is the key to submit jobs with, once the import has completed. The host is one that the operator has named.
-         */
-        post: operations["beginImport"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/imports/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get an import
-         * @description Between two attempts it stays `running`. A failed one says why, and what to do.
-         */
-        get: operations["getImport"];
-        put?: never;
-        post?: never;
-        /** Cancel an import that has not ended */
-        delete: operations["cancelImport"];
         options?: never;
         head?: never;
         patch?: never;
@@ -763,7 +842,6 @@ export interface components {
             key: string;
             size: number;
             etag: string;
-            sha256: string | null;
             /** Format: date-time */
             last_modified: string;
         };
@@ -807,6 +885,130 @@ export interface components {
             purge_paths: string[];
             receipt: components["schemas"]["MediaDeletionReceipt"] | null;
         };
+        /** @description Which media; left out: every media with a stream. */
+        RolloutSpecWhich: {
+            /** @description The first characters of the hash. */
+            hash_prefix?: string;
+            /** @description The profile that made the stream. */
+            profile?: string;
+            /**
+             * Format: date-time
+             * @description Streams made before; then also those that `to_profile` made.
+             */
+            made_before?: string;
+        };
+        RolloutSpecBudget: {
+            /**
+             * @description Reruns at once.
+             * @default 1
+             */
+            jobs: number;
+            /** @description Of a day in UTC: the time that reruns ran, times `cores_per_job`. Left out: no limit. */
+            core_hours_per_day?: number;
+            /**
+             * @description How many cores a rerun counts as.
+             * @default 1
+             */
+            cores_per_job: number;
+        };
+        /** @description Made first; what fails its gate is rolled back. */
+        RolloutSpecCanary: {
+            /** @description Of the media; one at least. */
+            share: number;
+            /**
+             * @description Of the canary: more failures fail the gate.
+             * @default 0.05
+             */
+            max_failure_share: number;
+            /** @description Bytes after, over bytes before, at most. */
+            max_bytes_ratio?: number;
+            /** @description The mean score at least, in the measure of the profile. */
+            min_score?: number;
+            /** @description How much the mean score may fall. */
+            max_score_drop?: number;
+        };
+        RolloutSpec: {
+            which: components["schemas"]["RolloutSpecWhich"];
+            /** @description The profile that makes them again, as it is when the rollout begins. */
+            to_profile: string;
+            budget: components["schemas"]["RolloutSpecBudget"];
+            canary?: components["schemas"]["RolloutSpecCanary"];
+        };
+        RolloutMediaBytes: {
+            before: number;
+            after: number;
+            saved: number;
+        };
+        RolloutMediaScore: {
+            mean: number | null;
+            before: number | null;
+            after: number | null;
+        };
+        RolloutMedia: {
+            planned: number;
+            running: number;
+            done: number;
+            failed: number;
+            skipped: number;
+            rolled_back: number;
+            kept: number;
+            bytes: components["schemas"]["RolloutMediaBytes"];
+            score: components["schemas"]["RolloutMediaScore"];
+        };
+        RolloutGate: {
+            passed: boolean;
+            failures: string[];
+        };
+        Rollout: {
+            /** Format: uuid */
+            rollout_id: string;
+            /** @enum {string} */
+            status: "canary" | "running" | "cancelling" | "rolling_back" | "completed" | "cancelled" | "rolled_back";
+            paused: boolean;
+            reason: string | null;
+            spec: components["schemas"]["RolloutSpec"];
+            is_planned: boolean;
+            media: components["schemas"]["RolloutMedia"];
+            canary: components["schemas"]["RolloutMedia"] | null;
+            gate: components["schemas"]["RolloutGate"] | null;
+            not_chosen: Record<string, never>;
+            core_hours_today: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            finished_at: string | null;
+        };
+        RolloutDetailsFailure: {
+            hash: string;
+            job_id: string | null;
+            reason: string;
+        };
+        RolloutDetails: {
+            /** Format: uuid */
+            rollout_id: string;
+            /** @enum {string} */
+            status: "canary" | "running" | "cancelling" | "rolling_back" | "completed" | "cancelled" | "rolled_back";
+            paused: boolean;
+            reason: string | null;
+            spec: components["schemas"]["RolloutSpec"];
+            is_planned: boolean;
+            media: components["schemas"]["RolloutMedia"];
+            canary: components["schemas"]["RolloutMedia"] | null;
+            gate: components["schemas"]["RolloutGate"] | null;
+            not_chosen: Record<string, never>;
+            core_hours_today: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            finished_at: string | null;
+            failures: components["schemas"]["RolloutDetailsFailure"][];
+        };
+        RolloutList: {
+            rollouts: components["schemas"]["Rollout"][];
+            next_cursor: string | null;
+        };
         UploadPart: {
             number: number;
             size: number;
@@ -833,36 +1035,6 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             expires_at: string;
-        };
-        ImportError: {
-            /** @enum {string} */
-            code: "host_not_allowed" | "address_refused" | "insecure_redirect" | "too_many_redirects" | "not_found" | "access_denied" | "bad_answer" | "too_large" | "unsupported" | "sha256_mismatch" | "unavailable" | "deadline_exceeded" | "key_exists";
-            message: string;
-            http_status: number | null;
-        };
-        Import: {
-            /** Format: uuid */
-            import_id: string;
-            /** @enum {string} */
-            status: "queued" | "running" | "completed" | "failed" | "cancelled";
-            url: string;
-            name: string;
-            source: string;
-            bytes: number;
-            size: number | null;
-            content_type: string | null;
-            sha256: string | null;
-            etag: string | null;
-            error: components["schemas"]["ImportError"] | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            deadline_at: string;
-            ended_at: string | null;
-        };
-        ImportList: {
-            imports: components["schemas"]["Import"][];
-            next_cursor: string | null;
         };
         BucketEventOutcomesJob: {
             key: string;
@@ -1648,8 +1820,6 @@ export interface components {
             /** @description Default: `[]` */
             images?: components["schemas"]["ConsoleLinksRequestImage"][];
             playback?: string;
-            /** @description Default: `600` */
-            playback_expires_in_sec?: number;
         };
         BatchRequest: {
             jobs: components["schemas"]["CreateJobRequest"][];
@@ -1672,10 +1842,46 @@ export interface components {
             content_type?: string;
             sha256?: string;
         };
-        CreateImportRequest: {
-            url: string;
-            name?: string;
-            sha256?: string;
+        /** @description Which media; left out: every media with a stream. Default: `{}` */
+        CreateRolloutRequestWhich: {
+            /** @description The first characters of the hash. */
+            hash_prefix?: string;
+            /** @description The profile that made the stream. */
+            profile?: string;
+            /**
+             * Format: date-time
+             * @description Streams made before; then also those that `to_profile` made.
+             */
+            made_before?: string;
+        };
+        /** @description Default: `{}` */
+        CreateRolloutRequestBudget: {
+            /** @description Reruns at once. Default: `1` */
+            jobs?: number;
+            /** @description Of a day in UTC: the time that reruns ran, times `cores_per_job`. Left out: no limit. */
+            core_hours_per_day?: number;
+            /** @description How many cores a rerun counts as. Default: `1` */
+            cores_per_job?: number;
+        };
+        /** @description Made first; what fails its gate is rolled back. */
+        CreateRolloutRequestCanary: {
+            /** @description Of the media; one at least. */
+            share: number;
+            /** @description Of the canary: more failures fail the gate. Default: `0.05` */
+            max_failure_share?: number;
+            /** @description Bytes after, over bytes before, at most. */
+            max_bytes_ratio?: number;
+            /** @description The mean score at least, in the measure of the profile. */
+            min_score?: number;
+            /** @description How much the mean score may fall. */
+            max_score_drop?: number;
+        };
+        CreateRolloutRequest: {
+            which?: components["schemas"]["CreateRolloutRequestWhich"];
+            /** @description The profile that makes them again, as it is when the rollout begins. */
+            to_profile: string;
+            budget?: components["schemas"]["CreateRolloutRequestBudget"];
+            canary?: components["schemas"]["CreateRolloutRequestCanary"];
         };
         BucketNotification: {
             [key: string]: unknown;
@@ -3346,6 +3552,582 @@ export interface operations {
             };
         };
     };
+    listRollouts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutList"];
+                };
+            };
+            /** @description `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "which": {
+                 *         "hash_prefix": "movie-",
+                 *         "profile": "default"
+                 *       },
+                 *       "to_profile": "mobile",
+                 *       "budget": {
+                 *         "jobs": 4,
+                 *         "core_hours_per_day": 200
+                 *       },
+                 *       "canary": {
+                 *         "share": 0.02,
+                 *         "max_bytes_ratio": 0.9,
+                 *         "min_score": 88
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateRolloutRequest"];
+            };
+        };
+        responses: {
+            /** @description The rollout has begun. */
+            202: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rollout. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutDetails"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pauseRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rollout. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutDetails"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resumeRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rollout. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutDetails"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rollBackRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rollout. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutDetails"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancelRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The rollout. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rollout. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutDetails"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: The state of the job does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getCallbacks: {
         parameters: {
             query?: never;
@@ -3959,339 +4741,6 @@ export interface operations {
                 };
             };
             /** @description `upload_conflict`: The state of the upload does not allow this. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `internal_error`: An internal error occurred. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    listImports: {
-        parameters: {
-            query?: {
-                limit?: number;
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of imports. */
-            200: {
-                headers: {
-                    /** @description The id of the request in traces and logs. */
-                    "X-Trace-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ImportList"];
-                };
-            };
-            /** @description `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unauthorized`: A valid credential is required. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_configured`: This service is not configured for this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `method_not_allowed`: This address does not answer that method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `internal_error`: An internal error occurred. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    beginImport: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "url": "https://media.example.com/movie-1.mp4"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateImportRequest"];
-            };
-        };
-        responses: {
-            /** @description The import, which a worker carries out. */
-            202: {
-                headers: {
-                    /** @description The id of the request in traces and logs. */
-                    "X-Trace-ID"?: string;
-                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
-                    "RateLimit-Policy"?: string;
-                    /** @description Requests left in the window, and seconds until it ends. */
-                    RateLimit?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Import"];
-                };
-            };
-            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unauthorized`: A valid credential is required. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_configured`: This service is not configured for this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `method_not_allowed`: This address does not answer that method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `body_too_large`: The body is too large. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be application/json. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `internal_error`: An internal error occurred. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    getImport: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The import, a UUID. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The import. */
-            200: {
-                headers: {
-                    /** @description The id of the request in traces and logs. */
-                    "X-Trace-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Import"];
-                };
-            };
-            /** @description `unauthorized`: A valid credential is required. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_configured`: This service is not configured for this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_found`: There is nothing at this address. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `method_not_allowed`: This address does not answer that method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `internal_error`: An internal error occurred. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    cancelImport: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The import, a UUID. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The import has ended, and the worker removes what it stored. */
-            204: {
-                headers: {
-                    /** @description The id of the request in traces and logs. */
-                    "X-Trace-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description `invalid_request`: The request is not valid. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unauthorized`: A valid credential is required. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_configured`: This service is not configured for this. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_found`: There is nothing at this address. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `method_not_allowed`: This address does not answer that method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `conflict`: The state of the job does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;

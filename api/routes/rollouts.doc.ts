@@ -1,0 +1,77 @@
+import { rolloutListQuerySchema } from '#domain/rollouts/rollout.ts';
+import type { RolloutAction } from '#jobs/rollouts/change-rollout.ts';
+import type { RouteDoc } from '#platform/http/route-doc.ts';
+
+// Documentation of the rollout routes in the OpenAPI document.
+
+const shared = { tag: 'Rollouts', credential: 'api_key' } as const;
+const ofOne = { ...shared, path: { id: 'The rollout.' } } as const;
+
+export const create: RouteDoc = {
+  ...shared,
+  operationId: 'createRollout',
+  summary: 'Make streams of many media again by another profile',
+  description:
+    'Reruns have the lowest priority, and one that holds a slot for which a submission waits is planned again. A canary is made first; one that fails its gate is rolled back.',
+  isLimited: true,
+  body: {
+    name: 'CreateRolloutRequest',
+    isRequired: true,
+    example: {
+      which: { hash_prefix: 'movie-', profile: 'default' },
+      to_profile: 'mobile',
+      budget: { jobs: 4, core_hours_per_day: 200 },
+      canary: { share: 0.02, max_bytes_ratio: 0.9, min_score: 88 },
+    },
+  },
+  answers: { 202: { description: 'The rollout has begun.', schemas: ['Rollout'] } },
+  problems: ['invalid_json', 'invalid_request', 'unsupported_media_type'],
+};
+
+export const list: RouteDoc = {
+  ...shared,
+  operationId: 'listRollouts',
+  summary: 'List rollouts, newest first',
+  description: 'For the next page, repeat the request with `cursor` set to `next_cursor`.',
+  query: rolloutListQuerySchema,
+  answers: { 200: { description: 'One page.', schemas: ['RolloutList'] } },
+  problems: ['invalid_request'],
+};
+
+export const find: RouteDoc = {
+  ...ofOne,
+  operationId: 'getRollout',
+  summary: 'Follow a rollout',
+  description: 'How many media are planned, running, done and failed, bytes and scores, and the last 20 failures.',
+  answers: { 200: { description: 'The rollout.', schemas: ['RolloutDetails'] } },
+  problems: ['not_found'],
+};
+
+const changed = {
+  ...ofOne,
+  answers: { 200: { description: 'The rollout.', schemas: ['RolloutDetails'] } },
+  problems: ['not_found', 'conflict', 'invalid_json', 'invalid_request', 'unsupported_media_type'],
+} as const satisfies Partial<RouteDoc>;
+
+export const change: Readonly<Record<RolloutAction, RouteDoc>> = {
+  pause: {
+    ...changed,
+    operationId: 'pauseRollout',
+    summary: 'Begin no reruns for now',
+    description: 'Those that run go on.',
+  },
+  resume: { ...changed, operationId: 'resumeRollout', summary: 'Go on with a paused rollout' },
+  rollback: {
+    ...changed,
+    operationId: 'rollBackRollout',
+    summary: 'Publish the earlier streams again',
+    description:
+      'Reruns that are active are cancelled. Each media whose stream is still the one of the rollout gets its earlier one back; `kept` counts the others.',
+  },
+  cancel: {
+    ...changed,
+    operationId: 'cancelRollout',
+    summary: 'End a rollout and keep what it made',
+    description: 'Reruns that are active are cancelled.',
+  },
+};
