@@ -28,6 +28,7 @@ const ofEveryCondition = new Set(['type', 'status', 'reason', 'message', 'lastTr
 test.each([
   { page: 'mediajob.md', plural: 'mediajobs' },
   { page: 'mediaprofile.md', plural: 'mediaprofiles' },
+  { page: 'mediarollout.md', plural: 'mediarollouts' },
   { page: 'runnerpool.md', plural: 'runnerpools' },
 ])('docs/reference/crds/$page names every field of spec and status', async ({ page, plural }) => {
   const text = await read(`docs/reference/crds/${page}`);

@@ -1,6 +1,7 @@
 import { apiVersion } from '#domain/kubernetes/custom-resource.ts';
 import type { MediaJobSpec, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { MediaProfileSpec, MediaProfileStatus } from '#domain/kubernetes/media-profile.ts';
+import type { MediaRolloutSpec, MediaRolloutStatus } from '#domain/kubernetes/media-rollout.ts';
 import type { RunnerPoolSpec, RunnerPoolStatus } from '#domain/kubernetes/runner-pool.ts';
 import type { V1Job, V1Lease, V1Node, V1Pod, V1Secret, EventsV1Event } from '@kubernetes/client-node';
 
@@ -138,6 +139,12 @@ export interface MediaProfile extends KubeObject {
   status?: MediaProfileStatus;
 }
 
+/** Streams that are made again by another profile. */
+export interface MediaRollout extends KubeObject {
+  spec: MediaRolloutSpec;
+  status?: MediaRolloutStatus;
+}
+
 /** Our MediaJobs. */
 export const mediaJobs: Resource<MediaJob> = { apiVersion, kind: 'MediaJob', plural: 'mediajobs', isNamespaced: true };
 
@@ -154,5 +161,13 @@ export const mediaProfiles: Resource<MediaProfile> = {
   apiVersion,
   kind: 'MediaProfile',
   plural: 'mediaprofiles',
+  isNamespaced: true,
+};
+
+/** Our MediaRollouts. */
+export const mediaRollouts: Resource<MediaRollout> = {
+  apiVersion,
+  kind: 'MediaRollout',
+  plural: 'mediarollouts',
   isNamespaced: true,
 };

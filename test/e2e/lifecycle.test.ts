@@ -114,7 +114,7 @@ test('`helm uninstall` keeps the CRDs and every MediaJob, and a running job comp
   await helm('uninstall', release.name, '-n', release.namespace, '--wait', '--timeout', '90s');
 
   const definitions = await kubectl('get', 'crd', '-o', 'name');
-  for (const plural of ['mediajobs', 'mediaprofiles', 'runnerpools'])
+  for (const plural of ['mediajobs', 'mediaprofiles', 'mediarollouts', 'runnerpools'])
     expect(definitions).toContain(`customresourcedefinition.apiextensions.k8s.io/${plural}.reelwright.dev`);
   expect((await mediaJob(`mj-${id}`)).metadata.deletionTimestamp).toBeUndefined();
   expect(await inRunners('get', 'rp', '-o', 'name')).toContain('runnerpool.reelwright.dev/video-large');

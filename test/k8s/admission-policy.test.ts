@@ -120,7 +120,9 @@ describe('names and labels that are reserved for the controller', () => {
   test('a MediaJob in a namespace that no controller of the release reads is created with a warning', async () => {
     await until('the policy is enforced', async () => {
       const result = await createStrictly(places.release).catch(String);
-      return result.includes(`reads MediaJobs and MediaProfiles of the namespace ${places.runners} only`);
+      return result.includes(
+        `reads MediaJobs, MediaProfiles and MediaRollouts of the namespace ${places.runners} only`,
+      );
     });
     // Other releases of the same API server may warn.
     expect(await createStrictly(places.runners).catch(String)).not.toContain(`the namespace ${places.runners} only`);

@@ -60,7 +60,9 @@ async function names(namespace: string, kinds: string): Promise<string[]> {
 }
 
 async function deleteCrds(): Promise<void> {
-  const crds = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `${plural}.reelwright.dev`);
+  const crds = ['mediajobs', 'mediaprofiles', 'mediarollouts', 'runnerpools'].map(
+    (plural) => `${plural}.reelwright.dev`,
+  );
   await kubectl(server, [
     'delete',
     'crd',

@@ -36,6 +36,8 @@ const allowed: Record<string, Record<string, Record<string, string>>> = {
       'mediajobs/status.reelwright.dev': 'patch',
       'mediaprofiles.reelwright.dev': 'create list watch',
       'mediaprofiles/status.reelwright.dev': 'patch',
+      'mediarollouts.reelwright.dev': 'list watch',
+      'mediarollouts/status.reelwright.dev': 'patch',
       'runnerpools.reelwright.dev': 'create get list patch watch',
       'runnerpools/status.reelwright.dev': 'patch',
       'jobs.batch': 'create delete list patch watch',

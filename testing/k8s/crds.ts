@@ -13,6 +13,7 @@ export async function installCrds(): Promise<void> {
     '--timeout=30s',
     'crd/mediajobs.reelwright.dev',
     'crd/mediaprofiles.reelwright.dev',
+    'crd/mediarollouts.reelwright.dev',
     'crd/runnerpools.reelwright.dev',
   ]);
 }

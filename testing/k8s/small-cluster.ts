@@ -81,7 +81,9 @@ export async function startSmallCluster({
 async function installCrds(server: ApiServer): Promise<void> {
   const crds = join(import.meta.dirname, '../../crds');
   await kubectl(server, ['apply', '--server-side', '-f', crds]);
-  const names = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `crd/${plural}.reelwright.dev`);
+  const names = ['mediajobs', 'mediaprofiles', 'mediarollouts', 'runnerpools'].map(
+    (plural) => `crd/${plural}.reelwright.dev`,
+  );
   await kubectl(server, ['wait', '--for=condition=Established', '--timeout=30s', ...names]);
 }
 

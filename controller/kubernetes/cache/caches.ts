@@ -6,6 +6,8 @@ import {
   mediaJobs,
   type MediaProfile,
   mediaProfiles,
+  type MediaRollout,
+  mediaRollouts,
   type ObjectMeta,
   pods,
   type Resource,
@@ -39,6 +41,8 @@ export interface CacheListener {
   poolDeleted(pool: RunnerPool): void;
   /** A MediaProfile was added, changed or deleted. */
   profilesChanged(): void;
+  /** A MediaRollout was added, changed or deleted. */
+  rolloutsChanged(): void;
 }
 
 interface CacheOptions {
@@ -58,6 +62,7 @@ export class Caches {
   readonly mediaJobs: Reflector<MediaJob, MediaJob>;
   readonly pools: Reflector<RunnerPool, RunnerPool>;
   readonly profiles: Reflector<MediaProfile, MediaProfile>;
+  readonly rollouts: Reflector<MediaRollout, MediaRollout>;
   readonly podCreationFailures: PodCreationFailures;
   readonly nodes: Nodes;
   readonly #jobs: Reflector<NonNullable<(typeof jobs)['example']>, JobSnapshot & KubeObject>;
@@ -94,6 +99,8 @@ export class Caches {
     });
     const ofProfiles = handlersOfSpecs<MediaProfile>(() => this.#listener?.profilesChanged());
     this.profiles = reflector(mediaProfiles, (profile) => profile, { ...shared, handlers: ofProfiles });
+    const ofRollouts = handlersOfSpecs<MediaRollout>(() => this.#listener?.rolloutsChanged());
+    this.rollouts = reflector(mediaRollouts, (rollout) => rollout, { ...shared, handlers: ofRollouts });
     this.#jobs = reflector(jobs, trimJob, {
       ...labelled,
       handlers: handlersOf<JobSnapshot>((job, change) => this.#changeJob(job, change)),
@@ -107,16 +114,16 @@ export class Caches {
 
   async start(listener: CacheListener): Promise<void> {
     this.#listener = listener;
-    await Promise.all([this.nodes, this.profiles, ...this.#reflectors].map((each) => each.start()));
+    await Promise.all([this.nodes, this.profiles, this.rollouts, ...this.#reflectors].map((each) => each.start()));
   }
 
-  /** Resolves once everything but nodes and profiles has been listed; rejects when stopped before. */
+  /** Resolves once everything but nodes, profiles and rollouts has been listed; rejects when stopped before. */
   async whenSynced(): Promise<void> {
     await Promise.all(this.#reflectors.map((each) => each.whenSynced()));
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.nodes, this.profiles, ...this.#reflectors].map((each) => each.stop()));
+    await Promise.all([this.nodes, this.profiles, this.rollouts, ...this.#reflectors].map((each) => each.stop()));
   }
 
   mediaJob(key: string): MediaJob | undefined {

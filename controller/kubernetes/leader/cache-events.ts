@@ -18,6 +18,7 @@ interface CacheEventsPorts {
   readonly workQueue: Pick<WorkQueue, 'add'>;
   readonly resync: Pick<Resync, 'mediaJobExists'>;
   readonly profileWork: { changed(): void };
+  readonly rolloutWork: { changed(): void };
   /** Reconciles the jobs that wait for a slot of a pool. */
   readonly wake: (pool: string) => void;
   /** A RunnerPool was deleted. */
@@ -85,5 +86,9 @@ export class CacheEvents implements CacheListener {
 
   profilesChanged(): void {
     this.#ports.profileWork.changed();
+  }
+
+  rolloutsChanged(): void {
+    this.#ports.rolloutWork.changed();
   }
 }

@@ -5,6 +5,7 @@ import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { PoolStore } from '#platform/postgres/pool-store.ts';
 import type { ProfileStore } from '#platform/postgres/profile-store.ts';
+import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { StorageWatch } from '../../storage-watch.ts';
@@ -23,6 +24,7 @@ export interface MediaJobDependencies
   readonly jobs: JobStore;
   readonly queue: TicketQueue;
   readonly profiles: ProfileStore;
+  readonly rollouts: RolloutStore;
   readonly poolCopy: PoolStore;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly source: AdoptDependencies['source'];

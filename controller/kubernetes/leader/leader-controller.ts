@@ -51,9 +51,9 @@ export class LeaderController {
   async stop(): Promise<void> {
     this.#isReady = false;
     this.#stopping.abort(new Error('the term has ended'));
-    const { ports, workQueue, streams, profileWork } = this.#parts;
+    const { ports, workQueue, streams, profileWork, rolloutWork } = this.#parts;
     await ports.caches.stop();
-    await Promise.all([workQueue, streams, profileWork].map((queue) => queue.stop({ queued: 'drop' })));
+    await Promise.all([workQueue, streams, profileWork, rolloutWork].map((queue) => queue.stop({ queued: 'drop' })));
     await this.#ended;
   }
 
@@ -112,12 +112,12 @@ export class LeaderController {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    const { ports, batchWork, resync, profileWork, workQueue, streams } = this.#parts;
+    const { ports, batchWork, resync, profileWork, rolloutWork, workQueue, streams } = this.#parts;
     const { caches, slots } = ports;
     const poolDeleted = (name: string) => {
       if (name in ports.pools) void this.#ensurePools();
     };
-    const events = new CacheEvents({ ...ports, resync, profileWork, poolDeleted });
+    const events = new CacheEvents({ ...ports, resync, profileWork, rolloutWork, poolDeleted });
     await caches.start(events);
     await caches.whenSynced();
     batchWork.batches.begin();
@@ -125,6 +125,7 @@ export class LeaderController {
     collectGarbage();
     await this.#ensurePools();
     profileWork.start();
+    rolloutWork.start();
     while (!signal.aborted && !(await this.#resyncOnce())) await pause(resyncEveryMs, signal);
     if (signal.aborted) return;
     // Before the first resync no job counted as claimed.

@@ -10,6 +10,7 @@ import { jobManifestsOf } from '../manifests/job-manifest.ts';
 import { PoolProblems } from '../pools/pool-problems.ts';
 import { ProfileWork } from '../profiles/profile-work.ts';
 import { reconcile, reconcileStream } from '../reconcile/reconcile.ts';
+import { RolloutWork } from '../rollouts/rollout-work.ts';
 import { StatusWriter } from '../reconcile/status-writer.ts';
 import type { ClaimedJobs } from '../slots/claimed-jobs.ts';
 import { imageSlotsOf } from '../slots/image-slots.ts';
@@ -91,7 +92,8 @@ export function composeTerm({ dependencies, term, claimed, recorder }: TermInput
   };
   const batchWork = new BatchWork(ports);
   const resync = new Resync(ports, batchWork.batches);
-  return { ports, batchWork, resync, profileWork: new ProfileWork(ports), workQueue, streams };
+  const [profileWork, rolloutWork] = [new ProfileWork(ports), new RolloutWork(ports)];
+  return { ports, batchWork, resync, profileWork, rolloutWork, workQueue, streams };
 }
 
 /** What works during one term. */

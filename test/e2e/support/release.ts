@@ -128,7 +128,9 @@ export async function removeRelease(): Promise<void> {
   const { name, namespace, runners } = release;
   await helm('uninstall', name, '-n', namespace, '--ignore-not-found', '--wait', '--timeout', '60s');
   await kubectl('delete', 'namespace', namespace, runners, '--ignore-not-found', '--wait', '--timeout', '90s');
-  const kinds = ['mediajobs', 'mediaprofiles', 'runnerpools'].map((plural) => `${plural}.reelwright.dev`);
+  const kinds = ['mediajobs', 'mediaprofiles', 'mediarollouts', 'runnerpools'].map(
+    (plural) => `${plural}.reelwright.dev`,
+  );
   await kubectl('delete', 'crd', ...kinds, '--ignore-not-found');
 }
 

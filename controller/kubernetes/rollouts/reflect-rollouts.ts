@@ -1,0 +1,120 @@
+import { isDeepStrictEqual } from 'node:util';
+import { KnownProblem } from '#domain/errors.ts';
+import type { Condition } from '#domain/kubernetes/custom-resource.ts';
+import {
+  type MediaRolloutStatus,
+  outlineOfRollout,
+  type ReadRollout,
+  readMediaRollout,
+} from '#domain/kubernetes/media-rollout.ts';
+import { activeStatuses, isBeginning, type Rollout, type RolloutStatus } from '#domain/rollouts/rollout.ts';
+import { createRollout, type CreateRolloutDependencies } from '#jobs/rollouts/create-rollout.ts';
+import type { KubeClient } from '#platform/kubernetes/client.ts';
+import { unlessDeleted } from '#platform/kubernetes/errors.ts';
+import { type MediaRollout, mediaRollouts } from '#platform/kubernetes/objects.ts';
+import { refOf } from '#platform/kubernetes/store.ts';
+import type { Requeue } from '#platform/kubernetes/work-queue.ts';
+import type { RolloutStore } from '#platform/postgres/rollout-store.ts';
+import type { Caches } from '../cache/caches.ts';
+import { timeOf } from '../plan/status.ts';
+
+/** What the reflection of MediaRollouts needs. */
+export interface RolloutPorts extends Omit<CreateRolloutDependencies, 'rollouts'> {
+  readonly client: Pick<KubeClient, 'mergePatch'>;
+  readonly rollouts: RolloutStore;
+  readonly caches: Pick<Caches, 'rollouts'>;
+  readonly now: () => number;
+}
+
+const whileActiveMs = 3_000;
+const otherwiseMs = 60_000;
+const messageLengthMax = 2_000;
+
+/** Whether a MediaRollout was made a rollout, and why not. */
+interface Acceptance {
+  readonly rollout: Rollout | null;
+  readonly reason: 'Accepted' | 'Invalid' | 'SpecChanged';
+  readonly message: string;
+}
+
+/**
+ * Makes a rollout of each MediaRollout, passes on what its spec asks for, and writes its state into the status. A
+ * rollout whose MediaRollout was deleted is cancelled.
+ */
+export async function reflectRollouts(ports: RolloutPorts): Promise<Requeue> {
+  const objects = [...ports.caches.rollouts.values()];
+  const uids = new Set(objects.map(({ metadata }) => metadata?.uid ?? ''));
+  for (const id of await ports.rollouts.ofResources())
+    if (!uids.has(id)) await ports.rollouts.move(id, 'cancelling', { reason: 'Its MediaRollout was deleted.' });
+  let isActive = false;
+  for (const object of objects) {
+    const acceptance = await accept(object, ports);
+    isActive ||= acceptance.rollout !== null && isUnfinished(acceptance.rollout);
+    await writeStatus(object, statusOf(object, acceptance, ports), ports);
+  }
+  return { afterMs: isActive ? whileActiveMs : otherwiseMs };
+}
+
+function isUnfinished({ status }: Rollout): boolean {
+  return (activeStatuses as readonly RolloutStatus[]).includes(status);
+}
+
+async function accept({ metadata, spec }: MediaRollout, ports: RolloutPorts): Promise<Acceptance> {
+  const id = metadata?.uid ?? '';
+  const before = await ports.rollouts.find(id);
+  const read = readMediaRollout(spec);
+  if ('faults' in read) return { rollout: before, reason: 'Invalid', message: read.faults.join('; ') };
+  try {
+    const resource = `${metadata?.namespace}/${metadata?.name}`;
+    const rollout = before ?? (await createRollout(ports, { id, spec: read.spec, resource })).rollout;
+    const now = await follow(rollout, read, ports);
+    return isDeepStrictEqual(now.spec, read.spec)
+      ? { rollout: now, reason: 'Accepted', message: now.reason ?? 'Workers make it.' }
+      : { rollout: now, reason: 'SpecChanged', message: 'It began otherwise: only paused and rollback may change.' };
+  } catch (error) {
+    if (!(error instanceof KnownProblem) || error.details.faults === undefined) throw error;
+    const faults = error.details.faults.map(({ pointer, detail }) => `spec${pointer.replaceAll('/', '.')}: ${detail}`);
+    return { rollout: before, reason: 'Invalid', message: faults.join('; ') };
+  }
+}
+
+/** Rolls back, pauses or resumes, as the object asks. */
+async function follow(rollout: Rollout, read: ReadRollout, { rollouts }: RolloutPorts): Promise<Rollout> {
+  const { id, isPaused } = rollout;
+  if (read.isRolledBack) await rollouts.move(id, 'rolling_back', { reason: 'Its MediaRollout asks for a rollback.' });
+  else if (isBeginning(rollout) && isPaused !== read.isPaused) await rollouts.setPaused(id, read.isPaused);
+  else return rollout;
+  return (await rollouts.find(id)) ?? rollout;
+}
+
+function statusOf(
+  { metadata, status }: MediaRollout,
+  { rollout, reason, message }: Acceptance,
+  { now }: RolloutPorts,
+): MediaRolloutStatus {
+  const observedGeneration = metadata?.generation ?? 0;
+  const condition = (type: string, holds: boolean, why: Pick<Condition, 'reason' | 'message'>): Condition => {
+    const value = holds ? 'True' : 'False';
+    const before = status?.conditions?.find((one) => one.type === type);
+    const lastTransitionTime = before?.status === value ? before.lastTransitionTime : timeOf(now());
+    return { type, status: value, observedGeneration, lastTransitionTime, ...why };
+  };
+  const isComplete = rollout !== null && !isUnfinished(rollout);
+  return {
+    observedGeneration,
+    ...(rollout === null ? {} : outlineOfRollout(rollout)),
+    conditions: [
+      condition('Accepted', reason === 'Accepted', { reason, message: message.slice(0, messageLengthMax) }),
+      condition('Complete', isComplete, {
+        reason: isComplete ? 'Ended' : 'Unfinished',
+        message: rollout?.reason ?? '',
+      }),
+    ],
+  };
+}
+
+async function writeStatus(object: MediaRollout, status: MediaRolloutStatus, { client }: RolloutPorts): Promise<void> {
+  if (isDeepStrictEqual({ ...object.status, ...status }, object.status)) return;
+  const patch = { metadata: { uid: object.metadata?.uid ?? '' }, status };
+  await client.mergePatch(mediaRollouts, refOf(object), patch, { subresource: 'status' }).catch(unlessDeleted);
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { explain, faultsOf } from '../jobs/faults.ts';
+import { type Rollout, rolloutRequestSchema, type RolloutSpec, rolloutStatuses, totalOf } from '../rollouts/rollout.ts';
+import { bare, conditionsSchema, type CustomResource, withoutDefaults } from './custom-resource.ts';
+
+// A MediaRollout is a rollout as a Kubernetes object. The controller makes a row of it, whose id is the object's uid,
+// and writes the row's state into the status.
+
+const { to_profile: toProfile, which, budget, canary } = rolloutRequestSchema.shape;
+const fieldsOf = (schema: z.ZodType) => bare(schema) as z.ZodObject;
+
+const specSchema = z.strictObject({
+  which: withoutDefaults(fieldsOf(which))
+    .optional()
+    .describe('Which media; left out: every media with a stream. All fields must fit.'),
+  to_profile: toProfile,
+  budget: withoutDefaults(fieldsOf(budget)).optional(),
+  canary: withoutDefaults(fieldsOf(canary))
+    .required({ share: true })
+    .optional()
+    .describe('Made first; what fails its gate is rolled back.'),
+  paused: z.boolean().optional().describe('Begin no rerun for now.'),
+  rollback: z.boolean().optional().describe('Publish the earlier streams again.'),
+});
+/** `spec` of a MediaRollout. */
+export type MediaRolloutSpec = Readonly<Record<string, unknown>>;
+
+const count = z.int().min(0).optional();
+const statusSchema = z.strictObject({
+  observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
+  phase: z.enum(rolloutStatuses).optional(),
+  planned: count.describe('Media that are chosen and not begun.'),
+  running: count,
+  done: count,
+  failed: count,
+  skipped: count.describe('Media that were deleted, held or replaced since they were chosen.'),
+  rolled_back: count,
+  kept: count.describe('Media that could not be rolled back.'),
+  bytes_saved: z.int().optional(),
+  score: z.number().optional().describe('The mean score of what was made.'),
+  conditions: conditionsSchema.optional().describe('Accepted and Complete.'),
+});
+/** `status` of a MediaRollout. */
+export type MediaRolloutStatus = z.infer<typeof statusSchema>;
+
+/** What the CustomResourceDefinition of MediaRollout says. */
+export const mediaRolloutResource: CustomResource = {
+  kind: 'MediaRollout',
+  plural: 'mediarollouts',
+  shortName: 'mroll',
+  category: 'media',
+  description: 'Streams of many media are made again by another profile, within a budget.',
+  columns: [
+    { name: 'Profile', type: 'string', jsonPath: '.spec.to_profile' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Planned', type: 'integer', jsonPath: '.status.planned' },
+    { name: 'Done', type: 'integer', jsonPath: '.status.done' },
+    { name: 'Failed', type: 'integer', jsonPath: '.status.failed' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Saved', type: 'integer', jsonPath: '.status.bytes_saved', priority: 1 },
+    { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Accepted")].message', priority: 1 },
+  ],
+  spec: specSchema,
+  status: statusSchema,
+  rules: [],
+};
+
+/** What a MediaRollout asks for. */
+export interface ReadRollout {
+  readonly spec: RolloutSpec;
+  readonly isPaused: boolean;
+  readonly isRolledBack: boolean;
+}
+
+/** The rollout of a MediaRollout, or every fault of it, with the fields named as in the object. */
+export function readMediaRollout(given: MediaRolloutSpec): ReadRollout | { readonly faults: readonly string[] } {
+  const { paused = false, rollback = false, ...asked } = given;
+  const { data, error } = rolloutRequestSchema.safeParse(asked, { error: explain });
+  if (data !== undefined) return { spec: data, isPaused: paused === true, isRolledBack: rollback === true };
+  return { faults: faultsOf(error).map(({ pointer, detail }) => `spec${pointer.replaceAll('/', '.')}: ${detail}`) };
+}
+
+/** What a status shows of a rollout. */
+export function outlineOfRollout(rollout: Rollout): MediaRolloutStatus {
+  const { planned, running, done, failed, skipped, rolled_back, kept, ...sums } = totalOf(rollout);
+  return {
+    phase: rollout.status,
+    planned,
+    running,
+    done,
+    failed,
+    skipped,
+    rolled_back,
+    kept,
+    bytes_saved: sums.bytesBefore - sums.bytesAfter,
+    ...(sums.scored === 0 ? {} : { score: Number((sums.scoreSum / sums.scored).toFixed(4)) }),
+  };
+}
