@@ -7,6 +7,7 @@ import { keyChanges, keysOf, type RecordedWrite, recordedWrites, rowChanges } fr
 import * as library from './library-invariants.ts';
 import * as objects from './object-invariants.ts';
 import { changesOf, type CheckedJob, failureOf, outagesOf, sourceOf, waitsOf } from './row-invariants.ts';
+import { rolledBackHashes, rolloutsOf } from './rollout-invariants.ts';
 import type { World } from './world.ts';
 
 // What holds whatever happened (docs/reference/invariants.md). The checker knows no scenario: it reads what is stored,
@@ -57,6 +58,7 @@ export class Checker {
     violations.push(...(await this.#equalKeys()), ...(await this.#remains(all)), ...(await this.#removed(all, writes)));
     violations.push(...(await library.deletionsOf(this.#world)), ...(await library.uploadsOf(this.#world)));
     violations.push(...library.announcedOf(this.#world), ...(await library.rerunsOf(this.#world)));
+    violations.push(...(await rolloutsOf(database, media)));
     return [...violations, ...waitsOf(facts), ...(await this.#secretsIn(jobs))];
   }
 
@@ -108,7 +110,9 @@ export class Checker {
     const { jobs, writes, decodes } = given;
     const { media } = this.#world;
     const { master, missing } = await objects.reachable(hash, media);
-    const violations = [...missing.map((line) => `I5: ${line}`), ...objects.masterNames(master, jobs)];
+    const violations = missing.map((line) => `I5: ${line}`);
+    const isRolledBack = (await rolledBackHashes(this.#world.database)).has(hash);
+    if (!isRolledBack) violations.push(...objects.masterNames(master, jobs));
     for await (const { key, etag } of media.list(`${videoRoot(hash)}/`)) {
       if (!isBelowRevision(key)) continue;
       const before = this.#published.get(key) ?? etag;

@@ -84,6 +84,16 @@ export const plantedBugs = {
     { file: 'runner/steps/fetch.ts', from: '...(etag === null ? {} : { ifMatch: etag })', to: '' },
     { file: 'runner/steps/fetch.ts', from: 'task.source.size !== info.sizeBytes', to: 'task.source.size === -1' },
   ],
+  'a budget that is not looked at': [
+    {
+      file: 'platform/postgres/rollout-item-store.ts',
+      from: '(counted[0]?.running ?? 0) >= spec.budget.jobs',
+      to: '(counted[0]?.running ?? 0) >= 1000',
+    },
+  ],
+  'a rollback that publishes nothing': [
+    { file: 'jobs/rollouts/roll-back.ts', from: 'await publishRevision(dependencies, {', to: 'void ({' },
+  ],
   'a clear segment in an encrypted media': [
     {
       file: 'runner/tools/packager.ts',

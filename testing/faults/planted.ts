@@ -10,7 +10,7 @@ import { Checker } from './invariants.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 import type { Supervised } from './processes.ts';
 import { probe } from './prober.ts';
-import { type Scenario, scenarios } from './scenarios.ts';
+import { rolledOut, type Scenario, scenarios } from './scenarios.ts';
 import { addSources, otherClip, smallImage, shortClip } from './sources.ts';
 import { announcedPrefix, openWorld, type World } from './world.ts';
 
@@ -151,6 +151,14 @@ export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
       await world.outage(20_000);
       return [id];
     },
+  },
+  'a budget that is not looked at': {
+    invariant: 'I33',
+    scenario: (world) => rolledOut(world, { budget: { jobs: 1 } }),
+  },
+  'a rollback that publishes nothing': {
+    invariant: 'I34',
+    scenario: (world) => rolledOut(world, { budget: { jobs: 3 }, canary: { share: 1, max_bytes_ratio: 0.001 } }),
   },
   'a source that was replaced': {
     invariant: 'I24',

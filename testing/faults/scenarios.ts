@@ -23,6 +23,23 @@ export const idle: Scenario = async (world) => {
   return [];
 };
 
+/** Three media are made again by another profile. The jobs that made them before are among the ids. */
+export async function rolledOut(world: World, spec: object): Promise<string[]> {
+  const prefix = `rolled-${Date.now()}-`;
+  const ids = await Promise.all([1, 2, 3].map((n) => world.submit('video:transcode', 'clip', { hash: prefix + n })));
+  await world.settle();
+  await world.insist('POST', '/api/rollouts', { which: { hash_prefix: prefix }, to_profile: 'mobile', ...spec });
+  // A request that is repeated for want of an answer makes another rollout.
+  const unfinished = 'select 1 from rollouts where finished_at is null';
+  for (const deadline = Date.now() + 120_000; (await world.database.pool.query(unfinished)).rowCount !== 0;) {
+    if (Date.now() > deadline) throw new Error('the rollout has not ended');
+    await sleep(200);
+  }
+  const reruns = 'select id from jobs where hash like $1 and rerun_of_job_id is not null';
+  const { rows } = await world.database.pool.query<{ id: string }>(reruns, [`${prefix}%`]);
+  return [...ids, ...rows.map(({ id }) => id)];
+}
+
 export const scenarios: Readonly<Record<string, Scenario>> = {
   'no job': idle,
   'an image': async (world) => [await world.submit('image:thumbnail', 'image')],
@@ -119,6 +136,13 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await callers.deleteMedia(world, hash);
     // Its jobs have no results any more.
     return [];
+  },
+  'a rollout': (world) => rolledOut(world, { budget: { jobs: 1 }, canary: { share: 0.5 } }),
+  'a rollout that is rolled back': async (world) => {
+    const ids = await rolledOut(world, { budget: { jobs: 2 }, canary: { share: 1, max_bytes_ratio: 0.001 } });
+    const { rows } = await world.database.pool.query('select 1 from rollout_items where status = $1', ['rolled_back']);
+    if (rows.length === 0) throw new Error('the canary passed');
+    return ids;
   },
   retention: async (world) => {
     const hash = `old-${Date.now()}`;
