@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { rerunReasonOf, totalOf } from '#domain/rollouts/rollout.ts';
+import { publishRevision } from '#jobs/publish-revision.ts';
 import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/rollout-rig.ts';
 
 // docs/reference/contract.md, "Rollouts": what a worker does, on a real database, with reruns that the test ends.
@@ -216,6 +218,38 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     await rig.round(id);
     expect(totalOf(await rig.find(id))).toMatchObject({ rolled_back: 2, kept: 1 });
     for (const hash of all.slice(0, 2)) expect(await rig.playedRev(hash)).toBe(revs.get(hash));
+  });
+
+  it('C32.11: an earlier stream is not published over one that was made between the look and the write', async () => {
+    const hash = hashes(1).all[0]!;
+    const rev = (await rig.makeMedia([hash])).get(hash)!;
+    const rerun = await rig.submit(hash, { idempotencyKey: `rerun of ${hash}` });
+    const made = await rig.end(rerun.id, better);
+    const newer = await rig.end((await rig.submit(hash, { idempotencyKey: `newer than ${hash}` })).id, better);
+    const late = publishRevision(rig.d, { hash, rev, replaces: rerun.id });
+    await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    expect([made === newer, await rig.playedRev(hash)]).toEqual([false, newer]);
+  });
+
+  it('C32.14: a rerun that was named before a crash is made by that name, and not at all once the rollout ends', async () => {
+    const { prefix, all } = hashes(2);
+    await rig.makeMedia(all);
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 2 } });
+    while (await rig.d.rollouts.items.planPage(id, 500));
+    const [first, second] = [randomUUID(), randomUUID()];
+    await rig.d.rollouts.items.begin(id, first);
+    for (const _ of [1, 2]) {
+      await rig.round(id);
+      expect(await rig.d.jobs.find(first)).toMatchObject({ status: 'queued', rerunReason: `rollout ${id}` });
+      // As if the crash came after the job and before it was noted.
+      await rig.query('update rollout_items set is_submitted = false where job_id = $1', [first]);
+    }
+    await rig.query(`update rollout_items set job_id = $2 where rollout_id = $1 and job_id <> $3`, [id, second, first]);
+    await rig.query('update rollout_items set is_submitted = false where job_id = $1', [second]);
+    await rig.d.rollouts.move(id, 'rolling_back');
+    await rig.round(id);
+    expect([(await rig.d.jobs.find(first))?.status, await rig.d.jobs.find(second)]).toEqual(['cancelled', null]);
+    expect((await rig.find(id)).status).toBe('rolled_back');
   });
 
   it('C32.12: a cancelled rollout keeps what it made and begins nothing more', async () => {
