@@ -2,6 +2,7 @@ import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { activeStatuses, liveStatuses } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
+import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 import { AttemptStore } from './job-attempts.ts';
 import { finishJob, type FinalState } from './job-end.ts';
@@ -43,11 +44,13 @@ const statesOf = `select id, status, attempt, progress from jobs where id = any(
 const countAtWork = `
   select queue, count(*)::int as jobs from jobs
   where lease_owner is not null and status = any($1) group by queue`;
+// Reruns of rollouts wait behind all others, for days where there is always another.
 const oldestWaiting = `
   select queue, extract(epoch from now() - created_at)::float8 as seconds
   from unnest($1::text[]) as wanted (queue_name) cross join lateral (
     select queue, created_at from jobs
     where status in ('queued', 'processing') and lease_owner is null and queue = queue_name
+      and priority > $2
     order by created_at limit 1
   ) as oldest`;
 const withoutTicket = `
@@ -147,9 +150,12 @@ export class JobStore extends AttemptStore {
     return { default: jobsOf('default'), 'video:large': jobsOf('video:large') };
   }
 
-  /** The age of the oldest unclaimed job of each queue, in seconds; 0 without one. */
+  /** The age of the oldest unclaimed job of each queue but reruns of rollouts, in seconds; 0 without one. */
   async oldestWaitingSeconds(): Promise<Readonly<Record<QueueName, number>>> {
-    const found = await this.database.pool.query<{ queue: QueueName; seconds: number }>(oldestWaiting, [queueNames]);
+    const found = await this.database.pool.query<{ queue: QueueName; seconds: number }>(oldestWaiting, [
+      queueNames,
+      rolloutPriority,
+    ]);
     const secondsOf = (queue: QueueName) => Math.max(0, found.rows.find((row) => row.queue === queue)?.seconds ?? 0);
     return { default: secondsOf('default'), 'video:large': secondsOf('video:large') };
   }

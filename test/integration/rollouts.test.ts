@@ -118,6 +118,15 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     expect([(await rig.find(id)).coreHoursToday, (await rig.queued()).length]).toEqual([0, 1]);
   });
 
+  it('a rerun that waits does not raise the age of the oldest job that waits', async () => {
+    const { prefix, all } = hashes(1);
+    await rig.makeMedia(all);
+    await rig.round(await rig.create({ which: { hash_prefix: prefix } }));
+    expect([(await rig.queued()).length, (await rig.d.jobs.oldestWaitingSeconds()).default]).toEqual([1, 0]);
+    await rig.submit(`${prefix}new`);
+    expect((await rig.d.jobs.oldestWaitingSeconds()).default).toBeGreaterThan(0);
+  });
+
   it('C32.6: a rerun that holds a slot for which a submission waits is cancelled and planned again', async () => {
     const { prefix, all } = hashes(1);
     const revs = await rig.makeMedia(all);
