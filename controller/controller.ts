@@ -45,6 +45,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     config.executor === 'kubernetes'
       ? new KubernetesExecutor(kubernetesDependencies(executing))
       : processExecutorOf(executing);
+  const isStorageAway = () => storageWatch.isAway;
   const admission = { jobs, queue, executor, storageWatch, metrics, log };
   return [
     storageWatch,
@@ -93,7 +94,7 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
       log,
     }),
     ...bringInComponents(dependencies),
-    periodicComponent({ ...rolloutTask(dependencies), everyMs: rolloutsEveryMs, log }),
+    periodicComponent({ ...rolloutTask({ ...dependencies, isStorageAway }), everyMs: rolloutsEveryMs, log }),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];

@@ -60,6 +60,7 @@ export function rolloutQueries(): Query[] {
     ['rollout: failures', 10, (d) => items(d).failures(canary, 20)],
     ['rollout: submissions that wait', 6_000, (d) => slots(d).waitingSubmissions(2_000)],
     ['rollout: jobs that hold slots', 2_000, (d) => slots(d).working(canary, 'default', 10)],
+    ['rollout: slots that are about to be free', 10, (d) => slots(d).givingWay(canary, 20_000)],
     ['rollout: a job that gives way', 10, (d) => slots(d).noteGivingWay(canary, 'h20601')],
   ];
 }

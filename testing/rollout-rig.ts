@@ -52,6 +52,7 @@ export function rolloutDependencies(
     source: openObjectStore({ bucket: 'source', dir: folders.source }),
     media: openObjectStore({ bucket: 'media', dir: folders.media }),
     randomUuid: () => randomUUID(),
+    isStorageAway: () => false,
     log,
     config: {
       maxFileSizeBytes: 1e9,

@@ -22,11 +22,12 @@ export async function advanceRollout(id: string, dependencies: RolloutDependenci
   if (rollout.status === 'cancelling' || rollout.status === 'rolling_back')
     return endRollout(rollout, dependencies, signal);
   if (!isBeginning(rollout)) return;
-  await giveWay(rollout, dependencies, waitedMs);
+  const { isStorageAway } = dependencies;
+  if (!isStorageAway()) await giveWay(rollout, dependencies, waitedMs);
   if (!rollout.isPlanned) await plan(rollout, dependencies, signal);
   await decide(id, dependencies);
   const now = await dependencies.rollouts.find(id);
-  if (now !== null && !now.isPaused) await beginReruns(now, dependencies, signal);
+  if (now !== null && !now.isPaused && !isStorageAway()) await beginReruns(now, dependencies, signal);
 }
 
 async function plan({ id }: Rollout, { rollouts }: RolloutDependencies, signal: AbortSignal): Promise<void> {

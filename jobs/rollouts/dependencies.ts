@@ -11,4 +11,6 @@ export interface RolloutDependencies extends Pick<
   readonly rollouts: RolloutStore;
   readonly library: MediaStore;
   readonly media: ObjectStore;
+  /** While a bucket is away nothing starts, and no submission waits for a slot. */
+  readonly isStorageAway: () => boolean;
 }

@@ -4,9 +4,12 @@ import type { BegunItem } from '#platform/postgres/rollout-item-store.ts';
 import { type CancelDependencies, cancelJob } from '../cancel.ts';
 import { publishRevision } from '../publish-revision.ts';
 import type { RolloutDependencies } from './dependencies.ts';
+import { afterGivingWayMs } from './settle.ts';
 
 const pageSize = 100;
 const retryMs = 10_000;
+/** Within this the steps of a cancelled job have ended: its slot is free, or about to be. */
+const freedMs = 10_000;
 
 /** Cancels what runs. Its items are recorded as their jobs end. */
 export async function cancelRunning({ id }: Rollout, dependencies: RolloutDependencies): Promise<void> {
@@ -62,8 +65,12 @@ async function publishEarlier(item: BegunItem, dependencies: RolloutDependencies
  */
 export async function giveWay({ id }: Rollout, dependencies: RolloutDependencies, waitedMs: number): Promise<void> {
   const { rollouts, log } = dependencies;
-  for (const { slots, jobs } of await rollouts.slots.waitingSubmissions(waitedMs)) {
-    for (const { hash, jobId } of await rollouts.slots.working(id, slots, jobs)) {
+  const waiting = await rollouts.slots.waitingSubmissions(waitedMs);
+  let freed = waiting.length === 0 ? 0 : await rollouts.slots.givingWay(id, afterGivingWayMs - freedMs);
+  for (const { slots, jobs } of waiting) {
+    const wanted = Math.max(0, jobs - freed);
+    freed = Math.max(0, freed - jobs);
+    for (const { hash, jobId } of await rollouts.slots.working(id, slots, wanted)) {
       await rollouts.slots.noteGivingWay(id, hash);
       if (await cancelUnlessEnded(jobId, dependencies))
         log.info({ rollout_id: id, job_id: jobId, hash }, 'rerun gave way to a submission');

@@ -5,7 +5,7 @@ import type { RolloutDependencies } from './dependencies.ts';
 
 const pageSize = 50;
 /** An item whose job gave way is begun again no earlier. */
-const afterGivingWayMs = 30_000;
+export const afterGivingWayMs = 30_000;
 
 /** Records what became of reruns that have ended. An item that cannot be recorded is due in the next round. */
 export async function settleEnded(rollout: Rollout, { rollouts, log }: RolloutDependencies, signal: AbortSignal) {
@@ -30,6 +30,7 @@ export function moveOf({ job, gaveWay }: EndedItem, { spec }: Pick<Rollout, 'spe
   const coreSeconds = job.seconds * spec.budget.cores_per_job;
   if (job.status === 'completed')
     return { from, to: 'done', bytes: job.bytes, score: scoreOf(job.results), coreSeconds };
-  if (job.status === 'cancelled' && gaveWay) return { from, to: 'planned', coreSeconds, delayMs: afterGivingWayMs };
+  if (job.status === 'cancelled' && gaveWay)
+    return { from, to: 'planned', reason: 'gave_way', coreSeconds, delayMs: afterGivingWayMs };
   return { from, to: 'failed', reason: job.error?.code ?? job.status, coreSeconds };
 }

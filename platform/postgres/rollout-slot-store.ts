@@ -23,6 +23,11 @@ const working = `
 const giveWay = `
   update rollout_items set reason = 'gave_way' where rollout_id = $1 and hash = $2 and status = 'running'`;
 
+const givingWay = `
+  select count(*)::int as jobs from rollout_items
+  where rollout_id = $1 and status = 'planned' and is_canary in (true, false) and reason = 'gave_way'
+    and due_at > now() + $2 * interval '1 millisecond'`;
+
 /** Slots that submissions wait for, and the jobs of rollouts that hold them. */
 export class RolloutSlotStore {
   readonly #database: Database;
@@ -50,5 +55,11 @@ export class RolloutSlotStore {
   /** Notes that the job of an item is about to be cancelled for a submission. */
   async noteGivingWay(rolloutId: string, hash: string): Promise<void> {
     await this.#database.pool.query(giveWay, [rolloutId, hash]);
+  }
+
+  /** How many jobs of the rollout gave way and are not due for `forMs` yet. */
+  async givingWay(rolloutId: string, forMs: number): Promise<number> {
+    const { rows } = await this.#database.pool.query<{ jobs: number }>(givingWay, [rolloutId, forMs]);
+    return rows[0]?.jobs ?? 0;
   }
 }

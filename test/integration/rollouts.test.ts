@@ -128,27 +128,51 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
   });
 
   it('C32.6: a rerun that holds a slot for which a submission waits is cancelled and planned again', async () => {
-    const { prefix, all } = hashes(1);
+    const { prefix, all } = hashes(3);
     const revs = await rig.makeMedia(all);
-    const id = await rig.create({ which: { hash_prefix: prefix } });
+    const id = await rig.create({ which: { hash_prefix: prefix }, budget: { jobs: 3 } });
     await rig.round(id);
-    const [jobId = ''] = await rig.queued();
-    await rig.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
-    await rig.d.jobs.report({ jobId, attempt: 1, phase: 'encoding', progress: 10 });
+    const statuses = async () => {
+      const reruns = await rig.query<{ status: string }>(
+        'select status from jobs where rerun_reason = $1 order by started_at desc',
+        [rerunReasonOf(id)],
+      );
+      return reruns.map(({ status }) => status);
+    };
+    for (const jobId of await rig.queued()) {
+      await rig.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
+      await rig.d.jobs.report({ jobId, attempt: 1, phase: 'encoding', progress: 10 });
+    }
     await rig.round(id);
-    expect((await rig.d.jobs.find(jobId))?.status).toBe('processing');
+    expect(await statuses()).toEqual(['processing', 'processing', 'processing']);
     const submission = await rig.submit(`${prefix}new`);
     await rig.query(`update jobs set created_at = now() - interval '5 s' where id = $1`, [submission.id]);
-    await rig.round(id);
-    expect((await rig.d.jobs.find(jobId))?.status).toBe('cancelled');
-    await rig.round(id);
-    expect(totalOf(await rig.find(id))).toMatchObject({ planned: 1, running: 0, failed: 0 });
+    await rig.round(id, { isStorageAway: () => true });
+    expect(await statuses()).toEqual(['processing', 'processing', 'processing']);
+    // One that waits gets one slot, which takes its time to become free: the youngest rerun's, which loses least.
+    for (const _ of [1, 2, 3]) await rig.round(id);
+    expect(await statuses()).toEqual(['cancelled', 'processing', 'processing']);
+    expect(totalOf(await rig.find(id))).toMatchObject({ planned: 1, running: 2, failed: 0 });
     await rig.query('update rollout_items set due_at = now() where rollout_id = $1', [id]);
+    await rig.query(`update jobs set status = 'cancelled', finished_at = now() where id = $1`, [submission.id]);
+    const busy = await rig.query<{ id: string }>(`select id from jobs where lease_owner is not null`);
+    await rig.query('update jobs set lease_owner = null, lease_expires_at = null where lease_owner is not null');
+    for (const { id: jobId } of busy) await rig.end(jobId, better);
+    expect(totalOf(await run(id))).toMatchObject({ done: 3, planned: 0 });
+    for (const hash of all) expect(await rig.playedRev(hash)).not.toBe(revs.get(hash));
+  });
+
+  it('C32.6: no rerun begins while a submission waits for a slot', async () => {
+    const { prefix, all } = hashes(1);
+    await rig.makeMedia(all);
+    const submission = await rig.submit(`${prefix}new`);
+    await rig.query(`update jobs set created_at = now() - interval '5 s' where id = $1`, [submission.id]);
+    const id = await rig.create({ which: { hash_prefix: prefix, profile: 'default' } });
     await rig.round(id);
     expect(await rig.queued()).toEqual([]);
     await rig.end(submission.id, better);
-    expect(totalOf(await run(id))).toMatchObject({ done: 1, planned: 0 });
-    expect(await rig.playedRev(all[0]!)).not.toBe(revs.get(all[0]!));
+    await rig.round(id);
+    expect(await rig.queued()).toHaveLength(1);
   });
 
   it('C32.7: the status has planned, running, done and failed, bytes saved, and mean scores', async () => {
