@@ -26,3 +26,13 @@ class ListMediaQuery(TypedDict, total=False):
 class ListMediaFilesQuery(TypedDict, total=False):
     limit: int
     cursor: str
+
+
+class ListRolloutsQuery(TypedDict, total=False):
+    limit: int
+    cursor: str
+
+
+class ListImportsQuery(TypedDict, total=False):
+    limit: int
+    cursor: str
