@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,6 +25,10 @@ let hook = '';
 
 beforeAll(async () => {
   receiver = createServer((request, response) => {
+    if (request.url === '/red.png') {
+      createReadStream(service.folder('source/red.png')).pipe(response);
+      return;
+    }
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
@@ -35,7 +40,11 @@ beforeAll(async () => {
   hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
   service = await prepareService();
   if (!inject('postgres')) return;
-  const uploads = { UPLOAD_BUCKET: `file:${service.folder('source')}` };
+  const uploads = {
+    UPLOAD_BUCKET: `file:${service.folder('source')}`,
+    IMPORT_HOSTS: new URL(hook).host,
+    IMPORT_ALLOWED_CIDRS: '127.0.0.0/8',
+  };
   program = await startProgram({ env: { ...service.env, ...uploads, WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' } });
 });
 afterAll(async () => {

@@ -6,6 +6,9 @@ import type { paths } from './schema.ts';
 import type {
   Callbacks,
   CompletedJob,
+  Import,
+  ImportFilter,
+  ImportRequest,
   Job,
   JobFilter,
   JobQuery,
@@ -43,6 +46,8 @@ export interface ReelwrightOptions {
 type JobRef<Type extends JobType> = string | { readonly job_id: string; readonly type?: Type };
 /** An upload by its id, or whatever has one. */
 type UploadRef = string | { readonly upload_id: string };
+/** An import by its id, or whatever has one. */
+type ImportRef = string | { readonly import_id: string };
 
 /**
  * A client of a Reelwright service. Every method throws `ReelwrightError`, which says what to do; answers of 429 and
@@ -184,6 +189,28 @@ export class Reelwright {
     await this.#checked(this.http.DELETE('/api/uploads/{id}', { params }));
   }
 
+  /** Lets the service fetch a file; `getImport` shows how far it is, and its `source` is what to submit. */
+  async beginImport(request: ImportRequest): Promise<Import> {
+    return (await this.#checked(this.http.POST('/api/imports', { body: request }))).data;
+  }
+
+  async getImport(ref: ImportRef): Promise<Import> {
+    return (await this.#checked(this.http.GET('/api/imports/{id}', importPathOf(ref)))).data;
+  }
+
+  /** All imports, newest first; pages are fetched as they are needed. */
+  imports(filter: ImportFilter = {}): AsyncGenerator<Import> {
+    return pagesOf(filter, async (query) => {
+      const { data } = await this.#checked(this.http.GET('/api/imports', { params: { query } }));
+      return { items: data.imports, next: data.next_cursor };
+    });
+  }
+
+  /** Cancels an import that has not ended. */
+  async deleteImport(ref: ImportRef): Promise<void> {
+    await this.#checked(this.http.DELETE('/api/imports/{id}', importPathOf(ref)));
+  }
+
   /** Everything made under a hash; of a deleted one, its deletion. */
   async media(hash: string): Promise<Media> {
     return (await this.#checked(this.http.GET('/api/media/{hash}', { params: { path: { hash } } }))).data;
@@ -249,6 +276,10 @@ function idOf(job: JobRef<JobType>): string {
 
 function pathOf(job: JobRef<JobType>) {
   return { params: { path: { id: idOf(job) } } };
+}
+
+function importPathOf(ref: ImportRef) {
+  return { params: { path: { id: typeof ref === 'string' ? ref : ref.import_id } } };
 }
 
 function uploadIdOf(upload: UploadRef): string {

@@ -40,6 +40,11 @@ export interface SubmittedJob<Type extends JobType = JobType> {
 export type Upload = Schemas['Upload'];
 export type UploadRequest = Schemas['CreateUploadRequest'];
 
+/** A file that the service fetches; `source` is what to submit once it has completed. */
+export type Import = Schemas['Import'];
+export type ImportRequest = Schemas['CreateImportRequest'];
+export type ImportFilter = NonNullable<operations['listImports']['parameters']['query']>;
+
 /** Everything made under one hash. */
 export type Media = Schemas['Media'];
 /** A media of a list. */

@@ -17,6 +17,9 @@ JobRef = str | Mapping[str, Any]
 UploadRef = str | Mapping[str, Any]
 """An upload by its id, or whatever has one."""
 
+ImportRef = str | Mapping[str, Any]
+"""An import by its id, or whatever has one."""
+
 
 def id_of(job: JobRef) -> str:
     return job if isinstance(job, str) else str(job["job_id"])
@@ -24,6 +27,10 @@ def id_of(job: JobRef) -> str:
 
 def upload_id_of(upload: UploadRef) -> str:
     return quote(upload if isinstance(upload, str) else str(upload["upload_id"]), safe="")
+
+
+def import_id_of(ref: ImportRef) -> str:
+    return quote(ref if isinstance(ref, str) else str(ref["import_id"]), safe="")
 
 
 def choices_of(profile: str | None, priority: int | None) -> dict[str, str]:

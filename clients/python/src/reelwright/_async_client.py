@@ -7,12 +7,22 @@ from urllib.parse import quote
 
 import httpx
 
-from ._answers import JobRef, UploadRef, batch_outcome, choices_of, id_of, submitted_of, upload_id_of
+from ._answers import (
+    ImportRef,
+    JobRef,
+    UploadRef,
+    batch_outcome,
+    choices_of,
+    id_of,
+    import_id_of,
+    submitted_of,
+    upload_id_of,
+)
 from ._async_http import AsyncSession
 from ._async_submit import AsyncSubmit
 from ._async_uploads import Sending, request_of
 from ._async_wait import wait_until_ended
-from ._queries import ListJobsQuery, ListMediaFilesQuery, ListMediaQuery
+from ._queries import ListImportsQuery, ListJobsQuery, ListMediaFilesQuery, ListMediaQuery
 from ._results import AnyResults
 from ._retry import RetryOptions
 from ._source import Source, UploadSource
@@ -21,8 +31,10 @@ from ._watch import Watch
 from .errors import JobEndedError
 from .models import (
     Callbacks,
+    CreateImportRequest,
     CreateJobRequest,
     CreateUploadRequest,
+    Import,
     Job,
     ListedJob,
     ListedMedia,
@@ -206,6 +218,24 @@ class AsyncReelwright(AsyncSubmit):
     async def delete_upload(self, upload: UploadRef) -> None:
         """Ends an upload, and deletes what came of it."""
         await self._session.call("DELETE", f"/api/uploads/{upload_id_of(upload)}")
+
+    async def begin_import(self, request: CreateImportRequest) -> Import:
+        """Lets the service fetch a file; `get_import` shows how far it is, and its `source` is what to submit."""
+        begun: Import = await self._session.json("POST", "/api/imports", json=request)
+        return begun
+
+    async def get_import(self, ref: ImportRef) -> Import:
+        found: Import = await self._session.json("GET", f"/api/imports/{import_id_of(ref)}")
+        return found
+
+    async def imports(self, **filter: Unpack[ListImportsQuery]) -> AsyncIterator[Import]:
+        """All imports, newest first; pages are fetched as they are needed."""
+        async for item in self._pages("/api/imports", "imports", {**filter}):
+            yield item
+
+    async def delete_import(self, ref: ImportRef) -> None:
+        """Cancels an import that has not ended."""
+        await self._session.call("DELETE", f"/api/imports/{import_id_of(ref)}")
 
     async def media(self, hash: str) -> Media:
         """Everything made under a hash; of a deleted one, its deletion."""

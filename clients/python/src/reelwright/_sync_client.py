@@ -8,12 +8,22 @@ from urllib.parse import quote
 
 import httpx
 
-from ._answers import JobRef, UploadRef, batch_outcome, choices_of, id_of, submitted_of, upload_id_of
+from ._answers import (
+    ImportRef,
+    JobRef,
+    UploadRef,
+    batch_outcome,
+    choices_of,
+    id_of,
+    import_id_of,
+    submitted_of,
+    upload_id_of,
+)
 from ._sync_http import Session
 from ._sync_submit import Submit
 from ._sync_uploads import Sending, request_of
 from ._sync_wait import wait_until_ended
-from ._queries import ListJobsQuery, ListMediaFilesQuery, ListMediaQuery
+from ._queries import ListImportsQuery, ListJobsQuery, ListMediaFilesQuery, ListMediaQuery
 from ._results import AnyResults
 from ._retry import RetryOptions
 from ._source import Source, UploadSource
@@ -22,8 +32,10 @@ from ._watch import Watch
 from .errors import JobEndedError
 from .models import (
     Callbacks,
+    CreateImportRequest,
     CreateJobRequest,
     CreateUploadRequest,
+    Import,
     Job,
     ListedJob,
     ListedMedia,
@@ -207,6 +219,24 @@ class Reelwright(Submit):
     def delete_upload(self, upload: UploadRef) -> None:
         """Ends an upload, and deletes what came of it."""
         self._session.call("DELETE", f"/api/uploads/{upload_id_of(upload)}")
+
+    def begin_import(self, request: CreateImportRequest) -> Import:
+        """Lets the service fetch a file; `get_import` shows how far it is, and its `source` is what to submit."""
+        begun: Import = self._session.json("POST", "/api/imports", json=request)
+        return begun
+
+    def get_import(self, ref: ImportRef) -> Import:
+        found: Import = self._session.json("GET", f"/api/imports/{import_id_of(ref)}")
+        return found
+
+    def imports(self, **filter: Unpack[ListImportsQuery]) -> Iterator[Import]:
+        """All imports, newest first; pages are fetched as they are needed."""
+        for item in self._pages("/api/imports", "imports", {**filter}):
+            yield item
+
+    def delete_import(self, ref: ImportRef) -> None:
+        """Cancels an import that has not ended."""
+        self._session.call("DELETE", f"/api/imports/{import_id_of(ref)}")
 
     def media(self, hash: str) -> Media:
         """Everything made under a hash; of a deleted one, its deletion."""
