@@ -4,10 +4,7 @@ import { format, resolveConfig } from 'prettier';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { apiGroup, apiVersion, type CustomResource } from '#domain/kubernetes/custom-resource.ts';
-import { mediaJobResource } from '#domain/kubernetes/media-job.ts';
-import { mediaProfileResource } from '#domain/kubernetes/media-profile.ts';
-import { mediaRolloutResource } from '#domain/kubernetes/media-rollout.ts';
-import { runnerPoolResource } from '#domain/kubernetes/runner-pool.ts';
+import { customResources } from '#domain/kubernetes/index.ts';
 
 // Writes the custom resource definitions from the schemas in domain/kubernetes: `node scripts/generate-crds.ts`. A test
 // compares the files with what this generates. The chart has a copy of `crds/`, since it can read its own files alone;
@@ -24,9 +21,10 @@ export const crdFolders = ['../crds/', '../charts/reelwright/crd-files/'].map(
 
 /** The files by name, with their contents. */
 export async function crdFiles(): Promise<Map<string, string>> {
-  const resources = [mediaJobResource, mediaProfileResource, mediaRolloutResource, runnerPoolResource];
   return new Map(
-    await Promise.all(resources.map(async (resource) => [`${resource.plural}.yaml`, await crdYaml(resource)] as const)),
+    await Promise.all(
+      customResources.map(async (resource) => [`${resource.plural}.yaml`, await crdYaml(resource)] as const),
+    ),
   );
 }
 

@@ -26,10 +26,11 @@ const rows: readonly Row[] = [
   {
     where: 'runners',
     group: own,
-    resources: ['mediajobs/status', 'mediaprofiles/status', 'runnerpools/status'],
+    resources: ['mediajobs/status', 'mediaprofiles/status', 'mediarollouts/status', 'runnerpools/status'],
     verbs: ['patch'],
   },
   { where: 'runners', group: own, resources: ['mediaprofiles'], verbs: ['list', 'watch', 'create'] },
+  { where: 'runners', group: own, resources: ['mediarollouts'], verbs: ['list', 'watch'] },
   { where: 'runners', group: own, resources: ['runnerpools'], verbs: ['get', 'list', 'watch', 'create', 'patch'] },
   { where: 'runners', group: 'batch', resources: ['jobs'], verbs: ['list', 'watch', 'create', 'patch', 'delete'] },
   { where: 'runners', group: '', resources: ['pods'], verbs: ['list', 'watch'] },

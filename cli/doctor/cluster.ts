@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { apiVersion, type CustomResource } from '#domain/kubernetes/custom-resource.ts';
-import { mediaJobResource } from '#domain/kubernetes/media-job.ts';
-import { mediaProfileResource } from '#domain/kubernetes/media-profile.ts';
-import { runnerPoolResource } from '#domain/kubernetes/runner-pool.ts';
+import { customResources } from '#domain/kubernetes/index.ts';
 import { KubeError } from '#platform/kubernetes/errors.ts';
 import { type Check, fault, type Finding, type Ground } from './check.ts';
 import { clusterRights, type RequiredRight } from './cluster-rights.ts';
@@ -106,11 +104,10 @@ const definitions: Check = {
     if (!versions.includes(apiVersion))
       return [fault(`the definitions of ${group} are of ${versions.join(', ')}, expected ${apiVersion}`, remedy)];
     const document = openApiSchema.parse(await get(`/openapi/v3/apis/${apiVersion}`));
-    return ourKinds.flatMap((kind) => definitionFindings(kind, document.components.schemas, remedy));
+    return customResources.flatMap((kind) => definitionFindings(kind, document.components.schemas, remedy));
   },
 };
 
-const ourKinds: readonly CustomResource[] = [mediaJobResource, runnerPoolResource, mediaProfileResource];
 const groupSchema = z.looseObject({ versions: z.array(z.looseObject({ groupVersion: z.string() })) });
 const fieldsSchema = z.looseObject({ properties: z.record(z.string(), z.unknown()).default({}) });
 const kindSchema = z.looseObject({

@@ -291,7 +291,8 @@ test('definitions that are not installed are named', async () => {
   expect(missing).toContainEqual(
     expect.stringContaining('the definition of MediaProfile is not installed in the cluster'),
   );
-  await kubectl(server, ['delete', 'crd', 'mediajobs.reelwright.dev', 'runnerpools.reelwright.dev']);
+  const others = ['mediajobs', 'mediarollouts', 'runnerpools'].map((name) => `${name}.reelwright.dev`);
+  await kubectl(server, ['delete', 'crd', ...others]);
   const all = await eventually((findings) => findings.some((each) => each.includes('(CRDs)')));
   expect(all).toEqual([
     expect.stringMatching(/^definitions: the definitions \(CRDs\) of reelwright\.dev are not installed/),

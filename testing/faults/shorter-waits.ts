@@ -16,6 +16,8 @@ export const shorterWaits: readonly Edit[] = [
   { file: 'controller/process/run-units.ts', ...soon },
   { file: 'domain/jobs/attempts.ts', ...soon },
   { file: 'controller/webhooks/webhook-sender.ts', from: 'reservedMs = 20_000', to: 'reservedMs = 5_000' },
+  { file: 'controller/controller.ts', from: 'rolloutsEveryMs = 1_000', to: 'rolloutsEveryMs = 300' },
+  { file: 'controller/rollouts.ts', from: 'nextRoundMs = 1_000', to: 'nextRoundMs = 300' },
   // Longer than steps of a cancelled job take to end.
   { file: 'controller/media-deletion.ts', from: 'quietMsDefault = 6_000', to: 'quietMsDefault = 3_500' },
 ];
