@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
@@ -26,6 +26,8 @@ let s3: S3Server;
 let service: Service;
 let receiver: Server;
 let webhooks = 0;
+/** Webhooks are answered once it has ended. */
+let mayAnswer: Promise<void> = Promise.resolve();
 let browser: Browser;
 
 async function start(): Promise<void> {
@@ -35,7 +37,7 @@ async function start(): Promise<void> {
   receiver = createServer((request, response) => {
     request.resume().on('end', () => {
       webhooks += 1;
-      response.end();
+      void mayAnswer.then(() => response.end());
     });
   }).listen(0, '127.0.0.1');
   await once(receiver, 'listening');
@@ -85,7 +87,8 @@ async function expectNoFaults(page: Page): Promise<void> {
 const shownCues = `[...document.querySelector('video').textTracks].filter(({ mode }) => mode === 'showing')
   .flatMap(({ activeCues }) => [...(activeCues ?? [])].map(({ text }) => text))`;
 
-async function play(page: Page): Promise<void> {
+/** @returns the frame that plays */
+async function play(page: Page): Promise<Frame> {
   const player = page.frameLocator('reelwright-player iframe');
   await player.locator('#big-play').click(slow);
   const frame = page.frames().find((each) => each.url().includes('/player/'));
@@ -94,6 +97,8 @@ async function play(page: Page): Promise<void> {
     .toBeGreaterThan(1);
   await player.locator('#captions-toggle').click();
   await expect.poll(() => frame?.evaluate<string[]>(shownCues), slow).toEqual(['Greetings']);
+  if (frame === undefined) throw new Error('the page has no player');
+  return frame;
 }
 
 const statusOf = (page: Page) => page.locator('.title-line .badge').innerText();
@@ -139,12 +144,17 @@ describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a w
       await keepScreenshot(page, `walk-uploaded-${name}`, 'console');
       const hash = await page.inputValue('[name=hash]');
       expect(hash).toMatch(new RegExp(`^walk-${name}-`));
+      const { promise, resolve: answer } = Promise.withResolvers<void>();
+      mayAnswer = promise;
       await page.click('.form button[type=submit]');
 
       await page.locator('.title-line').waitFor(slow);
       await expect.poll(() => statusOf(page), slow).toBe('completed');
       expect(await page.locator('.timeline').innerText()).toContain('processing');
-      await play(page);
+      const frame = await play(page);
+      answer();
+      await expect.poll(() => page.locator('.side').innerText(), slow).toContain('delivered');
+      expect(frame.isDetached()).toBe(false);
       await expectNoFaults(page);
       await keepScreenshot(page, `walk-plays-${name}`, 'console');
 

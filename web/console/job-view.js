@@ -18,6 +18,8 @@ export function jobView({ id, navigate }) {
 
   const show = (fresh) => {
     const isNewState = job === null || stateOf(job) !== stateOf(fresh);
+    // A webhook that is delivered meanwhile must not take the player away.
+    const hasNewResults = job === null || job.status !== fresh.status || job.results_expired !== fresh.results_expired;
     if (job !== null && isNewState) seen.push({ at: new Date().toISOString(), text: stateText(fresh) });
     // Events have the reason as it was when the row changed; a poll may know more.
     const hasEnded = job !== null && isActive(job) && !isActive(fresh);
@@ -28,8 +30,8 @@ export function jobView({ id, navigate }) {
     }
     parts.head.replaceChildren(...headOf(job, { navigate, show, reload }));
     parts.progress.replaceChildren(...progressOf(job, seen));
+    if (hasNewResults) parts.results.replaceChildren(...resultsOf(job));
     if (isNewState) {
-      parts.results.replaceChildren(...resultsOf(job));
       parts.facts.replaceChildren(...factsOf(job));
       if (hasEnded) announce(`The job is ${job.status}.`, job.status === 'failed' ? 'fault' : 'info');
       void showWebhook(parts.webhook, job);
