@@ -168,6 +168,8 @@ export async function runChaos(o: {
     const settledMs = Date.now() - faultsEndedAt;
     const checker = new Checker(world);
     violations.push(...(await endProbe()), ...(await checker.check([...ids], { triesMax, decodedMax: 5 })));
+    // Cleanup comes an hour later, when no process of before writes any more.
+    await Promise.all(world.workers.map((worker) => worker.restart()));
     await world.cleanUp();
     violations.push(...(await checker.check([...ids], { triesMax })), ...(await steadyWrites(world)));
     violations.push(...(await world.stop()).map((left) => `I11: ${left} is left`));
