@@ -6,6 +6,7 @@ import {
   withoutQuery,
 } from '#domain/imports/import.ts';
 import type { Database } from './database.ts';
+import { isUuid } from './uuid.ts';
 
 /** An import to insert. */
 export type NewImport = Pick<Import, 'id' | 'keyId' | 'url' | 'name' | 'source' | 'sha256' | 'partSizeBytes'>;
@@ -31,7 +32,6 @@ export interface FoundFile extends Pick<Import, 'sizeBytes' | 'contentType' | 'v
   readonly transferMsMax: number;
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const columns = [
   'id, key_id as "keyId", url, name, source, sha256, status, stored_bytes::float8 as "storedBytes"',
   'size_bytes::float8 as "sizeBytes", part_size_bytes::float8 as "partSizeBytes", content_type as "contentType"',
@@ -121,7 +121,7 @@ export class ImportStore {
 
   /** Null also for text that is no UUID. */
   async find(id: string): Promise<Import | null> {
-    if (!uuid.test(id)) return null;
+    if (!isUuid(id)) return null;
     const { rows } = await this.#database.pool.query<Import>(`select ${columns} from imports where id = $1`, [id]);
     return rows[0] ?? null;
   }

@@ -19,6 +19,7 @@ import {
 } from './job-row.ts';
 import { addCallback, type CallbackAdded } from './job-callbacks.ts';
 import { createRetries, type RetriesCreated } from './retries.ts';
+import { isUuid } from './uuid.ts';
 
 export type { FinalState } from './job-end.ts';
 export type { NewJob } from './job-row.ts';
@@ -62,8 +63,6 @@ const withoutTicket = `
   update jobs set ticketed_at = now() from waiting where jobs.id = waiting.id
   returning ${ticketColumns}`;
 
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /**
  * Jobs and their attempts, the source of truth.
  *
@@ -88,14 +87,14 @@ export class JobStore extends AttemptStore {
 
   /** The job; null when there is none, also for an id that is no UUID. */
   async find(id: string): Promise<Job | null> {
-    if (!uuidPattern.test(id)) return null;
+    if (!isUuid(id)) return null;
     const { rows } = await this.database.pool.query<JobRow>(find, [id]);
     return rows[0] === undefined ? null : jobOfRow(rows[0]);
   }
 
   /** What callers see of the job; null when there is none, also for an id that is no UUID. */
   async findShown(id: string): Promise<ShownJob | null> {
-    if (!uuidPattern.test(id)) return null;
+    if (!isUuid(id)) return null;
     const { rows } = await this.database.pool.query<JobRow>(findShown, [id]);
     return rows[0] === undefined ? null : jobOfRow(rows[0]);
   }
@@ -180,8 +179,6 @@ export class JobStore extends AttemptStore {
     readonly jobId: string;
     readonly newJobs: (job: Job) => readonly NewJob[];
   }): Promise<RetriesCreated> {
-    return uuidPattern.test(retry.jobId)
-      ? createRetries(this.database, retry)
-      : Promise.resolve({ outcome: 'not_found' });
+    return isUuid(retry.jobId) ? createRetries(this.database, retry) : Promise.resolve({ outcome: 'not_found' });
   }
 }

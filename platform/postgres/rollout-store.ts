@@ -13,6 +13,7 @@ import { toJson } from './job-row.ts';
 import { RolloutItemStore } from './rollout-item-store.ts';
 import { RolloutSlotStore } from './rollout-slot-store.ts';
 import { rolloutColumns, type RolloutRow } from './rollout-row.ts';
+import { isUuid } from './uuid.ts';
 
 /** A rollout to insert. */
 export interface NewRollout {
@@ -29,7 +30,6 @@ export interface RolloutCursor {
   readonly id: string;
 }
 
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const literals = (statuses: readonly string[]) => statuses.map((status) => `'${status}'`).join(', ');
 
 const insert = `
@@ -97,7 +97,7 @@ export class RolloutStore {
 
   /** Null also for text that is no UUID. */
   async find(id: string): Promise<Rollout | null> {
-    if (!uuidPattern.test(id)) return null;
+    if (!isUuid(id)) return null;
     const { rows } = await this.#database.pool.query<RolloutRow>(find, [id]);
     return rows[0] ?? null;
   }

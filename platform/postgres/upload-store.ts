@@ -1,5 +1,6 @@
 import { statusesBefore, type Upload, type UploadReason, type UploadStatus } from '#domain/uploads/upload.ts';
 import type { Database } from './database.ts';
+import { isUuid } from './uuid.ts';
 
 /** An upload to insert. */
 export type NewUpload = Pick<
@@ -10,7 +11,6 @@ export type NewUpload = Pick<
 /** What an upload that has ended stored, and is to be removed. */
 export type EndedUpload = Pick<Upload, 'id' | 'source'>;
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const columns = [
   'id, key_id as "keyId", name, source, size_bytes::float8 as "sizeBytes", part_size_bytes::float8 as "partSizeBytes"',
   'content_type as "contentType", sha256, multipart_id as "multipartId", status, reason, etag',
@@ -58,7 +58,7 @@ export class UploadStore {
 
   /** Null also for text that is no UUID. */
   async find(id: string): Promise<Upload | null> {
-    if (!uuid.test(id)) return null;
+    if (!isUuid(id)) return null;
     const { rows } = await this.#database.pool.query<Upload>(`select ${columns} from uploads where id = $1`, [id]);
     return rows[0] ?? null;
   }
