@@ -84,6 +84,14 @@ export async function profileNamed(
   return byName.get(name) ?? { knownProfiles: [...byName.keys()] };
 }
 
+/** The refusal of a name that no profile has. @param pointer the field that names it */
+export function unknownProfile({ knownProfiles }: MissingProfile, pointer: string): KnownProblem<'invalid_request'> {
+  const detail = `names no profile; there are ${knownProfiles.join(', ')}`;
+  return new KnownProblem('invalid_request', undefined, {
+    faults: [{ pointer, code: 'unknown_profile', detail }],
+  });
+}
+
 /**
  * The preflight of a job that has ended: its source may have been uploaded again since, so it is measured again.
  *

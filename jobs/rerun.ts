@@ -5,7 +5,7 @@ import { isFinal } from '#domain/jobs/status.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
-import { preflightAgain, type PreflightDependencies, profileFor, profileNamed } from './preflight.ts';
+import { preflightAgain, type PreflightDependencies, profileFor, profileNamed, unknownProfile } from './preflight.ts';
 
 type RerunDependencies = Pick<JobDependencies, 'jobs' | 'queue' | 'randomUuid' | 'log'> & PreflightDependencies;
 
@@ -80,9 +80,6 @@ export async function profileOrRefusal(
   pointer = '/profile',
 ): Promise<NamedProfile> {
   const found = await profileNamed(name, dependencies);
-  if (!('knownProfiles' in found)) return found;
-  const detail = `names no profile; there are ${found.knownProfiles.join(', ')}`;
-  throw new KnownProblem('invalid_request', undefined, {
-    faults: [{ pointer, code: 'unknown_profile', detail }],
-  });
+  if ('knownProfiles' in found) throw unknownProfile(found, pointer);
+  return found;
 }

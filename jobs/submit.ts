@@ -8,7 +8,7 @@ import type { NewJob } from '#platform/postgres/job-row.ts';
 import { type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
 import { type Choices, chosenFields, findChosen } from './choices.ts';
 import { enqueue } from './enqueue.ts';
-import { preflight } from './preflight.ts';
+import { preflight, unknownProfile } from './preflight.ts';
 
 /** A submission that was accepted, or that an equal job answers. */
 export interface Submitted {
@@ -89,7 +89,7 @@ async function prepare(
       preflight(dependencies, { type, source }),
       findChosen(choices, dependencies),
     ]);
-    if ('knownProfiles' in chosen) throw unknownProfile(chosen.knownProfiles);
+    if ('knownProfiles' in chosen) throw unknownProfile(chosen, '/X-Profile');
     return {
       id: dependencies.randomUuid(),
       type,
@@ -107,13 +107,6 @@ async function prepare(
     if (job !== null) return { job, isNew: false };
     throw error;
   }
-}
-
-function unknownProfile(known: readonly string[]): KnownProblem<'invalid_request'> {
-  const detail = `names no profile; there are ${known.join(', ')}`;
-  return new KnownProblem('invalid_request', undefined, {
-    faults: [{ pointer: '/X-Profile', code: 'unknown_profile', detail }],
-  });
 }
 
 /** The answer of a live job to an equal submission: it hears of a receiver, and says what the caller should know. */
