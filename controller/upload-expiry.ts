@@ -4,6 +4,7 @@ import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { PeriodicTask } from './periodic-component.ts';
+import { removeEnded } from './remove-ended.ts';
 
 interface ExpiryDependencies {
   readonly rows: UploadStore;
@@ -26,19 +27,13 @@ export async function expireUploads(
 ): Promise<void> {
   const { rows, log, signal } = dependencies;
   while (!signal.aborted && (await rows.expire(pageSize)) === pageSize);
-  for (let goesOn = true; goesOn && !signal.aborted;) {
-    const ended = await rows.listToCleanUp(pageSize);
-    let failures = 0;
-    for (const upload of ended) {
-      if (signal.aborted) return;
-      await removeStored(dependencies, upload).catch((error: unknown) => {
-        failures += 1;
-        log.warn({ err: error, upload_id: upload.id }, 'upload not removed');
-      });
-    }
-    goesOn = ended.length === pageSize && failures === 0;
-  }
-  while (!signal.aborted && (await rows.deleteOld(keptMs, pageSize)) === pageSize);
+  await removeEnded({
+    list: (limit) => rows.listToCleanUp(limit),
+    remove: (upload) => removeStored(dependencies, upload),
+    onFailure: ({ id }, error) => log.warn({ err: error, upload_id: id }, 'upload not removed'),
+    deleteOld: (limit) => rows.deleteOld(keptMs, limit),
+    signal,
+  });
 }
 
 /** Longer than any sender repeats a notification. */
