@@ -34,9 +34,9 @@ export function jobView({ id, navigate }) {
     if (isNewState) {
       parts.facts.replaceChildren(...factsOf(job));
       if (hasEnded) announce(`The job is ${job.status}.`, job.status === 'failed' ? 'fault' : 'info');
-      void showWebhook(parts.webhook, job);
       void showChecks(parts.checks, job, () => rerun(job, navigate));
     }
+    if (isNewState || waitsForWebhook(job)) void showWebhook(parts.webhook, job, reload);
   };
 
   async function reload() {
@@ -54,9 +54,10 @@ export function jobView({ id, navigate }) {
   }
 
   void open();
-  // The reason why a job waits depends on other jobs, whose changes send no event of this one.
+  // No event tells why a job waits, which depends on other jobs, or that a webhook was tried.
   const timer = setInterval(() => {
-    if (job?.status === 'queued' && !document.hidden) void reload().catch(() => undefined);
+    const isQuiet = job?.status === 'queued' || (job !== null && waitsForWebhook(job));
+    if (isQuiet && !document.hidden) void reload().catch(() => undefined);
   }, 3000);
   return {
     node,
@@ -68,6 +69,7 @@ export function jobView({ id, navigate }) {
 }
 
 const stateOf = ({ status, phase, attempt, callback_status: callback }) => [status, phase, attempt, callback].join(' ');
+const waitsForWebhook = (job) => !isActive(job) && job.callback_status === 'pending';
 const stateText = ({ status, phase, attempt }) =>
   [status, phase, attempt > 1 ? `attempt ${attempt}` : null].filter(Boolean).join(', ');
 
@@ -269,7 +271,7 @@ async function showChecks(place, job, onRerun) {
 
 const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
 
-async function showWebhook(place, job) {
+async function showWebhook(place, job, reload) {
   const found = await api.callbacks(job.job_id).catch(() => null);
   if (found === null || found.callback_url === null) return;
   const again = h('button', { type: 'button', class: 'button small' }, 'Deliver again');
@@ -278,7 +280,7 @@ async function showWebhook(place, job) {
       try {
         await api.redeliver(job.job_id);
         announce('The webhook is delivered again.');
-        setTimeout(() => void showWebhook(place, job), 1500);
+        await reload();
       } catch (problem) {
         announce(problem.message, 'fault');
       }
