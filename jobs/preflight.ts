@@ -1,4 +1,3 @@
-import { buffer } from 'node:stream/consumers';
 import { KnownProblem } from '#domain/errors.ts';
 import { type JobType, jobTypes } from '#domain/job-types/index.ts';
 import { type QueueName, queueOfSize } from '#domain/jobs/routing.ts';
@@ -117,29 +116,17 @@ const lookTimeoutMs = 1000;
 
 /** @throws KnownProblem `invalid_request` for a source that is empty, or that its first bytes show to be a video */
 async function refuseNoImage(source: ObjectStore, key: string): Promise<void> {
-  const signal = AbortSignal.timeout(lookTimeoutMs);
-  const head = await firstBytes(source, key, signal).catch(() => null);
-  if (head === null) {
-    // A range of an empty object is an error; so is a storage that is away, whose outage delays the job alone.
-    const info = await source.head(key, signal, { attemptsMax: 1 }).catch(() => null);
-    if (info?.sizeBytes === 0) throw emptySource;
-    return;
-  }
+  const looking = new AbortController();
+  const timer = setTimeout(() => looking.abort(), lookTimeoutMs);
+  const look = source.readStart(key, headBytes, { signal: looking.signal, attemptsMax: 1 });
+  // A storage that is away delays the job alone.
+  const head = await look.catch(() => null).finally(() => clearTimeout(timer));
+  if (head === null) return;
+  if (head.length === 0) throw emptySource;
   const container = imageKindOf(head) === null ? containerOf(head) : null;
   if (container === null) return;
   const detail = `is not an image: its first bytes are those of ${container}; a video:cover makes an image of a video`;
   throw refusal('source_unsupported', detail);
-}
-
-/** Null when there is no such object. */
-async function firstBytes(source: ObjectStore, key: string, signal: AbortSignal): Promise<Buffer | null> {
-  const found = await source.get(key, {
-    range: { start: 0, end: headBytes - 1 },
-    signal,
-    isSmall: true,
-    attemptsMax: 1,
-  });
-  return found === null ? null : await buffer(found.body);
 }
 
 /** Callers that are used to other services give a URL. */

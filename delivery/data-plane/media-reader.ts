@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
@@ -12,6 +11,7 @@ import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { ReadCache } from './read-cache.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
+import { readWhole } from '#platform/storage/read-whole.ts';
 
 const compress = promisify(gzip);
 /** A playlist over this is read like any other object. */
@@ -210,7 +210,7 @@ export class MediaReader {
       found.body.destroy();
       return null;
     }
-    const bytes = await buffer(found.body);
+    const bytes = await readWhole(found.body);
     const before = this.#playlists.get(key)?.playlist;
     // The same playlist read again keeps its compressed form.
     const playlist = before?.info.etag === found.info.etag ? before : playlistOf(found.info, bytes);

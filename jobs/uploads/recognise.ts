@@ -1,4 +1,3 @@
-import { buffer } from 'node:stream/consumers';
 import { containerOf } from '#domain/media/containers.ts';
 import { imageHeadBytes, imageKindOf } from '#platform/images/image-kinds.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -7,9 +6,9 @@ import type { ObjectStore } from '#platform/storage/object-store.ts';
  * Whether a job may be able to read an object, by its first bytes: a container of videos or audio, or a kind of image
  * that is decoded. A known kind that nothing here decodes, such as a PDF, and what has no signature at all are not.
  */
-export async function isReadable(objects: Pick<ObjectStore, 'get'>, key: string): Promise<boolean> {
-  const found = await objects.get(key, { range: { start: 0, end: imageHeadBytes - 1 }, isSmall: true });
-  return found !== null && isReadableHead(await buffer(found.body));
+export async function isReadable(objects: Pick<ObjectStore, 'readStart'>, key: string): Promise<boolean> {
+  const head = await objects.readStart(key, imageHeadBytes);
+  return head !== null && isReadableHead(head);
 }
 
 /** @param head the first bytes of a file, `imageHeadBytes` or all of them */

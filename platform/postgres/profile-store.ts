@@ -1,4 +1,5 @@
 import type { ClusterProfile } from '#domain/media/cluster-profiles.ts';
+import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
 import type { Database } from './database.ts';
 import { toJson } from './job-row.ts';
 
@@ -8,13 +9,23 @@ import { toJson } from './job-row.ts';
  */
 export class ProfileStore {
   readonly #database: Database;
+  readonly #reads: CoalescedCalls<null, readonly ClusterProfile[]>;
 
   constructor(database: Database) {
     this.#database = database;
+    const run = async (calls: readonly null[]) => {
+      const profiles = await this.#read();
+      return calls.map(() => profiles);
+    };
+    this.#reads = new CoalescedCalls({ run, sizeMax: Infinity, atOnceMax: 1 });
   }
 
-  /** By name; none without the executor `kubernetes`. */
-  async read(): Promise<readonly ClusterProfile[]> {
+  /** By name; none without the executor `kubernetes`. The submissions of one moment share a read. */
+  read(): Promise<readonly ClusterProfile[]> {
+    return this.#reads.add(null);
+  }
+
+  async #read(): Promise<readonly ClusterProfile[]> {
     const { rows } = await this.#database.pool.query<{ profiles: ClusterProfile[] }>(
       'select profiles from cluster_profiles',
     );

@@ -36,6 +36,10 @@ export interface GetOptions extends ReadOptions {
   readonly isSmall?: boolean;
 }
 
+export interface ReadStartOptions extends ReadOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
 export interface PutOptions {
   readonly contentType: string;
   readonly signal?: AbortSignal;
@@ -72,6 +76,8 @@ export interface ObjectStore {
   /** Null when there is no such object. */
   head(key: string, signal?: AbortSignal, options?: ReadOptions): Promise<ObjectInfo | null>;
   get(key: string, options?: GetOptions): Promise<StoredObject | null>;
+  /** Up to `bytesMax` first bytes, none of an empty object. Null when there is no such object. */
+  readStart(key: string, bytesMax: number, options?: ReadStartOptions): Promise<Buffer | null>;
   /**
    * The whole object, in pieces of reused memory: the fastest read. A failing read is requested once. Null when there
    * is no such object.

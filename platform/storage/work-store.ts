@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { isWorkKey } from '#domain/media/object-keys.ts';
-import type { GetOptions, ObjectInfo, ObjectStore, PutOptions, ReadOptions } from './object-store.ts';
+import type { GetOptions, ObjectInfo, ObjectStore, PutOptions, ReadOptions, ReadStartOptions } from './object-store.ts';
 
 /**
  * The media bucket whose working objects lie in a bucket of their own (`WORK_BUCKET`): the one place that says which
@@ -25,6 +25,10 @@ export class WorkStore implements ObjectStore {
 
   get(key: string, options?: GetOptions) {
     return this.#of(key).get(key, options);
+  }
+
+  readStart(key: string, bytesMax: number, options?: ReadStartOptions) {
+    return this.#of(key).readStart(key, bytesMax, options);
   }
 
   download(key: string, signal?: AbortSignal) {

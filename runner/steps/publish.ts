@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { buffer } from 'node:stream/consumers';
 import { KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { chunkResultKey, resultManifestKey } from '#domain/media/object-keys.ts';
@@ -10,6 +9,7 @@ import { workspaceFiles } from '../context/step-context.ts';
 import { loadHandler } from '../handlers/index.ts';
 import type { WorkProduct, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
 import { openPlainFile, readPlainFile, refuseLinks } from './plain-files.ts';
+import { readWhole } from '#platform/storage/read-whole.ts';
 
 const uploadsAtOnce = 4;
 /** A file up to this size is read once, for its digest and its upload. */
@@ -139,7 +139,7 @@ async function uploadOnce(
   if (await media.putNew(key, bytes, { contentType: storedContentType(key), signal })) return describe(key, bytes);
   const stored = await media.get(key, { signal });
   if (stored === null) throw new KnownProblem('storage_error', `The object ${key} was removed while it was used.`);
-  const storedBytes = await buffer(stored.body);
+  const storedBytes = await readWhole(stored.body);
   onStored?.(key, storedBytes);
   return describe(key, storedBytes);
 }

@@ -261,6 +261,7 @@ describe('clients that leave', () => {
     const { media } = api.d;
     const watched: ObjectStore = {
       head: (...args) => media.head(...args),
+      readStart: (...args) => media.readStart(...args),
       put: (...args) => media.put(...args),
       putNew: (...args) => media.putNew(...args),
       list: (...args) => media.list(...args),

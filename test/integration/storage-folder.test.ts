@@ -172,6 +172,7 @@ describe('symbolic links', () => {
     await symlink('real/a', join(dir, 'single'));
     expect(await read('alias/a')).toBe('linked');
     expect(await read('single')).toBe('linked');
+    expect((await store.readStart('single', 4))?.toString()).toBe('link');
     expect(await keysOf('')).toEqual(['alias/a', 'real/a', 'single']);
   });
 
@@ -182,6 +183,7 @@ describe('symbolic links', () => {
     for (const key of ['file', 'folder/secret', 'relative/secret']) {
       expect(await store.head(key)).toBeNull();
       expect(await store.get(key)).toBeNull();
+      expect(await store.readStart(key, 10)).toBeNull();
     }
     expect(await keysOf('')).toEqual([]);
     expect(await keysOf('folder/')).toEqual([]);

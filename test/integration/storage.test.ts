@@ -138,6 +138,15 @@ describe.each([
       expect(await range(8, 100)).toBe('89');
     });
 
+    it('the first bytes are read, or all of a smaller object, and none of an empty one', async () => {
+      await store.put('start', '0123456789', { contentType });
+      expect((await store.readStart('start', 4))?.toString()).toBe('0123');
+      expect((await store.readStart('start', 100))?.toString()).toBe('0123456789');
+      await store.put('start', '', { contentType });
+      expect(await store.readStart('start', 100)).toHaveLength(0);
+      expect(await store.readStart('nothing/here', 100)).toBeNull();
+    });
+
     it('a range that begins past the end is refused', async () => {
       await store.put('ranges', '0123456789', { contentType });
       await expect(store.get('ranges', { range: { start: 10 } })).rejects.toEqual(problem('storage_error'));
@@ -154,6 +163,7 @@ describe.each([
       await store.put('folder/inner', 'x', { contentType });
       expect(await store.head('folder')).toBeNull();
       expect(await store.get('folder')).toBeNull();
+      expect(await store.readStart('folder', 10)).toBeNull();
     });
 
     it('only the requested version is read', async () => {

@@ -22,6 +22,7 @@ function holdingManifests(media: ObjectStore, isHeld: (key: string) => boolean) 
       if (isHeld(key)) await held.promise;
       return media.get(key, options);
     },
+    readStart: (...args) => media.readStart(...args),
     download: (key, signal) => media.download(key, signal),
     put: (key, body, options) => media.put(key, body, options),
     putNew: (key, body, options) => media.putNew(key, body, options),

@@ -9,10 +9,20 @@ import { toStorageError } from '../errors.ts';
 import { downloadOfFile } from './file-download.ts';
 import { type OpenFile, openFile } from './file-info.ts';
 import { listFiles } from './file-list.ts';
+import { findFile, startOfFile } from './file-looks.ts';
 import { naturalNames, spareNames } from './file-paths.ts';
 import { removeObject, removeOldTemporaries, writeNewObject, writeObject } from './file-write.ts';
 import { checkKey } from '../keys.ts';
-import type { Download, GetOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from '../object-store.ts';
+import type {
+  Download,
+  GetOptions,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  ReadStartOptions,
+  StoredObject,
+} from '../object-store.ts';
+import { readStart } from '../read-start.ts';
 import { rangeWithin } from '../ranges.ts';
 import { RealFolders } from './real-folders.ts';
 
@@ -22,6 +32,12 @@ export function openFolderStore(dir: string): ObjectStore {
 }
 
 const readBytes = 256 * 1024;
+
+/** Where the file of a key may be. */
+interface Place {
+  readonly folder: string;
+  readonly name: string;
+}
 
 class FileStore implements ObjectStore {
   readonly #folders: RealFolders;
@@ -33,11 +49,16 @@ class FileStore implements ObjectStore {
   }
 
   async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
-    return this.#guard(signal, async (root) => {
-      const file = await this.#open(root, key);
-      await file?.handle.close();
-      return file?.info ?? null;
-    });
+    return this.#guard(signal, (root) =>
+      this.#find(root, key, ({ folder, name }) => findFile(root, folder, name, key)),
+    );
+  }
+
+  async readStart(key: string, bytesMax: number, { signal }: ReadStartOptions = {}): Promise<Buffer | null> {
+    const start = await this.#guard(signal, (root) =>
+      this.#find(root, key, (place) => startOfFile({ root, ...place }, bytesMax)),
+    );
+    return start ?? readStart(this, key, bytesMax, { signal });
   }
 
   async get(key: string, { range, ifMatch, signal }: GetOptions = {}): Promise<StoredObject | null> {
@@ -121,13 +142,18 @@ class FileStore implements ObjectStore {
     // Nothing is kept open.
   }
 
-  async #open(root: string, key: string): Promise<OpenFile | null> {
+  #open(root: string, key: string): Promise<OpenFile | null> {
+    return this.#find(root, key, ({ folder, name }) => openFile(root, folder, name, key));
+  }
+
+  /** What `look` finds at the first of the key's places that has something. */
+  async #find<T>(root: string, key: string, look: (place: Place) => Promise<T | null>): Promise<T | null> {
     checkKey(key);
     for (const names of [naturalNames(key), spareNames(key)]) {
       if (names === null) continue;
       const folder = await this.#folders.find(root, names.slice(0, -1));
-      const file = folder === null ? null : await openFile(root, folder, names.at(-1) ?? '', key);
-      if (file !== null) return file;
+      const found = folder === null ? null : await look({ folder, name: names.at(-1) ?? '' });
+      if (found !== null) return found;
     }
     // Not there, unless the whole folder is not.
     await this.#folders.lookForRoot();

@@ -20,7 +20,9 @@ import type {
   PutOptions,
   StoredObject,
   ReadOptions,
+  ReadStartOptions,
 } from '../object-store.ts';
+import { readStart } from '../read-start.ts';
 import { ListingRight } from './listing-right.ts';
 import { S3Reads } from './s3-reads.ts';
 import { attemptsMax, S3Requests } from './s3-requests.ts';
@@ -67,6 +69,10 @@ class S3Store implements ObjectStore {
       checkKey(key);
       return this.#reads.get(key, { ...options, signal: abortSignal, caller: options.signal });
     });
+  }
+
+  readStart(key: string, bytesMax: number, options: ReadStartOptions = {}): Promise<Buffer | null> {
+    return readStart(this, key, bytesMax, options);
   }
 
   async download(key: string, signal?: AbortSignal): Promise<Download | null> {
