@@ -12,7 +12,13 @@ it.each([
   [`/thumb/sig/${encoded('images/ab/photo/0123456789abcdef/t.webp')}`, 'photo'],
   [`/thumb/sig/${encoded('videos/ab/movie/0123456789abcdef/cover.jpg')}?w=3`, 'movie'],
   [`/thumb/sig/${encoded('x')}`, null],
+  [`/thumb//${encoded('images/ab/photo/t.webp')}/more`, 'photo'],
+  [`/thumb/sig/${encoded('images/ab/photo/t.webp')}#x`, 'photo'],
+  ['/stream/movie-1#x', 'movie-1'],
   ['/stream/', null],
+  ['/other/stream/movie-1/master.m3u8', null],
+  [`/other/thumb/sig/${encoded('images/ab/photo/t.webp')}`, null],
+  [`/thumb/sig/more/${encoded('images/ab/photo/t.webp')}`, null],
   ['/healthz', null],
 ])('the media of %s is %s', (url, hash) => {
   expect(mediaOfAddress(url)).toBe(hash);

@@ -1,6 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { readThumb, signThumbPath, thumbCacheKey, thumbSecretsOf, thumbVariantOf } from './thumb.ts';
+import {
+  readThumb,
+  signThumbPath,
+  thumbCacheKey,
+  thumbRequestSchema,
+  thumbSecretsOf,
+  thumbVariantOf,
+} from './thumb.ts';
 
 const key = 'images/ab/photo/0123456789abcdef/thumb.webp';
 const secret = 'a secret of at least sixteen bytes';
@@ -203,5 +210,43 @@ describe('the variant of an image', () => {
       'cache/thumb/55/photo/6b1c026b35096ecbf262a9e04b6c53fbcf0bdeb9a775e95ec8a19876f2022650.webp',
     );
     expect(thumbCacheKey(thumbVariantOf(key, { ...base, exp: 5 }, ''))).toBe(keys[0]);
+  });
+});
+
+describe('an image that is asked for by numbers', () => {
+  const faultsOf = (request: object) =>
+    thumbRequestSchema.safeParse(request).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+
+  it.each([
+    {},
+    { w: 1, h: 1, q: 1, fit: 'cover', f: 'webp' },
+    { w: 4096, h: 4096, q: 100, fit: 'contain', f: 'jpg' },
+    { fit: 'inside', f: 'png' },
+    { f: 'avif' },
+    { f: 'auto' },
+  ])('may have %j', (options) => {
+    expect(faultsOf({ key, ...options })).toBeUndefined();
+  });
+
+  it.each([
+    [{ w: 0 }, 'w'],
+    [{ w: 4097 }, 'w'],
+    [{ w: 1.5 }, 'w'],
+    [{ h: 0 }, 'h'],
+    [{ h: 4097 }, 'h'],
+    [{ q: 0 }, 'q'],
+    [{ q: 101 }, 'q'],
+    [{ fit: 'fill' }, 'fit'],
+    [{ f: 'gif' }, 'f'],
+    [{ width: 3 }, ''],
+  ])('may not have %j', (options, field) => {
+    expect(faultsOf({ key, ...options })).toEqual([expect.stringMatching(`^${field}: `)]);
+  });
+
+  it('is an image of the media bucket', () => {
+    expect(faultsOf({ key: 'secret.webp' })).toEqual([
+      'key: must be the key of an image below images/ or videos/ of the media bucket',
+    ]);
+    expect(faultsOf({ key: `images/ab/${'x'.repeat(1100)}/t.webp` })?.[0]).toMatch(/^key: Too big/);
   });
 });

@@ -12,21 +12,29 @@ import { mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
  * writes them. The signature covers everything that an answer depends on.
  */
 
-const integer = (min: number, max: number) =>
+const side = z.int().min(1).max(4096);
+const quality = z.int().min(1).max(100);
+const shape = {
+  fit: z.enum(['cover', 'contain', 'inside']).optional(),
+  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
+};
+
+/** A number as an address writes it. */
+const written = (number: z.ZodInt) =>
   z
     .string()
     .regex(/^\d{1,15}$/, 'must be a whole number')
     .transform(Number)
-    .pipe(z.number().min(min).max(max));
+    .pipe(number)
+    .optional();
 
 const thumbQuery = z.strictObject({
-  w: integer(1, 4096).optional(),
-  h: integer(1, 4096).optional(),
-  fit: z.enum(['cover', 'contain', 'inside']).optional(),
-  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
-  q: integer(1, 100).optional(),
-  /** Unix seconds; from then on the address answers 403. */
-  exp: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+  w: written(side),
+  h: written(side),
+  ...shape,
+  q: written(quality),
+  /** Unix seconds; once it is past the address answers 403. */
+  exp: written(z.int()),
 });
 /** What a thumb address asks for: sizes in pixels, quality 1–100. */
 export type ThumbQuery = z.output<typeof thumbQuery>;
@@ -37,11 +45,10 @@ export const thumbRequestSchema = z.strictObject({
     .string()
     .max(objectKeyBytesMax)
     .refine(isImageKey, 'must be the key of an image below images/ or videos/ of the media bucket'),
-  w: z.int().min(1).max(4096).optional(),
-  h: z.int().min(1).max(4096).optional(),
-  fit: z.enum(['cover', 'contain', 'inside']).optional(),
-  f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
-  q: z.int().min(1).max(100).optional(),
+  w: side.optional(),
+  h: side.optional(),
+  ...shape,
+  q: quality.optional(),
 });
 
 type RawQuery = Readonly<Record<string, string | number | undefined>>;
