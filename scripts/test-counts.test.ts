@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countTests, failuresOf, retriesOf } from './test-counts.ts';
+import { countTests, failedFilesOf, failuresOf, retriesOf } from './test-counts.ts';
 
 const clean = {
   success: true,
@@ -75,4 +75,14 @@ test('a test that passed only when it was tried again is listed with the error o
   const retried = { status: 'passed', fullName: 'b', failureMessages: ['Error: one\n    at x'] };
   const testResults = [{ name: 'a.test.ts', status: 'passed', assertionResults: [passed, retried] }];
   expect(retriesOf(JSON.stringify({ ...clean, testResults }))).toEqual(['b\n  Error: one']);
+});
+
+test('the files that failed are listed, those that did not load too', () => {
+  const testResults = [
+    { name: 'a.test.ts', ...fileWithAFailedTest },
+    { name: 'b.test.ts', ...fileThatDoesNotLoad },
+    { name: 'c.test.ts', status: 'passed', assertionResults: [{ status: 'passed' }] },
+  ];
+  expect(failedFilesOf(JSON.stringify({ ...clean, testResults }))).toEqual(['a.test.ts', 'b.test.ts']);
+  expect(failedFilesOf(undefined)).toEqual([]);
 });

@@ -41,6 +41,11 @@ export function failuresOf(json: string | undefined): string[] {
   ]);
 }
 
+/** The files that failed, or in which a test did. */
+export function failedFilesOf(json: string | undefined): string[] {
+  return (parse(json)?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
+}
+
 /** What passed only when it was tried again, each with the messages of the tries that failed. */
 export function retriesOf(json: string | undefined): string[] {
   return (parse(json)?.testResults ?? [])
