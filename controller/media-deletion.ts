@@ -1,6 +1,7 @@
 import { mediaFolders, ObjectListDigest, receiptOf } from '#domain/library/deletion.ts';
 import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
 import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
+import { withDigests } from '#jobs/object-digests.ts';
 import { readSplit } from '#jobs/next-units.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
@@ -76,7 +77,8 @@ async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies,
   const prefixes = await prefixesOf(hash, dependencies);
   if (deletion.objects === null) {
     const digest = new ObjectListDigest();
-    for (const prefix of prefixes) for await (const object of media.list(prefix)) digest.add(object);
+    for (const prefix of prefixes)
+      for await (const object of withDigests(media, media.list(prefix))) digest.add(object);
     const { objects, bytes } = digest;
     await deletions.recordObjects(id, { objects, bytes, sha256: digest.end() });
   }

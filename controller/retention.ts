@@ -1,4 +1,5 @@
 import { masterKey, imageFolder, revisionOf, videoFolder } from '#domain/media/object-keys.ts';
+import { withDigestKeys } from '#domain/media/object-digests.ts';
 import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';
@@ -67,7 +68,7 @@ async function removeReplaced(
 ): Promise<readonly string[] | null> {
   const { cleanup, fence, log } = dependencies;
   const { jobId, hash } = job;
-  const except = imageKeysOf(await cleanup.resultsOf(jobId));
+  const except = withDigestKeys(imageKeysOf(await cleanup.resultsOf(jobId)));
   const streams = streamsOf(job, retentionMs, dependencies);
   const isExpired = await fence.underLock(hash, async (locked) => {
     for (const { isUsed } of streams) if (await isUsed(locked)) return false;

@@ -31,7 +31,7 @@ export const files: RouteDoc = {
   ...shared,
   operationId: 'listMediaFiles',
   summary: 'List the objects of a media in the media bucket',
-  description: 'Of all revisions, in the order of their keys, with size and `etag`.',
+  description: 'Of all revisions, in the order of their keys, with size, `etag` and, where it was recorded, `sha256`.',
   query: mediaFilesQuerySchema,
   answers: { 200: { description: 'One page.', schemas: ['MediaFiles'] } },
   problems: ['not_found', 'invalid_request'],

@@ -9,6 +9,7 @@ import {
   mediaListQuerySchema,
 } from '#domain/library/media.ts';
 import { deleteMedia, unknownMedia } from '#jobs/delete-media.ts';
+import { withDigests } from '#jobs/object-digests.ts';
 import { publishRevision } from '#jobs/publish-revision.ts';
 import { listMedia, type MediaFilter, orderValueOf } from '#platform/postgres/media-list.ts';
 import { audit } from '../audit.ts';
@@ -151,9 +152,9 @@ async function listFiles(
   const files: Wire<'MediaFiles'>['files'] = [];
   for (const folder of mediaFolders(hash).toSorted()) {
     if (files.length > limit) break;
-    for await (const { key, sizeBytes, etag, lastModified } of media.list(folder, after)) {
-      // A listing has no digest of the bytes, and reading each object would cost more than it is worth.
-      files.push({ key, size: sizeBytes, etag, sha256: null, last_modified: lastModified.toISOString() });
+    for await (const file of withDigests(media, media.list(folder, after))) {
+      const { key, sizeBytes: size, etag, sha256, lastModified } = file;
+      files.push({ key, size, etag, sha256, last_modified: lastModified.toISOString() });
       if (files.length > limit) break;
     }
   }

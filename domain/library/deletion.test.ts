@@ -42,16 +42,16 @@ describe('a receipt', () => {
   );
 });
 
-function digestOf(...objects: { key: string; sizeBytes: number; etag: string }[]) {
+function digestOf(...objects: Parameters<ObjectListDigest['add']>[0][]) {
   const digest = new ObjectListDigest();
   for (const object of objects) digest.add(object);
   return [digest.objects, digest.bytes, digest.end()];
 }
 
-it('the digest of a list differs for every key, size, etag and order', () => {
+it('the digest of a list differs for every key, size, digest and order', () => {
   const [one, other] = [
-    { key: 'a', sizeBytes: 1, etag: '"x"' },
-    { key: 'b', sizeBytes: 2, etag: '"y"' },
+    { key: 'a', sizeBytes: 1, etag: '"x"', sha256: null },
+    { key: 'b', sizeBytes: 2, etag: '"y"', sha256: 'b' },
   ];
   expect(digestOf(one, other).slice(0, 2)).toEqual([2, 3]);
   const digests = [
@@ -59,6 +59,7 @@ it('the digest of a list differs for every key, size, etag and order', () => {
     digestOf(other, one),
     digestOf(one),
     digestOf({ ...one, etag: '"z"' }),
+    digestOf({ ...one, sha256: 'a' }),
     digestOf({ ...one, sizeBytes: 9 }),
     digestOf({ ...one, key: 'c' }),
   ].map((each) => each[2]);

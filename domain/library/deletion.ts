@@ -43,14 +43,21 @@ export interface DeletionReceipt {
   readonly signature: string;
 }
 
-/** SHA-256 over a line `<key> <size> <etag>` for each object, in the order in which they are added. */
+interface ListedObject {
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly etag: string;
+  readonly sha256: string | null;
+}
+
+/** SHA-256 over a line `<key> <size> <sha256>` for each object, in their order; `<etag>` where no digest is known. */
 export class ObjectListDigest {
   readonly #digest = createHash('sha256');
   objects = 0;
   bytes = 0;
 
-  add({ key, sizeBytes, etag }: { readonly key: string; readonly sizeBytes: number; readonly etag: string }): void {
-    this.#digest.update(`${key} ${sizeBytes} ${etag}\n`);
+  add({ key, sizeBytes, etag, sha256 }: ListedObject): void {
+    this.#digest.update(`${key} ${sizeBytes} ${sha256 ?? etag}\n`);
     this.objects += 1;
     this.bytes += sizeBytes;
   }

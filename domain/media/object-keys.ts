@@ -52,6 +52,11 @@ export function masterKey(hash: string): string {
   return `${videoRoot(hash)}/${masterPath}`;
 }
 
+/** Whether a key is the top master playlist of a media. */
+export function isTopMaster(key: string): boolean {
+  return /^videos\/[0-9a-f]{2}\/[^/]+\/master\.m3u8$/.test(key);
+}
+
 /** Whether the key of a stream's object lies below a revision: such an object never changes. */
 export function isBelowRevision(key: string): boolean {
   return /^videos\/[0-9a-f]{2}\/[^/]+\/[0-9a-f]{16}\//.test(key);

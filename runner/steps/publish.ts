@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
+import { digestDocuments } from '#domain/media/object-digests.ts';
 import { chunkResultKey, resultManifestKey } from '#domain/media/object-keys.ts';
 import { manifestJson, type ManifestObject, manifestObjectsMax } from '#domain/work/manifest.ts';
 import type { Task } from '#domain/work/task.ts';
@@ -45,9 +47,10 @@ async function publishOutcome(product: Product, context: PublishContext): Promis
   const { task, media, reporter, signal, log } = context;
   reporter.phase('publishing');
   // Other jobs may use a shared revision: what one of them published never changes.
-  const uploadOne = unitKindRow(task.unit.kind).isShared ? uploadOnce : upload;
-  const objects = await uploadAll(product.files, context, uploadOne);
-  const manifest = manifestOf(product, [...(product.published ?? []), ...objects], context);
+  const { isShared } = unitKindRow(task.unit.kind);
+  const published = product.published ?? [];
+  const objects = await (isShared ? uploadShared : uploadOwn)(product.files, published, context);
+  const manifest = manifestOf(product, [...published, ...objects], context);
   const options = { contentType: 'application/json', signal };
   await media.put(resultManifestKey(task.job_id, task.attempt), manifest, options);
   log.info({ objects: objects.length, error: product.error?.code }, 'results published');
@@ -83,15 +86,42 @@ function manifestOf(product: Product, objects: readonly ManifestObject[], { task
   return manifestJson({ job_id, attempt, type, hash, rev, status, results, error }, objects);
 }
 
-/** Uploads in the order of the list, a few at once; the last, which refers to the others, alone and after them. */
-async function uploadAll(
+/** Uploads in the order of the list, a few at once; the last, which refers to the others, after them, with digests. */
+async function uploadOwn(
   files: readonly PublishedFile[],
+  published: readonly ManifestObject[],
   context: PublishContext,
-  uploadOne: typeof upload,
 ): Promise<ManifestObject[]> {
-  const objects = await uploadEach(files.slice(0, -1), context, uploadOne);
-  return [...objects, ...(await uploadEach(files.slice(-1), context, uploadOne))];
+  const objects = await uploadEach(files.slice(0, -1), context, upload);
+  for (const file of files.slice(-1)) objects.push(await describeFile(file));
+  const digests = digestDocuments([...published, ...objects]);
+  await Promise.all([
+    uploadEach(files.slice(-1), context, upload),
+    ...digests.map(({ key, text }) => context.media.put(key, text, digestOptions(context))),
+  ]);
+  return objects;
 }
+
+/** The same, of a revision that others may have published or be publishing: what is stored stays, and is described. */
+async function uploadShared(
+  files: readonly PublishedFile[],
+  published: readonly ManifestObject[],
+  context: PublishContext,
+): Promise<ManifestObject[]> {
+  const objects = await uploadEach(files.slice(0, -1), context, uploadOnce);
+  objects.push(...(await uploadEach(files.slice(-1), context, uploadOnce)));
+  for (const { key, text } of digestDocuments([...published, ...objects])) {
+    const bytes = Buffer.from(text);
+    if (await context.media.putNew(key, bytes, digestOptions(context))) continue;
+    const stored = await context.media.get(key, { signal: context.signal });
+    // They differ when objects were lost and made again.
+    if (stored === null || !(await readWhole(stored.body)).equals(bytes))
+      await context.media.put(key, bytes, digestOptions(context));
+  }
+  return objects;
+}
+
+const digestOptions = ({ signal }: PublishContext) => ({ contentType: 'text/plain', signal });
 
 /** Uploads in the order of the list, a few at once. */
 async function uploadEach(
@@ -121,10 +151,21 @@ async function upload({ key, path }: PublishedFile, { media, signal }: PublishCo
     await media.put(key, bytes, { contentType, signal });
     return describe(key, bytes);
   }
-  const digest = createHash('sha256');
-  for await (const chunk of file.createReadStream({ autoClose: false })) digest.update(chunk as Buffer);
+  const sha256 = await digestOf(file);
   await media.put(key, file.createReadStream({ start: 0, autoClose: false }), { contentType, signal });
-  return { key, size, sha256: digest.digest('hex') };
+  return { key, size, sha256 };
+}
+
+/** What `upload` will store. */
+async function describeFile({ key, path }: PublishedFile): Promise<ManifestObject> {
+  await using file = await openPlainFile(path);
+  return { key, size: (await file.stat()).size, sha256: await digestOf(file) };
+}
+
+async function digestOf(file: FileHandle): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) digest.update(chunk as Buffer);
+  return digest.digest('hex');
 }
 
 /** Uploads a file unless its key has an object. @returns what is stored */

@@ -1,9 +1,11 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { receiptKey } from '#domain/library/deletion.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
-import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
+import { digestDocuments } from '#domain/media/object-digests.ts';
+import { imageKey, masterKey, mediaPrefix, revisionOf, videoFolder, videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -53,11 +55,28 @@ async function stream(
   await api.putMedia(videoKey(hash, rev, 'master.m3u8'), master);
   await api.putMedia(videoKey(hash, rev, 'video/r64_h264/playlist.m3u8'), '#EXTM3U\n');
   await api.putMedia(videoKey(hash, rev, 'video/r64_h264/seg_1.m4s'), Buffer.alloc(1000, 7));
+  await putDigests(hash, rev);
   if (isPublished) await api.putMedia(masterKey(hash), `#EXTM3U\n${rev}/video/r64_h264/playlist.m3u8\n`);
   await api.complete(jobId, results(hash, rev));
   // So that the next job of the hash is no equal one.
   await query(`update jobs set idempotency_key = 'x ' || id where id = $1`, [jobId]);
   return { jobId, rev };
+}
+
+/** `SHA256SUMS`, as the runner writes it. */
+async function putDigests(hash: string, rev: string): Promise<void> {
+  const objects = await Array.fromAsync(api.d.media.list(videoFolder(hash, rev)), async ({ key, sizeBytes: size }) => ({
+    key,
+    size,
+    sha256: await sha256At(key),
+  }));
+  for (const { key, text } of digestDocuments(objects)) await api.putMedia(key, text);
+}
+
+async function sha256At(key: string): Promise<string> {
+  const object = await api.d.media.get(key);
+  const bytes = object === null ? '' : await buffer(object.body);
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 async function thumbnail(hash: string): Promise<string> {
@@ -207,6 +226,21 @@ describe('reading media', () => {
     }
     expect(keys).toEqual((await keysOf(hash)).toSorted());
     expect(keys).toContain(image);
+  });
+
+  it('C29.19: a file has the SHA-256 of its bytes, but for cached thumbnails and what has no digests', async () => {
+    const hash = newHash();
+    await stream(hash);
+    const without = [await thumbnail(hash), `cache/thumb/${mediaPrefix(hash)}/${hash}/x.webp`];
+    await api.putMedia(without[1] ?? '', 'RIFF');
+    const { json: page } = await api.call(`/api/media/${hash}/files`);
+    expect(page.files).toHaveLength(7);
+    for (const { key, sha256 } of page.files)
+      expect([key, sha256]).toEqual([key, without.includes(key) ? null : await sha256At(key)]);
+    // No player reads the digests.
+    const { key } = page.files.find((file: { key: string }) => file.key.endsWith('SHA256SUMS'));
+    const path = key.split(`/${hash}/`)[1];
+    expect((await api.call(`/stream/${hash}/${path}`)).status).toBe(404);
   });
 
   it('C29.6: an earlier revision is published again, and a later job still replaces it', async () => {
@@ -515,17 +549,19 @@ describe('deletion', () => {
     },
   );
 
-  it('C29.14: the receipt is signed over the canonical JSON of its fields', async () => {
+  it('C29.14, C29.19: the receipt is signed over the canonical JSON of its fields and has the digest of the objects', async () => {
     const hash = newHash();
     await stream(hash);
+    const { json: listed } = await api.call(`/api/media/${hash}/files`);
+    const lines = listed.files.map(({ key, size, sha256 }: Record<string, string>) => `${key} ${size} ${sha256}\n`);
     await api.call(`/api/media/${hash}`, { method: 'DELETE' });
     const { receipt, deletion_id: id } = await finished(hash);
     const { signature, ...fields } = receipt;
     const canonical = JSON.stringify(fields, Object.keys(fields).toSorted());
     const hmac = createHmac('sha256', receiptKey(webhookSecret));
     expect(signature).toBe(hmac.update(canonical).digest('hex'));
-    expect(fields).toMatchObject({ v: 1, hash, deletion_id: id, objects: 4, kid: null });
-    expect(fields.objects_sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(fields).toMatchObject({ v: 1, hash, deletion_id: id, objects: 5, kid: null });
+    expect(fields.objects_sha256).toBe(createHash('sha256').update(lines.join('')).digest('hex'));
   });
 
   it('C29.15: a job that is submitted meanwhile waits, and makes a new media with a new key', async () => {

@@ -119,9 +119,10 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect(await keys()).toEqual([initOf(successor), masterKey(hash)].toSorted());
     });
 
-    it('the cover and the preview of an older video:full stay, whatever replaces its stream', async () => {
+    it('the cover and the preview of an older video:full stay with their digests, whatever replaces its stream', async () => {
       const full = await submit({ type: 'video:full' });
       const images = ['cover.jpg', 'preview.webp'].map((path) => videoKey(hash, revisionOf(full, 1), path));
+      images.push(videoKey(hash, revisionOf(full, 1), 'SHA256SUMS'));
       for (const key of [initOf(full), ...images]) await put(key);
       const artifacts = { cover: { key: images[0] }, preview: { key: images[1] } };
       await end(full, 30, { ...streamIn(revisionOf(full, 1)), artifacts });

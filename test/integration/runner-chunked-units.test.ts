@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
+import { digestDocuments } from '#domain/media/object-digests.ts';
 import {
   chunkResultKey,
   chunkSourceKey,
@@ -78,6 +79,7 @@ describe('the units of a chunked encode', () => {
     const { job_id: jobId, attempt } = parseTask(rig.task);
     const document: unknown = JSON.parse(await readFile(rig.at(resultManifestKey(jobId, attempt)), 'utf8'));
     expect(document).toMatchObject({ folders: foldersOf(stored) });
+    for (const { key, text } of digestDocuments(stored)) expect(await readFile(rig.at(key), 'utf8')).toBe(text);
     const clear = join(rig.dir, 'clear.mp4');
     await decrypt(await wholeTrack(rig, track), clear, contentKey, 'video');
     expect(await decodingErrors(clear)).toBe('');

@@ -1,11 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Parser } from 'm3u8-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
-import { masterKey, videoKey } from '#domain/media/object-keys.ts';
+import { digestsKey } from '#domain/media/object-digests.ts';
+import { masterKey, videoFolder, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import {
   firstSliceType,
@@ -78,7 +80,14 @@ describe('video:transcode', () => {
     }
     const manifest = await rig.manifest();
     const named = manifest?.objects.map(({ key }) => key).toSorted();
-    expect(keys.filter((key) => !key.startsWith('work/'))).toEqual(named);
+    const digests = digestsKey(videoFolder('clip-1', rev));
+    expect(keys.filter((key) => !key.startsWith('work/'))).toEqual([...(named ?? []), digests].toSorted());
+    const check = spawnSync('sha256sum', ['--check', '--strict'], {
+      cwd: dirname(rig.at(digests)),
+      input: await readFile(rig.at(digests)),
+      encoding: 'utf8',
+    });
+    expect([check.status, check.stdout.trim().split('\n').length]).toEqual([0, named?.length]);
     expect(results.source).toMatchObject({
       container: 'mov',
       video: { codec: 'h264', width: 960, height: 540, frame_rate: 25, interlaced: false },
