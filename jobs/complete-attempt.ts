@@ -68,7 +68,7 @@ export async function completeAttempt(
       job,
       attempt,
       results: manifest.results as JobResults | null,
-      made: sizesOf(manifest),
+      made: madeBy(manifest),
       error: manifest.status === 'completed' ? null : { ...error, attempt: manifestOf },
       ...(topMaster === null ? {} : { publish: () => putTopMaster(job.hash, topMaster, media) }),
     },
@@ -76,8 +76,9 @@ export async function completeAttempt(
   );
 }
 
-function sizesOf({ objects }: ResultManifest): { readonly objects: number; readonly bytes: number } {
-  return { objects: objects.length, bytes: objects.reduce((bytes, { size }) => bytes + size, 0) };
+function madeBy({ objects, tool_version: toolVersion }: ResultManifest): End['made'] {
+  const bytes = objects.reduce((sum, { size }) => sum + size, 0);
+  return { objects: objects.length, bytes, toolVersion: toolVersion ?? null };
 }
 
 /** What an attempt made, whole. */

@@ -32,6 +32,7 @@ export interface RerunEnd {
   readonly bytes: number;
   /** Of VMAF; without one where it is left out. */
   readonly score?: number;
+  readonly toolVersion?: string | null;
 }
 
 const source = 'a.mp4';
@@ -91,7 +92,7 @@ export async function openRolloutRig() {
             status: 'completed',
             results: resultsOf(hash, rev, result.score),
             error: null,
-            made: { objects: 1, bytes: result.bytes },
+            made: { objects: 1, bytes: result.bytes, toolVersion: result.toolVersion ?? null },
             beforeCommit: async ({ hasNewerStream }) => {
               if (hasNewerStream) return;
               await d.media.put(masterKey(hash), topMasterOf(master, rev), { contentType: 'text/plain' });

@@ -78,6 +78,7 @@ function revisionToWire(hash: string, job: MadeByJob, rev: string): Wire<'Media'
     source: job.source,
     source_etag: job.sourceEtag,
     profile: job.profile ?? 'default',
+    tool_version: job.toolVersion,
     bytes: job.bytes,
     objects: job.objects,
     current: job.isCurrent,

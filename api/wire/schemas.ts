@@ -285,6 +285,8 @@ const mediaSchema = listedMediaSchema.extend({
       /** Of the source object that it was made of. */
       source_etag: z.string().nullable(),
       profile: z.string(),
+      /** The version of the service that made it; null where it recorded none. */
+      tool_version: z.string().nullable(),
       bytes: count.nullable(),
       objects: count.nullable(),
       current: z.boolean(),

@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { chooseMedia, type FoundMedia, isOfCanary } from './choose.ts';
 import { rolloutRequestSchema } from './rollout.ts';
 
-const stream = { jobId: 'j', rev: 'r', profile: 'default', madeAt: new Date('2026-05-01'), isByTarget: false };
+const stream = {
+  jobId: 'j',
+  rev: 'r',
+  profile: 'default',
+  madeAt: new Date('2026-05-01'),
+  toolVersion: '1.4.0',
+  isByTarget: false,
+};
 const found: FoundMedia = { hash: 'h', legalHold: false, isDeleted: false, stream };
 
 function choice(media: Partial<FoundMedia>, which: object = {}) {
@@ -25,10 +32,23 @@ describe('the choice of media', () => {
     expect(choice({ legalHold: true }, { profile: 'other' })).toBeNull();
   });
 
-  it('what the profile made is chosen with `made_before` alone', () => {
+  it('a version chooses what it made, and what earlier ones made with or without a record', () => {
+    expect(choice({}, { tool_version: '1.4.0' })).toBe('item');
+    expect(choice({}, { tool_version: '1.4.1' })).toBeNull();
+    expect(choice({}, { tool_version_before: '1.4.0' })).toBeNull();
+    expect(choice({}, { tool_version_before: '1.10.0' })).toBe('item');
+    const unknown = { stream: { ...stream, toolVersion: null } };
+    expect(choice(unknown, { tool_version: '1.4.0' })).toBeNull();
+    expect(choice(unknown, { tool_version_before: '0.0.1' })).toBe('item');
+  });
+
+  it('what the profile made is chosen by time or version alone', () => {
     const made = { stream: { ...stream, isByTarget: true } };
     expect(choice(made)).toBe('made_by_profile');
     expect(choice(made, { made_before: '2026-06-01T00:00:00Z' })).toBe('item');
+    expect(choice(made, { tool_version_before: '2.0.0' })).toBe('item');
+    expect(choice(made, { tool_version: '1.4.0' })).toBe('item');
+    expect(choice(made, { profile: 'default' })).toBe('made_by_profile');
   });
 
   it('a canary is the same share of any hashes, whoever looks', () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
 import type { NamedProfile } from '../media/profiles.ts';
+import { toolVersionPattern } from '../work/tool-version.ts';
 
 /**
  * A rollout: the streams of many media are made again by another profile, within a budget.
@@ -62,6 +63,8 @@ export type ItemStatus = (typeof itemStatuses)[number];
 const profileName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a profile');
 const share = z.number().min(0).max(1);
 
+const toolVersion = z.string().max(64).regex(toolVersionPattern, 'must be a version, such as 1.4.0');
+
 const whichSchema = z.strictObject({
   hash_prefix: mediaHashSchema.optional().describe('The first characters of the hash.'),
   profile: profileName.optional().describe('The profile that made the stream.'),
@@ -69,6 +72,14 @@ const whichSchema = z.strictObject({
     .datetime({ offset: true })
     .optional()
     .describe('Streams made before; then also those that `to_profile` made.'),
+  tool_version: toolVersion
+    .optional()
+    .describe('Streams that this version made; then also those that `to_profile` made.'),
+  tool_version_before: toolVersion
+    .optional()
+    .describe(
+      'Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made.',
+    ),
 });
 
 const budgetSchema = z.strictObject({

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobTypeNames, jobTypes } from '../job-types/index.ts';
 import { objectKeySchema } from '../job-types/shared-results.ts';
+import { toolVersionPattern } from './tool-version.ts';
 
 /*
  * The result manifest (`work/<job_id>/<attempt>/result.json`): the outcome of an attempt, and every object that it
@@ -46,6 +47,8 @@ const outcomeShape = z.object({
   status: z.enum(['completed', 'failed']),
   results: z.unknown(),
   error: jobErrorSchema.nullable(),
+  /** Of the runner that wrote it; runners before 0.2.0 leave it out. */
+  tool_version: z.string().max(64).regex(toolVersionPattern).optional(),
 });
 /** `v: 1` is what runners of earlier versions write. */
 export const manifestShape = z.discriminatedUnion('v', [

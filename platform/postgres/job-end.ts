@@ -15,8 +15,8 @@ import { takeKeyOfRerun } from './rerun-keys.ts';
 export interface FinalState extends CurrentAttempt {
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly results: JobResults | null;
-  /** The objects that the results name; null where there are none, or it is not known. */
-  readonly made?: { readonly objects: number; readonly bytes: number } | null;
+  /** The objects that the results name, and what made them; null where there are none, or it is not known. */
+  readonly made?: { readonly objects: number; readonly bytes: number; readonly toolVersion?: string | null } | null;
   readonly error: JobError | null;
   /** Percent; by default what the type shows when completed, or what the job had reached. Never lowers it. */
   readonly progress?: number;
@@ -56,7 +56,8 @@ const end = `
   update jobs set status = $2, results = $3, error = $4, progress = greatest(progress, $5), phase = null,
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
     lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null,
-    finished_at = coalesce($6, now()), result_objects = $7, result_bytes = $8
+    finished_at = coalesce($6, now()), result_objects = $7, result_bytes = $8,
+    tool_version = $9
   where id = $1
   returning ${shownColumns}`;
 // The row is there: recording results has written it (migration 0100).
@@ -85,6 +86,7 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
       final.now ?? null,
       final.made?.objects ?? null,
       final.made?.bytes ?? null,
+      final.made?.toolVersion ?? null,
     ]);
     const job = jobOfRow(rows[0] as JobRow);
     const expiryMs = expiresAfterMs({ expires_after: before[0].expires_after ?? undefined });

@@ -23,6 +23,8 @@ export interface MadeByJob extends JobOfMedia {
   readonly profile: string | null;
   /** The revision of its stream; null without one. */
   readonly streamRev: string | null;
+  /** The version of the runner that made it; null: of a version that recorded none. */
+  readonly toolVersion: string | null;
   /** Whether its stream is the one that is played. */
   readonly isCurrent: boolean;
   /** Null where it is not known. */
@@ -79,6 +81,7 @@ interface MadeRow extends JobOfMediaRow {
   readonly source_etag: string | null;
   readonly profile: string | null;
   readonly stream_rev: string | null;
+  readonly tool_version: string | null;
   readonly is_current: boolean;
   readonly result_bytes: string | null;
   readonly result_objects: number | null;
@@ -102,7 +105,7 @@ const newestOf = (columns: string, condition: string, limit: number) => `
   ) as jobs order by created_at desc, id desc limit ${limit}`;
 const jobs = newestOf('id, type, status, created_at', 'true', jobsMax);
 const madeColumns = `
-  id, type, status, created_at, source, source_etag, profile ->> 'name' as profile, stream_rev,
+  id, type, status, created_at, source, source_etag, profile ->> 'name' as profile, stream_rev, tool_version,
   stream_rev is not null and replaced_at is null as is_current, result_bytes, result_objects, results`;
 const made = newestOf(madeColumns, 'results is not null and not results_expired', madeMax);
 const kid = 'select kid from content_keys where hash = $1';
@@ -159,6 +162,7 @@ export class MediaStore {
         sourceEtag: row.source_etag,
         profile: row.profile,
         streamRev: row.stream_rev,
+        toolVersion: row.tool_version,
         isCurrent: row.is_current,
         bytes: row.result_bytes === null ? null : Number(row.result_bytes),
         objects: row.result_objects,

@@ -16,9 +16,10 @@ const page = `
       select from media_deletions where media_deletions.hash = media.hash and lifted_at is null
     ) as "isDeleted",
     case when stream.id is not null then json_build_object('jobId', stream.id, 'rev', stream_rev,
-      'profile', stream.profile, 'madeAt', stream.made_at, 'isByTarget', stream.is_by_target) end as stream
+      'profile', stream.profile, 'madeAt', stream.made_at, 'isByTarget', stream.is_by_target,
+      'toolVersion', stream.tool_version) end as stream
   from (${media}) as media left join lateral (
-    select id, stream_rev, coalesce(profile ->> 'name', 'default') as profile, finished_at as made_at,
+    select id, stream_rev, coalesce(profile ->> 'name', 'default') as profile, finished_at as made_at, tool_version,
       coalesce(profile::text, '') = $5 as is_by_target
     from jobs
     where jobs.hash = media.hash and stream_rev is not null and replaced_at is null and not results_expired limit 1

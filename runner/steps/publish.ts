@@ -7,6 +7,7 @@ import { chunkResultKey, resultManifestKey } from '#domain/media/object-keys.ts'
 import { manifestJson, type ManifestObject, manifestObjectsMax } from '#domain/work/manifest.ts';
 import type { Task } from '#domain/work/task.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
+import { programVersion } from '#platform/telemetry/program-version.ts';
 import { workspaceFiles } from '../context/step-context.ts';
 import { loadHandler } from '../handlers/index.ts';
 import type { WorkProduct, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
@@ -83,7 +84,10 @@ function manifestOf(product: Product, objects: readonly ManifestObject[], { task
   const { job_id, attempt, type, hash, rev } = task;
   const { results, error } = product;
   const status = error === null ? 'completed' : 'failed';
-  return manifestJson({ job_id, attempt, type, hash, rev, status, results, error }, objects);
+  return manifestJson(
+    { job_id, attempt, type, hash, rev, status, results, error, tool_version: programVersion() },
+    objects,
+  );
 }
 
 /** Uploads in the order of the list, a few at once; the last, which refers to the others, after them, with digests. */

@@ -62,6 +62,7 @@ describe('rollouts', () => {
       [{ to_profile: 'small', canary: { share: 1.1 } }, '/canary/share'],
       [{ to_profile: 'small', which: { hash_prefix: 'a/b' } }, '/which/hash_prefix'],
       [{ to_profile: 'small', which: { made_before: 'yesterday' } }, '/which/made_before'],
+      [{ to_profile: 'small', which: { tool_version_before: 'v1' } }, '/which/tool_version_before'],
       [{ to_profile: 'small', which: { made_befor: '2026-01-01T00:00:00Z' } }, '/which/made_befor'],
     ];
     for (const [body, pointer] of cases) {

@@ -72,6 +72,27 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     expect(totalOf(await run(await rig.create({ which: { ...which, made_before } }))).done).toBe(2);
   });
 
+  it('C32.19: a rollout chooses streams by the version that made them, also what its profile made', async () => {
+    const { prefix, all } = hashes(4);
+    const versions = ['1.9.0', '1.10.0', '1.10.1', null];
+    for (const [index, toolVersion] of versions.entries())
+      await rig.makeMedia([all[index] ?? ''], { bytes: 1, score: 90, toolVersion });
+    const chosen = async (which: object) => {
+      const id = await rig.create({ which: { hash_prefix: prefix, ...which } });
+      await rig.d.rollouts.items.planPage(id, 100);
+      const items = await rig.query<{ hash: string }>(
+        'select hash from rollout_items where rollout_id = $1 order by hash',
+        [id],
+      );
+      return items.map(({ hash }) => hash);
+    };
+    expect(await chosen({ tool_version: '1.10.0' })).toEqual([all[1]]);
+    expect(await chosen({ tool_version_before: '1.10.1' })).toEqual([all[0], all[1], all[3]]);
+    expect(await chosen({ tool_version_before: '1.10.1', profile: 'other' })).toEqual([]);
+    const made = await rig.d.library.find(all[2] ?? '');
+    expect(made?.made.map(({ toolVersion }) => toolVersion)).toEqual(['1.10.1']);
+  });
+
   it('C32.4: reruns have the lowest priority and the profile as it was when the rollout began, and name the rollout', async () => {
     const { prefix, all } = hashes(1);
     await rig.makeMedia(all);

@@ -270,7 +270,7 @@ export interface paths {
         };
         /**
          * List the objects of a media in the media bucket
-         * @description Of all revisions, in the order of their keys, with size and `etag`.
+         * @description Of all revisions, in the order of their keys, with size, `etag` and, where it was recorded, `sha256`.
          */
         get: operations["listMediaFiles"];
         put?: never;
@@ -821,6 +821,7 @@ export interface components {
             source: string;
             source_etag: string | null;
             profile: string;
+            tool_version: string | null;
             bytes: number | null;
             objects: number | null;
             current: boolean;
@@ -939,6 +940,10 @@ export interface components {
              * @description Streams made before; then also those that `to_profile` made.
              */
             made_before?: string;
+            /** @description Streams that this version made; then also those that `to_profile` made. */
+            tool_version?: string;
+            /** @description Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made. */
+            tool_version_before?: string;
         };
         RolloutSpecBudget: {
             /**
@@ -1933,6 +1938,10 @@ export interface components {
              * @description Streams made before; then also those that `to_profile` made.
              */
             made_before?: string;
+            /** @description Streams that this version made; then also those that `to_profile` made. */
+            tool_version?: string;
+            /** @description Streams that an earlier version made, or one that recorded none; then also those that `to_profile` made. */
+            tool_version_before?: string;
         };
         /** @description Default: `{}` */
         CreateRolloutRequestBudget: {
