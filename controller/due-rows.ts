@@ -2,7 +2,7 @@ import { pause } from '#platform/lifecycle/backoff.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 
 /** Rows that become due, such as jobs to clean up. */
-interface DueRows<Row> {
+export interface DueRows<Row> {
   /** Takes rows that no other call gets for some time; fewer than `limit` only when no more are due. */
   readonly claim: (limit: number) => Promise<readonly Row[]>;
   /**

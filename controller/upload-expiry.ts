@@ -1,4 +1,4 @@
-import { removeStored } from '#jobs/uploads/remove.ts';
+import { removeParts } from '#jobs/uploads/remove.ts';
 import type { BucketEventStore } from '#platform/postgres/bucket-event-store.ts';
 import type { UploadStore } from '#platform/postgres/upload-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
@@ -21,15 +21,17 @@ export function uploadExpiryTask(dependencies: ExpiryDependencies): PeriodicTask
   return { name: 'upload expiry', work: (signal) => expireUploads({ ...dependencies, signal }) };
 }
 
-/** One round of it. An upload that cannot be removed now is due again in the next round. */
+/** One round of it. An upload that cannot be removed now is due again later. */
 export async function expireUploads(
   dependencies: ExpiryDependencies & { readonly signal: AbortSignal },
 ): Promise<void> {
-  const { rows, log, signal } = dependencies;
+  const { rows, bucket, log, signal } = dependencies;
   while (!signal.aborted && (await rows.expire(pageSize)) === pageSize);
   await removeEnded({
-    list: (limit) => rows.listToCleanUp(limit),
-    remove: (upload) => removeStored(dependencies, upload),
+    claim: (limit) => rows.claimToCleanUp(limit),
+    handle: (upload) => removeParts(bucket, upload),
+    mark: (uploads) => rows.markCleanedUp(uploads.map(({ id }) => id)),
+    media: bucket.objects,
     onFailure: ({ id }, error) => log.warn({ err: error, upload_id: id }, 'upload not removed'),
     deleteOld: (limit) => rows.deleteOld(keptMs, limit),
     signal,

@@ -93,8 +93,8 @@ function ofUploads(): RepeatedQuery[] {
     ['upload: completed', 10, (d) => new UploadStore(d).complete(id, '"etag"')],
     ['upload: aborted', 10, (d) => new UploadStore(d).abort(id, 'deleted')],
     ['upload: expired ones', 200, (d) => new UploadStore(d).expire(100)],
-    ['upload: ended ones to clean up', 200, (d) => new UploadStore(d).listToCleanUp(100)],
-    ['upload: cleaned up', 10, (d) => new UploadStore(d).markCleanedUp(id)],
+    ['upload: ended ones to clean up', 200, (d) => new UploadStore(d).claimToCleanUp(100)],
+    ['upload: cleaned up', 10, (d) => new UploadStore(d).markCleanedUp([id])],
     ['upload: old rows', 200, (d) => new UploadStore(d).deleteOld(dayMs, 100)],
     ...ofImports(id),
     ['bucket event: known version', 10, (d) => new BucketEventStore(d).find(version)],
@@ -124,8 +124,8 @@ function ofImports(id: string): RepeatedQuery[] {
     ['import: an attempt ends', 10, (d) => new ImportStore(d).release(lease, { delayMs: 1_000, failures: 1 })],
     ['import: completed', 10, (d) => new ImportStore(d).complete(lease, ended)],
     ['import: failed', 10, (d) => new ImportStore(d).fail(lease, failure)],
-    ['import: ended ones to clean up', 200, (d) => new ImportStore(d).listToCleanUp(100)],
-    ['import: cleaned up', 10, (d) => new ImportStore(d).markCleanedUp(id)],
+    ['import: ended ones to clean up', 200, (d) => new ImportStore(d).claimToCleanUp(100)],
+    ['import: cleaned up', 10, (d) => new ImportStore(d).markCleanedUp([id])],
     ['import: old rows', 200, (d) => new ImportStore(d).deleteOld(dayMs, 100)],
   ];
 }

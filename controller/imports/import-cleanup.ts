@@ -1,4 +1,4 @@
-import { removeImported } from '#jobs/imports/remove.ts';
+import { removeParts } from '#jobs/imports/remove.ts';
 import type { ImportStore } from '#platform/postgres/import-store.ts';
 import type { UploadBucket } from '#platform/storage/upload-bucket.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -19,12 +19,14 @@ export function importCleanupTask(dependencies: CleanupDependencies): PeriodicTa
   return { name: 'import cleanup', work: (signal) => cleanUpImports(dependencies, signal) };
 }
 
-/** One round of it. An import that cannot be removed now is due again in the next round. */
+/** One round of it. An import that cannot be removed now is due again later. */
 export async function cleanUpImports(dependencies: CleanupDependencies, signal: AbortSignal): Promise<void> {
-  const { rows, log } = dependencies;
+  const { rows, bucket, log } = dependencies;
   await removeEnded({
-    list: (limit) => rows.listToCleanUp(limit),
-    remove: (row) => removeImported(dependencies, row),
+    claim: (limit) => rows.claimToCleanUp(limit),
+    handle: (row) => removeParts(bucket, row),
+    mark: (imports) => rows.markCleanedUp(imports.map(({ id }) => id)),
+    media: bucket.objects,
     onFailure: ({ id }, error) => log.warn({ err: error, import_id: id }, 'import not removed'),
     deleteOld: (limit) => rows.deleteOld(keptMs, limit),
     signal,

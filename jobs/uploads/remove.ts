@@ -6,9 +6,17 @@ type RemoveDependencies = Pick<UploadDependencies, 'rows' | 'bucket' | 'log'>;
 
 /** Removes what an upload that was aborted or has expired stored, and notes that. Repeating it changes nothing. */
 export async function removeStored({ rows, bucket }: RemoveDependencies, upload: EndedUpload): Promise<void> {
-  await bucket.parts.abort(upload.source);
-  await bucket.objects.delete([upload.source]);
-  await rows.markCleanedUp(upload.id);
+  await bucket.objects.delete(await removeParts(bucket, upload));
+  await rows.markCleanedUp([upload.id]);
+}
+
+/** Removes the parts of such an upload. @returns the keys of what else it may have stored */
+export async function removeParts(
+  { parts }: Pick<RemoveDependencies['bucket'], 'parts'>,
+  { source }: EndedUpload,
+): Promise<readonly string[]> {
+  await parts.abort(source);
+  return [source];
 }
 
 /** The same now, if the store lets it; else the worker does it later. */

@@ -84,9 +84,13 @@ const sql = {
     update imports set status = 'failed', ended_at = now(), due_at = now(), url = $4, error_code = $5,
       http_status = $6, lease_owner = null
     where id = $1 and lease_owner = $2 and status = any($3)`,
-  toCleanUp: `
-    select id, source, multipart_id as "multipartId", error_code as "errorCode" from imports
-    where status in ('failed', 'cancelled') and cleaned_up_at is null and due_at <= now() order by due_at limit $1`,
+  claimToCleanUp: `
+    with due as (
+      select id from imports where status in ('failed', 'cancelled') and cleaned_up_at is null and due_at <= now()
+      order by due_at limit $1 for update skip locked
+    )
+    update imports set due_at = now() + interval '10 minutes' from due where imports.id = due.id
+    returning imports.id, source, multipart_id as "multipartId", error_code as "errorCode"`,
   deleteOld: `
     delete from imports where id in (
       select id from imports where ended_at < now() - $1 * interval '1 ms'
@@ -188,14 +192,17 @@ export class ImportStore {
     return this.#change(sql.fail, [id, owner, statusesBefore('failed'), withoutQuery(url), code, httpStatus]);
   }
 
-  /** Up to `limit` ended imports whose objects are still to be removed, and that no attempt works on. */
-  async listToCleanUp(limit: number): Promise<readonly EndedImport[]> {
-    return (await this.#database.pool.query<EndedImport>(sql.toCleanUp, [limit])).rows;
+  /**
+   * Takes up to `limit` ended imports whose objects are still to be removed, and that no attempt works on; no other
+   * call does for ten minutes.
+   */
+  async claimToCleanUp(limit: number): Promise<readonly EndedImport[]> {
+    return (await this.#database.pool.query<EndedImport>(sql.claimToCleanUp, [limit])).rows;
   }
 
-  /** Notes that nothing of the import is stored any more. */
-  async markCleanedUp(id: string): Promise<void> {
-    await this.#database.pool.query('update imports set cleaned_up_at = now() where id = $1', [id]);
+  /** Notes that nothing of the imports is stored any more. */
+  async markCleanedUp(ids: readonly string[]): Promise<void> {
+    await this.#database.pool.query('update imports set cleaned_up_at = now() where id = any($1)', [ids]);
   }
 
   /** Deletes up to `limit` rows of imports that ended `keptMs` ago and have nothing left to remove; how many. */

@@ -113,19 +113,23 @@ export class UploadStore {
     return rowCount ?? 0;
   }
 
-  /** Up to `limit` ended uploads whose objects are still to be removed. */
-  async listToCleanUp(limit: number): Promise<readonly EndedUpload[]> {
+  /** Takes up to `limit` ended uploads whose objects are still to be removed; no other call does for ten minutes. */
+  async claimToCleanUp(limit: number): Promise<readonly EndedUpload[]> {
     const { rows } = await this.#database.pool.query<EndedUpload>(
-      `select id, source from uploads where status in ('aborted', 'expired') and cleaned_up_at is null
-       order by ended_at limit $1`,
+      `with due as (
+         select id from uploads where status in ('aborted', 'expired') and cleaned_up_at is null and due_at <= now()
+         order by due_at limit $1 for update skip locked
+       )
+       update uploads set due_at = now() + interval '10 minutes' from due where uploads.id = due.id
+       returning uploads.id, source`,
       [limit],
     );
     return rows;
   }
 
-  /** Notes that nothing of the upload is stored any more. */
-  async markCleanedUp(id: string): Promise<void> {
-    await this.#database.pool.query(`update uploads set cleaned_up_at = now() where id = $1`, [id]);
+  /** Notes that nothing of the uploads is stored any more. */
+  async markCleanedUp(ids: readonly string[]): Promise<void> {
+    await this.#database.pool.query(`update uploads set cleaned_up_at = now() where id = any($1)`, [ids]);
   }
 
   /** Deletes up to `limit` rows of uploads that ended `keptMs` ago and have nothing left to remove; how many. */

@@ -183,7 +183,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect((await put(begun.parts[0], file, begun.part_size)).status).toBeGreaterThanOrEqual(400);
     expect((await complete(api, begun.upload_id)).status).toBe(409);
     expect((await find(api, begun.upload_id)).json).toMatchObject({ status: 'aborted', reason: 'deleted', parts: [] });
-    expect(await api.rows.listToCleanUp(10)).toEqual([]);
+    expect(await api.rows.claimToCleanUp(10)).toEqual([]);
   });
 
   it(`C30.8: an upload to a ${kind} that is not completed in time expires, and its parts are removed`, async () => {

@@ -79,8 +79,11 @@ export async function uploadFile(world: World, bytes: Buffer): Promise<string> {
 export async function expireUploads(world: World): Promise<void> {
   const { pool } = world.database;
   await pool.query(`update uploads set expires_at = now() - interval '1 second' where status = 'open'`);
+  // One whose removal was disturbed is due again much later.
+  const bringOn = `update uploads set due_at = now() where cleaned_up_at is null and due_at > now() + interval '1 minute'`;
   const left = `select 1 from uploads where status = 'open' or (status <> 'completed' and cleaned_up_at is null)`;
   for (const givesUpAt = Date.now() + patienceMs; ;) {
+    await pool.query(bringOn);
     await world.askForRound();
     await sleep(200);
     if ((await pool.query(left)).rowCount === 0) return;

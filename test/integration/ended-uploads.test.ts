@@ -1,0 +1,91 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#platform/postgres/database.ts';
+import { ImportStore } from '#platform/postgres/import-store.ts';
+import { UploadStore } from '#platform/postgres/upload-store.ts';
+import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
+import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
+import { expireUploads } from '../../controller/upload-expiry.ts';
+import { migratedDatabase } from '../../testing/databases.ts';
+
+// What ended uploads and imports stored is removed, also while some of it cannot be.
+
+const log = pino({ enabled: false });
+let dir: string;
+let testDatabase: Awaited<ReturnType<typeof migratedDatabase>>;
+let database: Database;
+let bucket: UploadBucket;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'reelwright-ended-uploads-'));
+  await mkdir(join(dir, 'source'));
+  testDatabase = await migratedDatabase();
+  database = openDatabase(testDatabase.url);
+  const store = { bucket: 'source', dir: join(dir, 'source') };
+  const settings = { publicEndpoint: undefined, prefix: 'uploads/', expiryMs: 3_600_000, openMax: 5 };
+  bucket = openUploadBucket({ store, ...settings });
+});
+afterAll(async () => {
+  await bucket.close();
+  await database.close();
+  await testDatabase.drop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** The bucket, but for keys of which nothing can ever be removed. */
+const withStuckKeys = (): UploadBucket => ({
+  ...bucket,
+  parts: new Proxy(bucket.parts, {
+    get(target, name: keyof UploadBucket['parts']) {
+      if (name !== 'abort') return target[name];
+      return async (key: string) => {
+        if (key.includes('/stuck-')) throw new Error(`${key} cannot be removed`);
+        await target.abort(key);
+      };
+    },
+  }),
+});
+
+const signal = new AbortController().signal;
+const tables = {
+  uploads: {
+    columns: 'id, key_id, name, source, size_bytes, part_size_bytes, status, expires_at',
+    values: `gen_random_uuid(), 'key', 'a.mp4', source, 10, 10, 'aborted', now()`,
+    round: () => expireUploads({ rows: new UploadStore(database), bucket: withStuckKeys(), log, signal }),
+  },
+  imports: {
+    columns: 'id, key_id, url, name, source, part_size_bytes, status, multipart_id, deadline_at',
+    values: `gen_random_uuid(), 'key', 'https://a', 'a.mp4', source, 10, 'cancelled', 'parts', now()`,
+    round: () => cleanUpImports({ rows: new ImportStore(database), bucket: withStuckKeys(), log }, signal),
+  },
+} as const;
+
+describe.each(Object.entries(tables))('ended %s', (table, { columns, values, round }) => {
+  const insert = (sources: readonly string[], endedAgo: string) =>
+    database.pool.query(
+      `insert into ${table} (${columns}, ended_at, created_at, due_at)
+       select ${values}, at, at, at
+       from unnest($1::text[]) as s (source) cross join (select now() - $2::interval as at) as ended`,
+      [sources, endedAgo],
+    );
+  const left = async () => {
+    const { rows } = await database.pool.query<{ source: string }>(
+      `select source from ${table} where cleaned_up_at is null order by source`,
+    );
+    return rows.map(({ source }) => source);
+  };
+
+  it('a hundred that can never be removed leave none of the others behind', async () => {
+    const stuck = Array.from({ length: 100 }, (_, index) => `uploads/stuck-${1000 + index}/a.mp4`);
+    const others = ['uploads/one/a.mp4', 'uploads/two/a.mp4'];
+    await insert(stuck, '2 days');
+    await insert(others, '1 day');
+    for (const key of others) await bucket.objects.put(key, 'bytes', { contentType: 'video/mp4' });
+    await round();
+    await round();
+    expect(await left()).toEqual(stuck);
+    for (const key of others) expect(await bucket.objects.head(key)).toBeNull();
+  });
+});
