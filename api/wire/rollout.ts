@@ -1,3 +1,4 @@
+import { bytesSaved, itemCountsOf, meanScore } from '#domain/rollouts/counts.ts';
 import { type Rollout, type RolloutCounts, totalOf } from '#domain/rollouts/rollout.ts';
 import type { Wire } from './schemas.ts';
 
@@ -23,24 +24,14 @@ export function rolloutToWire(rollout: Rollout): Wire<'Rollout'> {
 }
 
 function countsToWire(counts: RolloutCounts): Wire<'Rollout'>['media'] {
-  const { planned, running, done, failed, skipped, rolled_back, kept, bytesBefore, bytesAfter, compared } = counts;
+  const { bytesBefore, bytesAfter, compared } = counts;
   return {
-    planned,
-    running,
-    done,
-    failed,
-    skipped,
-    rolled_back,
-    kept,
-    bytes: { before: bytesBefore, after: bytesAfter, saved: bytesBefore - bytesAfter },
+    ...itemCountsOf(counts),
+    bytes: { before: bytesBefore, after: bytesAfter, saved: bytesSaved(counts) },
     score: {
-      mean: meanOf(counts.scoreSum, counts.scored),
-      before: meanOf(counts.comparedBeforeSum, compared),
-      after: meanOf(counts.comparedAfterSum, compared),
+      mean: meanScore(counts.scoreSum, counts.scored),
+      before: meanScore(counts.comparedBeforeSum, compared),
+      after: meanScore(counts.comparedAfterSum, compared),
     },
   };
-}
-
-function meanOf(sum: number, of: number): number | null {
-  return of === 0 ? null : Number((sum / of).toFixed(4));
 }

@@ -11,6 +11,7 @@ import { uploadReasons, uploadStatuses } from '#domain/uploads/upload.ts';
 import { callerUrlSchema, mediaHashSchema, submissionBodySchema } from '#domain/jobs/submission.ts';
 import { deletionReasons } from '#domain/library/deletion.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
+import { itemCountsSchema } from '#domain/rollouts/counts.ts';
 import { rolloutRequestSchema, rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { thumbRequestSchema } from '#domain/playback/thumb.ts';
 
@@ -314,18 +315,7 @@ const mediaFilesSchema = z.object({
   next_cursor: z.string().nullable(),
 });
 
-const rolloutCountsSchema = z.object({
-  /** Chosen, and not begun. */
-  planned: count,
-  running: count,
-  done: count,
-  failed: count,
-  /** Deleted, held or replaced since they were chosen. */
-  skipped: count,
-  /** Whose earlier stream is played again. */
-  rolled_back: count,
-  /** Which could not be rolled back, as something newer was made. */
-  kept: count,
+const rolloutCountsSchema = itemCountsSchema.extend({
   /** Of the streams that were made and whose sizes are known; `saved` is negative where they grew. */
   bytes: z.object({ before: count, after: count, saved: z.int() }),
   /** Mean scores; null without one. `before` and `after` are of media that have both. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { explain, faultsOf } from '../jobs/faults.ts';
+import { bytesSaved, itemCountsOf, itemCountsSchema, meanScore } from '../rollouts/counts.ts';
 import { type Rollout, rolloutRequestSchema, type RolloutSpec, rolloutStatuses, totalOf } from '../rollouts/rollout.ts';
 import { bare, conditionsSchema, type CustomResource, withoutDefaults } from './custom-resource.ts';
 
@@ -25,17 +26,10 @@ const specSchema = z.strictObject({
 /** `spec` of a MediaRollout. */
 export type MediaRolloutSpec = Readonly<Record<string, unknown>>;
 
-const count = z.int().min(0).optional();
 const statusSchema = z.strictObject({
   observedGeneration: z.int().min(0).optional().describe('The generation of the spec that this status answers.'),
   phase: z.enum(rolloutStatuses).optional(),
-  planned: count.describe('Media that are chosen and not begun.'),
-  running: count,
-  done: count,
-  failed: count,
-  skipped: count.describe('Media that were deleted, held or replaced since they were chosen.'),
-  rolled_back: count,
-  kept: count.describe('Media that could not be rolled back.'),
+  ...itemCountsSchema.partial().shape,
   bytes_saved: z.int().optional(),
   score: z.number().optional().describe('The mean score of what was made.'),
   conditions: conditionsSchema.optional().describe('Accepted and Complete.'),
@@ -82,17 +76,12 @@ export function readMediaRollout(given: MediaRolloutSpec): ReadRollout | { reado
 
 /** What a status shows of a rollout. */
 export function outlineOfRollout(rollout: Rollout): MediaRolloutStatus {
-  const { planned, running, done, failed, skipped, rolled_back, kept, ...sums } = totalOf(rollout);
+  const total = totalOf(rollout);
+  const score = meanScore(total.scoreSum, total.scored);
   return {
     phase: rollout.status,
-    planned,
-    running,
-    done,
-    failed,
-    skipped,
-    rolled_back,
-    kept,
-    bytes_saved: sums.bytesBefore - sums.bytesAfter,
-    ...(sums.scored === 0 ? {} : { score: Number((sums.scoreSum / sums.scored).toFixed(4)) }),
+    ...itemCountsOf(total),
+    bytes_saved: bytesSaved(total),
+    ...(score === null ? {} : { score }),
   };
 }

@@ -993,12 +993,16 @@ export interface components {
             after: number | null;
         };
         RolloutMedia: {
+            /** @description Media that are chosen and not begun. */
             planned: number;
             running: number;
             done: number;
             failed: number;
+            /** @description Media that were deleted, held or replaced since they were chosen. */
             skipped: number;
+            /** @description Media whose earlier stream is played again. */
             rolled_back: number;
+            /** @description Media that could not be rolled back. */
             kept: number;
             bytes: components["schemas"]["RolloutMediaBytes"];
             score: components["schemas"]["RolloutMediaScore"];
