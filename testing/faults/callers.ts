@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../controller-rig.ts';
 import type { World } from './world.ts';
@@ -9,8 +9,17 @@ const patienceMs = 60_000;
 
 /** Deletes a media, and waits until nothing of it is left. */
 export async function deleteMedia(world: World, hash: string): Promise<void> {
-  await world.insist('DELETE', `/api/media/${hash}`);
-  if (!world.facts.deletions.has(hash)) world.facts.deletions.set(hash, Date.now());
+  await beginDeletion(world, hash);
+  await deletionEnded(world, hash);
+}
+
+export async function beginDeletion(world: World, hash: string): Promise<void> {
+  const { status } = await world.insist('DELETE', `/api/media/${hash}`);
+  if (status < 300 && !world.facts.deletions.has(hash)) world.facts.deletions.set(hash, Date.now());
+}
+
+/** Waits until nothing of a media is left. */
+export async function deletionEnded(world: World, hash: string): Promise<void> {
   const { pool } = world.database;
   // A deletion that was disturbed is due again much later.
   const bringOn = `update media_deletions set due_at = now()
@@ -44,11 +53,15 @@ const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('h
 
 /** Puts its only part. */
 export async function putPart(world: World, { parts }: BegunUpload, bytes: Buffer): Promise<void> {
-  const { pathname, search } = new URL(parts[0]?.url ?? '');
+  const { href, pathname, search } = new URL(parts[0]?.url ?? '');
+  const isOfService = pathname.startsWith('/api/');
   await until(
     // The server may have been started again, at another port.
     () =>
-      fetch(world.processes[0]?.url() + pathname + search, { method: 'PUT', body: new Uint8Array(bytes) }).then(
+      fetch(isOfService ? world.processes[0]?.url() + pathname + search : href, {
+        method: 'PUT',
+        body: new Uint8Array(bytes),
+      }).then(
         ({ status }) => status,
         () => 500,
       ),
@@ -78,16 +91,52 @@ export async function uploadFile(world: World, bytes: Buffer): Promise<string> {
 /** Lets time run out for open uploads, and waits until what every ended one stored is removed. */
 export async function expireUploads(world: World): Promise<void> {
   const { pool } = world.database;
-  await pool.query(`update uploads set expires_at = now() - interval '1 second' where status = 'open'`);
+  await pool.query(
+    `update uploads set expires_at = now() - interval '1 second' where status in ('open', 'completing')`,
+  );
   // One whose removal was disturbed is due again much later.
   const bringOn = `update uploads set due_at = now() where cleaned_up_at is null and due_at > now() + interval '1 minute'`;
-  const left = `select 1 from uploads where status = 'open' or (status <> 'completed' and cleaned_up_at is null)`;
+  const left = `select 1 from uploads where status <> 'completed' and cleaned_up_at is null`;
+  await untilCleanedUp(world, { bringOn, left });
+}
+
+interface BegunImport {
+  readonly import_id: string;
+  readonly source: string;
+}
+
+/** @param announced its SHA-256, by default none */
+export async function beginImport(world: World, name: string, announced?: string): Promise<BegunImport> {
+  const url = `${world.files.url}/${randomUUID()}/${name}`;
+  const { status, body } = await world.insist('POST', '/api/imports', { url, ...(announced && { sha256: announced }) });
+  if (status !== 202) throw new Error(`import refused: ${JSON.stringify(body)}`);
+  return body as unknown as BegunImport;
+}
+
+/** @returns the status with which it ended */
+export async function importEnded(world: World, { import_id: id }: BegunImport): Promise<string> {
+  const status = async () => (await world.insist('GET', `/api/imports/${id}`)).body.status ?? '';
+  return until(status, (now) => ['completed', 'failed', 'cancelled'].includes(now), patienceMs);
+}
+
+/** Waits until every import has ended, and what those that did not complete stored is removed. */
+export async function cleanUpImports(world: World): Promise<void> {
+  const bringOn = `update imports set due_at = now() where due_at > now() + interval '5 seconds' and cleaned_up_at is null`;
+  const left = `select 1 from imports where status <> 'completed' and cleaned_up_at is null`;
+  await untilCleanedUp(world, { bringOn, left });
+}
+
+async function untilCleanedUp(
+  world: World,
+  { bringOn, left }: { readonly bringOn: string; readonly left: string },
+): Promise<void> {
+  const { pool } = world.database;
   for (const givesUpAt = Date.now() + patienceMs; ;) {
     await pool.query(bringOn);
     await world.askForRound();
     await sleep(200);
     if ((await pool.query(left)).rowCount === 0) return;
-    if (Date.now() > givesUpAt) throw new Error('ended uploads are not cleaned up');
+    if (Date.now() > givesUpAt) throw new Error(`not cleaned up: ${left}`);
   }
 }
 

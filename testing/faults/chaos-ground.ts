@@ -9,6 +9,7 @@ import { startEmbeddedPostgres } from '#platform/embedded-postgres/embedded.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
 import { migrate } from '#platform/postgres/migrate.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
+import { openS3Multipart } from '#platform/storage/s3/s3-multipart.ts';
 import { createDatabase } from '../databases.ts';
 import { hastyVariables } from '../programs.ts';
 import { startProxy } from '../proxy.ts';
@@ -46,35 +47,34 @@ export async function openChaosGround(random: () => number) {
   const redisProxy = await startProxy(redis.url);
   const s3 = await startS3();
   const storage = await startFaultyStorage(s3.endpoint, random);
-  const bucket = (name: string) => {
-    const { endpoint, accessKeyId, secretAccessKey } = s3;
-    const keys = { accessKeyId, secretAccessKey };
-    const rest = {
-      region,
-      forcePathStyle: true,
-      checksums: 'when_supported',
-      timeoutMs: 10_000,
-      chainVariables: {},
-    } as const;
-    return openObjectStore({ bucket: name, s3: { endpoint, keys, ...rest } });
-  };
+  const { endpoint, accessKeyId, secretAccessKey } = s3;
+  const keys = { accessKeyId, secretAccessKey };
+  const rest = { region, forcePathStyle: true, checksums: 'when_supported', chainVariables: {} } as const;
+  const direct = { endpoint, keys, ...rest, timeoutMs: 10_000 };
+  const bucket = (name: string) => openObjectStore({ bucket: name, s3: direct });
   await Promise.all(['source', 'media'].map((name) => mkdir(join(s3.dir ?? '', name), { recursive: true })));
   const variablesOf = (prefix: 'SOURCE' | 'MEDIA') => ({
     [`${prefix}_BUCKET`]: prefix.toLowerCase(),
     [`${prefix}_S3_ENDPOINT`]: storage.endpoint,
-    [`${prefix}_S3_ACCESS_KEY_ID`]: s3.accessKeyId,
-    [`${prefix}_S3_SECRET_ACCESS_KEY`]: s3.secretAccessKey,
+    [`${prefix}_S3_ACCESS_KEY_ID`]: accessKeyId,
+    [`${prefix}_S3_SECRET_ACCESS_KEY`]: secretAccessKey,
     [`${prefix}_S3_TIMEOUT`]: '5s',
   });
   const at = { databaseUrl: databaseProxy.url, redisUrl: redisProxy.url, source: '', media: '', work };
   const ground: Ground = {
     dir,
     work,
-    variables: { ...hastyVariables(at), ...variablesOf('SOURCE'), ...variablesOf('MEDIA') },
+    variables: {
+      ...hastyVariables(at),
+      ...variablesOf('SOURCE'),
+      ...variablesOf('MEDIA'),
+      UPLOAD_S3_ACCESS_KEY_ID: accessKeyId,
+      UPLOAD_S3_SECRET_ACCESS_KEY: secretAccessKey,
+    },
     databaseUrl: ownDatabaseProxy.url,
     source: bucket('source'),
     media: bucket('media'),
-    parts: null,
+    parts: openS3Multipart('source', direct),
     setAway: async (isAway) => storage.set(isAway ? '503' : null),
     close: async () => {
       for (const proxy of [databaseProxy, ownDatabaseProxy, redisProxy, storage]) await proxy.close();

@@ -4,7 +4,7 @@ import { workRoot } from '#domain/media/object-keys.ts';
 import { bytesAt, keysBelow } from './object-invariants.ts';
 import type { World } from './world.ts';
 
-// What holds of deleted media, of uploads, of announced objects and of reruns (docs/reference/invariants.md).
+// What holds of deleted media, uploads, imports, announced objects and reruns (docs/reference/invariants.md).
 
 /** Servers of delivery learn of a deletion within this time. */
 const noticedMs = 3_000;
@@ -45,6 +45,7 @@ async function streamStatus(world: World, hash: string): Promise<number> {
 }
 
 interface UploadRow {
+  readonly kind: 'upload' | 'import';
   readonly id: string;
   readonly source: string;
   readonly size: number;
@@ -55,31 +56,32 @@ interface UploadRow {
   readonly is_cleaned_up: boolean;
 }
 
-/** A completed upload's object is as announced; of one that ended otherwise nothing is left. */
+const inKind = (kind: UploadRow['kind']) => `
+  select '${kind}' as kind, id, source, size_bytes::float8 as size, sha256, etag, status, multipart_id,
+    cleaned_up_at is not null as is_cleaned_up from ${kind}s`;
+
+/** The object of a completed upload or import is as announced; of one that ended otherwise nothing is left. */
 export async function uploadsOf({ database, source, parts }: World): Promise<string[]> {
-  const { rows } = await database.pool.query<UploadRow>(
-    `select id, source, size_bytes::float8 as size, sha256, etag, status, multipart_id,
-       cleaned_up_at is not null as is_cleaned_up from uploads`,
-  );
+  const { rows } = await database.pool.query<UploadRow>(`${inKind('upload')} union all ${inKind('import')}`);
   const violations: string[] = [];
   for (const upload of rows) {
-    const { id, source: key, status } = upload;
+    const { kind, id, source: key, status } = upload;
     const info = await source.head(key);
     if (status === 'completed') {
       const bytes = (await bytesAt(source, key)) ?? Buffer.alloc(0);
       const isWhole = bytes.length === upload.size && info?.etag === upload.etag;
       const isAnnounced = upload.sha256 === null || digestOf(bytes) === upload.sha256;
       if (!isWhole || !isAnnounced)
-        violations.push(`I29: the object of the completed upload ${id} is not as announced`);
+        violations.push(`I29: the object of the completed ${kind} ${id} is not as announced`);
     }
     if (!upload.is_cleaned_up) continue;
     const multipart = upload.multipart_id === null ? null : { key, id: upload.multipart_id };
     const stored = multipart === null ? [] : ((await parts?.list(multipart)) ?? []);
-    if (info !== null || stored.length > 0) violations.push(`I30: the ${status} upload ${id} left what it stored`);
+    if (info !== null || stored.length > 0) violations.push(`I30: the ${status} ${kind} ${id} left what it stored`);
   }
   const known = new Set(rows.map((row) => row.source));
   for (const key of await keysBelow(source, 'uploads/'))
-    if (!known.has(key)) violations.push(`I30: no upload is known of ${key}`);
+    if (!known.has(key)) violations.push(`I30: no upload or import is known of ${key}`);
   return violations;
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
+import { digestDocuments } from '#domain/media/object-digests.ts';
 import { chunkedRoot, masterKey, resultManifestKey } from '#domain/media/object-keys.ts';
 import { foldersOf, manifestShape } from '#domain/work/manifest.ts';
 import { parseChunkResult } from '#domain/work/split.ts';
@@ -51,9 +52,12 @@ export async function manifestOf({ id, attempt, status, is_expired }: CheckedJob
     stored.push({ key, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
   const folders = new Map(foldersOf(stored).map((folder) => [folder.folder, folder.sha256]));
-  return manifest.folders
+  const violations = manifest.folders
     .filter(({ folder, sha256 }) => folders.get(folder) !== sha256)
     .map(({ folder }) => `I14: objects below ${folder} differ from the manifest of ${id}`);
+  for (const { key, text } of digestDocuments(stored))
+    if ((await textAt(media, key)) !== text) violations.push(`I14: ${key} has other digests than the objects of ${id}`);
+  return violations;
 }
 
 /** The keys that a master leads to, and what is missing among them. */

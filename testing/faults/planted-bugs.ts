@@ -107,7 +107,16 @@ export const plantedBugs = {
   'an upload that replaces another': [
     { file: 'domain/uploads/upload-key.ts', from: 'return `${prefix}${id}/', to: 'return `${prefix}' },
   ],
-  'parts that stay': [{ file: 'jobs/uploads/remove.ts', from: 'await bucket.parts.abort(upload.source);', to: '' }],
+  'parts that stay': [{ file: 'jobs/uploads/remove.ts', from: 'await parts.abort(source);', to: '' }],
+  'an import of another digest': [{ file: 'controller/imports/transfer.ts', from: 'digest?.update(content);', to: '' }],
+  'an import that leaves its object': [{ file: 'jobs/imports/remove.ts', from: '? [source] : []', to: '? [] : []' }],
+  'digests of nothing': [
+    {
+      file: 'runner/steps/publish.ts',
+      from: 'digestDocuments([...published, ...objects]);\n  await',
+      to: 'digestDocuments([]);\n  await',
+    },
+  ],
   'an event that is not remembered': [
     { file: 'jobs/submit-bucket-events.ts', from: 'await bucketEvents.note(event, job.id);', to: '' },
   ],

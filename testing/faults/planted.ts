@@ -185,6 +185,9 @@ export const exposures: Readonly<Record<PlantedBug, Exposure>> = {
     },
   },
   'parts that stay': { invariant: 'I30', scenario: scenarioOf('uploads that do not complete') },
+  'an import of another digest': { invariant: 'I29', scenario: scenarioOf('an import') },
+  'an import that leaves its object': { invariant: 'I30', scenario: scenarioOf('imports that do not complete') },
+  'digests of nothing': { invariant: 'I14', scenario: scenarioOf('a cover') },
   'an event that is not remembered': {
     invariant: 'I31',
     scenario: async (world) => {

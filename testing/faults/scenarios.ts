@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../controller-rig.ts';
 import * as callers from './callers.ts';
+import { cutImage, importedImage, missingImage, slowImage } from './files.ts';
 import { brokenSource, smallImage, shortClip } from './sources.ts';
 import { announcedPrefix, newHash, type World } from './world.ts';
 
@@ -119,6 +121,34 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     if (status < 400) throw new Error(`an upload of another digest was answered ${status}`);
     await callers.putPart(world, await callers.beginUpload(world, bytes), bytes);
     await callers.expireUploads(world);
+    return [];
+  },
+  'an import': async (world) => {
+    const imports = [importedImage, cutImage].map((name) => callers.beginImport(world, name));
+    const ids: string[] = [];
+    for (const begun of await Promise.all(imports)) {
+      const status = await callers.importEnded(world, begun);
+      if (status !== 'completed') throw new Error(`an import has ${status}`);
+      ids.push(await world.submit('image:thumbnail', begun.source));
+    }
+    await callers.cleanUpImports(world);
+    return ids;
+  },
+  'imports that do not complete': async (world) => {
+    const wrong = await callers.beginImport(world, importedImage, noDigest);
+    const missing = await callers.beginImport(world, missingImage);
+    const cancelled = await callers.beginImport(world, slowImage);
+    await until(
+      async () => (await world.insist('GET', `/api/imports/${cancelled.import_id}`)).body.status,
+      (status) => status !== 'queued',
+      60_000,
+    );
+    await world.insist('DELETE', `/api/imports/${cancelled.import_id}`);
+    for (const begun of [wrong, missing]) {
+      const status = await callers.importEnded(world, begun);
+      if (status !== 'failed') throw new Error(`an import that cannot complete has ${status}`);
+    }
+    await callers.cleanUpImports(world);
     return [];
   },
   'an object that its bucket announces': async (world) => {

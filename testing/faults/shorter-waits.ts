@@ -18,6 +18,12 @@ export const shorterWaits: readonly Edit[] = [
   { file: 'controller/webhooks/webhook-sender.ts', from: 'reservedMs = 20_000', to: 'reservedMs = 5_000' },
   { file: 'controller/controller.ts', from: 'rolloutsEveryMs = 1_000', to: 'rolloutsEveryMs = 300' },
   { file: 'controller/rollouts.ts', from: 'nextRoundMs = 1_000', to: 'nextRoundMs = 300' },
+  {
+    file: 'controller/imports/import-worker.ts',
+    from: '= [1_000, 10_000, 60_000',
+    to: '= [200, 400, 800, 1_600, 3_000',
+  },
+  { file: 'controller/imports/import-worker.ts', from: 'storageBackoffMs = 30_000', to: 'storageBackoffMs = 500' },
   // Longer than steps of a cancelled job take to end.
   { file: 'controller/media-deletion.ts', from: 'quietMsDefault = 6_000', to: 'quietMsDefault = 3_500' },
 ];

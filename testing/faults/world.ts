@@ -17,6 +17,7 @@ import { hastyVariables, secrets } from '../programs.ts';
 import { startRedis } from '../servers.ts';
 import { folderVariable, hasFired, type RunPlan, writePlan } from './plan.ts';
 import { durationOf } from './duration.ts';
+import { openFiles } from './files.ts';
 import { recordRows } from './history.ts';
 import { plantedFile } from './planted-bugs.ts';
 import { type Supervised, supervised } from './processes.ts';
@@ -108,6 +109,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   const { dir, work, media } = ground;
   const folder = join(dir, 'faults');
   const receiver = await openReceiver();
+  const files = await openFiles();
   const database = openDatabase(ground.databaseUrl);
   await recordRows(database);
   writePlan(folder, { run: 0, fault: null });
@@ -119,6 +121,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     WEBHOOK_BACKOFF: '0s,500ms,500ms,1s,1s',
     JOB_RETENTION: '30d',
     REVISION_RETENTION: '10d',
+    ...(ground.parts === null ? {} : { IMPORT_HOSTS: files.host, IMPORT_ALLOWED_CIDRS: '127.0.0.1/32' }),
     NODE_OPTIONS: `--import ${pathToFileURL(join(checkout, 'testing/faults/preload.ts')).href}`,
     [folderVariable]: folder,
     ...env,
@@ -163,6 +166,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     processes,
     workers,
     receiver,
+    files,
     facts,
     /** Of every media so far. */
     hashes,
@@ -222,6 +226,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
     async close(): Promise<void> {
       await database.close();
       receiver.close();
+      await files.close();
       await ground.close();
     },
   };
