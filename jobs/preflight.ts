@@ -57,7 +57,7 @@ export async function preflight(
 }
 
 /** The profiles of the configuration and of the cluster, as they are now. */
-async function currentProfiles({
+export async function currentProfiles({
   profiles,
   config,
 }: Pick<JobDependencies, 'profiles' | 'config'>): Promise<MediaProfiles> {

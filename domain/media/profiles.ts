@@ -22,6 +22,10 @@ export const x264Presets = [
 export const videoCodecs = ['h264', 'hevc', 'av1'] as const;
 export type VideoCodec = (typeof videoCodecs)[number];
 
+/** Where profiles are from; the later replaces the earlier of the same name. */
+export const profileOrigins = ['built_in', 'configuration', 'cluster'] as const;
+export type ProfileOrigin = (typeof profileOrigins)[number];
+
 /** Which streams get something that is never encrypted: none, those that are not encrypted either, or all. */
 const madeIn = ['never', 'clear', 'always'] as const;
 

@@ -16,7 +16,7 @@ function read(text: string): { readonly profiles?: MediaProfiles; readonly fault
 }
 
 /** Every fault of a value of `MEDIA_PROFILES` by its JSON Pointer. */
-export function explainProfiles(text: string): string[] {
+function explainProfiles(text: string): string[] {
   return read(text).faults;
 }
 
