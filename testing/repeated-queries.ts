@@ -15,6 +15,7 @@ import { expireByDefault } from '#platform/postgres/job-end.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import { overdueSeconds } from '#platform/postgres/overdue.ts';
+import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { ProfileStore } from '#platform/postgres/profile-store.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
@@ -204,6 +205,7 @@ function ofLists(rows: ManyRows): RepeatedQuery[] {
         (d) => listJobs(d, filter, shown),
       ]),
     ),
+    ['the pools, and why jobs wait', 2 * waitingCountedMax + 5_000, (d) => poolQueues(d)],
     ['the list by type and status', 60, (d) => listJobs(d, { type: 'video:full', status: 'completed' }, page)],
   ];
 }
