@@ -18,6 +18,8 @@ import { addJobRoutes } from './routes/jobs.ts';
 import { addMediaRoutes } from './routes/media.ts';
 import { addUploadPartRoute } from './routes/upload-parts.ts';
 import { addUploadRoutes } from './routes/uploads.ts';
+import { addPoolRoute } from './routes/pools.ts';
+import { addProfileRoutes } from './routes/profiles.ts';
 import { addRerunRoute } from './routes/reruns.ts';
 import { addRolloutRoutes } from './routes/rollouts.ts';
 import { addWebhookRoutes } from './routes/webhooks.ts';
@@ -37,6 +39,8 @@ export async function addApiRoutes(
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addMediaRoutes(app, { ...dependencies, guards });
   addRolloutRoutes(app, { ...dependencies, guards });
+  addProfileRoutes(app, { ...dependencies, guards });
+  addPoolRoute(app, { ...dependencies, guards });
   addWebhookRoutes(app, { ...dependencies, guards, webhooks: new CallbackStore(database) });
   const uploads = { ...dependencies, guards, rows: new UploadStore(database), bucket: dependencies.uploads };
   addUploadRoutes(app, uploads);

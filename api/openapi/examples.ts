@@ -1,8 +1,11 @@
 import { type RequestErrorCode, requestErrors } from '#domain/errors.ts';
 import { importErrors } from '#domain/imports/import.ts';
+import type { JobError } from '#domain/job-error.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
+import { webhookBody } from '#domain/webhooks/event-body.ts';
 import { statusOfProblem } from '#platform/http/problem-response.ts';
 import type { AnswerName } from '../wire/schemas.ts';
+import { profileExamples } from './profile-examples.ts';
 import { rolloutExamples } from './rollout-examples.ts';
 import { mediaExamples } from './media-examples.ts';
 import examples from './examples.json' with { type: 'json' };
@@ -34,6 +37,7 @@ function completed(type: JobType): object {
     eta: null,
     profile: profileOf(type),
     results: shown.results[type],
+    finished_at: endedAt,
     updated_at: endedAt,
   };
 }
@@ -44,12 +48,17 @@ function profileOf(type: JobType): string | null {
 
 const listed = Object.fromEntries(Object.entries(shown.job).filter(([name]) => name !== 'results'));
 const failed = { ...completed('image:thumbnail'), status: 'failed', progress: 0, results: null, error: shown.error };
+const eventId = 'f3b1c7de-8a64-4d6f-a1c5-90e7b2d4c813';
 const callbacks = {
   job_id: jobId,
   callback_url: 'https://example.com/hooks/media',
   callback_status: 'sent',
-  event_id: 'f3b1c7de-8a64-4d6f-a1c5-90e7b2d4c813',
+  event_id: eventId,
   next_attempt_at: null,
+  body: webhookBody(
+    { id: jobId, type: 'video:preview', hash, status: 'failed', results: null, error: shown.error as JobError },
+    { eventId, occurredAt: new Date(endedAt) },
+  ),
   attempts: [{ attempt: 1, started_at: endedAt, duration_ms: 84, status_code: 204, error: null }],
 };
 
@@ -121,6 +130,7 @@ export const answerExamples: Readonly<Record<Exclude<AnswerName, 'Problem'>, Exa
   Callbacks: { delivered: { value: callbacks } },
   ...mediaExamples,
   ...rolloutExamples,
+  ...profileExamples,
   ConsoleLinks: {
     links: {
       value: {

@@ -1,5 +1,6 @@
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
+import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { Submitted } from '#jobs/submit.ts';
 import type { ListedJob } from '#platform/postgres/job-list.ts';
 import type { Callback } from '#platform/postgres/callback-store.ts';
@@ -31,7 +32,10 @@ export function jobToWire(job: ShownJob, reason: Job['waitingReason'] = job.wait
     error: job.error,
     results: job.results,
     results_expired: job.resultsExpired,
+    pool: job.pool ?? poolOfQueue[job.queue],
     created_at: job.createdAt.toISOString(),
+    started_at: job.startedAt?.toISOString() ?? null,
+    finished_at: job.finishedAt?.toISOString() ?? null,
     updated_at: job.updatedAt.toISOString(),
   };
 }
@@ -82,6 +86,7 @@ export function webhookToWire(job: ShownJob, webhook: Callback | null): Wire<'Ca
     callback_status: webhook?.status ?? job.callbackStatus,
     event_id: webhook?.eventId ?? null,
     next_attempt_at: webhook?.nextAttemptAt?.toISOString() ?? null,
+    body: webhook?.body ?? null,
     attempts: (webhook?.attempts ?? []).map((attempt) => ({
       attempt: attempt.attempt,
       started_at: attempt.startedAt.toISOString(),

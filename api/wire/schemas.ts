@@ -4,6 +4,7 @@ import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { importErrorCodes, importStatuses } from '#domain/imports/import.ts';
 import { noticeSchema } from '#domain/jobs/notice.ts';
+import { queueNames } from '#domain/jobs/routing.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
 import { waitingReasonSchema } from '#domain/jobs/waiting.ts';
 import { partsMax } from '#domain/uploads/part-plan.ts';
@@ -12,6 +13,8 @@ import { callerUrlSchema, mediaHashSchema, submissionBodySchema } from '#domain/
 import { deletionReasons } from '#domain/library/deletion.ts';
 import { currentRevisionSchema, mediaChangeSchema, mediaStatuses } from '#domain/library/media.ts';
 import { itemCountsSchema } from '#domain/rollouts/counts.ts';
+import { videoRanges } from '#domain/media/ladder.ts';
+import { profileOrigins, videoCodecs } from '#domain/media/profiles.ts';
 import { rolloutRequestSchema, rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { thumbRequestSchema } from '#domain/playback/thumb.ts';
 
@@ -50,7 +53,13 @@ const jobOfType = (type: JobType) =>
     results: jobTypes[type].results.nullable(),
     /** Whether retention removed objects that the results name. */
     results_expired: z.boolean(),
+    /** The RunnerPool that runs it. */
+    pool: z.string(),
     created_at: time,
+    /** When its first attempt was claimed. */
+    started_at: time.nullable(),
+    /** When it ended. */
+    finished_at: time.nullable(),
     updated_at: time,
     /** With `check=source`: whether the source is another one now; null when it is deleted, or was not measured. */
     source_changed: z.boolean().nullable().optional(),
@@ -127,6 +136,8 @@ const callbacksSchema = z.object({
   /** Null until the job has ended, and without a `callback_url`. */
   event_id: z.uuid().nullable(),
   next_attempt_at: time.nullable(),
+  /** What each attempt sends, byte for byte; null without an event. */
+  body: z.string().nullable(),
   attempts: z.array(
     z.object({
       attempt: z.int().min(1),
@@ -353,6 +364,114 @@ const rolloutDetailsSchema = rolloutSchema.extend({
 
 const rolloutListSchema = z.object({ rollouts: z.array(rolloutSchema), next_cursor: z.string().nullable() });
 
+const poolListSchema = z.object({
+  pools: z.array(
+    z.object({
+      name: z.string(),
+      /** The queue that it serves; null for a pool that only some jobs ask for. */
+      queue: z.enum(queueNames).nullable(),
+      running: count,
+      /** Of the jobs that were counted. */
+      waiting: count,
+      oldest_waiting_at: time.nullable(),
+      /** Why they wait, what most of them wait for first. */
+      reasons: z.array(
+        waitingReasonSchema.extend({
+          jobs: count,
+          /** The oldest of them. */
+          job_id: z.uuid(),
+        }),
+      ),
+    }),
+  ),
+  /** Of each queue at most the oldest so many waiting jobs are counted. */
+  counted_max: count,
+});
+
+const listedProfileSchema = z.object({
+  name: z.string(),
+  /** Where it is from: a MediaProfile of the cluster, `MEDIA_PROFILES`, or the service itself. */
+  origin: z.enum(profileOrigins),
+  /** SHA-256 of all that it decides: another digest, other streams. */
+  digest: z.string(),
+  /** How many rungs its ladder has. */
+  rungs: count,
+  codecs: z.array(z.enum(videoCodecs)),
+});
+
+const profileListSchema = z.object({
+  profiles: z.array(listedProfileSchema),
+  /** Which source gets which; the first that fits decides, else `default`. */
+  rules: z.array(
+    z.object({
+      profile: z.string(),
+      source_prefix: z.string().nullable(),
+      source_bytes_min: count.nullable(),
+      source_bytes_max: count.nullable(),
+    }),
+  ),
+});
+
+/** One profile, as the value of `MEDIA_PROFILES`. */
+const profileSchema = listedProfileSchema.extend({ yaml: z.string() });
+
+const profileCheckSchema = z.object({
+  valid: z.boolean(),
+  faults: z.array(
+    z.object({
+      /** The MediaProfile; null in a value of `MEDIA_PROFILES`. */
+      profile: z.string().nullable(),
+      /** Empty for a fault of the whole text. */
+      field: z.string(),
+      detail: z.string(),
+      /** From 1; null where it is not known. */
+      line: z.int().min(1).nullable(),
+    }),
+  ),
+  /** What each profile of the text would make of the source; empty where there are faults. */
+  profiles: z.array(
+    z.object({
+      name: z.string(),
+      digest: z.string(),
+      ladder: z.array(
+        z.object({
+          track: z.string(),
+          codec: z.enum(videoCodecs),
+          range: z.enum(videoRanges),
+          width: count,
+          height: count,
+          /** Bits a second. */
+          bitrate_max: count,
+          bytes_max: count,
+          /** Whether playback starts with it. */
+          is_first: z.boolean(),
+        }),
+      ),
+      /** One stereo track. */
+      audio: z.object({ bitrate: count, bytes_max: count }),
+      /** Of all rungs and one stereo track, by the caps of their bitrates: constant quality mostly needs less. */
+      bytes_max: count,
+    }),
+  ),
+});
+
+/** The body of `POST /api/profiles/check`. */
+const profileCheckRequestSchema = z.strictObject({
+  text: z
+    .string()
+    .max(98_304)
+    .describe('YAML: the value of `MEDIA_PROFILES`, or MediaProfiles as kubectl applies them.'),
+  source: z
+    .strictObject({
+      width: z.int().min(2).max(16_384),
+      height: z.int().min(2).max(16_384),
+      duration_sec: z.number().positive().max(604_800),
+      hdr: z.enum(videoRanges).default('sdr'),
+    })
+    .prefault({ width: 1920, height: 1080, duration_sec: 3600 })
+    .describe('The source that ladders and sizes are stated for.'),
+});
+
 const consoleLinksSchema = z.object({
   /** One for each image that was asked for, in order; `path` is relative to the server. */
   images: z.array(z.object({ key: z.string(), path: z.string(), expires_at: time })),
@@ -408,6 +527,10 @@ export const answerSchemas = {
   MediaList: mediaListSchema,
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
+  PoolList: poolListSchema,
+  ProfileList: profileListSchema,
+  Profile: profileSchema,
+  ProfileCheck: profileCheckSchema,
   Rollout: rolloutSchema,
   RolloutDetails: rolloutDetailsSchema,
   RolloutList: rolloutListSchema,
@@ -480,6 +603,7 @@ export const bodySchemas = {
   CreateUploadRequest: uploadBodySchema,
   CreateImportRequest: importBodySchema,
   CreateRolloutRequest: rolloutRequestSchema,
+  ProfileCheckRequest: profileCheckRequestSchema,
   BucketNotification: z.looseObject({}),
 } as const;
 

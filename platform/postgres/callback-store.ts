@@ -22,6 +22,8 @@ export interface Callback {
   /** When the next attempt is due; null once the delivery has ended. */
   readonly nextAttemptAt: Date | null;
   readonly createdAt: Date;
+  /** The bytes that each attempt sends. */
+  readonly body: string;
   /** Of all deliveries, the oldest first; at most the latest 100. */
   readonly attempts: readonly CallbackAttempt[];
 }
@@ -32,6 +34,7 @@ interface EventRow {
   readonly callback_status: CallbackStatus | null;
   readonly next_attempt_at: Date | null;
   readonly created_at: Date;
+  readonly body: string;
 }
 
 interface AttemptRow {
@@ -44,7 +47,7 @@ interface AttemptRow {
 
 const sql = {
   event: `
-    select webhook_events.id, url, callback_status, next_attempt_at, webhook_events.created_at
+    select webhook_events.id, url, callback_status, next_attempt_at, webhook_events.created_at, body
     from webhook_events join jobs on jobs.id = job_id where job_id = $1 and not is_additional`,
   attempts: `
     select attempt, started_at, duration_ms, status_code, error from (
@@ -78,6 +81,7 @@ export class CallbackStore {
       status: event.callback_status,
       nextAttemptAt: event.next_attempt_at,
       createdAt: event.created_at,
+      body: event.body,
       attempts: attempts.rows.map((row) => ({
         attempt: row.attempt,
         startedAt: row.started_at,

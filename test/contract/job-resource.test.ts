@@ -45,6 +45,9 @@ describe('the Job', () => {
       error: null,
       results: null,
       results_expired: false,
+      pool: 'default',
+      started_at: null,
+      finished_at: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
@@ -65,7 +68,8 @@ describe('the Job', () => {
     const completed = (await api.call(`/api/jobs/${image.json.job_id}`)).json;
     expect(completed).toMatchObject({ status: 'completed', progress: 100, error: null, phase: null });
     expect(completed.results).toEqual(thumbnailResults);
-    expect(Date.parse(completed.updated_at)).toBeGreaterThanOrEqual(Date.parse(completed.created_at));
+    const times = ['created_at', 'started_at', 'finished_at', 'updated_at'].map((name) => Date.parse(completed[name]));
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
   it('C12.2, C12.4, C12.8: a job that runs is `processing` and shows its phase and its end', async () => {

@@ -234,7 +234,7 @@ describe('bodies of actions', () => {
 describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', () => {
   const callback = { callback_url: 'https://example.com/hook' };
 
-  it('C21.21, C21.22: the event and its attempts are shown, and a redelivery begins from the first attempt', async () => {
+  it('C21.21, C21.22, C21.25: the event and its attempts are shown, and a redelivery begins from the first attempt', async () => {
     const id = await submitOne(callback);
     const none = await api.call(`/api/jobs/${id}/callbacks`);
     const url = callback.callback_url;
@@ -244,11 +244,13 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
       callback_status: null,
       event_id: null,
       next_attempt_at: null,
+      body: null,
       attempts: [],
     });
     await api.complete(id, thumbnailResults);
     const pending = (await api.call(`/api/jobs/${id}/callbacks`)).json;
     expect(pending).toMatchObject({ callback_status: 'pending', attempts: [] });
+    expect(JSON.parse(pending.body)).toMatchObject({ event_id: pending.event_id, job_id: id, status: 'completed' });
     expect((await post(`/api/jobs/${id}/callbacks/redeliver`)).json).toMatchObject({ status: 409, code: 'conflict' });
 
     await recordAttempts(pending.event_id, [503, 'failed']);

@@ -442,6 +442,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the encoding profiles, and the rules that choose one */
+        get: operations["listProfiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/profiles/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show an encoding profile as it is written */
+        get: operations["getProfile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/profiles/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check profiles that are being written
+         * @description Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed.
+         */
+        post: operations["checkProfiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the runner pools: what runs, what waits, and why
+         * @description By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.
+         */
+        get: operations["listPools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/callbacks": {
         parameters: {
             query?: never;
@@ -787,6 +861,7 @@ export interface components {
             callback_status: ("pending" | "sent" | "callback_failed") | null;
             event_id: string | null;
             next_attempt_at: string | null;
+            body: string | null;
             attempts: components["schemas"]["CallbacksAttempt"][];
         };
         ConsoleLinksImage: {
@@ -928,6 +1003,87 @@ export interface components {
             kid: string | null;
             purge_paths: string[];
             receipt: components["schemas"]["MediaDeletionReceipt"] | null;
+        };
+        PoolListPoolReason: {
+            /** @enum {string} */
+            code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
+            message: string;
+            jobs: number;
+            /** Format: uuid */
+            job_id: string;
+        };
+        PoolListPool: {
+            name: string;
+            queue: ("default" | "video:large") | null;
+            running: number;
+            waiting: number;
+            oldest_waiting_at: string | null;
+            reasons: components["schemas"]["PoolListPoolReason"][];
+        };
+        PoolList: {
+            pools: components["schemas"]["PoolListPool"][];
+            counted_max: number;
+        };
+        ProfileListProfile: {
+            name: string;
+            /** @enum {string} */
+            origin: "built_in" | "configuration" | "cluster";
+            digest: string;
+            rungs: number;
+            codecs: ("h264" | "hevc" | "av1")[];
+        };
+        ProfileListRule: {
+            profile: string;
+            source_prefix: string | null;
+            source_bytes_min: number | null;
+            source_bytes_max: number | null;
+        };
+        ProfileList: {
+            profiles: components["schemas"]["ProfileListProfile"][];
+            rules: components["schemas"]["ProfileListRule"][];
+        };
+        Profile: {
+            name: string;
+            /** @enum {string} */
+            origin: "built_in" | "configuration" | "cluster";
+            digest: string;
+            rungs: number;
+            codecs: ("h264" | "hevc" | "av1")[];
+            yaml: string;
+        };
+        ProfileCheckFault: {
+            profile: string | null;
+            field: string;
+            detail: string;
+            line: number | null;
+        };
+        ProfileCheckProfileLadder: {
+            track: string;
+            /** @enum {string} */
+            codec: "h264" | "hevc" | "av1";
+            /** @enum {string} */
+            range: "sdr" | "pq" | "hlg";
+            width: number;
+            height: number;
+            bitrate_max: number;
+            bytes_max: number;
+            is_first: boolean;
+        };
+        ProfileCheckProfileAudio: {
+            bitrate: number;
+            bytes_max: number;
+        };
+        ProfileCheckProfile: {
+            name: string;
+            digest: string;
+            ladder: components["schemas"]["ProfileCheckProfileLadder"][];
+            audio: components["schemas"]["ProfileCheckProfileAudio"];
+            bytes_max: number;
+        };
+        ProfileCheck: {
+            valid: boolean;
+            faults: components["schemas"]["ProfileCheckFault"][];
+            profiles: components["schemas"]["ProfileCheckProfile"][];
         };
         /** @description Which media; left out: every media with a stream. */
         RolloutSpecWhich: {
@@ -1186,8 +1342,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results: components["schemas"]["ImageThumbnailResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1218,8 +1377,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results: components["schemas"]["VideoCoverResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1250,8 +1412,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results: components["schemas"]["VideoPreviewResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1282,8 +1447,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results: components["schemas"]["VideoTranscodeResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1314,8 +1482,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results: components["schemas"]["VideoFullResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1426,8 +1597,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results?: components["schemas"]["ImageThumbnailResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1458,8 +1632,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results?: components["schemas"]["VideoCoverResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1490,8 +1667,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results?: components["schemas"]["VideoPreviewResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1522,8 +1702,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results?: components["schemas"]["VideoTranscodeResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1554,8 +1737,11 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             results?: components["schemas"]["VideoFullResults"] | null;
             results_expired: boolean;
+            pool: string;
             /** Format: date-time */
             created_at: string;
+            started_at: string | null;
+            finished_at: string | null;
             /** Format: date-time */
             updated_at: string;
             source_changed?: boolean | null;
@@ -1975,6 +2161,22 @@ export interface components {
             to_profile: string;
             budget?: components["schemas"]["CreateRolloutRequestBudget"];
             canary?: components["schemas"]["CreateRolloutRequestCanary"];
+        };
+        /** @description The source that ladders and sizes are stated for. Default: `{"width":1920,"height":1080,"duration_sec":3600}` */
+        ProfileCheckRequestSource: {
+            width: number;
+            height: number;
+            duration_sec: number;
+            /**
+             * @description Default: `"sdr"`
+             * @enum {string}
+             */
+            hdr?: "sdr" | "pq" | "hlg";
+        };
+        ProfileCheckRequest: {
+            /** @description YAML: the value of `MEDIA_PROFILES`, or MediaProfiles as kubectl applies them. */
+            text: string;
+            source?: components["schemas"]["ProfileCheckRequestSource"];
         };
         BucketNotification: {
             [key: string]: unknown;
@@ -4203,6 +4405,268 @@ export interface operations {
             };
             /** @description `unsupported_media_type`: The body must be application/json. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listProfiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All profiles, by name. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileList"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The profile. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    checkProfiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "profiles:\n  small:\n    crf: 28\n",
+                 *       "source": {
+                 *         "width": 1280,
+                 *         "height": 720,
+                 *         "duration_sec": 600
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProfileCheckRequest"];
+            };
+        };
+        responses: {
+            /** @description The faults, or what would be made. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    /** @description draft-ietf-httpapi-ratelimit-headers-10 */
+                    "RateLimit-Policy"?: string;
+                    /** @description Requests left in the window, and seconds until it ends. */
+                    RateLimit?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileCheck"];
+                };
+            };
+            /** @description `invalid_json`: The body is not valid JSON. `invalid_request`: The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large`: The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listPools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pools of the queues, then others that jobs ask for. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolList"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
                 headers: {
                     [name: string]: unknown;
                 };

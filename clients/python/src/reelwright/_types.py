@@ -43,7 +43,10 @@ class CompletedJob(TypedDict, Generic[ResultsT]):
     error: None
     results: ResultsT
     results_expired: bool
+    pool: str
     created_at: str
+    started_at: str | None
+    finished_at: str | None
     updated_at: str
     source_changed: NotRequired[bool | None]
     results_missing: NotRequired[bool]

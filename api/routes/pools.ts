@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify';
+import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
+import type { RouteDoc } from '#platform/http/route-doc.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Guards } from '../hooks/guards.ts';
+import { poolToWire } from '../wire/pool.ts';
+import type { Wire } from '../wire/schemas.ts';
+
+const doc: RouteDoc = {
+  tag: 'Jobs',
+  operationId: 'listPools',
+  summary: 'List the runner pools: what runs, what waits, and why',
+  description:
+    'By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.',
+  credential: 'api_key',
+  answers: {
+    200: {
+      description: 'The pools of the queues, then others that jobs ask for.',
+      schemas: ['PoolList'],
+    },
+  },
+  problems: [],
+};
+
+/** `GET /api/pools`. */
+export function addPoolRoute(
+  app: FastifyInstance,
+  { guards, listDatabase }: Pick<ApiDependencies, 'listDatabase'> & { readonly guards: Guards },
+): void {
+  app.get('/api/pools', { onRequest: guards.authenticated, config: { doc } }, async (): Promise<Wire<'PoolList'>> => {
+    const pools = await poolQueues(listDatabase);
+    return { pools: pools.map(poolToWire), counted_max: waitingCountedMax };
+  });
+}
