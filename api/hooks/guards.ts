@@ -13,7 +13,12 @@ export interface Guards {
   readonly limited: Guard;
   /** The same, against the limit of batches. */
   readonly limitedByBatch: Guard;
+  /** The same, against the limit of checks of profiles, which are made as one types. */
+  readonly limitedByCheck: Guard;
 }
+
+/** Two a second, each after a pause in typing. */
+const checksPerMinute = 120;
 
 export function apiGuards({
   config,
@@ -30,6 +35,7 @@ export function apiGuards({
       checkApiKey(request, reply, config.apiKeys);
     },
     limited: limitedBy({ name: 'api', quota: config.apiRateLimitPerMinute }),
+    limitedByCheck: limitedBy({ name: 'profile-check', quota: checksPerMinute }),
     limitedByBatch: limitedBy({ name: 'batch', quota: config.batchRateLimitPerMinute }),
   };
 }

@@ -35,7 +35,7 @@ const docs = {
     operationId: 'checkProfiles',
     summary: 'Check profiles that are being written',
     description:
-      'Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed.',
+      'Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed. At most 120 requests a minute for each API key.',
     isLimited: true,
     body: {
       name: 'ProfileCheckRequest',
@@ -81,7 +81,7 @@ export function addProfileRoutes(
 
   app.post(
     '/api/profiles/check',
-    { onRequest: guards.limited, config: { doc: docs.check } },
+    { onRequest: guards.limitedByCheck, config: { doc: docs.check } },
     (request): Wire<'ProfileCheck'> => {
       const { text, source } = validated(bodySchemas.ProfileCheckRequest, request.body);
       const { duration_sec: durationSec, ...frame } = source;

@@ -51,7 +51,7 @@ describe('the queues of pools', () => {
     ]);
   });
 
-  it('a pool that jobs ask for is listed after those of the queues', () => {
+  it('a pool that jobs ask for is listed after the pools of the queues', () => {
     const groups = [group({ pool: 'gpu' }), group({ pool: 'video-large', queue: 'video:large', jobs: 2 })];
     expect(poolQueuesOf(groups, false).map(({ name, queue, waiting }) => [name, queue, waiting])).toEqual([
       ['default', 'default', 0],

@@ -117,3 +117,18 @@ it('C16.16: a check states the ladder of the source and its largest size', async
   ]);
   expect(bytes).toBe(7_300_000 + 20_000_000 + 45_000_000 + 640_000);
 });
+
+it('C16.16: checks are limited for each API key, and take nothing from the limit of submissions', async () => {
+  const limited = await startApi({ apiRateLimitPerMinute: 1 }, { clock: () => new Date('2026-01-01T00:00:07Z') });
+  try {
+    const body = JSON.stringify({ text: '' });
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 121; sent += 1) statuses.push((await limited.call('/api/profiles/check', init)).status);
+    expect(statuses.indexOf(429)).toBe(120);
+    const submission = { type: 'image:thumbnail', hash: 'after-checks', source: 'a.jpg' };
+    expect((await limited.submit(submission)).status).toBe(202);
+  } finally {
+    await limited.close();
+  }
+});

@@ -487,7 +487,7 @@ export interface paths {
         put?: never;
         /**
          * Check profiles that are being written
-         * @description Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed.
+         * @description Names every fault with its line, as `reelwright profiles check` does, and states the ladder and the largest size of the stream that each profile would make of `source`. Nothing is changed. At most 120 requests a minute for each API key.
          */
         post: operations["checkProfiles"];
         delete?: never;
