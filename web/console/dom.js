@@ -18,6 +18,13 @@ export function h(name, props = {}, ...children) {
   return node;
 }
 
+/** Replaces what `node` shows; a link that has the focus passes it on to the one of the same address. */
+export function redraw(node, ...children) {
+  const focused = node.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+  node.replaceChildren(...children);
+  if (focused !== null) node.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
 const svgNames = 'http://www.w3.org/2000/svg';
 
 /** An icon of lines on a field of 24 × 24. */

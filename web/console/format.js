@@ -44,6 +44,7 @@ const reasonTexts = {
   pool_full: 'its pool is full',
   next_attempt_later: 'another try follows after a pause',
   storage_outage: 'the storage does not answer',
+  media_deletion: 'its media is being deleted',
   suspended: 'suspended',
   unschedulable: 'no node has space for it',
   quota_exceeded: 'a quota is used up',
@@ -51,6 +52,9 @@ const reasonTexts = {
   node_lost: 'its node does not answer',
   cannot_start: 'it cannot start',
 };
+
+/** Why a job waits, in a few words; undefined for a code that is not known here. */
+export const reasonTextOf = (code) => reasonTexts[code];
 
 /** What an active job is doing, or why it waits; '' for one that has ended. */
 export function doingText(job) {

@@ -4,6 +4,7 @@ import { announce, confirmation, copyButton, h } from './dom.js';
 import { agoText, clockText, dateTimeText, doingText, durationText, isActive } from './format.js';
 import { card, facts, faultState, progressBar, statusBadge, whileDisabled } from './parts.js';
 import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
+import { showWebhook, webhookTexts } from './webhook.js';
 
 // The page of a job: what it is doing, what became of it, its webhook, and what one can do.
 
@@ -20,7 +21,7 @@ export function jobView({ id, navigate }) {
     const isNewState = job === null || stateOf(job) !== stateOf(fresh);
     // A webhook that is delivered meanwhile must not take the player away.
     const hasNewResults = job === null || job.status !== fresh.status || job.results_expired !== fresh.results_expired;
-    if (job !== null && isNewState) seen.push({ at: new Date().toISOString(), text: stateText(fresh) });
+    if (job !== null && isNewState) seen.push({ at: new Date().toISOString(), text: changeText(job, fresh) });
     // Events have the reason as it was when the row changed; a poll may know more.
     const hasEnded = job !== null && isActive(job) && !isActive(fresh);
     job = fresh;
@@ -54,7 +55,7 @@ export function jobView({ id, navigate }) {
   }
 
   void open();
-  // No event tells why a job waits, which depends on other jobs, or that a webhook was tried.
+  // No event says why a job waits, which depends on other jobs, or that a webhook was tried.
   const timer = setInterval(() => {
     const isQuiet = job?.status === 'queued' || (job !== null && waitsForWebhook(job));
     if (isQuiet && !document.hidden) void reload().catch(() => undefined);
@@ -72,6 +73,12 @@ const stateOf = ({ status, phase, attempt, callback_status: callback }) => [stat
 const waitsForWebhook = (job) => !isActive(job) && job.callback_status === 'pending';
 const stateText = ({ status, phase, attempt }) =>
   [status, phase, attempt > 1 ? `attempt ${attempt}` : null].filter(Boolean).join(', ');
+
+/** What a change was: of the job, or else of its webhook. */
+const changeText = (before, after) =>
+  stateText(before) === stateText(after)
+    ? `webhook ${webhookTexts[after.callback_status] ?? 'changed'}`
+    : stateText(after);
 
 function layout() {
   const parts = {
@@ -142,18 +149,19 @@ function headOf(job, { navigate, show }) {
 }
 
 function progressOf(job, seen) {
+  const hasSeenEnd = seen.some(({ text }) => text === job.status);
   const items = [
     { at: job.created_at, text: 'submitted' },
+    ...(job.started_at ? [{ at: job.started_at, text: `started in the pool ${job.pool}` }] : []),
     ...seen,
-    ...(!isActive(job) && seen.length === 0 ? [{ at: job.updated_at, text: stateText(job) }] : []),
-  ];
-  const took = durationText(Date.parse(job.updated_at) - Date.parse(job.created_at));
+    ...(isActive(job) || hasSeenEnd ? [] : [{ at: job.finished_at ?? job.updated_at, text: stateText(job) }]),
+  ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return [
     job.error ? errorCard(job) : null,
     card(
       isActive(job) ? 'Progress' : 'Timeline',
       {},
-      isActive(job) ? progressBar(job) : h('p', { class: 'soft' }, `Ended ${took} after it was submitted.`),
+      isActive(job) ? progressBar(job) : h('p', { class: 'soft' }, tookText(job)),
       job.reason ? h('p', { class: 'reason' }, `It waits: ${doingText(job)}. ${job.reason.message}`) : null,
       h(
         'ol',
@@ -165,6 +173,15 @@ function progressOf(job, seen) {
       stagesOf(job),
     ),
   ].filter(Boolean);
+}
+
+const between = (from, to) => durationText(Date.parse(to) - Date.parse(from));
+
+/** How long it waited and ran; a job that was never started ended after it was submitted. */
+function tookText({ created_at: created, started_at: started, finished_at: finished, updated_at: updated }) {
+  const end = finished ?? updated;
+  if (!started) return `Ended ${between(created, end)} after it was submitted.`;
+  return `Waited ${between(created, started)}, then ran for ${between(started, end)}.`;
 }
 
 /** The stages of a `video:full`, each with its end. */
@@ -241,6 +258,7 @@ function factsOf(job) {
         ['Type', job.type],
         ['Attempt', String(job.attempt)],
         ['Profile', job.profile],
+        ['Pool', has('GET /api/pools') ? h('a', { href: '#/pools' }, job.pool) : job.pool],
         ['Submitted', `${dateTimeText(job.created_at)} (${agoText(job.created_at)})`],
         ['Changed', dateTimeText(job.updated_at)],
         [
@@ -266,46 +284,5 @@ async function showChecks(place, job, onRerun) {
   const again = () => (has('POST /api/jobs/{id}/rerun') ? act('Make them again', onRerun) : null);
   place.replaceChildren(
     ...texts.map((text) => h('div', { class: 'notice' }, h('p', {}, text), text === lostText ? again() : null)),
-  );
-}
-
-const webhookTexts = { pending: 'waits for its delivery', sent: 'delivered', callback_failed: 'not delivered' };
-
-async function showWebhook(place, job, reload) {
-  const found = await api.callbacks(job.job_id).catch(() => null);
-  if (found === null || found.callback_url === null) return;
-  const again = h('button', { type: 'button', class: 'button small' }, 'Deliver again');
-  again.addEventListener('click', () =>
-    whileDisabled(again, async () => {
-      try {
-        await api.redeliver(job.job_id);
-        announce('The webhook is delivered again.');
-        await reload();
-      } catch (problem) {
-        announce(problem.message, 'fault');
-      }
-    }),
-  );
-  const attempts = found.attempts
-    .toReversed()
-    .map((attempt) =>
-      h(
-        'li',
-        { dataset: { ok: String(attempt.status_code >= 200 && attempt.status_code < 300) } },
-        h('span', {}, attempt.status_code === null ? (attempt.error ?? 'no answer') : `HTTP ${attempt.status_code}`),
-        h('span', { class: 'soft' }, `${dateTimeText(attempt.started_at)}, ${attempt.duration_ms} ms`),
-      ),
-    );
-  place.replaceChildren(
-    card(
-      'Webhook',
-      { actions: found.event_id === null || found.callback_status === 'pending' ? null : again },
-      facts([
-        ['Status', webhookTexts[found.callback_status] ?? 'is sent when the job has ended'],
-        ['Address', h('code', { class: 'break' }, found.callback_url)],
-        ['Next attempt', found.next_attempt_at ? dateTimeText(found.next_attempt_at) : null],
-      ]),
-      attempts.length === 0 ? null : h('ol', { class: 'attempts', 'aria-label': 'Attempts, newest first' }, attempts),
-    ),
   );
 }

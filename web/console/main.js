@@ -5,6 +5,12 @@ import { jobView } from './job-view.js';
 import { jobsView } from './jobs-view.js';
 import { mediaView } from './media-view.js';
 import { mediumView } from './medium-view.js';
+import { poolsView } from './pools-view.js';
+import { profileView } from './profile-view.js';
+import { profilesView } from './profiles-view.js';
+import { rolloutForm } from './rollout-form.js';
+import { rolloutView } from './rollout-view.js';
+import { rolloutsView } from './rollouts-view.js';
 import { submitView } from './submit-view.js';
 
 // The console: the sign-in, and one view at a time by the fragment of the address (`#/jobs?status=failed`).
@@ -36,8 +42,26 @@ function viewOf(path, query) {
     dropped = null;
     return { tab: 'new', title: 'Submit', make: () => submitView({ ...known, file }) };
   }
+  const operating = operatingViewOf(name, id, known);
+  if (operating !== null) return operating;
   if (name === 'images') return { tab: 'images', title: 'Images', make: () => imagesView(known) };
   return { tab: 'media', title: 'Media', make: () => mediaView(known) };
+}
+
+/** Views of operators: pools, rollouts and profiles. */
+function operatingViewOf(name, id, known) {
+  if (name === 'pools') return { tab: name, title: 'Pools', make: () => poolsView() };
+  if (name === 'profiles') {
+    const profile = id ? decodeURIComponent(id) : null;
+    if (profile === null) return { tab: name, title: 'Profiles', make: () => profilesView() };
+    return { tab: name, title: profile, make: () => profileView({ ...known, profile }) };
+  }
+  if (name === 'check')
+    return { tab: 'profiles', title: 'Profile', make: () => profileView({ ...known, profile: null }) };
+  if (name !== 'rollouts') return null;
+  if (id === 'new') return { tab: name, title: 'Start a rollout', make: () => rolloutForm(known) };
+  if (id) return { tab: name, title: 'Rollout', make: () => rolloutView({ ...known, id }) };
+  return { tab: name, title: 'Rollouts', make: () => rolloutsView() };
 }
 
 function show() {
@@ -49,8 +73,12 @@ function show() {
   main.replaceChildren(view.node);
   document.title = `${title} · Reelwright`;
   for (const link of document.querySelectorAll('#tabs a')) {
-    if (link.dataset.tab === tab) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (link.dataset.tab !== tab) {
+      link.removeAttribute('aria-current');
+      continue;
+    }
+    link.setAttribute('aria-current', 'page');
+    link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
   // Readers of the page begin with the new view.
   main.focus({ preventScroll: true });
@@ -66,6 +94,7 @@ async function enter(key) {
     element('key').value = '';
     document.body.dataset.state = 'in';
     element('drop-hint').hidden = !has('POST /api/uploads');
+    for (const link of document.querySelectorAll('#tabs a[data-needs]')) link.hidden = !has(link.dataset.needs);
     show();
   } catch (problem) {
     fault.textContent = problem.status === 401 ? 'This is not an API key of the server.' : problem.message;
