@@ -1,0 +1,333 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { type ApiUnderTest, apiKey, startApi } from '../contract/api-under-test.ts';
+
+// The console's pages for operators in a real Chromium: pools, rollouts and profiles, and the webhook of a job.
+
+const slow = { timeout: 20_000 };
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const webDir = join(import.meta.dirname, '../../web');
+const desktop = { width: 1280, height: 860 };
+const phone = { width: 390, height: 844 };
+let api: ApiUnderTest;
+const ids = { canary: '', failed: '', paused: '', ended: '' };
+
+const post = (path: string, body: object) =>
+  api.call(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+async function submitted(hash: string, more: object = {}): Promise<string> {
+  return (await api.submit({ type: 'video:cover', hash, source: 'clip.mp4', ...more })).json.job_id as string;
+}
+
+async function makeQueue(): Promise<void> {
+  const { pool } = api.d.database;
+  await api.putSource('clip.mp4', 'x');
+  for (const hash of ['harbour', 'alpine']) {
+    const jobId = await submitted(hash);
+    await api.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 600_000 });
+  }
+  for (const hash of ['market', 'birds', 'tides', 'tower', 'dunes']) await submitted(hash);
+  const stuck = await submitted('unschedulable');
+  await api.d.jobs.claim({ jobId: stuck, attempt: 1, owner: 'test', leaseMs: 600_000 });
+  const reason = {
+    code: 'unschedulable',
+    message: '0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available.',
+  };
+  await pool.query('update jobs set waiting_reason = $2 where id = $1', [stuck, JSON.stringify(reason)]);
+  ids.ended = await submitted('hooked', { callback_url: 'https://example.com/hooks/media' });
+  await api.fail(ids.ended);
+}
+
+async function makeRollouts(): Promise<void> {
+  const { pool } = api.d.database;
+  const begin = async (body: object) => (await post('/api/rollouts', body)).json.rollout_id as string;
+  const gate = { max_failure_share: 0.05, max_bytes_ratio: 0.9, min_score: 88 };
+  ids.paused = await begin({ to_profile: 'small', which: { hash_prefix: 'movie-' } });
+  await post(`/api/rollouts/${ids.paused}/pause`, {});
+  ids.failed = await begin({ to_profile: 'mobile', canary: { share: 0.1, max_failure_share: 0.05 } });
+  ids.canary = await begin({
+    to_profile: 'small',
+    which: { profile: 'default', made_before: '2026-06-01T00:00:00Z' },
+    budget: { jobs: 4, core_hours_per_day: 200 },
+    canary: { share: 0.02, ...gate },
+  });
+  const count = (id: string, isCanary: boolean, set: string) =>
+    pool.query(`update rollout_counts set ${set} where rollout_id = $1 and is_canary = $2`, [id, isCanary]);
+  const sizes = 'bytes_before = 7200000000, bytes_after = 4100000000';
+  await count(
+    ids.canary,
+    true,
+    `done = 39, running = 2, failed = 1, ${sizes}, scored = 39, score_sum = 3600, compared = 39,
+     compared_before_sum = 3700, compared_after_sum = 3600`,
+  );
+  await count(ids.canary, false, 'planned = 1910');
+  await count(ids.failed, true, 'rolled_back = 8, failed = 2');
+  await pool.query(
+    `update rollouts set status = 'rolled_back', finished_at = now(), reason = 'Its canary failed its gate.',
+       verdict = $2, is_planned = true where id = $1`,
+    [
+      ids.failed,
+      JSON.stringify({ passed: false, failures: ['2 failed: a share of 0.2, more than max_failure_share 0.05'] }),
+    ],
+  );
+  await pool.query(
+    `insert into rollout_items (rollout_id, hash, is_canary, status, earlier_job_id, earlier_rev, reason)
+     values ($1, 'movie-9', true, 'failed', gen_random_uuid(), '0123456789abcdef', 'corrupt_input')`,
+    [ids.canary],
+  );
+}
+
+beforeAll(async () => {
+  const mediaProfiles = mediaProfilesSchema.parse({
+    profiles: { small: { crf: 30, ladder: [{ short_side: 240, bitrate: 300_000 }] } },
+    rules: [{ source_prefix: 'phones/', source_bytes_max: 50_000_000, profile: 'small' }],
+  });
+  api = await startApi({ console: 'on', mediaProfiles }, { webDir });
+  await makeQueue();
+  await makeRollouts();
+}, 60_000);
+afterAll(() => api?.close());
+
+const faultsOf = async (page: Page) => {
+  await page.evaluate(await readFile(axePath, 'utf8'));
+  const tags = JSON.stringify(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+    `axe.run({ runOnly: ${tags} })`,
+  );
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+};
+
+describe.skipIf(chromiumPath === null)('the pages of the console for operators', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens a view as someone who is signed in. */
+  async function enter(fragment: string, viewport = desktop, colorScheme: 'light' | 'dark' = 'light') {
+    const watched = await openPage(browser, viewport);
+    onTestFinished(() => watched.page.context().close());
+    const { page } = watched;
+    const complaints: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${api.url}/console/${fragment}`);
+    await page.fill('#key', apiKey);
+    await page.click('#sign-in-button');
+    await page.locator('.view').waitFor();
+    return { ...watched, complaints };
+  }
+
+  const views: [string, () => string, string][] = [
+    ['pools', () => '#/pools', '.reasons li'],
+    ['rollouts', () => '#/rollouts', '.rollouts li'],
+    ['rollout', () => `#/rollouts/${ids.canary}`, '.gate'],
+    ['rollout-failed', () => `#/rollouts/${ids.failed}`, '.gate.error-card'],
+    ['rollout-form', () => '#/rollouts/new?profile=mobile', '.form'],
+    ['profiles', () => '#/profiles', 'tbody tr'],
+    ['profile', () => '#/profiles/hdr', '.outline'],
+    ['job-webhook', () => `#/jobs/${ids.ended}`, '.webhook-body'],
+  ];
+  const looks = (['light', 'dark'] as const).flatMap((scheme) => [
+    { scheme, name: 'desktop', size: desktop },
+    { scheme, name: 'phone', size: phone },
+  ]);
+
+  it.each(looks)(
+    'C31.9, C31.2: axe finds no fault of the pages for operators on a $name in $scheme colours, and the policy reports none',
+    async ({ scheme, name, size }) => {
+      const { page, complaints, errors, requests } = await enter('', size, scheme);
+      for (const [view, fragment, shown] of views) {
+        await page.evaluate(`location.hash = ${JSON.stringify(fragment())}`);
+        await page.locator(shown).first().waitFor(slow);
+        await page.waitForLoadState('networkidle');
+        await keepScreenshot(page, `${view}-${name}-${scheme}`, 'console');
+        expect.soft([view, await faultsOf(page)]).toEqual([view, []]);
+        expect
+          .soft([view, await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')])
+          .toEqual([view, 0]);
+      }
+      expect([complaints, errors]).toEqual([[], []]);
+      const hosts = (await requests()).map(({ url }) => new URL(url)).filter(({ protocol }) => protocol !== 'data:');
+      expect(new Set(hosts.map(({ origin }) => origin))).toEqual(new Set([api.url]));
+    },
+    120_000,
+  );
+
+  it('C31.15: the pools show what runs, what waits and why, with a job for each reason, and follow changes', async () => {
+    const { page } = await enter('#/pools');
+    const pool = page.locator('.pool[data-pool=default]');
+    await expect.poll(() => pool.locator('.numbers').innerText(), slow).toMatch(/Running\s+2\s+Waiting\s+6/);
+    const reason = (code: string) => pool.locator(`[data-code=${code}]`);
+    expect(await reason('unschedulable').innerText()).toMatch(/1\s+no node has space for it\s+0\/3 nodes/);
+    expect(await reason('behind_others').innerText()).toMatch(/^4\s/);
+    expect(await page.locator('.pool[data-pool=video-large]').innerText()).toContain('Nothing waits.');
+    const added = await submitted('one-more');
+    await expect.poll(() => reason('behind_others').innerText(), slow).toMatch(/^5\s/);
+    await api.call(`/api/jobs/${added}/cancel`, { method: 'POST' });
+    await reason('unschedulable').locator('a').click();
+    await expect.poll(() => page.locator('.view h1').innerText(), slow).toBe('unschedulable');
+    await expect.poll(() => page.locator('.reason').innerText(), slow).toContain('0/3 nodes are available');
+    await page.click('.side a[href="#/pools"]');
+    await pool.waitFor(slow);
+  });
+
+  it('C31.16: the list of rollouts has counts, bytes saved and gates; a rollout is paused and resumed', async () => {
+    const { page } = await enter('#/rollouts');
+    const rows = page.locator('.rollouts li article');
+    await expect.poll(() => rows.count(), slow).toBeGreaterThanOrEqual(3);
+    const shown = await rows.filter({ hasText: 'made by default' }).innerText();
+    expect(shown).toMatch(/39 done\s+2 running\s+1 failed\s+1,910 planned/);
+    expect(shown).toContain('canary is being made · saved 3.1 GB of 7.2 GB (43 %)');
+    expect(await rows.filter({ hasText: 'To mobile' }).innerText()).toContain('canary failed its gate');
+    await rows.filter({ hasText: 'movie-' }).locator('a').click();
+    const badge = page.locator('.title-line .badge');
+    await expect.poll(() => badge.innerText(), slow).toBe('running, paused');
+    await page.click('text=Resume');
+    await expect.poll(() => badge.innerText(), slow).toBe('running');
+    expect((await api.call(`/api/rollouts/${ids.paused}`)).json.paused).toBe(false);
+    await page.click('.actions >> text=Pause');
+    await expect.poll(() => badge.innerText(), slow).toBe('running, paused');
+  });
+
+  it('C31.16: a rollout shows its gate, scores and failures, and is cancelled and rolled back after a confirmation', async () => {
+    const { page } = await enter(`#/rollouts/${ids.failed}`);
+    await expect
+      .poll(() => page.locator('.gate').innerText(), slow)
+      .toMatch(/has failed[\s\S]*more than max_failure_share/);
+    expect(await page.locator('.actions button').count()).toBe(0);
+    await page.evaluate(`location.hash = '#/rollouts/${ids.canary}'`);
+    await expect
+      .poll(() => page.locator('.gate').innerText(), slow)
+      .toMatch(
+        /not judged yet[\s\S]*Mean score\s+92\.3[\s\S]*94\.9 before, 92\.3 after[\s\S]*Mean score, at least\s+88/,
+      );
+    expect(await page.locator('.job-list').innerText()).toMatch(/movie-9\s+corrupt_input/);
+    const status = async () => (await api.call(`/api/rollouts/${ids.canary}`)).json.status;
+    await page.click('.actions >> text=Cancel');
+    await page.locator('dialog').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await page.click('dialog >> text=Keep it');
+    expect(await status()).toBe('canary');
+    await page.click('.actions >> text=Cancel');
+    await page.click('dialog >> text=Cancel the rollout');
+    await expect.poll(() => page.locator('.title-line .badge').innerText(), slow).toBe('cancelling');
+    await page.click('.actions >> text=Roll back');
+    await page.click('dialog >> text=Roll back');
+    await expect.poll(() => page.locator('.title-line .badge').innerText(), slow).toBe('rolling back');
+    expect(await status()).toBe('rolling_back');
+  });
+
+  it('C31.16: the form starts a rollout, and what the server refuses stands at its field', async () => {
+    const { page } = await enter('#/rollouts/new');
+    await page.fill('[name=to_profile]', 'smal');
+    await page.fill('[name=jobs]', 'many');
+    await page.fill('[name=share]', '2');
+    await page.click('text=Start the rollout');
+    const faults = page.locator('.field-fault:visible');
+    await expect.poll(() => faults.count(), slow).toBe(2);
+    expect(await faultsOf(page)).toEqual([]);
+    await keepScreenshot(page, 'rollout-form-faults', 'console');
+    await page.fill('[name=jobs]', '3');
+    await page.fill('[name=share]', '0.1');
+    await page.click('text=Start the rollout');
+    await expect.poll(() => faults.allInnerTexts(), slow).toEqual([expect.stringContaining('small')]);
+    await page.fill('[name=to_profile]', 'small');
+    await page.fill('[name=hash_prefix]', 'lectures-');
+    await page.fill('[name=made_before]', '2026-01-02T03:04');
+    await page.fill('[name=max_bytes_ratio]', '0.8');
+    await page.click('text=Start the rollout');
+    await expect.poll(() => page.url(), slow).toMatch(/#\/rollouts\/[0-9a-f-]{36}$/);
+    const { json } = await api.call(`/api/rollouts/${page.url().split('/').at(-1)}`);
+    expect(json.spec).toMatchObject({
+      to_profile: 'small',
+      which: { hash_prefix: 'lectures-', made_before: expect.stringMatching(/^2026-01-0/) },
+      budget: { jobs: 3 },
+      canary: { share: 0.1, max_failure_share: 0.05, max_bytes_ratio: 0.8 },
+    });
+  });
+
+  it('C31.17: a profile is checked by the server as one types, and its faults lead to their lines', async () => {
+    const { page, requests } = await enter('#/profiles');
+    await page.locator('tbody tr', { hasText: 'small' }).first().waitFor(slow);
+    expect(await page.locator('.card', { hasText: 'Rules' }).last().innerText()).toMatch(
+      /phones\/…\s+up to 50\.0 MB\s+small/,
+    );
+    await page.click('tbody a >> text=small');
+    const [editor, state] = [page.locator('#profile-text'), page.locator('#profile-state')];
+    await expect.poll(() => state.innerText(), slow).toBe('Valid');
+    await expect.poll(() => page.locator('.outline').innerText(), slow).toMatch(/426 × 240[\s\S]*135 MB/);
+    const written = await editor.inputValue();
+    await editor.fill(written.replace('crf: 30', 'crf: 99').replace('short_side: 240', 'short_side: 241'));
+    await expect.poll(() => state.innerText(), slow).toBe('2 faults');
+    expect(await editor.getAttribute('aria-invalid')).toBe('true');
+    expect(await faultsOf(page)).toEqual([]);
+    await keepScreenshot(page, 'profile-faults', 'console');
+    const line = written.split('\n').findIndex((text) => text.includes('crf')) + 1;
+    await page.locator('.faults li', { hasText: '/profiles/small/crf' }).locator('button').click();
+    expect(
+      await page.evaluate(
+        '(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)',
+      ),
+    ).toBe(written.split('\n')[line - 1]?.replace('30', '99'));
+    const before = (await requests()).filter(({ url }) => url.endsWith('/check')).length;
+    await editor.fill('');
+    await editor.pressSequentially('profiles: {tiny: {crf: 28}}', { delay: 20 });
+    await expect.poll(() => page.locator('.outline h2').innerText(), slow).toBe('Ladder of tiny');
+    expect((await requests()).filter(({ url }) => url.endsWith('/check')).length - before).toBeLessThan(12);
+    await page.fill('[name=width]', '640');
+    await page.fill('[name=height]', '360');
+    await expect.poll(() => page.locator('.outline tbody tr').count(), slow).toBe(2);
+    await page.fill('[name=width]', '');
+    await expect.poll(() => state.innerText(), slow).toContain('width must be a number');
+  });
+
+  it('C31.5: the webhook of a job has its body, byte for byte, and its timeline when it waited and ran', async () => {
+    const { page } = await enter(`#/jobs/${ids.ended}`);
+    await page.locator('.webhook-body summary').click();
+    const shown = JSON.parse(await page.locator('.webhook-body pre').innerText()) as { job_id: string };
+    expect(shown.job_id).toBe(ids.ended);
+    expect(await faultsOf(page)).toEqual([]);
+    await expect
+      .poll(() => page.locator('.timeline').innerText(), slow)
+      .toMatch(/submitted[\s\S]*started in the pool default[\s\S]*failed/);
+    expect(await page.locator('.timeline').locator('xpath=..').innerText()).toMatch(
+      /Waited \d+ s, then ran for \d+ s\./,
+    );
+  });
+
+  it('C31.10: pages of routes that a server does not have have no tab', async () => {
+    const { page } = await enter('#/pools');
+    expect(await page.locator('#tabs a:visible').allInnerTexts()).toEqual([
+      'Media',
+      'Jobs',
+      'Submit',
+      'Images',
+      'Pools',
+      'Rollouts',
+      'Profiles',
+    ]);
+    await page.route('**/openapi.json', async (route) => {
+      const json = (await (await route.fetch()).json()) as { paths: Record<string, object> };
+      const { '/api/rollouts': _rollouts, '/api/profiles': _profiles, ...paths } = json.paths;
+      await route.fulfill({ json: { ...json, paths } });
+    });
+    await page.reload();
+    await page.fill('#key', apiKey);
+    await page.click('#sign-in-button');
+    await page.locator('.pool').first().waitFor(slow);
+    expect((await page.locator('#tabs a:visible').allInnerTexts()).slice(4)).toEqual(['Pools']);
+  });
+});
