@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
 import { type ApiUnderTest, apiKey, startApi } from '../contract/api-under-test.ts';
@@ -306,6 +308,53 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     expect(await page.locator('.timeline').locator('xpath=..').innerText()).toMatch(
       /Waited \d+ s, then ran for \d+ s\./,
     );
+  });
+
+  it('C31.6: a person chooses the profile of a stream in the form, and an unknown one stands at its field', async () => {
+    const { page } = await enter('#/new');
+    const choice = page.locator('[name=profile]');
+    await expect
+      .poll(() => choice.locator('option').allInnerTexts(), slow)
+      .toEqual(['As the rules choose', 'archive-4k', 'audio', 'default', 'hdr', 'mobile', 'small']);
+    await page.selectOption('[name=type]', 'video:cover');
+    expect(await choice.isVisible()).toBe(false);
+    await page.selectOption('[name=type]', 'video:transcode');
+    await choice.selectOption('mobile');
+    await page.fill('[name=hash]', 'by-profile');
+    await page.fill('[name=source]', 'clip.mp4');
+    await page.click('text=Submit the job');
+    await expect.poll(() => page.locator('.view h1').innerText(), slow).toBe('by-profile');
+    expect(await page.locator('.side').first().innerText()).toMatch(/Profile\s+mobile/);
+    const { json } = await api.call('/api/jobs?hash=by-profile');
+    expect(json.jobs[0].profile).toBe('mobile');
+    await api.call(`/api/jobs/${json.jobs[0].job_id}/cancel`, { method: 'POST' });
+  });
+
+  it('C31.18: the page of a media lists its files and downloads them', async () => {
+    const id = await submitted('with-files');
+    const cover = videoKey('with-files', '0123456789abcdef', 'cover.jpg');
+    const bytes = await sharp({ create: { width: 64, height: 36, channels: 3, background: '#27496d' } })
+      .jpeg()
+      .toBuffer();
+    await api.putMedia(cover, bytes, 'image/jpeg');
+    await api.putMedia(videoKey('with-files', '0123456789abcdef', 'text/en.vtt'), 'WEBVTT\n', 'text/vtt');
+    const measures = { size: bytes.length, width: 64, height: 36, timestamp_sec: 1 };
+    await api.complete(id, { key: cover, format: 'jpg', ...measures });
+    const { page } = await enter('#/media/with-files');
+    await page.click('text=/List \\d+ files?/');
+    const row = (name: string) => page.locator('.files li', { hasText: name });
+    await row('cover.jpg').locator('a[href]').waitFor(slow);
+    expect(await faultsOf(page)).toEqual([]);
+    for (const [name, content] of [
+      ['cover.jpg', null],
+      ['text/en.vtt', 'WEBVTT\n'],
+    ] as const) {
+      const [download] = await Promise.all([page.waitForEvent('download'), row(name).locator('a').click()]);
+      const stored = await readFile((await download.path()) ?? '');
+      expect(download.suggestedFilename()).toContain(name.split('/').at(-1));
+      if (content !== null) expect(stored.toString()).toBe(content);
+      else expect((await sharp(stored).metadata()).width).toBe(64);
+    }
   });
 
   it('C31.10: pages of routes that a server does not have have no tab', async () => {

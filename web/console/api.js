@@ -105,7 +105,9 @@ export const api = {
   job: (id, signal) => json(`api/jobs/${segment(id)}`, { signal }),
   /** With `results_missing` and `source_changed`, for which the server asks the buckets. */
   checkedJob: (id) => json(`api/jobs/${segment(id)}?check=source,results`),
-  submit: (body) => json('api/jobs', { method: 'POST', body }),
+  /** `profile`: '' for the one that the rules choose. */
+  submit: (body, profile = '') =>
+    json('api/jobs', { method: 'POST', body, headers: profile === '' ? {} : { 'x-profile': profile } }),
   retry: (id) => json(`api/jobs/${segment(id)}/retry`, { method: 'POST' }),
   cancel: (id) => json(`api/jobs/${segment(id)}/cancel`, { method: 'POST' }),
   rerun: (id) => json(`api/jobs/${segment(id)}/rerun`, { method: 'POST', body: {} }),
@@ -113,6 +115,7 @@ export const api = {
   redeliver: (id) => json(`api/jobs/${segment(id)}/callbacks/redeliver`, { method: 'POST' }),
   links: (body) => json('api/console/links', { method: 'POST', body }),
   media: (hash) => json(`api/media/${segment(hash)}`),
+  mediaFiles: (hash, filter, signal) => json(`api/media/${segment(hash)}/files?${query(filter)}`, { signal }),
   changeMedia: (hash, body) => json(`api/media/${segment(hash)}`, { method: 'PATCH', body }),
   chooseRevision: (hash, revision) => json(`api/media/${segment(hash)}/current`, { method: 'PUT', body: { revision } }),
   deleteMedia: (hash) => json(`api/media/${segment(hash)}`, { method: 'DELETE' }),

@@ -2,6 +2,7 @@ import { api, has } from './api.js';
 import { announce, confirmation, h } from './dom.js';
 import { agoText, bytesText, dateTimeText } from './format.js';
 import { card, emptyState, facts, faultState, statusBadge, whileDisabled } from './parts.js';
+import { filesCard } from './files.js';
 import { imagesCard, imagesOf, playerCard, tracksCard } from './results.js';
 import { shareCard } from './share.js';
 
@@ -71,6 +72,7 @@ function pageOf({ hash, jobs, medium, navigate, reload }) {
         stream ? playerCard(stream) : null,
         withImages ? imagesCard(withImages) : null,
         stream ? tracksCard(stream) : null,
+        medium && medium.objects > 0 && has('GET /api/media/{hash}/files') ? filesCard(medium) : null,
       ),
       h(
         'div',

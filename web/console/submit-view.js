@@ -23,6 +23,20 @@ const optionExamples = {
   'image:thumbnail': { outputs: [{ variant: 'thumb', width: 300, format: 'webp' }] },
 };
 
+/** The types that make a stream, and so have a profile. */
+const streamTypes = ['video:full', 'video:transcode'];
+
+/** A choice of the profiles that there are; the rules of the service choose one until a person does. */
+function profileChoice(signal) {
+  const select = h('select', { name: 'profile' }, h('option', { value: '' }, 'As the rules choose'));
+  if (has('GET /api/profiles'))
+    void api.profiles(signal).then(
+      ({ profiles }) => select.append(...profiles.map(({ name }) => h('option', { value: name }, name))),
+      () => undefined,
+    );
+  return select;
+}
+
 /** `file`: one that was dropped on another view. @returns `{node, destroy()}` */
 export function submitView({ navigate, file }) {
   const stopping = new AbortController();
@@ -52,6 +66,12 @@ export function submitView({ navigate, file }) {
       input: h('textarea', { name: 'options', rows: 6, class: 'mono', ...plain }),
       pointers: ['/options'],
     }),
+    profile: field({
+      label: 'Profile',
+      hint: 'How its stream is encoded.',
+      input: profileChoice(stopping.signal),
+      pointers: ['/X-Profile'],
+    }),
     callback: field({
       label: 'Webhook address',
       hint: 'Optional: a signed POST when the job has ended.',
@@ -69,6 +89,7 @@ export function submitView({ navigate, file }) {
   const submit = h('button', { type: 'submit', class: 'button primary' }, 'Submit the job');
 
   const showOptions = () => {
+    fields.profile.node.hidden = !has('GET /api/profiles') || !streamTypes.includes(type.value);
     const example = optionExamples[type.value];
     fields.options.input.value = Object.keys(example).length === 0 ? '' : JSON.stringify(example, null, 2);
   };
@@ -106,7 +127,11 @@ export function submitView({ navigate, file }) {
     }
     submit.disabled = true;
     try {
-      const { job_id: id, status, notice } = await api.submit(body);
+      const {
+        job_id: id,
+        status,
+        notice,
+      } = await api.submit(body, fields.profile.node.hidden ? '' : fields.profile.input.value);
       announce(status === 'queued' ? 'The job was submitted.' : 'An equal job exists.');
       // Such as: the equal job has another profile than this request names.
       if (notice) announce(notice.detail);
