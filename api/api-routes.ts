@@ -13,6 +13,7 @@ import { addConsoleLinkRoute } from './routes/console-links.ts';
 import { addBatchRoute } from './routes/batches.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addImportRoutes } from './routes/imports.ts';
+import { addJobChunkRoute } from './routes/job-chunks.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
 import { addMediaRoutes } from './routes/media.ts';
@@ -37,6 +38,7 @@ export async function addApiRoutes(
   addBatchRoute(app, { ...dependencies, guards });
   addRerunRoute(app, { ...dependencies, guards });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
+  addJobChunkRoute(app, { ...dependencies, guards });
   addMediaRoutes(app, { ...dependencies, guards });
   addRolloutRoutes(app, { ...dependencies, guards });
   addProfileRoutes(app, { ...dependencies, guards });

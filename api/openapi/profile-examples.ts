@@ -3,7 +3,7 @@ import { readWrittenProfiles, writeProfile } from '#platform/config/written-prof
 import { poolToWire } from '../wire/pool.ts';
 import { listedProfileToWire, profileCheckToWire } from '../wire/profile.ts';
 
-// Examples of what the routes of profiles and pools answer, made by the functions that make the answers.
+// Examples of what the routes of profiles, pools and chunks answer, made by the functions that make the answers.
 
 const known = [...builtInMediaProfiles.byName.values()]
   .slice(0, 2)
@@ -34,6 +34,17 @@ export const profileExamples = {
   ProfileCheck: {
     valid: { value: check('profiles:\n  small:\n    crf: 28\n') },
     faults: { value: check('profiles:\n  small:\n    crf: 99\n') },
+  },
+  JobChunks: {
+    running: {
+      value: {
+        job_id: '5b2f0d3e-3d0c-4a53-8f0e-6c5d8a1f9e27',
+        chunks: [
+          { frames: 1_800, finished: true },
+          { frames: 1_800, finished: false },
+        ],
+      },
+    },
   },
   PoolList: { pools: { value: { pools: [pool], counted_max: 2_000 } } },
 };

@@ -364,6 +364,12 @@ const rolloutDetailsSchema = rolloutSchema.extend({
 
 const rolloutListSchema = z.object({ rollouts: z.array(rolloutSchema), next_cursor: z.string().nullable() });
 
+const jobChunksSchema = z.object({
+  job_id: z.uuid(),
+  /** In their order; null for a job in one piece, and where they are not known. */
+  chunks: z.array(z.object({ frames: count, finished: z.boolean() })).nullable(),
+});
+
 const poolListSchema = z.object({
   pools: z.array(
     z.object({
@@ -527,6 +533,7 @@ export const answerSchemas = {
   MediaList: mediaListSchema,
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
+  JobChunks: jobChunksSchema,
   PoolList: poolListSchema,
   ProfileList: profileListSchema,
   Profile: profileSchema,

@@ -101,6 +101,7 @@ describe('`GET /openapi.json`', () => {
         'PUT /api/media/{hash}/current',
         'DELETE /api/media/{hash}',
         'GET /api/media/{hash}/deletion',
+        'GET /api/jobs/{id}/chunks',
         'GET /api/pools',
         'GET /api/profiles',
         'GET /api/profiles/{name}',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { videoKey } from '#domain/media/object-keys.ts';
+import { chunkResultKey, splitKey, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
 import { type ApiUnderTest, apiKey, startApi } from '../contract/api-under-test.ts';
@@ -17,7 +17,7 @@ const webDir = join(import.meta.dirname, '../../web');
 const desktop = { width: 1280, height: 860 };
 const phone = { width: 390, height: 844 };
 let api: ApiUnderTest;
-const ids = { canary: '', failed: '', paused: '', ended: '' };
+const ids = { canary: '', failed: '', paused: '', ended: '', long: '' };
 
 const post = (path: string, body: object) =>
   api.call(path, {
@@ -47,6 +47,12 @@ async function makeQueue(): Promise<void> {
   await pool.query('update jobs set waiting_reason = $2 where id = $1', [stuck, JSON.stringify(reason)]);
   ids.ended = await submitted('hooked', { callback_url: 'https://example.com/hooks/media' });
   await api.fail(ids.ended);
+  ids.long = await submitted('long-reel', { type: 'video:full' });
+  await api.d.jobs.claim({ jobId: ids.long, attempt: 1, owner: 'test', leaseMs: 600_000 });
+  await pool.query(`update jobs set progress = 21, phase = 'encoding', pool = 'gpu' where id = $1`, [ids.long]);
+  const rev = 'fedcba9876543210';
+  await api.putMedia(splitKey(ids.long), JSON.stringify({ v: 1, rev, chunk_frames: Array(24).fill(1800) }));
+  for (const chunk of [0, 1, 2, 4, 5]) await api.putMedia(chunkResultKey(rev, chunk), '{}');
 }
 
 async function makeRollouts(): Promise<void> {
@@ -140,6 +146,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     ['rollout-form', () => '#/rollouts/new?profile=mobile', '.form'],
     ['profiles', () => '#/profiles', 'tbody tr'],
     ['profile', () => '#/profiles/hdr', '.outline'],
+    ['job-chunks', () => `#/jobs/${ids.long}`, '.chunks'],
     ['job-webhook', () => `#/jobs/${ids.ended}`, '.webhook-body'],
   ];
   const looks = (['light', 'dark'] as const).flatMap((scheme) => [
@@ -355,6 +362,17 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
       if (content !== null) expect(stored.toString()).toBe(content);
       else expect((await sharp(stored).metadata()).width).toBe(64);
     }
+  });
+
+  it('C31.5: the chunks of a long video are filled as they are encoded', async () => {
+    const rev = 'fedcba9876543210';
+    const { page } = await enter(`#/jobs/${ids.long}`);
+    const filled = page.locator('.chunks [data-finished=true]');
+    await expect.poll(() => filled.count(), slow).toBe(5);
+    expect(await page.locator('.chunks span').count()).toBe(24);
+    await api.putMedia(chunkResultKey(rev, 7), '{}');
+    await expect.poll(() => filled.count(), slow).toBe(6);
+    expect(await page.locator('.card', { hasText: 'Chunks' }).innerText()).toContain('6 of 24 are encoded.');
   });
 
   it('C31.10: pages of routes that a server does not have have no tab', async () => {

@@ -12,7 +12,11 @@ const imageEnds = /\.(?:jpe?g|png|webp|avif|gif)$/;
 
 export function filesCard({ hash, objects }) {
   const rows = h('ul', { class: 'job-list files', 'aria-label': 'Files', hidden: true });
-  const more = h('button', { type: 'button', class: 'button' }, objects === 1 ? 'List 1 file' : `List ${objects.toLocaleString('en')} files`);
+  const more = h(
+    'button',
+    { type: 'button', class: 'button' },
+    objects === 1 ? 'List 1 file' : `List ${objects.toLocaleString('en')} files`,
+  );
   let cursor;
   const load = async () => {
     try {

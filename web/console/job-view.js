@@ -2,6 +2,7 @@ import { adviceFor } from './advice.js';
 import { api, followJob, has } from './api.js';
 import { announce, confirmation, copyButton, h } from './dom.js';
 import { agoText, clockText, dateTimeText, doingText, durationText, isActive } from './format.js';
+import { showChunks } from './chunks.js';
 import { card, facts, faultState, progressBar, statusBadge, whileDisabled } from './parts.js';
 import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
 import { showWebhook, webhookTexts } from './webhook.js';
@@ -37,6 +38,7 @@ export function jobView({ id, navigate }) {
       if (hasEnded) announce(`The job is ${job.status}.`, job.status === 'failed' ? 'fault' : 'info');
       void showChecks(parts.checks, job, () => rerun(job, navigate));
     }
+    if (isNewState) void showChunks(parts.chunks, job, stopping.signal);
     if (isNewState || waitsForWebhook(job)) void showWebhook(parts.webhook, job, reload);
   };
 
@@ -59,6 +61,7 @@ export function jobView({ id, navigate }) {
   const timer = setInterval(() => {
     const isQuiet = job?.status === 'queued' || (job !== null && waitsForWebhook(job));
     if (isQuiet && !document.hidden) void reload().catch(() => undefined);
+    if (job?.status === 'processing' && !document.hidden) void showChunks(parts.chunks, job, stopping.signal);
   }, 3000);
   return {
     node,
@@ -84,6 +87,7 @@ function layout() {
   const parts = {
     head: h('header', { class: 'page-head' }),
     progress: h('div', { class: 'stack' }),
+    chunks: h('div', { class: 'stack' }),
     checks: h('div', { class: 'stack', role: 'status' }),
     results: h('div', { class: 'stack' }),
     facts: h('div', { class: 'stack' }),
@@ -94,7 +98,7 @@ function layout() {
     h(
       'div',
       { class: 'columns' },
-      h('div', { class: 'stack' }, parts.progress, parts.checks, parts.results),
+      h('div', { class: 'stack' }, parts.progress, parts.chunks, parts.checks, parts.results),
       h('div', { class: 'stack side' }, parts.facts, parts.webhook),
     ),
   ];
