@@ -1,11 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { basename, dirname, extname, join, resolve } from 'node:path';
-import { videoContainers } from '#domain/media/video-containers.ts';
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { Command } from '#platform/commands/command.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
+import { type SourceKind, takeInput } from './input.ts';
 
 // Puts the demo's sources into the source bucket, which is a folder.
 
@@ -16,9 +15,9 @@ export interface VideoSample {
   readonly durationSec: number;
 }
 
-/** The keys hold a version, since an existing sample is kept: change it with the recipe. */
-const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 30, durationSec: 12 };
-const videoKey = 'sample/video-v3.mp4';
+/** The keys hold a version, since an existing sample is kept: change it with the recipe. Four chunks of 6 s. */
+const demoVideo: VideoSample = { width: 1920, height: 1080, frameRate: 24, durationSec: 24 };
+const videoKey = 'sample/video-v4.mp4';
 const imageKey = 'sample/image-v1.jpg';
 
 /** A source graph of ffmpeg (`-f lavfi`) for the video of a sample. */
@@ -50,13 +49,59 @@ interface Captions {
   readonly lines: readonly string[];
 }
 
-const demoCaptions: readonly Captions[] = [
-  {
-    language: 'eng',
-    lines: ['Two audio languages …', '… and two of captions.', 'Move over the time line for previews.'],
-  },
-  { language: 'deu', lines: ['Ton in zwei Sprachen …', '… und Untertitel in zweien.', 'Die Zeitleiste zeigt Bilder.'] },
-];
+/** What a sample has beside its video. */
+export interface Extras {
+  /** Sources of ffmpeg for the English and the German audio. */
+  readonly audio?: readonly [string, string];
+  readonly captions?: readonly Captions[];
+  /** Titles of chapters of equal length. */
+  readonly chapters?: readonly string[];
+}
+
+/** Four chords, each for six seconds, that swell and fade: one an octave below the other. */
+const chords = (octave: number) => {
+  const notes = [
+    [220, 277.18, 329.63],
+    [174.61, 220, 261.63],
+    [130.81, 164.81, 196],
+    [196, 246.94, 293.66],
+  ];
+  const waves = notes.map((tones, index) => {
+    const from = index * 6;
+    const chord = tones.map((tone) => `sin(2*PI*${tone * octave}*t)`).join('+');
+    return `between(t,${from},${from + 6})*sin(PI*(t-${from})/6)*(${chord})`;
+  });
+  return `aevalsrc=exprs='0.15*(${waves.join('+')})':sample_rate=48000:duration=24`;
+};
+
+const demoExtras: Extras = {
+  audio: [chords(1), chords(0.5)],
+  captions: [
+    {
+      language: 'eng',
+      lines: [
+        'Two audio languages …',
+        '… and two of captions.',
+        'Move over the time line for previews.',
+        'It has three chapters.',
+        'Kill a worker while it encodes:',
+        'another one goes on.',
+      ],
+    },
+    {
+      language: 'deu',
+      lines: [
+        'Ton in zwei Sprachen …',
+        '… und Untertitel in zweien.',
+        'Die Zeitleiste zeigt Bilder.',
+        'Es gibt drei Kapitel.',
+        'Ein Worker endet beim Kodieren:',
+        'ein anderer macht weiter.',
+      ],
+    },
+  ],
+  chapters: ['The coast', 'The bay', 'The spiral'],
+};
 
 /** A time of SubRip under a minute. */
 const captionTime = (sec: number) => `00:00:${String(sec).padStart(2, '0')},000`;
@@ -66,27 +111,45 @@ function captionInput({ lines }: Captions): string[] {
   const cues = lines.map(
     (line, index) => `${index + 1}\n${captionTime(index * 4)} --> ${captionTime(index * 4 + 4)}\n${line}\n`,
   );
-  return ['-f', 'srt', '-i', `data:text/plain;base64,${Buffer.from(cues.join('\n')).toString('base64')}`];
+  return ['-f', 'srt', '-i', textInput(cues.join('\n'))];
 }
 
+const textInput = (text: string) => `data:text/plain;base64,${Buffer.from(text).toString('base64')}`;
+
+/** Chapters as an input of ffmpeg. */
+function chapterInput(titles: readonly string[], durationSec: number): string[] {
+  const startOf = (index: number) => Math.round((1000 * durationSec * index) / titles.length);
+  const blocks = titles.map(
+    (title, index) =>
+      `[CHAPTER]\nTIMEBASE=1/1000\nSTART=${startOf(index)}\nEND=${startOf(index + 1)}\ntitle=${title}\n`,
+  );
+  return ['-f', 'ffmetadata', '-i', textInput(`;FFMETADATA1\n${blocks.join('')}`)];
+}
+
+const beeps = (frequency: number, factor: number, durationSec: number) =>
+  `sine=frequency=${frequency}:beep_factor=${factor}:sample_rate=48000:duration=${durationSec}`;
+
 /**
- * A moving video and two audio tracks in two languages, each beeping once a second at its own pitch; and captions.
+ * A moving video, captions, chapters, and two audio tracks in two languages, each by default beeping once a second at
+ * its own pitch.
  */
 export function videoCommand(
   ffmpeg: string,
   sample: VideoSample,
   graph: VideoGraph = zoom,
-  captions: readonly Captions[] = [],
+  { audio, captions = [], chapters = [] }: Extras = {},
 ): Command {
   const { durationSec } = sample;
+  const [english, german] = audio ?? [beeps(220, 4, durationSec), beeps(330, 3, durationSec)];
   return {
     program: ffmpeg,
     args: [
       ['-nostdin', '-v', 'error', '-y'],
       lavfi(graph(sample)),
-      lavfi(`sine=frequency=220:beep_factor=4:sample_rate=48000:duration=${durationSec}`),
-      lavfi(`sine=frequency=330:beep_factor=3:sample_rate=48000:duration=${durationSec}`),
+      lavfi(english),
+      lavfi(german),
       captions.flatMap(captionInput),
+      chapters.length === 0 ? [] : chapterInput(chapters, durationSec),
       ['-map', '0:v', '-map', '1:a', '-map', '2:a'],
       captions.flatMap(({ language }, index) => [
         '-map',
@@ -95,6 +158,7 @@ export function videoCommand(
         `language=${language}`,
       ]),
       captions.length === 0 ? [] : ['-c:s', 'mov_text'],
+      chapters.length === 0 ? [] : ['-map_chapters', String(3 + captions.length)],
       ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '17', '-pix_fmt', 'yuv420p'],
       ['-c:a', 'aac', '-b:a', '160k', '-ac', '2'],
       ['-metadata:s:a:0', 'language=eng', '-metadata:s:a:0', 'title=English'],
@@ -116,9 +180,6 @@ function imageCommand(ffmpeg: string): Command {
     ].flat(),
   };
 }
-
-/** What is made of a source: a stream with cover and preview, a stream of audio alone, or images. */
-export type SourceKind = 'video' | 'audio' | 'image';
 
 /** Object keys of the sources, by their kind. */
 export type Sources = Readonly<Partial<Record<SourceKind, string>>>;
@@ -150,8 +211,8 @@ export async function makeSources({ bucket, input, env, signal, say }: MakeOptio
   return {
     video: await make(
       videoKey,
-      videoCommand(ffmpeg, demoVideo, zoom, demoCaptions),
-      `video: ${durationSec} s, ${width}×${height}, two languages`,
+      videoCommand(ffmpeg, demoVideo, zoom, demoExtras),
+      `video: ${durationSec} s, ${width}×${height}, two languages, three chapters`,
     ),
     image: await madeImage(),
   };
@@ -176,52 +237,4 @@ export async function makeSample(o: {
   } finally {
     await rm(part, { force: true });
   }
-}
-
-/**
- * Puts the user's file into the bucket, by a hard link or, across file systems, by a copy. The key keeps only the
- * extension of the file's name.
- *
- * @returns the object key, and what the file is
- */
-async function takeInput(
-  input: string,
-  { bucket, env, signal }: Pick<MakeOptions, 'bucket' | 'env' | 'signal'>,
-): Promise<{ kind: SourceKind; key: string }> {
-  const path = resolve(input.startsWith('~/') ? join(homedir(), input.slice(2)) : input);
-  const found = await stat(path).catch(() => null);
-  if (found === null) throw new Error(`INPUT: the file ${path} does not exist`);
-  if (!found.isFile() || found.size === 0) throw new Error(`INPUT: ${path} is empty or not a regular file`);
-  const kind = await kindOf(path, findProgram('ffprobe', env), signal);
-  const extension = /^\.[a-z0-9]{1,8}$/.exec(extname(path).toLowerCase())?.[0] ?? '.bin';
-  const name = createHash('sha256').update(`${path}:${found.size}:${found.mtimeMs}`).digest('hex').slice(0, 16);
-  const key = `input/${name}${extension}`;
-  const file = join(bucket, key);
-  await mkdir(dirname(file), { recursive: true });
-  await rm(file, { force: true });
-  await link(path, file).catch(() => copyFile(path, file));
-  return { kind, key };
-}
-
-/** Files that are images by their names, also where ffprobe would see a video of one frame. */
-const imageName = /\.(?:jpe?g|png|webp|avif|hei[cf]|tiff?|bmp|svg|jxl)$/i;
-
-/** @throws Error that says what is wrong when the file has neither video nor audio that ffprobe can read */
-async function kindOf(path: string, ffprobe: string, signal: AbortSignal): Promise<SourceKind> {
-  if (imageName.test(path)) return 'image';
-  const shown = ['-show_entries', 'stream=codec_type:stream_disposition=attached_pic', '-of', 'json'];
-  const command = { program: ffprobe, args: ['-v', 'error', ...shown, path] };
-  const { exitCode, stdout } = await runCommand(command, { signal, timeoutMs: 30_000 });
-  if (exitCode !== 0) throw new Error(`INPUT: ${path} is not a media file. Supported containers: ${videoContainers}`);
-  const { streams = [] } = JSON.parse(stdout) as { streams?: readonly ProbedStream[] };
-  // The cover of a song is an attached image.
-  if (streams.some(({ codec_type: type, disposition }) => type === 'video' && disposition?.attached_pic !== 1))
-    return 'video';
-  if (streams.some(({ codec_type: type }) => type === 'audio')) return 'audio';
-  throw new Error(`INPUT: ${path} has no video, audio or image; give a file that has one of them`);
-}
-
-interface ProbedStream {
-  readonly codec_type?: string;
-  readonly disposition?: { readonly attached_pic?: number };
 }

@@ -32,7 +32,7 @@ export const artifactsOf = (job: EndedStream) => (job.type === 'video:full' ? jo
 /** Checks an encrypted stream. @returns how it is played */
 export async function checkStream(job: EndedStream, { data, secrets, baseUrl, signal, env, say }: StreamParts) {
   const { hash } = job;
-  const { streaming, encryption, video_tracks, audio_tracks, source, text_tracks = [], storyboard } = job.results;
+  const { streaming, encryption, video_tracks, audio_tracks, source } = job.results;
   if (!streaming || !encryption || !video_tracks || !audio_tracks || !source)
     throw new Error(`the results of ${job.type} have no stream`);
   const token = signPlaybackToken({ hash, exp: nowSec() + tokenLifetimeSec }, secrets.values.KEY_TOKEN_SECRET);
@@ -47,18 +47,24 @@ export async function checkStream(job: EndedStream, { data, secrets, baseUrl, si
   } finally {
     await rm(workDir, { recursive: true, force: true });
   }
-  if (video_tracks.length > 0) {
-    if (!storyboard) throw new Error('the results have no storyboard');
-    const isSample = env['INPUT'] === undefined || env['INPUT'] === '';
-    if (isSample && text_tracks.length !== 2) throw new Error('the results do not have the two captions of the sample');
-    const captions = text_tracks.map(({ language }) => language).join(', ');
-    say(`checked captions (${captions === '' ? 'none' : captions}) and a storyboard`);
-  }
+  if (video_tracks.length > 0) say(checkSideFiles(job, env));
   const { cover } = artifactsOf(job);
   const poster = cover === undefined ? {} : { poster: imageAt(cover.key, secrets).slice(1) };
   const page = `${baseUrl}/player/#${new URLSearchParams({ hash, token, ...poster }).toString()}`;
   const master = `${baseUrl}/stream/${hash}/master.m3u8`;
   return { master, key_endpoint: encryption.key_endpoint, token, page };
+}
+
+/** @returns what a stream of video has beside video and audio */
+function checkSideFiles({ results }: EndedStream, env: NodeJS.ProcessEnv): string {
+  const { text_tracks: texts = [], chapters, storyboard } = results;
+  if (!storyboard) throw new Error('the results have no storyboard');
+  const isSample = env['INPUT'] === undefined || env['INPUT'] === '';
+  const count = chapters?.list.length ?? 0;
+  if (isSample && (texts.length !== 2 || count !== 3))
+    throw new Error('the results do not have the two captions and the three chapters of the sample');
+  const captions = texts.map(({ language }) => language).join(', ');
+  return `checked captions (${captions === '' ? 'none' : captions}), ${count} chapters and a storyboard`;
 }
 
 function nowSec(): number {
