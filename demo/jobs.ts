@@ -17,6 +17,7 @@ export interface JobAnswer<T extends JobType = JobType> {
   readonly type: T;
   readonly hash: string;
   readonly status: JobStatus;
+  readonly attempt: number;
   readonly phase: string | null;
   readonly progress: number;
   readonly error: JobError | null;
@@ -66,16 +67,23 @@ export async function cancelJobs(jobIds: readonly string[], { baseUrl, apiKey }:
 
 /** Cancels the jobs that a killed run left in this database. */
 export async function cancelLeftJobs(api: ApiAccess): Promise<void> {
-  for (const status of ['queued', 'processing']) {
-    const headers = { 'x-api-key': api.apiKey };
-    const response = await fetch(`${api.baseUrl}/api/jobs?status=${status}`, { headers, signal: api.signal });
-    if (response.status !== 200) throw new Error(`GET /api/jobs answered ${response.status} instead of 200`);
-    const { jobs } = (await response.json()) as { jobs: readonly { job_id: string }[] };
+  for (const status of ['queued', 'processing'] as const) {
+    const jobs = await listJobs(status, api);
     await cancelJobs(
       jobs.map((job) => job.job_id),
       api,
     );
   }
+}
+
+/** The newest jobs in a status, as many as a page has. */
+export async function listJobs(
+  status: JobStatus,
+  { baseUrl, apiKey, signal }: ApiAccess,
+): Promise<readonly JobAnswer[]> {
+  const response = await fetch(`${baseUrl}/api/jobs?status=${status}`, { headers: { 'x-api-key': apiKey }, signal });
+  if (response.status !== 200) throw new Error(`GET /api/jobs answered ${response.status} instead of 200`);
+  return ((await response.json()) as { jobs: readonly JobAnswer[] }).jobs;
 }
 
 /** Polls a job until it has ended. @throws Error when it did not complete */

@@ -9,28 +9,20 @@ import type { FolderLock } from './folder-lock.ts';
 import { type ApiAccess, cancelLeftJobs } from './jobs.ts';
 import { type EndedImage, type EndedStream, runJobs } from './run-jobs.ts';
 import { makeSources, type Sources } from './sample.ts';
-import { choosePort, PortTaken, type Service, startService } from './service.ts';
+import { choosePort } from './service.ts';
+import { type Demo, startDemo } from './start.ts';
 import { artifactsOf, checkStream, imageAt } from './stream.ts';
-import { startWorkers, takeoverSettings, type Workers } from './workers.ts';
 
 /**
  * The demo (`make demo`): makes an encrypted stream of a video, and prints the addresses of the console, which shows it
- * while it is made, and of the page that plays it. `k` and Enter kill a worker meanwhile; another one goes on.
+ * while it is made, and of the page that plays it. A button there, or `k` and Enter, kills a worker meanwhile; another
+ * one goes on.
  *
  * Environment: `ONCE=1` ends after the checks; `INPUT=clip.mp4` uses that video, image or audio; `PORT=3000`.
  * Exit codes: 0 success (also when stopped by Ctrl-C afterwards), 1 failure, 130 stopped before the end.
  */
 
 const checkout = resolve(import.meta.dirname, '..');
-const settings = {
-  // Frames of a storyboard are not encrypted, so an encrypted stream has none by default; a song is streamed too.
-  MEDIA_PROFILES: JSON.stringify({ profiles: { default: { storyboard: 'always', audio_only: 'stream' } } }),
-  // `/` is the console.
-  CONSOLE: 'home',
-  // A first webhook goes to a receiver on this machine.
-  WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
-  ...takeoverSettings,
-};
 const output = process.stdout;
 const say = (line: string) => void output.write(`${line}\n`);
 
@@ -44,8 +36,7 @@ async function main(): Promise<void> {
     });
   }
   let isDone = false;
-  let service: Service | undefined;
-  let workers: Workers | undefined;
+  let demo: Demo | undefined;
   let lock: FolderLock | undefined;
   try {
     const opened = await openDataFolder(checkout);
@@ -55,64 +46,48 @@ async function main(): Promise<void> {
     const { env } = process;
     const sources = await makeSources({ bucket: data.source, input: env['INPUT'], env, signal: stopping.signal, say });
     say('starting the service with its own database, queue and buckets');
-    const options = { checkout, data, secrets, env, settings, mode: 'server', signal: stopping.signal } as const;
-    service = await startOnFreePort(options);
-    workers = await startWorkers({ ...options, port: Number(new URL(service.baseUrl).port) });
-    for (const pid of [service.pid, ...workers.pids]) await lock.addProcess(pid);
-    const signal = AbortSignal.any([stopping.signal, service.ended, workers.ended]);
-    if (env['ONCE'] !== '1') offerKill(workers);
-    await runDemo({ service, data, secrets, sources, signal });
+    const port = await choosePort(env['PORT']);
+    const { signal: stopped } = stopping;
+    demo = await startDemo({ checkout, data, secrets, env, port, signal: stopped, onKilled: sayKilled });
+    for (const pid of [demo.servicePid, ...demo.workers.pids]) await lock.addProcess(pid);
+    const signal = AbortSignal.any([stopping.signal, demo.ended]);
+    if (env['ONCE'] !== '1') offerKill(demo);
+    await runDemo({ demo, data, secrets, sources, signal });
     isDone = true;
     if (env['ONCE'] !== '1') {
       say('\nThe service runs until you press Ctrl-C.');
       if (!signal.aborted) await once(signal, 'abort');
-      for (const { ended } of [service, workers]) if (ended.aborted) throw ended.reason;
+      if (demo.ended.aborted) throw demo.ended.reason;
     }
   } catch (error) {
     const isStopped = stopping.signal.aborted;
     process.exitCode = isStopped ? 130 : 1;
     // Why the service ended explains more than the request that failed then.
-    const ended = [service?.ended, workers?.ended].find((signal) => signal?.aborted);
-    const reason = reasonOf(ended === undefined ? error : ended.reason);
+    const reason = reasonOf(demo?.ended.aborted === true ? demo.ended.reason : error);
     process.stderr.write(`demo: ${isStopped ? 'stopped' : `failed: ${reason}`}\n`);
   }
   if (isDone && stopping.signal.aborted) say('stopping');
-  // Workers first: the server has the database.
-  await workers?.stop();
-  await service?.stop();
+  await demo?.stop();
   await lock?.release();
 }
 
+const sayKilled = (pid: number) => say(`worker ${pid} was killed; another one was started`);
+
 /** Kills a worker for each line `k` of the terminal. */
-function offerKill(workers: Workers): void {
-  say('Press k and Enter to kill a worker: another one goes on with what it did.');
+function offerKill({ workers }: Demo): void {
+  say('Press k and Enter, or the button in the console, to kill a worker: another one goes on with what it did.');
   // In the background of a terminal nothing can be read, and the attempt must not stop the demo.
   process.on('SIGTTIN', () => {});
   const lines = createInterface({ input: process.stdin }).on('error', () => lines.close());
   process.stdin.on('error', () => lines.close()).unref();
   lines.on('line', (line) => {
     if (line.trim() !== 'k') return;
-    workers.killBusiest().then(
-      (pid) => say(`worker ${pid} was killed; another one was started`),
-      (error: unknown) => say(`no worker was killed: ${reasonOf(error)}`),
-    );
+    workers.killBusiest().then(sayKilled, (error: unknown) => say(`no worker was killed: ${reasonOf(error)}`));
   });
 }
 
-/** Starts the service on a free port; tries again when another program takes the port meanwhile. */
-async function startOnFreePort(options: Omit<Parameters<typeof startService>[0], 'port'>): Promise<Service> {
-  for (let attempt = 1; ; attempt += 1) {
-    const port = await choosePort(options.env['PORT']);
-    try {
-      return await startService({ ...options, port });
-    } catch (error) {
-      if (!(error instanceof PortTaken) || attempt === 3) throw error;
-    }
-  }
-}
-
 interface DemoParts {
-  readonly service: Service;
+  readonly demo: Demo;
   readonly data: DataFolder;
   readonly secrets: Secrets;
   readonly sources: Sources;
@@ -120,7 +95,7 @@ interface DemoParts {
 }
 
 /** Runs the jobs, checks their results, and prints the links. */
-async function runDemo({ service: { baseUrl }, data, secrets, sources, signal }: DemoParts): Promise<void> {
+async function runDemo({ demo: { baseUrl }, data, secrets, sources, signal }: DemoParts): Promise<void> {
   // New hashes for each run: an equal submission would answer with the results of an earlier run.
   const run = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(2).toString('hex')}`;
   const api: ApiAccess = { baseUrl, apiKey: secrets.values.API_KEY, signal };

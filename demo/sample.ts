@@ -74,7 +74,7 @@ const chords = (octave: number) => {
   return `aevalsrc=exprs='0.15*(${waves.join('+')})':sample_rate=48000:duration=24`;
 };
 
-const demoExtras: Extras = {
+export const demoExtras: Extras = {
   audio: [chords(1), chords(0.5)],
   captions: [
     {

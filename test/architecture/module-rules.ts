@@ -74,7 +74,7 @@ export const modules: Readonly<Record<string, ModuleRule>> = {
   },
   'http-service.ts': { imports: ['api', 'delivery', 'platform/'] },
   'main.ts': { imports: ['http-service.ts', 'controller', 'domain', 'platform/'], isProgram: true },
-  demo: { imports: ['domain', 'platform/'], isProgram: true },
+  demo: { imports: ['domain', 'platform/', 'jobs'], isProgram: true },
   web: { imports: [], packages: [] },
   clients: { imports: [], packages: ['openapi-fetch'] },
   cli: { imports: ['domain', 'platform/', 'clients', 'controller'] },
