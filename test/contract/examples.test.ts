@@ -3,7 +3,6 @@ import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { transform } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { checkout } from '../../testing/checkout.ts';
@@ -13,7 +12,7 @@ import { findProgram } from '../../testing/servers.ts';
 import { prepareService, type ServiceUnderTest } from './service-under-test.ts';
 
 // examples/, as far as examples/README.md says that they are tried: the programs against a live service, the rest by
-// their form. test/integration/player-docs.test.ts plays the pages.
+// their form. test/integration/player-docs.test.ts plays the pages, and player-element.test.ts the React example.
 
 const run = promisify(execFile);
 const [jq, terraform, actionlint] = ['jq', 'terraform', 'actionlint'].map((name) => findProgram(name));
@@ -150,11 +149,6 @@ describe('examples by their form', () => {
     expect(named.filter((path) => !path.startsWith('../')).toSorted()).toEqual(
       files.filter((path) => !helpers.includes(path)).toSorted(),
     );
-  });
-
-  it('the React example compiles', async () => {
-    const { code } = await transform(await text('react/player.jsx'), { loader: 'jsx', jsx: 'automatic' });
-    expect(code).toContain('jsx("reelwright-player"');
   });
 
   it.skipIf(actionlint === null)('actionlint finds no fault of the workflow', async () => {

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { chromiumPath, openBrowser, openPage } from '../../testing/browser.ts';
+import { serveReactPage } from '../../testing/react-page.ts';
 import { clear, encrypted, makeStreams, type Streams } from './player-streams.ts';
 
 // `<reelwright-player>` in a page of another origin, whose policy allows the service's file and frame and nothing else.
@@ -122,5 +123,19 @@ describe.skipIf(chromiumPath === null)('<reelwright-player> in a real Chromium',
     await page.evaluate(`player.hash = ${JSON.stringify(clear)}`);
     await expect.poll(() => names(page), slow).toContain('ready');
     expect(await page.locator('reelwright-player iframe').getAttribute('title')).toBe(`Video ${clear}`);
+  });
+
+  it('the React example plays an encrypted stream by the token route of its application, and hands over problems', async () => {
+    const { page, errors } = await openPage(browser);
+    onTestFinished(() => page.context().close());
+    const at = { host: streams.service.baseUrl, tokenFor: (hash: string) => tokenFor(hash, 600) };
+    await page.goto(await serveReactPage({ ...at, hash: encrypted }));
+    const player = 'document.querySelector("reelwright-player")';
+    await expect.poll(() => page.evaluate(`${player}?.duration > 0`), slow).toBe(true);
+    await page.evaluate(`${player}.play()`);
+    await expect.poll(() => page.evaluate(`${player}.currentTime`), slow).toBeGreaterThan(0.5);
+    expect([errors, await page.evaluate('problems')]).toEqual([[], []]);
+    await page.goto(await serveReactPage({ ...at, hash: 'no-such-stream' }));
+    await expect.poll(() => page.evaluate<object[]>('problems'), slow).not.toEqual([]);
   });
 });
