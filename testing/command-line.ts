@@ -19,6 +19,8 @@ export interface CommandResult {
 interface CommandOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Runs it on a terminal (`script` of util-linux); `stdout` then has what is shown, `stderr` nothing. */
+  readonly onTerminal?: boolean;
   /** Called with the id of the process. */
   readonly onStart?: (pid: number) => void;
   /** Called with each piece of standard output. */
@@ -37,7 +39,10 @@ export async function openCommandLine(env: Readonly<Record<string, string>>): Pr
   return {
     home,
     run: async (args, options = {}) => {
-      const child = spawn(process.execPath, [join(checkout, 'cli/main.ts'), ...args], {
+      const command = [process.execPath, join(checkout, 'cli/main.ts'), ...args];
+      const quoted = command.map((each) => `'${each.replaceAll("'", `'\\''`)}'`).join(' ');
+      const [program = '', ...rest] = options.onTerminal ? ['script', '-qefc', quoted, '/dev/null'] : command;
+      const child = spawn(program, rest, {
         cwd: home,
         env: {
           PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
