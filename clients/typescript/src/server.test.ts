@@ -1,0 +1,63 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, expect, it, vi } from 'vitest';
+import { verifyWebhook } from './server.ts';
+
+// Against the service itself: test/contract/sdk.test.ts.
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const secret = 'a secret of the tests';
+const body = '{"type":"video:cover"}';
+
+/** The headers of a webhook that was signed so many seconds from now. */
+function headersOf(inSec = 0) {
+  const time = String(Math.floor(Date.now() / 1000) + inSec);
+  const signature = createHmac('sha256', secret).update(`e.${time}.${body}`).digest('base64');
+  return { 'webhook-id': 'e', 'webhook-timestamp': time, 'webhook-signature': `v1,${signature}` };
+}
+
+it.each([
+  [-290, 300, true],
+  [-310, 300, false],
+  [290, 300, true],
+  [310, 300, false],
+  [-50, 30, false],
+  [-50, 60, true],
+])('a webhook that was signed %i s from now is genuine within %i s: %s', async (inSec, toleranceSec, isGenuine) => {
+  const verdict = verifyWebhook({ headers: headersOf(inSec), body, secret, toleranceSec });
+  await (isGenuine
+    ? expect(verdict).resolves.toEqual({ type: 'video:cover' })
+    : expect(verdict).rejects.toThrow('clock'));
+});
+
+it.each([
+  ['another body', { body: `${body} ` }],
+  ['another id', { headers: { ...headersOf(), 'webhook-id': 'f' } }],
+  ['another secret', { secret: 'another' }],
+  ['no signature', { headers: { ...headersOf(), 'webhook-signature': '' } }],
+  ['a signature that is cut', { headers: { ...headersOf(), 'webhook-signature': 'v1,' } }],
+])('a webhook with %s is refused', async (_, changed) => {
+  const received = { headers: headersOf(), body, secret, ...changed };
+  await expect(verifyWebhook(received)).rejects.toMatchObject({ code: 'invalid_signature' });
+});
+
+it('one of several signatures is enough, as while the secret changes', async () => {
+  const headers = headersOf();
+  headers['webhook-signature'] = `v1,AAAA ${headers['webhook-signature']}`;
+  await expect(verifyWebhook({ headers, body, secret })).resolves.toEqual({ type: 'video:cover' });
+});
+
+it('a signature is compared to its end, wherever it differs', async () => {
+  const genuine = headersOf()['webhook-signature'];
+  const looksAt = async (given: string) => {
+    const looks = vi.spyOn(String.prototype, 'charCodeAt');
+    await verifyWebhook({ headers: { ...headersOf(), 'webhook-signature': given }, body, secret }).catch(() => null);
+    const { length } = looks.mock.calls;
+    looks.mockRestore();
+    return length;
+  };
+  const [early, late] = [await looksAt(genuine.replace('v', 'w')), await looksAt(`${genuine.slice(0, -1)}_`)];
+  expect([early === late, early >= 2 * genuine.length]).toEqual([true, true]);
+});
