@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ReelwrightError } from '../clients/typescript/src/index.ts';
-import { openOutput, printError, table } from './output.ts';
+import { openOutput, printable, printError, table } from './output.ts';
 import { bytesText, clockTime, TransferRate } from './progress.ts';
 
 function outlets({ isTTY = true, isJson = false, env = {} as Record<string, string> }) {
@@ -66,6 +66,12 @@ it('an error is a line with what to do, and one JSON document with --json', () =
 
 it('a table has columns as wide as their cells, without control characters', () => {
   expect(table(['A', 'B'], [['long', 'x\u0007']])).toBe('A     B\nlong  x?');
+});
+
+it('text of a service steers no terminal: neither ESC nor its forms of one byte pass', () => {
+  const text = ['\u0000', '\u001B[2J', '\r', '\u007F', '\u0080', '\u009B2J', '\u009F'].join('a');
+  expect(printable(text)).toBe('?a?[2Ja?a?a?a?2Ja?');
+  expect(printable('line\nÄ\u00A0 片')).toBe('line\nÄ\u00A0 片');
 });
 
 it('the rate of a transfer is of its last seconds, and what it resumed with does not count', () => {

@@ -1,6 +1,6 @@
-import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { configPath, findServer, mediaUrlOf, removeServer, saveServer, serverOf, useServer } from './settings.ts';
 
@@ -21,6 +21,19 @@ it('a saved server is read by its owner alone, and a file that others can read i
   expect(await serverOf(env, undefined)).toEqual(first);
   await chmod(path, 0o640);
   await expect(serverOf(env, undefined)).rejects.toThrow(`chmod 600 ${path}`);
+});
+
+it('the folder of the file is its owner’s alone, and a file is replaced whole, never written over', async () => {
+  const env = { HOME: home };
+  const path = await saveServer(env, 'a', first);
+  expect((await stat(dirname(path))).mode & 0o777).toBe(0o700);
+  const before = await readFile(path, 'utf8');
+  const reader = await open(path);
+  await saveServer(env, 'b', second);
+  // Who has opened the earlier file reads it to its end, as after a crash in the middle of a write.
+  expect(await reader.readFile('utf8')).toBe(before);
+  await reader.close();
+  expect(await readFile(path, 'utf8')).toContain('key-b');
 });
 
 it('the first server is the default, until another is chosen or it is removed', async () => {

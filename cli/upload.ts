@@ -46,9 +46,13 @@ export async function describeFile(context: Context, path: string, sizeBytes: nu
 export async function uploadLocalFile(context: Context, file: LocalFile): Promise<Upload> {
   const { base_url: baseUrl } = await context.server();
   const pending = new PendingUploads(context.env, `${baseUrl} ${file.sha256} ${file.sizeBytes}`);
-  const upload = await uploadUntilDone(context, file, pending);
-  await pending.set(null);
-  return upload;
+  try {
+    const upload = await uploadUntilDone(context, file, pending);
+    await pending.set(null);
+    return upload;
+  } finally {
+    await pending.written;
+  }
 }
 
 async function uploadUntilDone(context: Context, file: LocalFile, pending: PendingUploads): Promise<Upload> {
@@ -95,6 +99,7 @@ function isOutage(error: unknown): boolean {
 class PendingUploads {
   readonly #path: string;
   readonly #file: string;
+  #written: Promise<void> = Promise.resolve();
 
   constructor(env: Env, file: string) {
     const state = env['XDG_STATE_HOME'] ?? join(env['HOME'] ?? homedir(), '.local/state');
@@ -106,8 +111,18 @@ class PendingUploads {
     return (await this.#read())[this.#file] ?? null;
   }
 
+  /** One write after another: the last call decides, and no two write the file at once. */
+  set(uploadId: string | null): Promise<void> {
+    return (this.#written = this.#written.then(() => this.#write(uploadId)));
+  }
+
+  /** Resolves once all that was set is written. */
+  get written(): Promise<void> {
+    return this.#written;
+  }
+
   /** A state that cannot be written costs a later call its resumption, and this one nothing. */
-  async set(uploadId: string | null): Promise<void> {
+  async #write(uploadId: string | null): Promise<void> {
     const { [this.#file]: _, ...others } = await this.#read();
     const kept = Object.entries(others).slice(-pendingMax);
     const next = uploadId === null ? kept : [...kept, [this.#file, uploadId]];
