@@ -1,0 +1,244 @@
+"""How often, how long and for what both clients ask again: `python -m unittest`. test_client.py has the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import inspect
+import json
+import time
+import unittest
+from collections.abc import Callable
+from email.utils import formatdate
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+
+from reelwright import AsyncReelwright, Reelwright, ReelwrightError, RetryOptions, verify_webhook
+
+Service = Callable[[httpx.Request], httpx.Response]
+NOW = {"retry-after": "0"}
+
+
+def job_of(status: str, updated: int = 1) -> dict[str, Any]:
+    job: dict[str, Any] = {"job_id": "1", "type": "video:cover", "status": status, "results": {}, "error": None}
+    return {**job, "updated_at": str(updated)}
+
+
+def stream_of(job: dict[str, Any]) -> httpx.Response:
+    text = f"id: 1\nevent: job\ndata: {json.dumps(job)}\n\n"
+    return httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
+
+
+def stored(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(200)
+
+
+def answer_of(status: int, _: httpx.Request) -> httpx.Response:
+    return httpx.Response(status, headers=NOW)
+
+
+def one_after_another(*answers: httpx.Response) -> tuple[Service, list[httpx.Request]]:
+    """A service that gives these answers in their order, and the requests that came."""
+    requests: list[httpx.Request] = []
+
+    def service(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return answers[len(requests) - 1]
+
+    return service, requests
+
+
+class RetryTest(unittest.TestCase):
+    """When a request is sent again, and after how long."""
+
+    def pause(self, status: int, method: str = "GET", path: str = "/api/jobs", **more: Any) -> float | None:
+        given: dict[str, Any] = {"retry_after": "7", "attempt": 1, "waited_sec": 0, **more}
+        response = httpx.Response(status, headers={"retry-after": given["retry_after"]})
+        retry = RetryOptions(attempts=3, wait_sec_max=10)
+        return retry.pause_after(response, (method, path), given["attempt"], given["waited_sec"])
+
+    def test_a_request_is_sent_as_often_as_attempts_says(self) -> None:
+        self.assertEqual([self.pause(503, attempt=attempt) for attempt in (1, 2, 3)], [7, 7, None])
+
+    def test_the_waits_of_a_request_are_bounded_together(self) -> None:
+        self.assertEqual([self.pause(429, waited_sec=waited) for waited in (0, 3, 3.5)], [7, 7, None])
+
+    def test_what_a_gateway_may_have_passed_on_is_not_done_twice(self) -> None:
+        for status, path, is_repeated in (
+            (502, "/api/jobs/1/rerun", False),
+            (504, "/api/jobs/1/retry", False),
+            (503, "/api/jobs/1/rerun", True),
+            (429, "/api/imports", True),
+            (502, "/api/jobs", True),
+            (502, "/api/jobs/batch", True),
+            (500, "/api/jobs", False),
+        ):
+            self.assertEqual(self.pause(status, "POST", path) is not None, is_repeated, (status, path))
+
+    def test_retry_after_is_read_as_seconds_and_as_a_date_and_other_text_as_none(self) -> None:
+        soon = self.pause(503, retry_after=formatdate(time.time() + 5, usegmt=True))
+        self.assertIsNotNone(soon)
+        self.assertTrue(3 < (soon or 0) <= 5)
+        self.assertEqual(self.pause(503, retry_after="Wed, 31 Dec 2025 00:00:00 GMT"), 0)
+        self.assertLessEqual(self.pause(503, retry_after="soon") or 9, 0.25)
+
+
+class WebhookTest(unittest.TestCase):
+    """Which webhooks are genuine."""
+
+    def verify(self, in_sec: int = 0, body: str = "{}", **more: Any) -> Any:
+        sent_at = str(int(time.time()) + in_sec)
+        digest = hmac.digest(b"secret", f"e.{sent_at}.{{}}".encode(), hashlib.sha256)
+        signature = more.pop("others", "") + f"v1,{base64.b64encode(digest).decode()}"
+        headers = {"Webhook-Id": "e", "Webhook-Timestamp": sent_at, "Webhook-Signature": signature}
+        return verify_webhook(headers, body, more.pop("secret", "secret"), **more)
+
+    def test_a_webhook_is_genuine_while_the_clocks_differ_by_less_than_the_tolerance_either_way(self) -> None:
+        for in_sec in (-290, 290):
+            self.assertEqual(self.verify(in_sec), {})
+        for in_sec, tolerance in ((-310, 300), (310, 300), (-50, 30)):
+            with self.assertRaisesRegex(ReelwrightError, "clock"):
+                self.verify(in_sec, tolerance_sec=tolerance)
+
+    def test_another_body_or_secret_is_refused_and_one_of_several_signatures_is_enough(self) -> None:
+        for body, secret in (("{} ", "secret"), ("{}", "another")):
+            with self.assertRaisesRegex(ReelwrightError, "invalid_signature"):
+                self.verify(body=body, secret=secret)
+        self.assertEqual(self.verify(others="v1,AAAA "), {})
+
+
+class BothClients(unittest.TestCase):
+    """Each test runs with both clients, and waits for nothing."""
+
+    is_async = False
+
+    def setUp(self) -> None:
+        self.pauses: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            self.pauses.append(seconds)
+
+        for module in ("http", "wait", "uploads"):
+            for name, pause in ((f"_sync_{module}", self.pauses.append), (f"_async_{module}", sleep)):
+                patched = patch(f"reelwright.{name}.sleep", pause)
+                patched.start()
+                self.addCleanup(patched.stop)
+
+    def call(self, service: Service, method: str, *given: Any, **options: Any) -> Any:
+        kind: Any = AsyncReelwright if self.is_async else Reelwright
+
+        async def run() -> Any:
+            result = getattr(kind("http://service.test", "k", transport=httpx.MockTransport(service)), method)
+            answer = result(*given, **options)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return asyncio.run(run())
+
+
+class WaitTest(BothClients):
+    """Requests and waits."""
+
+    def test_every_request_of_the_api_has_the_key_whatever_other_headers_it_has(self) -> None:
+        service, requests = one_after_another(
+            httpx.Response(202, json={"job_id": "1", "hash": "a", "status": "queued"}),
+            httpx.Response(200, html="buffered"),
+            httpx.Response(200, html="buffered"),
+            httpx.Response(200, json=job_of("processing"), headers={"etag": '"1"'}),
+            httpx.Response(200, json=job_of("completed", 2)),
+        )
+        self.call(service, "submit", {"type": "video:cover", "hash": "a", "source": "a.mp4"}, priority=1)
+        self.call(service, "wait_for", "1")
+        self.assertEqual([request.headers.get("x-api-key") for request in requests], ["k"] * 5)
+        self.assertEqual(requests[4].headers["if-none-match"], '"1"')
+
+    def test_a_wait_that_the_limit_of_requests_refuses_goes_on_later(self) -> None:
+        refused = httpx.Response(429, json={"code": "rate_limited", "detail": "no", "status": 429})
+        service, _ = one_after_another(refused, stream_of(job_of("completed")))
+        self.assertEqual(self.call(service, "wait_for", "1")["status"], "completed")
+
+    def test_a_stream_of_a_job_that_has_ended_is_204_and_the_job_is_read_then(self) -> None:
+        service, requests = one_after_another(httpx.Response(204), httpx.Response(200, json=job_of("completed")))
+        self.assertEqual(self.call(service, "wait_for", "1")["status"], "completed")
+        self.assertEqual([request.url.path for request in requests], ["/api/jobs/1/events", "/api/jobs/1"])
+
+    def test_a_job_that_is_polled_is_read_again_as_retry_after_says_within_a_bound(self) -> None:
+        html = httpx.Response(200, html="buffered")
+        polls = [httpx.Response(200, json=job_of("queued"), headers={"retry-after": wait}) for wait in ("20", "3600")]
+        service, _ = one_after_another(html, html, *polls, httpx.Response(200, json=job_of("completed", 2)))
+        self.call(service, "wait_for", "1")
+        self.assertEqual(self.pauses[2:], [20, 30])
+
+    def test_a_silent_stream_holds_a_wait_no_longer_than_its_time(self) -> None:
+        service, requests = one_after_another(stream_of(job_of("completed")))
+        self.call(service, "wait_for", "1", timeout_sec=5)
+        self.assertLessEqual(requests[0].extensions["timeout"]["read"], 5)
+
+
+class AsyncWaitTest(WaitTest):
+    is_async = True
+
+
+class UploadTest(BothClients):
+    """Uploads of two parts of ten bytes."""
+
+    def upload(self, put: Service, completions: tuple[int, ...] = (200,), **more: Any) -> tuple[Any, list[str]]:
+        paths: list[str] = []
+        left = list(completions)
+
+        def service(request: httpx.Request) -> httpx.Response:
+            path = request.url.raw_path.decode()
+            paths.append(path)
+            again = "?again" if "part_from=2" in path else ""
+            parts = [{"number": number, "url": f"/put/{number}{again}", "uploaded": False} for number in (1, 2)]
+            shown = {"upload_id": "u", "status": "open", "size": 20, "part_size": 10, "parts": parts, "next_part": None}
+            if path.startswith("/put/"):
+                return put(request)
+            if path.endswith("/complete"):
+                return httpx.Response(left.pop(0), json={**shown, "status": "completed"}, headers=NOW)
+            return httpx.Response(200, json={**shown, **more})
+
+        options = {"resume": "u"} if more else {}
+        try:
+            result = self.call(service, "upload", b"a" * 20, name="a.mp4", parallel=1, **options)
+        except ReelwrightError as error:
+            result = error
+        return result, paths
+
+    def test_a_part_whose_address_has_expired_is_put_to_the_address_that_it_has_now(self) -> None:
+        def expired(request: httpx.Request) -> httpx.Response:
+            return httpx.Response(403 if request.url.raw_path == b"/put/2" else 200, headers=NOW)
+
+        result, paths = self.upload(expired)
+        self.assertEqual(result["status"], "completed")
+        self.assertEqual([path for path in paths if "/put/" in path], ["/put/1", "/put/2", "/put/2?again"])
+
+    def test_a_part_is_put_six_times_at_most_and_once_where_that_is_hopeless(self) -> None:
+        for status, times in ((500, 6), (429, 6), (400, 1), (413, 1)):
+            error, paths = self.upload(partial(answer_of, status))
+            self.assertIsInstance(error, ReelwrightError)
+            self.assertEqual((error.status, sum("/put/" in path for path in paths)), (status, times))
+
+    def test_an_upload_of_another_size_is_not_resumed_and_one_that_has_completed_is_not_sent_again(self) -> None:
+        for size in (19, 21):
+            error, paths = self.upload(stored, size=size)
+            self.assertIn(f"{size} bytes", str(error))
+            self.assertEqual(paths, ["/api/uploads/u"])
+        result, paths = self.upload(stored, status="completed")
+        self.assertEqual((result["status"], paths), ("completed", ["/api/uploads/u"]))
+
+    def test_an_upload_is_done_once_the_service_has_checked_its_bytes(self) -> None:
+        result, paths = self.upload(stored, completions=(202, 202, 200))
+        self.assertEqual((result["status"], sum("/complete" in path for path in paths)), ("completed", 3))
+
+
+class AsyncUploadTest(UploadTest):
+    is_async = True
+
+
+if __name__ == "__main__":
+    unittest.main()
