@@ -17,6 +17,7 @@ const streamSchema = z.object({
   color_range: text,
   color_space: text,
   color_transfer: text,
+  color_primaries: text,
   avg_frame_rate: text,
   r_frame_rate: text,
   start_time: text,

@@ -9,6 +9,8 @@ const video = {
   toneMap: null,
   fieldOrder: 'tff',
   matrix: 'bt709',
+  widePrimaries: null,
+  hasAlpha: false,
   isFullRange: false,
 } as VideoSource['video'];
 const source = { path: 'source', video };

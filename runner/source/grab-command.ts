@@ -2,7 +2,7 @@ import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from './examine-video.ts';
 import { inputArgs, keepGraphArgs, quietArgs } from '../tools/ffmpeg.ts';
-import { deinterlaceFilters, oneSizeFilters, toneMapFilters, toStillFilters } from '../tools/video-filters.ts';
+import { deinterlaceFilters, firstFilters, toneMapFilters, toStillFilters } from '../tools/video-filters.ts';
 
 interface Grab {
   readonly source: Pick<VideoSource, 'path' | 'video'>;
@@ -49,7 +49,7 @@ function grabCommand(
 ): Command {
   const { video } = source;
   const filters = [
-    ...oneSizeFilters(video),
+    ...firstFilters(video),
     ...deinterlaceFilters(video),
     ...pickFilters,
     ...toneMapFilters(video, size),

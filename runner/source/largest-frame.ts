@@ -14,7 +14,7 @@ const sampleSec = 2;
 
 /**
  * The video with the size of its largest key frame of a few. Headers state the first size alone, and calls begin small.
- * Smaller frames are fitted into it (`oneSizeFilters`).
+ * Smaller frames are fitted into it (`firstFilters`).
  */
 export async function atLargestSize(
   video: ProbedVideo,

@@ -38,6 +38,8 @@ describe('the video stream of a source', () => {
       isFlaggedInterlaced: false,
       isFullRange: false,
       matrix: 'bt709',
+      widePrimaries: null,
+      hasAlpha: false,
       startSec: 0,
       endSec: 10,
     });
@@ -98,6 +100,14 @@ describe('the video stream of a source', () => {
     ],
     ['full range is read from the tag', { color_range: 'pc' }, { isFullRange: true }],
     ['full range is read from the pixel format', { pix_fmt: 'yuvj420p' }, { isFullRange: true }],
+    ['Display P3 is read from the tag', { color_primaries: 'smpte432' }, { widePrimaries: 'smpte432' }],
+    ['primaries of standard definition are shown as BT.709', { color_primaries: 'bt470bg' }, { widePrimaries: null }],
+    ['a pixel format with alpha may be transparent', { pix_fmt: 'yuva444p12le' }, { hasAlpha: true }],
+    [
+      'the fourth byte of uncompressed RGB is no alpha',
+      { pix_fmt: 'bgra', codec_name: 'rawvideo' },
+      { hasAlpha: false },
+    ],
     ['a field order flags the video as interlaced', { field_order: 'tt' }, { isFlaggedInterlaced: true }],
     ['an untagged SD video is BT.601', { width: 640, height: 360 }, { matrix: 'bt601' }],
     [

@@ -3,7 +3,7 @@ import type { SourceFound } from '#domain/job-types/shared-results.ts';
 import { displaySizeOf, type FrameSize } from '#domain/media/frame-size.ts';
 import { type Rational, rational } from '#domain/media/rational.ts';
 import { pixelsMax } from '../tools/ffmpeg.ts';
-import type { ColorMatrix, StoredFrame } from '../tools/video-filters.ts';
+import { type ColorMatrix, type FrameFormat, type StoredFrame, widePrimaries } from '../tools/video-filters.ts';
 import { type FfprobeStream, isProtected, protectedProblem, spanOf } from './ffprobe-document.ts';
 import type { ProbedStreams } from './streams.ts';
 
@@ -23,6 +23,8 @@ export interface ProbedVideo extends FrameSize {
   readonly isFlaggedInterlaced: boolean;
   readonly isFullRange: boolean;
   readonly matrix: ColorMatrix;
+  readonly widePrimaries: FrameFormat['widePrimaries'];
+  readonly hasAlpha: boolean;
   /** Neither turned nor mirrored when it is shown. */
   readonly isUpright: boolean;
   readonly stored: StoredFrame;
@@ -70,6 +72,8 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     isFlaggedInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
     isFullRange: stream.color_range === 'pc' || pixelFormat.startsWith('yuvj'),
     matrix: matrixOf(stream, Math.min(size.width, size.height)),
+    widePrimaries: widePrimaries.find((wide) => wide === stream.color_primaries) ?? null,
+    hasAlpha: alphaFormats.test(pixelFormat) && !withoutAlpha.includes(codec),
     isUpright: rotation === 0 && !isMirrored,
     stored: { width, height, sampleAspect },
     ...spanOf(stream, startSec),
@@ -124,6 +128,10 @@ const matrixNames: Readonly<Record<string, ColorMatrix>> = {
 function matrixOf({ color_space: tagged }: FfprobeStream, shortSide: number): ColorMatrix {
   return matrixNames[tagged ?? ''] ?? (shortSide <= 576 ? 'bt601' : 'bt709');
 }
+
+const alphaFormats = /^(yuva|gbrap|rgba|bgra|argb|abgr|ya\d)/;
+/** ffmpeg makes transparent pixels of a GIF white; the fourth byte of uncompressed pixels often means nothing. */
+const withoutAlpha = ['gif', 'rawvideo'];
 
 /** Width of a pixel over its height, as ffprobe writes it (`64:45`); 1 where it is unknown. */
 export function aspectOf(ratio: string | undefined): number {

@@ -8,6 +8,12 @@ export type FieldOrder = 'progressive' | 'tff' | 'bff';
 /** The matrix that brought RGB to the stream's YUV. */
 export type ColorMatrix = 'bt601' | 'bt709' | 'bt2020' | 'fcc' | 'smpte240m';
 
+/**
+ * Primaries of SDR with more colours than BT.709 has, by the names of ffprobe and zscale. Those of standard definition
+ * are shown as BT.709 by all players.
+ */
+export const widePrimaries = ['bt2020', 'smpte431', 'smpte432'] as const;
+
 /** What the filters need to know of a frame. */
 export interface FrameFormat {
   /** The kind of HDR to map to SDR; null for SDR, and where this ffmpeg cannot map it. */
@@ -15,8 +21,12 @@ export interface FrameFormat {
   readonly fieldOrder: FieldOrder;
   readonly matrix: ColorMatrix;
   readonly isFullRange: boolean;
+  /** Null for BT.709 and whatever is shown as BT.709. */
+  readonly widePrimaries: (typeof widePrimaries)[number] | null;
   /** By ffmpeg's name. */
   readonly pixelFormat: string;
+  /** Whether some of its pixels may be transparent. */
+  readonly hasAlpha: boolean;
   /** Whether this ffmpeg has zscale. */
   readonly hasZscale: boolean;
   readonly stored: StoredFrame;
@@ -43,11 +53,23 @@ export function isFitted({ isUpright, pixelFormat }: Pick<FrameFormat, 'isUprigh
   return isUpright && planarYuv.test(pixelFormat);
 }
 
+/** Before all other filters: brings frames to one size, without transparency. */
+export function firstFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat' | 'hasAlpha'>): string[] {
+  return [...oneSizeFilters(format), ...opaqueFilters(format)];
+}
+
+/** Lays frames over black, as players do: what is transparent may have any colour underneath. */
+function opaqueFilters({ hasAlpha, pixelFormat }: Pick<FrameFormat, 'hasAlpha' | 'pixelFormat'>): string[] {
+  if (!hasAlpha) return [];
+  const planar = pixelFormat.startsWith('yuva') ? 'yuva444p' : 'gbrap';
+  return [`format=${['', '10le', '12le', '16le'].map((depth) => planar + depth).join('|')}`, 'premultiply=inplace=1'];
+}
+
 /**
  * Fits frames of another size into the stored one, with black around them, as broadcasts and recordings of calls need.
  * `keepGraphArgs` goes with it.
  */
-export function oneSizeFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {
+function oneSizeFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixelFormat'>): string[] {
   if (!isFitted(format)) return [];
   const { width, height, sampleAspect } = format.stored;
   const aspect = (width / height) * sampleAspect;
@@ -102,28 +124,34 @@ const zscaleMatrices = {
 /** Formats that zscale takes as they are; any other would be converted before it, by an unknown matrix. */
 const planarYuv = /^yuvj?4(20|22|44)p(10le|12le)?$/;
 
-/** Whether `standardMatrixFilters` converts the frame, so that scaling need not. */
-function isConvertedOnce({ toneMap, matrix, isFullRange, pixelFormat, hasZscale }: FrameFormat): boolean {
-  const isStandard = matrix === 'bt709' && !isFullRange;
+/** Whether `standardFilters` converts the frame, so that scaling need not. */
+function isConvertedOnce(format: FrameFormat): boolean {
+  const { toneMap, matrix, isFullRange, pixelFormat, hasZscale } = format;
+  const isStandard = matrix === 'bt709' && !isFullRange && format.widePrimaries === null;
   return toneMap === null && !isStandard && hasZscale && planarYuv.test(pixelFormat);
 }
 
+/** As `standardFilters` leaves it. */
+function standardised(format: FrameFormat): FrameFormat {
+  return isConvertedOnce(format) ? { ...format, matrix: 'bt709', isFullRange: false, widePrimaries: null } : format;
+}
+
 /**
- * Converts SDR to the matrix of BT.709 and limited range, for all rungs at once. swscale converts a matrix through RGB:
+ * Converts SDR to the primaries and the matrix of BT.709 and limited range, for all rungs at once. swscale knows no
+ * primaries, so that the colours of Display P3 and BT.2020 would be pale. It converts a matrix through RGB:
  * in each of four rungs of a video in BT.601 that took more time than encoding it with a fast preset.
  */
-export function standardMatrixFilters(format: FrameFormat): string[] {
+export function standardFilters(format: FrameFormat): string[] {
   if (!isConvertedOnce(format)) return [];
   const input = `min=${zscaleMatrices[format.matrix]}:rin=${format.isFullRange ? 'full' : 'limited'}`;
-  // Transfer and primaries stay as they are; zscale needs them named.
-  return [`zscale=${input}:tin=709:pin=709:m=709:t=709:p=709:r=limited`];
+  // The transfer stays as it is; zscale needs it named.
+  return [`zscale=${input}:tin=709:pin=${format.widePrimaries ?? '709'}:m=709:t=709:p=709:r=limited`];
 }
 
 /** Scales to `size` with square pixels, as SDR in BT.709, limited range, 8-bit 4:2:0, and tags the stream so. */
 export function toStreamFilters(format: FrameFormat, size: FrameSize): string[] {
-  const scaled: FrameFormat = isConvertedOnce(format) ? { ...format, matrix: 'bt709', isFullRange: false } : format;
   return [
-    scaleFilter(scaled, size, 'out_color_matrix=bt709:out_range=limited'),
+    scaleFilter(standardised(format), size, 'out_color_matrix=bt709:out_range=limited'),
     'setsar=1',
     'format=yuv420p',
     'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited',
@@ -146,8 +174,11 @@ export function toHdrStreamFilters(
 }
 
 /** Scales to `size` with square pixels, as RGB for a still image. */
-export function toStillFilters(format: Matrix, size: FrameSize): string[] {
-  return [scaleFilter(format, size, ''), 'setsar=1', 'format=rgb24'];
+export function toStillFilters(format: FrameFormat, size: FrameSize): string[] {
+  const toRgb = ['setsar=1', 'format=rgb24'];
+  // Everything else is converted by the scaling, which is cheaper for a few frames.
+  if (format.widePrimaries === null) return [scaleFilter(format, size, ''), ...toRgb];
+  return [...standardFilters(format), scaleFilter(standardised(format), size, ''), ...toRgb];
 }
 
 /** The matrix is always named: swscale assumes BT.601 for untagged sources, also in high definition. */

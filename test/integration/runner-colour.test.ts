@@ -36,21 +36,30 @@ function greys(hdr: Hdr, name: string, signals: readonly number[]): Promise<stri
 const primaries = { bt709: 'bt709', 'Display P3': 'smpte432' } as const;
 type Primaries = keyof typeof primaries;
 
-/** Patches of SDR colours, stored as HDR in BT.2020 with SDR white at reference white (203 cd/m²). */
-function chart(hdr: Hdr, gamut: Primaries, colours: readonly Rgb[]): Promise<string> {
+/** An input of patches in RGB. */
+function patchesOf(colours: readonly Rgb[]): string {
   const hex = (colour: Rgb) => colour.map((value) => value.toString(16).padStart(2, '0')).join('');
   const patches = colours.map((colour, index) => `color=0x${hex(colour)}:s=${patchWidth}x180:r=25:d=2[p${index}]`);
   const stacked = `${colours.map((_, index) => `[p${index}]`).join('')}hstack=${colours.length},format=gbrp`;
+  return `-f lavfi -i ${[...patches, stacked].join(';')}`;
+}
+
+/** RGB as linear light of BT.709, for zscale. */
+const fromBt709 = [
+  'scale=out_color_matrix=bt709:out_range=limited,format=yuv444p',
+  'setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=limited',
+  'zscale=t=linear,format=gbrpf32le',
+].join(',');
+
+/** Patches of SDR colours, stored as HDR in BT.2020 with SDR white at reference white (203 cd/m²). */
+function chart(hdr: Hdr, gamut: Primaries, colours: readonly Rgb[]): Promise<string> {
   const toHdr = [
     'scale=out_color_matrix=bt709:out_range=limited,format=yuv444p',
     `setparams=color_primaries=${primaries[gamut]}:color_trc=bt709:colorspace=bt709:range=limited`,
     'zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=2020',
     `zscale=t=${hdrTransfers[hdr]}:m=2020_ncl:r=limited:npl=203,format=yuv420p10le`,
   ].join(',');
-  return sample(
-    `chart-${hdr}-${primaries[gamut]}.mkv`,
-    `-f lavfi -i ${[...patches, stacked].join(';')} -vf ${toHdr} ${hdrEncoder(hdr)}`,
-  );
+  return sample(`chart-${hdr}-${primaries[gamut]}.mkv`, `${patchesOf(colours)} -vf ${toHdr} ${hdrEncoder(hdr)}`);
 }
 
 /** The colours of patches `count` in a row, in everything that is made of a source. */
@@ -78,6 +87,25 @@ async function coloursOf(source: string, count: number): Promise<Record<'stream'
   };
 }
 
+/** Each patch of everything that is made of a source. */
+async function expectColours(source: string, expected: readonly Rgb[]): Promise<void> {
+  for (const [made, patches] of Object.entries(await coloursOf(source, expected.length))) {
+    for (const [index, wanted] of expected.entries()) {
+      const shown = patches[index] ?? [0, 0, 0];
+      const off = Math.max(...wanted.map((value, channel) => Math.abs(value - (shown[channel] ?? 0))));
+      expect(off, `${made}: ${JSON.stringify({ wanted, shown })}`).toBeLessThan(12);
+    }
+  }
+}
+
+const plain: readonly Rgb[] = [
+  [192, 32, 32],
+  [32, 192, 32],
+  [32, 32, 192],
+  [200, 160, 128],
+  [96, 96, 96],
+];
+
 describe('HDR', () => {
   // BT.2408: 18 % grey has 38 % of the signal of both; reference white 58 % of PQ and 75 % of HLG.
   it.each([
@@ -98,13 +126,6 @@ describe('HDR', () => {
     },
   );
 
-  const plain: readonly Rgb[] = [
-    [192, 32, 32],
-    [32, 192, 32],
-    [32, 32, 192],
-    [200, 160, 128],
-    [96, 96, 96],
-  ];
   /**
    * The same numbers in Display P3, which phones record in, as they are in BT.709 by a gamma of 2.4 (BT.1886), cut off
    * at 0.
@@ -122,13 +143,30 @@ describe('HDR', () => {
     ['pq', 'Display P3', fromP3],
     ['hlg', 'Display P3', fromP3],
   ] as const)('colours of a %s chart from %s keep hue and brightness', async (hdr, gamut, expected) => {
-    const source = await chart(hdr, gamut, plain);
-    for (const [made, patches] of Object.entries(await coloursOf(source, plain.length))) {
-      for (const [index, wanted] of expected.entries()) {
-        const shown = patches[index] ?? [0, 0, 0];
-        const off = Math.max(...wanted.map((value, channel) => Math.abs(value - (shown[channel] ?? 0))));
-        expect(off, `${made}: ${JSON.stringify({ wanted, shown })}`).toBeLessThan(12);
-      }
-    }
+    await expectColours(await chart(hdr, gamut, plain), expected);
+  });
+});
+
+describe('SDR', () => {
+  const x264 = '-c:v libx264 -preset ultrafast -qp 4';
+  it.each([
+    ['Display P3', 'smpte432', 'm=709', `format=yuv420p ${x264} -color_trc bt709 -colorspace bt709`],
+    ['BT.2020', 'bt2020', 'm=2020_ncl', `format=yuv420p10le ${x264} -color_trc bt2020-10 -colorspace bt2020nc`],
+  ])('colours of %s are those of the source, not paler', async (_, wide, matrix, encoder) => {
+    const filters = `${fromBt709},zscale=p=${wide},zscale=t=709:${matrix}:r=limited,${encoder}`;
+    const args = `${patchesOf(plain)} -vf ${filters} -color_primaries ${wide}`;
+    await expectColours(await sample(`chart-sdr-${wide}.mp4`, args), plain);
+  });
+
+  const opacity = String.raw`if(lt(X\,64)\,255\,if(lt(X\,128)\,128\,0))`;
+  it.each([
+    ['ProRes 4444', 'mov', '-pix_fmt yuva444p10le -c:v prores_ks -profile:v 4444'],
+    ['QuickTime Animation', 'mov', '-pix_fmt argb -c:v qtrle'],
+    ['APNG', 'apng', '-pix_fmt rgba'],
+  ])('what is transparent in %s is black, whatever colour it has underneath', async (name, ext, codec) => {
+    const shape = `color=0xE04040:s=${5 * patchWidth}x180:r=25:d=2,format=rgba,geq=r=224:g=64:b=64:a=${opacity}`;
+    const source = await sample(`transparent-${name}.${ext}`.replaceAll(' ', '-'), `-f lavfi -i ${shape} ${codec}`);
+    const black: Rgb = [0, 0, 0];
+    await expectColours(source, [[224, 64, 64], [112, 32, 32], black, black, black]);
   });
 });

@@ -3,7 +3,7 @@ import type { FrameSize } from '#domain/media/frame-size.ts';
 import type { Command } from '#platform/commands/command.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { inputArgs, keepGraphArgs, quietArgs } from '../../tools/ffmpeg.ts';
-import { deinterlaceFilters, oneSizeFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
+import { deinterlaceFilters, firstFilters, toneMapFilters, toStillFilters } from '../../tools/video-filters.ts';
 
 type PreviewFormat = JobOptions<'video:preview'>['format'];
 
@@ -33,7 +33,7 @@ const lastFilters = {
 export function previewCommand(program: string, preview: Preview): Command {
   const { source, startSec, durationSec, fps, size, format, output } = preview;
   const filters = [
-    ...oneSizeFilters(source.video),
+    ...firstFilters(source.video),
     ...deinterlaceFilters(source.video),
     `fps=fps=${fps}:start_time=0`,
     ...toneMapFilters(source.video, size),

@@ -30,6 +30,8 @@ const video: VideoSource['video'] = {
   isFlaggedInterlaced: false,
   isFullRange: false,
   matrix: 'bt709',
+  widePrimaries: null,
+  hasAlpha: false,
   hasZscale: true,
   startSec: 0,
   endSec: 10,
@@ -174,6 +176,18 @@ describe('the command that encodes video', () => {
     );
     expect(graph).not.toContain('in_range');
     expect(graph?.match(/in_color_matrix=bt709:out_color_matrix=bt709/g)).toHaveLength(2);
+  });
+
+  it('wide primaries of SDR are converted once, before the rungs', () => {
+    const graph = graphOf(encode({ matrix: 'bt2020', widePrimaries: 'bt2020', pixelFormat: 'yuv422p10le' }));
+    expect(graph).toContain(
+      ',zscale=min=2020_ncl:rin=limited:tin=709:pin=bt2020:m=709:t=709:p=709:r=limited,sidedata=mode=delete,split=2',
+    );
+  });
+
+  it('transparent frames are laid over black before all else', () => {
+    const graph = graphOf(encode({ pixelFormat: 'rgba', hasAlpha: true }));
+    expect(graph).toMatch(/^\[0:0\]format=gbrap\|gbrap10le\|gbrap12le\|gbrap16le,premultiply=inplace=1,fps=fps=25:/);
   });
 
   it.each([

@@ -13,10 +13,10 @@ import type { FrameSpan } from './frame-span.ts';
 import { type Mark, markGraph, markInputArgs } from './watermark.ts';
 import {
   deinterlaceFilters,
-  oneSizeFilters,
+  firstFilters,
   type FrameFormat,
   plainFramesFilter,
-  standardMatrixFilters,
+  standardFilters,
   toHdrStreamFilters,
   toneMapFilters,
   toStreamFilters,
@@ -79,7 +79,7 @@ export function encodeVideoCommand(program: string, encode: VideoEncode): Comman
 
 function videoGraph({ source: { video }, grid, span, rungs }: VideoEncode): string {
   const frames = [
-    ...oneSizeFilters(video),
+    ...firstFilters(video),
     ...deinterlaceFilters(video),
     ...(video.shiftSec === 0 ? [] : [`setpts=round(PTS+(${video.shiftSec.toFixed(6)})/TB)`]),
     `fps=fps=${showRational(grid.rate)}:start_time=0`,
@@ -103,7 +103,7 @@ export function rungsGraph(
     width: 0,
     height: 0,
   });
-  const toSdr = [...toneMapFilters(video, largest), ...standardMatrixFilters(video)];
+  const toSdr = [...toneMapFilters(video, largest), ...standardFilters(video)];
   const inputs = (branch: typeof indexed) => branch.map(({ index }) => `[in${index}]`).join('');
   const split = (filters: readonly string[], branch: typeof indexed) =>
     [...filters, plainFramesFilter, `split=${branch.length}`].join(',') + inputs(branch);

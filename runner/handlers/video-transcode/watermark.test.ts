@@ -8,6 +8,8 @@ const frameFormat = {
   toneMap: null,
   fieldOrder: 'progressive',
   matrix: 'bt709',
+  widePrimaries: null,
+  hasAlpha: false,
   isFullRange: false,
   pixelFormat: 'yuv420p',
   hasZscale: true,

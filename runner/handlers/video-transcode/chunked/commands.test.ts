@@ -77,6 +77,8 @@ describe('the command that encodes a chunk', () => {
       toneMap: null,
       fieldOrder: 'tff' as const,
       matrix: 'bt709' as const,
+      widePrimaries: null,
+      hasAlpha: false,
       isFullRange: false,
       pixelFormat: 'yuv420p',
       hasZscale: true,

@@ -10,7 +10,7 @@ import {
   noMetadataArgs,
   quietArgs,
 } from '../../../tools/ffmpeg.ts';
-import { deinterlaceFilters, oneSizeFilters } from '../../../tools/video-filters.ts';
+import { deinterlaceFilters, firstFilters } from '../../../tools/video-filters.ts';
 import { type MarkedRung, progressArgs, rungsGraph } from '../command.ts';
 import { x264Args } from '../encoders.ts';
 import { markInputArgs } from '../watermark.ts';
@@ -113,7 +113,7 @@ interface ChunkEncode {
 export function encodeChunkCommand(program: string, { path, plan, chunk, rungs }: ChunkEncode): Command {
   const { frame, grid, encoding } = plan;
   const frames = [
-    ...oneSizeFilters(frame),
+    ...firstFilters(frame),
     ...rotationFilters(frame.rotation),
     // ffmpeg moves the times of a whole source in the same way: by its start, rounded to the stream's time base.
     `setpts=PTS-round(${(plan.startSec + offsetSec).toFixed(6)}/TB)`,

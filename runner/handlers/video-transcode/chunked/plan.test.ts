@@ -60,6 +60,8 @@ const plan = encodePlanSchema.parse({
     toneMap: null,
     fieldOrder: 'progressive',
     matrix: 'bt709',
+    widePrimaries: null,
+    hasAlpha: false,
     isFullRange: false,
     pixelFormat: 'yuv420p',
     hasZscale: true,

@@ -7,6 +7,7 @@ import { x264Presets } from '#domain/media/profiles.ts';
 import { chunksMax } from '#domain/work/split.ts';
 import type { Task } from '#domain/work/task.ts';
 import type { PublishContext } from '../../job-handler.ts';
+import { widePrimaries } from '../../../tools/video-filters.ts';
 import type { PlannedStream } from '../encode.ts';
 import { encodedSchema } from '../encoded.ts';
 
@@ -35,7 +36,9 @@ export const encodePlanSchema = encodedSchema.extend({
     fieldOrder: z.enum(['progressive', 'tff', 'bff']),
     matrix: z.enum(['bt601', 'bt709', 'bt2020', 'fcc', 'smpte240m']),
     isFullRange: z.boolean(),
+    widePrimaries: z.enum(widePrimaries).nullable().default(null),
     pixelFormat: z.string().max(64),
+    hasAlpha: z.boolean().default(false),
     hasZscale: z.boolean(),
     stored: z.object({ width: count, height: count, sampleAspect: z.number() }),
     isUpright: z.boolean(),

@@ -23,6 +23,8 @@ const video = {
   fieldOrder: 'progressive',
   toneMap: null,
   matrix: 'bt709',
+  widePrimaries: null,
+  hasAlpha: false,
   isFullRange: false,
   pixelFormat: 'yuv420p',
   hasZscale: true,

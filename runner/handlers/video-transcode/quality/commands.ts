@@ -9,7 +9,7 @@ import type { Command } from '#platform/commands/command.ts';
 import { workspaceFiles } from '../../../context/step-context.ts';
 import type { VideoSource } from '../../../source/examine-video.ts';
 import { chunkGuardArgs, guardArgs, inputArgs, keepGraphArgs, quietArgs } from '../../../tools/ffmpeg.ts';
-import { deinterlaceFilters, oneSizeFilters } from '../../../tools/video-filters.ts';
+import { deinterlaceFilters, firstFilters } from '../../../tools/video-filters.ts';
 import { rungsGraph } from '../command.ts';
 import { encoderArgs } from '../encoders.ts';
 
@@ -37,7 +37,7 @@ export function sampleCommand(program: string, { source, grid, places, rungs }: 
   const { video } = source;
   const rate = showRational(grid.rate);
   const frames = [
-    ...oneSizeFilters(video),
+    ...firstFilters(video),
     ...deinterlaceFilters(video),
     `fps=fps=${rate}:start_time=0`,
     `trim=end_frame=${grid.gopFrames}`,
