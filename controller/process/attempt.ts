@@ -4,6 +4,7 @@ import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
+import { isDatabaseAway } from '#platform/postgres/database-away.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -79,6 +80,7 @@ async function endOfSteps(attempt: AttemptToRun, dependencies: AttemptDependenci
   } catch (error) {
     if (attempt.signal.aborted) return { kind: 'disrupted' };
     dependencies.log.error({ err: error, job_id: attempt.job.id }, 'step not started');
+    if (isDatabaseAway(error)) return { kind: 'disrupted' };
     if (isJobProblem(error)) return endByError(error, attempt.job.attempt);
     return { kind: 'failed', exitCode: exitCodes.transient, error: jobErrorOf('internal', attempt.job.attempt) };
   }

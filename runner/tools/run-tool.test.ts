@@ -13,6 +13,10 @@ const refused = (message: string) => ({
   program: process.execPath,
   args: ['-e', `console.error('${message}'); process.exit(1)`],
 });
+const unwritten = {
+  program: process.execPath,
+  args: ['-e', "console.error('Error closing file a.mp4: No space left on device')"],
+};
 const outOfMemory = refused('source: Cannot allocate memory');
 
 afterEach(() => vi.restoreAllMocks());
@@ -31,6 +35,7 @@ it.each([
   ['a tool that reads headers is refused memory though there is enough', outOfMemory, true, 2 ** 33, 'corrupt_input'],
   ['a tool that reads headers is refused memory and there is little', outOfMemory, true, 2 ** 24, 'resource_exhausted'],
   ['a tool that reads headers has no disk', refused('No space left on device'), true, 2 ** 33, 'resource_exhausted'],
+  ['a tool ends well and could not write all', unwritten, false, 2 ** 33, 'resource_exhausted'],
   ['a tool fails by itself', refused('Invalid data found'), true, 2 ** 33, 'corrupt_input'],
 ])('%s', async (_, command, readsHeaders, availableBytes, code) => {
   expect(await codeOf(command, readsHeaders, availableBytes)).toBe(code);

@@ -75,7 +75,8 @@ export async function runTool(
     });
     const { exitCode, signal: endedBy, timedOut } = outcome;
     log.debug({ program: command.program, exitCode, endedBy, timedOut, ms: Date.now() - startedAt }, 'tool ended');
-    if (exitCode === 0 && !timedOut) return outcome;
+    // ffmpeg says that a file could not be written to its end, and exits with 0.
+    if (exitCode === 0 && !timedOut && !outOfDisk.message.test(outcome.stderrTail)) return outcome;
     throw await problemOf(outcome, run, workspace.root);
   } finally {
     silence.end();

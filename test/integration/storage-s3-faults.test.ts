@@ -221,6 +221,16 @@ describe('rights', () => {
     expect(await store.download('missing')).toBeNull();
   });
 
+  it('an object whose reading is denied for a moment is no missing one, where listing is denied too', async () => {
+    let denials = 0;
+    const store = await openAgainst((request, response) => {
+      const isDenied = (denials += 1) <= 2;
+      if (!isDenied && request.method === 'HEAD') response.writeHead(200, objectHead(5)).end();
+      else response.writeHead(403, { 'content-type': 'application/xml' }).end(request.method === 'HEAD' ? '' : denied);
+    });
+    expect(await store.head('there')).toMatchObject({ sizeBytes: 5 });
+  });
+
   it('C22.10: where listing is denied, the bucket can be reached and the missing right is named', async () => {
     const store = await openAgainst(withoutListing);
     await store.ping();

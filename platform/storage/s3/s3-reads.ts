@@ -127,8 +127,10 @@ export class S3Reads {
         if (outcome === 'found') return answer;
         if (outcome === 'missing') return null;
         if (outcome === 'denied') {
-          if (await this.#isListingDenied()) return null;
-          throw new KnownProblem('storage_error', undefined, { cause: new Error('object storage answered 403') });
+          if (!(await this.#isListingDenied()))
+            throw new KnownProblem('storage_error', undefined, { cause: new Error('object storage answered 403') });
+          // Rights that have changed are denied for a moment too.
+          if (attemptsLeft <= 1) return null;
         }
         // The clock was corrected, so the same request can succeed now.
         if (outcome === 'skewed' && attempt === 1) attemptsLeft = Math.max(2, attemptsLeft);
