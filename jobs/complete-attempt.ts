@@ -44,11 +44,13 @@ interface AttemptToComplete {
   /** The attempt whose manifest counts; by default the same. */
   readonly manifestOf?: number;
   readonly signal?: AbortSignal;
+  /** Whether another attempt follows one that failed by this error; by default none does. */
+  readonly isRepeated?: (error: JobError) => Promise<boolean>;
 }
 
 /** @throws KnownProblem `storage_error`, or an error of the database: try again */
 export async function completeAttempt(
-  { job, attempt, manifestOf = attempt, signal }: AttemptToComplete,
+  { job, attempt, manifestOf = attempt, signal, isRepeated }: AttemptToComplete,
   dependencies: CompletionDependencies,
 ): Promise<Completion> {
   const { media } = dependencies;
@@ -62,18 +64,26 @@ export async function completeAttempt(
   }
   if ('reason' in output) return { outcome: 'not_whole', ...output, error: jobErrorOf('storage_error', manifestOf) };
   const { manifest, topMaster } = output;
-  const error = manifest.error ?? jobErrorOf('internal', manifestOf);
+  const error = errorOf(manifest);
+  // The images of a chunked encode are made once, so that another attempt would find their errors again.
+  const isOfAttempt = manifest.rev === revisionOf(job.id, manifestOf);
+  if (error?.retryable === true && isOfAttempt && (await isRepeated?.(error)) === true)
+    return { outcome: 'not_whole', reason: `it failed by ${error.code}, which need not last`, error };
   return recordEnd(
     {
       job,
       attempt,
       results: manifest.results as JobResults | null,
       made: madeBy(manifest),
-      error: manifest.status === 'completed' ? null : { ...error, attempt: manifestOf },
+      error,
       ...(topMaster === null ? {} : { publish: () => putTopMaster(job.hash, topMaster, media) }),
     },
     dependencies,
   );
+}
+
+function errorOf({ status, error, attempt }: ResultManifest): JobError | null {
+  return status === 'completed' ? null : { ...(error ?? jobErrorOf('internal', attempt)), attempt };
 }
 
 function madeBy({ objects, tool_version: toolVersion }: ResultManifest): End['made'] {
@@ -106,12 +116,14 @@ async function readOutput(
 const attemptsBackMax = 3;
 
 /**
- * Completes a job by the manifest of an earlier attempt whose worker ended before recording it. Null: there is none.
+ * Completes a job by the manifest of an earlier attempt whose worker ended before recording it. Null: there is none, or
+ * it failed in a way that this attempt need not.
  */
 export async function completeByEarlierAttempt(job: Job, d: CompletionDependencies): Promise<Completion | null> {
   const oldest = Math.max(1, job.attempt - attemptsBackMax);
   for (let manifestOf = job.attempt - 1; manifestOf >= oldest; manifestOf--) {
-    const completion = await completeAttempt({ job, attempt: job.attempt, manifestOf }, d);
+    const isRepeated = () => Promise.resolve(true);
+    const completion = await completeAttempt({ job, attempt: job.attempt, manifestOf, isRepeated }, d);
     if (completion.outcome !== 'not_whole') return completion;
   }
   return null;

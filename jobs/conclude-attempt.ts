@@ -3,7 +3,7 @@ import { exitCodeOf } from '#domain/exit-codes.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { ImageStages } from '#domain/job-types/image-stages.ts';
 import { jobTypeRow, type JobResults } from '#domain/job-types/index.ts';
-import { type AttemptEnd, mayBeStorageOutage, verdictOf } from '#domain/jobs/attempts.ts';
+import { type AttemptEnd, mayBeStorageOutage, type Verdict, verdictOf } from '#domain/jobs/attempts.ts';
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
@@ -62,11 +62,13 @@ export async function concludeAttempt(
   { job, end, mayHaveCompleted = false }: EndedAttempt,
   dependencies: ConclusionDependencies,
 ): Promise<Conclusion> {
-  const { jobs, metrics, log, attemptsMax, random, storageWatch } = dependencies;
+  const { jobs, metrics, log } = dependencies;
   const ids = { job_id: job.id, attempt: job.attempt };
   // The manifest is the result of record: an attempt that was interrupted may have come to its end before.
   if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
-    const completion = await completeAttempt({ job, attempt: job.attempt }, dependencies);
+    const isRepeated = async (error: JobError) =>
+      (await followUp({ job, end: failedBy(error) }, dependencies)).verdict.next === 'again';
+    const completion = await completeAttempt({ job, attempt: job.attempt, isRepeated }, dependencies);
     if (completion.outcome !== 'not_whole') {
       if (completion.outcome === 'recorded') observeSpeed(metrics, completion.job);
       return conclusionOf(completion);
@@ -74,12 +76,10 @@ export async function concludeAttempt(
     if (end.kind === 'done') {
       const { reason, error } = completion;
       log.error({ ...ids, reason }, 'attempt output incomplete');
-      return concludeAttempt({ job, end: { kind: 'failed', exitCode: exitCodeOf(error.code), error } }, dependencies);
+      return concludeAttempt({ job, end: failedBy(error) }, dependencies);
     }
   }
-  const isOutage = mayBeStorageOutage(end, job.attempt) && (await storageWatch.isOutage());
-  const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : end;
-  const verdict = verdictOf({ job, end: cause, attemptsMax, random: random() });
+  const { cause, verdict } = await followUp({ job, end }, dependencies);
   if (verdict.next === 'complete') throw new TypeError('a completed attempt has been recorded above');
   if (verdict.next === 'fail') {
     const mayBeSplit = unitKindRow(jobTypeRow(job.type).firstUnit).follows.length > 0;
@@ -95,6 +95,18 @@ export async function concludeAttempt(
   log.info({ ...ids, counts_as_failure: countsAsFailure, delay_ms: delayMs }, 'attempt ended, another follows');
   const code = cause.kind === 'failed' ? cause.error?.code : undefined;
   return { kind: 'again', ticket, countsAsFailure, delayMs, code };
+}
+
+const failedBy = (error: JobError) => ({ kind: 'failed', exitCode: exitCodeOf(error.code), error }) as const;
+
+/** What follows an end, and the end that it counts as: an outage of the storage costs nothing. */
+async function followUp(
+  { job, end }: Pick<EndedAttempt, 'job' | 'end'>,
+  { attemptsMax, random, storageWatch }: ConclusionDependencies,
+): Promise<{ readonly cause: AttemptEnd; readonly verdict: Verdict }> {
+  const isOutage = mayBeStorageOutage(end, job.attempt) && (await storageWatch.isOutage());
+  const cause: AttemptEnd = isOutage ? { kind: 'storage_outage' } : end;
+  return { cause, verdict: verdictOf({ job, end: cause, attemptsMax, random: random() }) };
 }
 
 /** The speed of a transcode: only a first attempt has the times of one attempt in its row. */

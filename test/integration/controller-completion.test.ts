@@ -8,7 +8,9 @@ import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/medi
 import type { ResultManifest } from '#domain/work/manifest.ts';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
 import { cancelJob } from '#jobs/cancel.ts';
-import { completeAttempt } from '#jobs/complete-attempt.ts';
+import { completeAttempt, completeByEarlierAttempt } from '#jobs/complete-attempt.ts';
+import { concludeAttempt } from '#jobs/conclude-attempt.ts';
+import { createLogger } from '#platform/telemetry/logger.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
 describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
@@ -139,6 +141,59 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       job: { status: 'failed', error: { code: 'corrupt_input' } },
     });
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
+  });
+
+  describe('an attempt whose manifest says that it failed', () => {
+    const conclude = (failures: number, isOutage = false) =>
+      concludeAttempt(
+        { job: { ...job, failures }, end: { kind: 'done' } },
+        {
+          jobs: rig.jobs,
+          media: rig.media,
+          queue: rig.queue,
+          metrics: new Metrics(),
+          randomUuid: () => randomUUID(),
+          log: createLogger({ level: 'silent', name: 'test' }),
+          clock: () => new Date(),
+          storageWatch: { isOutage: () => Promise.resolve(isOutage) },
+          random: () => 0,
+          attemptsMax: 3,
+        },
+      );
+    const leaveFailed = (code: 'resource_exhausted' | 'storage_error' | 'corrupt_input') =>
+      leave({ status: 'failed', results: null, error: jobErrorOf(code, 1) });
+
+    it('counts as a failure, and another follows, where the error need not last', async () => {
+      await leaveFailed('resource_exhausted');
+      expect(await conclude(1)).toMatchObject({ kind: 'again', countsAsFailure: true, code: 'resource_exhausted' });
+      expect(await rig.find(job.id)).toMatchObject({ status: 'processing', attempt: 2 });
+      expect(await events()).toEqual([]);
+      // The next worker looks for the end of an earlier attempt, and finds none.
+      const next = await rig.find(job.id);
+      const completion = await completeByEarlierAttempt(next, {
+        jobs: rig.jobs,
+        media: rig.media,
+        metrics: new Metrics(),
+        randomUuid: () => randomUUID(),
+      });
+      expect(completion).toBeNull();
+    });
+
+    it('ends the job with what it made after the last try', async () => {
+      await leaveFailed('resource_exhausted');
+      expect(await conclude(2)).toMatchObject({ kind: 'ended', job: { status: 'failed' } });
+      expect(await events()).toMatchObject([{ status: 'failed' }]);
+    });
+
+    it('costs nothing while the storage is away, also at the last try', async () => {
+      await leaveFailed('storage_error');
+      expect(await conclude(2, true)).toMatchObject({ kind: 'again', countsAsFailure: false });
+    });
+
+    it('ends the job at once by a fault of the source', async () => {
+      await leaveFailed('corrupt_input');
+      expect(await conclude(0)).toMatchObject({ kind: 'ended', job: { error: { code: 'corrupt_input' } } });
+    });
   });
 
   describe('the completion of a stream', () => {
