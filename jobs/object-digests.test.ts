@@ -21,7 +21,9 @@ function bucketOf(objects: Readonly<Record<string, string>>) {
     reads.push(key);
     const text = objects[key];
     // One byte at a time: lines come in pieces.
-    return text === undefined ? null : { info: infoOf(key), body: Readable.from([...text].map((c) => Buffer.from(c))) };
+    return text === undefined
+      ? null
+      : { info: infoOf(key), body: Readable.from(Array.from(Buffer.from(text), (byte) => Buffer.of(byte))) };
   };
   const download = async (key: string) => {
     reads.push(key);

@@ -2,11 +2,9 @@ import { expect, it } from 'vitest';
 import { bytesSaved, itemCountsOf, meanScore } from './counts.ts';
 import { itemStatuses, type RolloutCounts } from './rollout.ts';
 
-const counts: RolloutCounts = {
-  ...{ planned: 1, running: 2, done: 3, failed: 4, skipped: 5, rolled_back: 6, kept: 7 },
-  ...{ bytesBefore: 10, bytesAfter: 30, scored: 3, scoreSum: 200, compared: 0 },
-  ...{ comparedBeforeSum: 0, comparedAfterSum: 0 },
-};
+const items = { planned: 1, running: 2, done: 3, failed: 4, skipped: 5, rolled_back: 6, kept: 7 };
+const scores = { scored: 3, scoreSum: 200, compared: 0, comparedBeforeSum: 0, comparedAfterSum: 0 };
+const counts: RolloutCounts = { ...items, ...scores, bytesBefore: 10, bytesAfter: 30 };
 
 it('counts are shown for every status of an item, sums apart from them', () => {
   expect(Object.entries(itemCountsOf(counts))).toEqual(itemStatuses.map((status, index) => [status, index + 1]));

@@ -5,7 +5,7 @@ import type { UploadDependencies } from './dependencies.ts';
 type RemoveDependencies = Pick<UploadDependencies, 'rows' | 'bucket' | 'log'>;
 
 /** Removes what an upload that was aborted or has expired stored, and notes that. Repeating it changes nothing. */
-export async function removeStored({ rows, bucket }: RemoveDependencies, upload: EndedUpload): Promise<void> {
+async function removeStored({ rows, bucket }: RemoveDependencies, upload: EndedUpload): Promise<void> {
   await bucket.objects.delete(await removeParts(bucket, upload));
   await rows.markCleanedUp([upload.id]);
 }

@@ -341,7 +341,7 @@ describe('deletion', () => {
     expect([first.status, again.status]).toEqual([202, 200]);
     expect(again.json.deletion_id).toBe(first.json.deletion_id);
     expect((await api.call(`/api/media/${hash}`)).json.status).toBe('deleting');
-    expect(await finished(hash)).toMatchObject({ status: 'deleted', objects_total: 4, objects_left: 0 });
+    expect(await finished(hash)).toMatchObject({ status: 'deleted', objects_total: 5, objects_left: 0 });
     expect((await api.call(`/api/media/${hash}`)).json).toMatchObject({ status: 'deleted', bytes: 0, revisions: [] });
     expect((await api.call(`/api/media/${hash}`, { method: 'DELETE' })).status).toBe(200);
   });

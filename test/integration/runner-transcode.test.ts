@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Parser } from 'm3u8-parser';
@@ -82,12 +82,12 @@ describe('video:transcode', () => {
     const named = manifest?.objects.map(({ key }) => key).toSorted();
     const digests = digestsKey(videoFolder('clip-1', rev));
     expect(keys.filter((key) => !key.startsWith('work/'))).toEqual([...(named ?? []), digests].toSorted());
-    const check = spawnSync('sha256sum', ['--check', '--strict'], {
-      cwd: dirname(rig.at(digests)),
-      input: await readFile(rig.at(digests)),
-      encoding: 'utf8',
-    });
-    expect([check.status, check.stdout.trim().split('\n').length]).toEqual([0, named?.length]);
+    const lines = (await readFile(rig.at(digests), 'utf8')).trimEnd().split('\n');
+    expect(lines).toHaveLength(named?.length ?? 0);
+    for (const [digest = '', name = ''] of lines.map((line) => line.split('  '))) {
+      const bytes = await readFile(join(dirname(rig.at(digests)), name));
+      expect([name, createHash('sha256').update(bytes).digest('hex')]).toEqual([name, digest]);
+    }
     expect(results.source).toMatchObject({
       container: 'mov',
       video: { codec: 'h264', width: 960, height: 540, frame_rate: 25, interlaced: false },
