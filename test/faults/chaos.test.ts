@@ -17,10 +17,10 @@ describe.skipIf(!inject('redis') || inject('s3')?.program !== 'versitygw')('chao
     const folder = await mkdtemp(join(tmpdir(), 'reelwright-chaos-sources-'));
     const result = await runChaos({ seconds, seed, folder, print });
     await rm(folder, { recursive: true, force: true });
-    const { jobs, failed, faults, settledMs, violations } = result;
+    const { jobs, failed, faults, settledMs, others, violations } = result;
     process.stdout.write(
       `chaos: ${jobs} jobs, ${faults} faults, ${violations.length} violations, seed ${seed}` +
-        ` (${failed} failed, settled in ${settledMs} ms)\n`,
+        ` (${failed} failed, settled in ${settledMs} ms; ${JSON.stringify(others)})\n`,
     );
     expect(violations).toEqual([]);
     expect(settledMs).toBeLessThan(60_000);

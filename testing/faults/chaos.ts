@@ -136,7 +136,14 @@ interface ChaosResult {
   /** From the end of the last fault to the end of the last job. */
   readonly settledMs: number;
   readonly violations: readonly string[];
+  /** How many of the other things callers began, such as `deletions`. */
+  readonly others: Readonly<Record<string, number>>;
 }
+
+const countOthers = `
+  select (select count(*) from media_deletions)::int as deletions, (select count(*) from uploads)::int as uploads,
+    (select count(*) from imports)::int as imports,
+    (select count(*) from jobs where rerun_of_job_id is not null)::int as reruns`;
 
 /** How often an attempt may fail by itself: the default. */
 const triesMax = 3;
@@ -161,8 +168,8 @@ export async function runChaos(o: {
     const faultsEndedAt = Date.now();
     const ids = await submitting;
     // Jobs of a deleted media have no results that could be checked.
-    const others = 'select id from jobs where hash not in (select hash from media_deletions)';
-    for (const { id } of (await world.database.pool.query<{ id: string }>(others)).rows) ids.add(id);
+    const checked = 'select id from jobs where hash not in (select hash from media_deletions)';
+    for (const { id } of (await world.database.pool.query<{ id: string }>(checked)).rows) ids.add(id);
     const violations: string[] = [];
     await world.settle().catch(async (error: unknown) => {
       violations.push(`I2: not settled: ${(error as Error).message}`);
@@ -176,10 +183,11 @@ export async function runChaos(o: {
     await Promise.all(world.workers.map((worker) => worker.restart()));
     await world.cleanUp();
     violations.push(...(await checker.check([...ids], { triesMax })), ...(await steadyWrites(world)));
+    const others = (await world.database.pool.query<Record<string, number>>(countOthers)).rows[0] ?? {};
     violations.push(...(await world.stop()).map((left) => `I11: ${left} is left`));
     const failed = (await world.database.pool.query(`select 1 from jobs where status = 'failed'`)).rowCount ?? 0;
     if (violations.length > 0) await writeFile(join(tmpdir(), `reelwright-chaos-${o.seed}.log`), world.output());
-    return { jobs: ids.size, failed, faults: count, settledMs, violations: [...new Set(violations)] };
+    return { jobs: ids.size, failed, faults: count, settledMs, others, violations: [...new Set(violations)] };
   } finally {
     await world.stop();
     await world.close();
