@@ -1,5 +1,5 @@
 import { masterKey, imageFolder, revisionOf, videoFolder } from '#domain/media/object-keys.ts';
-import { withDigestKeys } from '#domain/media/object-digests.ts';
+import { withDigestKeys } from '#domain/work/object-digests.ts';
 import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import type { DeletionFence, LockedHash } from '#platform/postgres/deletion-fence.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { digestDocuments, digestsKey } from '#domain/media/object-digests.ts';
+import { digestDocuments, digestsKey } from '#domain/work/object-digests.ts';
 import { imageFolder, masterKey, videoFolder, videoKey } from '#domain/media/object-keys.ts';
 import { withDigests } from './object-digests.ts';
 

@@ -1,4 +1,4 @@
-import { digestsKey, parseDigestLine, revisionFolderOf } from '#domain/media/object-digests.ts';
+import { digestsKey, parseDigestLine, revisionFolderOf } from '#domain/work/object-digests.ts';
 import { isTopMaster, objectKeyBytesMax } from '#domain/media/object-keys.ts';
 import type { ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
 import { sha256Of } from './uploads/digest.ts';

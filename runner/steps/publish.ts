@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
-import { digestDocuments } from '#domain/media/object-digests.ts';
+import { digestDocuments } from '#domain/work/object-digests.ts';
 import { chunkResultKey, resultManifestKey } from '#domain/media/object-keys.ts';
 import { manifestJson, type ManifestObject, manifestObjectsMax } from '#domain/work/manifest.ts';
 import type { Task } from '#domain/work/task.ts';

@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { receiptKey } from '#domain/library/deletion.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
-import { digestDocuments } from '#domain/media/object-digests.ts';
+import { digestDocuments } from '#domain/work/object-digests.ts';
 import { imageKey, masterKey, mediaPrefix, revisionOf, videoFolder, videoKey } from '#domain/media/object-keys.ts';
 import { signPlaybackToken } from '#domain/playback/token.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';

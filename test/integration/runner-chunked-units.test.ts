@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { keyFrameRanges } from '#domain/media/key-frame-ranges.ts';
-import { digestDocuments } from '#domain/media/object-digests.ts';
+import { digestDocuments } from '#domain/work/object-digests.ts';
 import {
   chunkResultKey,
   chunkSourceKey,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { videoTranscodeResults } from '#domain/job-types/video-transcode.ts';
 import { parseMediaPlaylist } from '#domain/media/media-playlist.ts';
-import { digestsKey } from '#domain/media/object-digests.ts';
+import { digestsKey } from '#domain/work/object-digests.ts';
 import { masterKey, videoFolder, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { revisionOfMaster } from '#domain/media/master-playlist.ts';
-import { digestDocuments } from '#domain/media/object-digests.ts';
+import { digestDocuments } from '#domain/work/object-digests.ts';
 import { chunkedRoot, masterKey, resultManifestKey } from '#domain/media/object-keys.ts';
 import { foldersOf, manifestShape } from '#domain/work/manifest.ts';
 import { parseChunkResult } from '#domain/work/split.ts';

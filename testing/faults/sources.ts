@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sample } from '../media.ts';
-import type { World } from './world.ts';
 
 /** The key of a source that is no video. */
 export const brokenSource = 'broken';
@@ -13,8 +12,12 @@ function videoOf(seconds: number): string {
   return `-f lavfi -i ${video} -f lavfi -i ${tone(seconds)} -c:v libx264 -g 20 -pix_fmt yuv420p -c:a aac`;
 }
 
+interface SourceWorld {
+  readonly addSource: (key: string, file: string) => Promise<void>;
+}
+
 /** Small sources: `clip`, `long` (several chunks), `image` and one that is broken. */
-export async function addSources(world: World, folder: string): Promise<void> {
+export async function addSources(world: SourceWorld, folder: string): Promise<void> {
   await world.addSource('clip', await shortClip());
   await world.addSource('long', await sample('faults-long.mp4', videoOf(19)));
   await world.addSource('image', await smallImage());

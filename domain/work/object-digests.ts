@@ -1,4 +1,4 @@
-import type { ManifestObject } from '../work/manifest.ts';
+import type { ManifestObject } from './manifest.ts';
 
 /*
  * `SHA256SUMS`: the digests of a revision's objects, in the form of sha256sum(1), sorted by name. The runner writes one
