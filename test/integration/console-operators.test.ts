@@ -348,7 +348,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     const measures = { size: bytes.length, width: 64, height: 36, timestamp_sec: 1 };
     await api.complete(id, { key: cover, format: 'jpg', ...measures });
     const { page } = await enter('#/media/with-files');
-    await page.click('text=/List \\d+ files?/');
+    await page.getByRole('button', { name: 'List the files' }).click(slow);
     const row = (name: string) => page.locator('.files li', { hasText: name });
     await row('cover.jpg').locator('a[href]').waitFor(slow);
     expect(await faultsOf(page)).toEqual([]);

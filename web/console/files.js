@@ -10,18 +10,14 @@ import { card, whileDisabled } from './parts.js';
 const pageSize = 100;
 const imageEnds = /\.(?:jpe?g|png|webp|avif|gif)$/;
 
-export function filesCard({ hash, objects }) {
+export function filesCard({ hash }) {
   const rows = h('ul', { class: 'job-list files', 'aria-label': 'Files', hidden: true });
-  const more = h(
-    'button',
-    { type: 'button', class: 'button' },
-    objects === 1 ? 'List 1 file' : `List ${objects.toLocaleString('en')} files`,
-  );
+  const more = h('button', { type: 'button', class: 'button' }, 'List the files');
   let cursor;
   const load = async () => {
     try {
       const page = await api.mediaFiles(hash, { limit: pageSize, cursor });
-      rows.hidden = page.files.length === 0;
+      rows.hidden = false;
       rows.append(...page.files.map((file) => rowOf(hash, file)));
       cursor = page.next_cursor;
       more.textContent = 'More files';

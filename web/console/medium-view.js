@@ -72,7 +72,7 @@ function pageOf({ hash, jobs, medium, navigate, reload }) {
         stream ? playerCard(stream) : null,
         withImages ? imagesCard(withImages) : null,
         stream ? tracksCard(stream) : null,
-        medium && medium.objects > 0 && has('GET /api/media/{hash}/files') ? filesCard(medium) : null,
+        medium?.status === 'live' && has('GET /api/media/{hash}/files') ? filesCard(medium) : null,
       ),
       h(
         'div',

@@ -1,5 +1,5 @@
 import { h } from './dom.js';
-import { bytesText } from './format.js';
+import { bytesText, dateTimeText } from './format.js';
 import { facts } from './parts.js';
 
 // What the list and the page of rollouts both show.
@@ -86,7 +86,7 @@ export function whichText({ hash_prefix: prefix, profile, made_before: before })
   const texts = [
     prefix ? `whose hash begins with ${prefix}` : null,
     profile ? `made by ${profile}` : null,
-    before ? `made before ${before}` : null,
+    before ? `made before ${dateTimeText(before)}` : null,
   ].filter(Boolean);
   return texts.length === 0 ? 'Every media with a stream' : `Media ${texts.join(', ')}`;
 }
