@@ -66,8 +66,8 @@ const score = (value) => (value === null ? null : value.toFixed(1));
 /** Sizes and scores of a group of media. */
 export const outcomeFacts = (media) =>
   facts([
-    ['Bytes saved', savedText(media) ?? 'no sizes yet'],
-    ['Mean score', score(media.score.mean) ?? 'no scores yet'],
+    ['Bytes saved', savedText(media) ?? 'not known'],
+    ['Mean score', score(media.score.mean) ?? 'not known'],
     [
       'Score of media with one before',
       media.score.before === null ? null : `${score(media.score.before)} before, ${score(media.score.after)} after`,
