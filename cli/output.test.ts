@@ -3,11 +3,11 @@ import { ReelwrightError } from '../clients/typescript/src/index.ts';
 import { openOutput, printable, printError, table } from './output.ts';
 import { bytesText, clockTime, TransferRate } from './progress.ts';
 
-function outlets({ isTTY = true, isJson = false, env = {} as Record<string, string> }) {
+function outlets({ isTTY = true, isJson = false, columns = 40, env = {} as Record<string, string> }) {
   const written = { stdout: '', stderr: '' };
   const outlet = (name: 'stdout' | 'stderr') => ({
     isTTY,
-    columns: 40,
+    columns,
     write: (text: string) => (written[name] += text),
   });
   const both = { stdout: outlet('stdout'), stderr: outlet('stderr') };
@@ -31,6 +31,12 @@ it('a bar is one line of a terminal, which a result replaces', () => {
   output.result({ a: 1 }, 'done');
   expect(written.stderr).toBe(`\r\u001B[K${'a'.repeat(39)}\r\u001B[K`);
   expect(written.stdout).toBe('done\n');
+});
+
+it('a terminal that does not say how wide it is has a bar of 80 columns', () => {
+  const { written, output } = outlets({ columns: 0 });
+  output.bar('a'.repeat(100));
+  expect(written.stderr).toBe(`\r\u001B[K${'a'.repeat(79)}`);
 });
 
 it('without a terminal there is no bar, and with --json neither bar nor remark', () => {

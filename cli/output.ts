@@ -57,7 +57,7 @@ export function openOutput({ isJson, env, stdout, stderr }: OutputOptions): Outp
     },
     bar: (text) => {
       if (!isWatched) return;
-      stderr.write(`\r\u001B[K${text.slice(0, Math.max(10, (stderr.columns ?? 80) - 1))}`);
+      stderr.write(`\r\u001B[K${text.slice(0, Math.max(10, (stderr.columns || 80) - 1))}`);
       isBarShown = true;
     },
     colour: (colour, text) => (hasColour ? `\u001B[${codes[colour]}m${text}\u001B[0m` : text),

@@ -54,7 +54,7 @@ async function theUpload(): Promise<Upload | null> {
 /** What a terminal shows of an upload that was interrupted: shares that grow, a rate, the end, and what happened. */
 function expectProgress(shown: string): void {
   const shares = [...shown.matchAll(/uploading \[[#.]+\] +(\d+) %/g)].map(([, percent]) => Number(percent));
-  expect(new Set(shares).size, shown).toBeGreaterThan(5);
+  expect(new Set(shares).size, shown.slice(-500)).toBeGreaterThan(5);
   expect(shares.at(-1)).toBe(100);
   expect(shown).toMatch(/ of [\d.]+ [MG]iB  [\d.]+ [KM]iB\/s  ends in \d+:\d\d/);
   expect(shown).toContain('the service is away, the upload goes on when it is back');
