@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .PHONY: help demo test faults chaos soak planted fuzz mutate test-k8s e2e bench check lint types dead-code unit
 .PHONY: format generate needs clean
-.PHONY: audit distclean
+.PHONY: audit distclean recording
 
 help:
 	@echo 'make demo       encrypt and play a sample video; ONCE=1 ends after the checks, INPUT=FILE uses your video, image or audio'
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-k8s   the controller against a real kube-apiserver (KUBEBUILDER_ASSETS, else the official envtest download)'
 	@echo 'make bench      benchmarks against other programs in the same run; BENCH=stream,thumb selects some, BENCH=quick is brief'
 	@echo 'make e2e        the chart on a real cluster (KUBECONFIG, else created by kind; see scripts/e2e for images)'
+	@echo 'make recording  the recording at the head of README.md, by a test that walks through the demo'
 	@echo 'make format     format every file with prettier'
 	@echo 'make generate   write every generated file: CRDs, settings of the chart, types of the clients, pages of tried media'
 	@echo 'make clean      remove the data of the demo and the results of tests'
@@ -66,6 +67,9 @@ test-k8s:
 # The program reads BENCH from its environment.
 bench:
 	@scripts/needs bench && exec node bench/main.ts
+
+recording:
+	@scripts/needs test && RECORDING=docs/demo.webp vitest run test/integration/demo-walk.test.ts
 
 e2e:
 	@scripts/needs e2e && scripts/e2e $(TEST_FLAGS)

@@ -49,7 +49,7 @@ async function main(): Promise<void> {
     const port = await choosePort(env['PORT']);
     const { signal: stopped } = stopping;
     demo = await startDemo({ checkout, data, secrets, env, port, signal: stopped, onKilled: sayKilled });
-    for (const pid of [demo.servicePid, ...demo.workers.pids]) await lock.addProcess(pid);
+    for (const pid of [demo.service.pid, ...demo.workers.pids]) await lock.addProcess(pid);
     const signal = AbortSignal.any([stopping.signal, demo.ended]);
     if (env['ONCE'] !== '1') offerKill(demo);
     await runDemo({ demo, data, secrets, sources, signal });

@@ -15,7 +15,7 @@ export interface VideoSample {
   readonly durationSec: number;
 }
 
-/** The keys hold a version, since an existing sample is kept: change it with the recipe. Four chunks of 6 s. */
+/** The keys hold a version, since an existing sample is kept: change it with the recipe. */
 const demoVideo: VideoSample = { width: 1280, height: 720, frameRate: 24, durationSec: 24 };
 const videoKey = 'sample/video-v4.mp4';
 const imageKey = 'sample/image-v1.jpg';

@@ -14,8 +14,9 @@ const settings = {
   CONSOLE: 'home',
   // A first webhook goes to a receiver on this machine.
   WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
-  // One segment: a short video has chunks too, and one that is encoded is not encoded again after a kill.
-  CHUNK_LENGTH: '6s',
+  // A video of half a minute has chunks too, and one that is encoded is not encoded again after a kill. The sample stays
+  // one piece: a storyboard needs one, or chunks that fill its sheets.
+  CHUNK_LENGTH: '12s',
   WORKER_CHUNK_PARALLELISM: String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 4)))),
   ...takeoverSettings,
 };
@@ -24,7 +25,8 @@ export interface Demo {
   /** `http://127.0.0.1:PORT` */
   readonly baseUrl: string;
   readonly workers: Pick<Workers, 'pids' | 'killBusiest'>;
-  readonly servicePid: number;
+  /** The service itself, behind the gateway. */
+  readonly service: Pick<Service, 'baseUrl' | 'pid'>;
   /** Aborted when the service or a worker ends by itself; the reason is an Error with the cause. */
   readonly ended: AbortSignal;
   stop(): Promise<void>;
@@ -64,7 +66,7 @@ export async function startDemo({ onKilled, ...given }: DemoOptions): Promise<De
     const routes = boardRoutes({ workers, api, media, ...(onKilled === undefined ? {} : { onKilled }) });
     gateway.forwardTo({ port, routes });
     const ended = AbortSignal.any([service.ended, workers.ended]);
-    return { baseUrl, workers, servicePid: service.pid, ended, stop };
+    return { baseUrl, workers, service, ended, stop };
   } catch (error) {
     await stop();
     throw error;

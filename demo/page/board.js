@@ -18,7 +18,7 @@ const list = h('ul', { class: 'demo-jobs', 'aria-label': 'Chunks of the jobs tha
 const hint = h(
   'p',
   { class: 'soft' },
-  'Drop a video of 18 seconds or more: it is encoded in chunks, which turn green here.',
+  'Drop a video of 30 seconds or more: it is encoded in chunks, which turn green here.',
 );
 document.body.append(
   h(
