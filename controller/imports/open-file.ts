@@ -43,8 +43,6 @@ export async function openFile(wanted: WantedBytes, dependencies: OpenFileDepend
     const target = redirectOf(url, answer);
     if (target === null) return { ...answer, sent: readOrClose(answer, from?.offset ?? 0) };
     answer.close();
-    if (url.protocol === 'https:' && target.protocol === 'http:')
-      throw new ImportFailure('insecure_redirect', answer.statusCode);
     url = target;
   }
   throw new ImportFailure('too_many_redirects');
@@ -66,14 +64,22 @@ async function get(
   }
 }
 
-/** Where an answer sends its client; null when it is no redirect. */
-function redirectOf(url: URL, { statusCode, headers, ...answer }: OutboundFile): URL | null {
+/**
+ * Where an answer sends its client; null when it is no redirect.
+ *
+ * @throws ImportFailure `insecure_redirect`, `bad_answer`; the answer is closed then
+ */
+export function redirectOf(
+  url: URL,
+  { statusCode, headers, close }: Pick<OutboundFile, 'statusCode' | 'headers' | 'close'>,
+): URL | null {
   if (![301, 302, 303, 307, 308].includes(statusCode)) return null;
   const target = URL.parse(headers.location ?? '', url.href);
   const isFile = target !== null && ['http:', 'https:'].includes(target.protocol);
-  if (headers.location !== undefined && isFile && target.username === '' && target.password === '') return target;
-  answer.close();
-  throw new ImportFailure('bad_answer', statusCode);
+  const isPlain = headers.location !== undefined && isFile && target.username === '' && target.password === '';
+  if (isPlain && (url.protocol === 'http:' || target.protocol === 'https:')) return target;
+  close();
+  throw new ImportFailure(isPlain ? 'insecure_redirect' : 'bad_answer', statusCode);
 }
 
 function readOrClose(answer: OutboundFile, offset: number): SentFile {
