@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ReelwrightError, type Upload } from '../clients/typescript/src/index.ts';
 import type { UploadOptions } from '../clients/typescript/src/uploads.ts';
 import type { Context } from './command.ts';
-import { describeFile, uploadLocalFile } from './upload.ts';
+import { describeFile, uploadFromUrl, uploadLocalFile } from './upload.ts';
 
 // With a real service that is killed: test/contract/cli-upload.test.ts.
 
@@ -92,4 +92,16 @@ it('five minutes without progress end an upload, and a refusal does at once', as
   expect(await upload(failing('unreachable'))).toMatchObject({ error: 'unreachable', asked: [{ resume: null }] });
   vi.restoreAllMocks();
   expect(await upload(failing('invalid_request'))).toMatchObject({ error: 'invalid_request', asked: [{}] });
+});
+
+it.each([
+  ['http://a.test/x/Clip%201.mp4?sig=1', 'Clip 1.mp4'],
+  ['http://a.test/100%.mp4', '100%.mp4'],
+  ['http://a.test/', 'file'],
+])('what %s has is uploaded by the name %s, also where that is not encoded well', async (url, name) => {
+  vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response('bytes', { headers: { 'content-length': '5' } }));
+  const names: (string | undefined)[] = [];
+  const client = { upload: (_: unknown, options: UploadOptions) => Promise.resolve(names.push(options.name)) };
+  await uploadFromUrl({ client: () => Promise.resolve(client) } as unknown as Context, url);
+  expect(names).toEqual([name]);
 });

@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { nameOfUrl } from '#domain/imports/import.ts';
 import { ReelwrightError, type Upload } from '../clients/typescript/src/index.ts';
 import type { Context } from './command.ts';
 import { UsageError } from './exit-codes.ts';
@@ -153,9 +154,8 @@ export async function uploadFromUrl(context: Context, url: string): Promise<Uplo
     throw new UsageError(`${url}: its server does not state the size; download it and submit the file`);
   }
   const rate = new TransferRate();
-  const name = decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '') || 'download';
   return await client.upload(response.body, {
-    name,
+    name: nameOfUrl(url),
     size,
     parallel: 2,
     signal: context.signal,

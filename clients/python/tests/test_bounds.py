@@ -223,6 +223,11 @@ class UploadTest(BothClients):
             self.assertIsInstance(error, ReelwrightError)
             self.assertEqual((error.status, sum("/put/" in path for path in paths)), (status, times))
 
+    def test_a_store_that_asks_for_a_day_is_asked_again_after_a_minute(self) -> None:
+        answers = [httpx.Response(503, headers={"retry-after": "86400"}), httpx.Response(200), httpx.Response(200)]
+        result, _ = self.upload(lambda _: answers.pop(0))
+        self.assertEqual((result["status"], self.pauses), ("completed", [60]))
+
     def test_an_upload_of_another_size_is_not_resumed_and_one_that_has_completed_is_not_sent_again(self) -> None:
         for size in (19, 21):
             error, paths = self.upload(stored, size=size)

@@ -1,6 +1,10 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Fetch } from './http.ts';
 import { uploadFile } from './uploads.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** An upload of two parts of ten bytes, as a service shows it. */
 const shown = (more: object = {}) => ({
@@ -60,6 +64,25 @@ it.each([
   const { access, puts } = accessOf(() => Response.json(shown()), refused);
   await expect(uploadFile(access, file, { name: 'a', parallel: 1 })).rejects.toMatchObject({ status });
   expect(puts).toHaveLength(times);
+});
+
+it('a store that asks for a day is asked again after a minute', async () => {
+  vi.useFakeTimers();
+  let puts = 0;
+  const { access } = accessOf(
+    (path) => Response.json(shown({ status: path.endsWith('/complete') ? 'completed' : 'open' })),
+    () => {
+      puts += 1;
+      return Promise.resolve(
+        new Response(null, { status: puts === 1 ? 503 : 200, headers: { 'retry-after': '86400' } }),
+      );
+    },
+  );
+  const uploaded = uploadFile(access, file, { name: 'a', parallel: 1 });
+  await vi.advanceTimersByTimeAsync(59_000);
+  expect(puts).toBe(1);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([(await uploaded).status, puts]).toEqual(['completed', 3]);
 });
 
 it('a part that cannot be put ends the parts that are under way', async () => {

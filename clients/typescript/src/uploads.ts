@@ -40,6 +40,8 @@ interface Access {
 }
 
 const partAttempts = 6;
+/** A store that asks for more is asked again all the same: an upload must not sleep for a day. */
+const partWaitSecMax = 60;
 
 /** The completed upload: its `source` is the key to submit jobs with. */
 export async function uploadFile(access: Access, source: UploadSource, options: UploadOptions): Promise<Upload> {
@@ -119,7 +121,8 @@ async function putPart(
     const error = outcome instanceof Response ? await errorOf(outcome) : outcome;
     const isHopeless = error.status >= 400 && error.status < 500 && ![403, 408, 429].includes(error.status);
     if (attempt >= partAttempts || isHopeless) throw error;
-    await sleep(error.retryAfterSec === null ? pauseOf(attempt) * 4 : error.retryAfterSec * 1000, signal);
+    const asked = error.retryAfterSec;
+    await sleep(asked === null ? pauseOf(attempt) * 4 : Math.min(asked, partWaitSecMax) * 1000, signal);
     if (error.status !== 403) continue;
     const page = await call<Upload>(access, `/api/uploads/${uploadId}?part_from=${number}`, { signal });
     const again = page.parts.find((part) => part.number === number);
