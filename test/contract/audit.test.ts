@@ -56,6 +56,27 @@ const line = (msg: string, job_id: string, path: string, { headers }: { headers:
 });
 
 describe('the audit log', () => {
+  it('each new job of a batch is a line, equal submissions are none, and what could not be queued is logged', async () => {
+    const known = { type: 'image:thumbnail', hash: 'known', source: 'a.jpg' };
+    await api.submit(known);
+    lines.length = 0;
+    const send = (...hashes: readonly string[]) =>
+      api.call('/api/jobs/batch', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jobs: [known, ...hashes.map((hash) => ({ ...known, hash })), { type: 'x' }] }),
+      });
+    const answer = await send('new-1', 'new-2');
+    const ids = answer.json.jobs.slice(1, 3).map(({ job }: { job: { job_id: string } }) => job.job_id) as string[];
+    expect(changes()).toEqual(ids.map((id) => line('job submitted', id, '/api/jobs/batch', answer)));
+    const add = api.d.queue.add.bind(api.d.queue);
+    api.d.queue.add = () => Promise.reject(new Error('the queue is away'));
+    await send('new-3');
+    api.d.queue.add = add;
+    const failures = lines.filter(({ msg }) => msg === 'submission of a batch failed');
+    expect(JSON.stringify(failures)).toContain('the queue is away');
+  });
+
   it('each change of a job is one line with key, address, route, job and trace', async () => {
     const submission = { type: 'image:thumbnail', hash: 'audited', source: 'a.jpg', callback_url: callbackUrl };
     const submitted = await api.submit(submission);

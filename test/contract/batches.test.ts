@@ -87,6 +87,17 @@ it('C11.39: a batch has 1 to 500 submissions, which are one statement and one ad
   expect((await api.d.queue.depth()).default.pending).toBe(before + 500);
 });
 
+it('C11.39: an address that no webhook may be sent to is refused in a batch as by itself', async () => {
+  const jobs = ['http://127.0.0.1/', 'http://169.254.169.254/latest', 'https://[::1]/'].map((callback_url) =>
+    thumbnail({ callback_url }),
+  );
+  const entries = entriesOf(await batch([...jobs, thumbnail({ callback_url: 'https://example.com/' })]));
+  expect(entries.map(({ status, problem }) => [status, problem?.['errors']])).toMatchObject([
+    ...jobs.map(() => [400, [{ pointer: '/callback_url' }]]),
+    [202, undefined],
+  ]);
+});
+
 it('C11.42: X-Profile and X-Priority hold for every submission of a batch', async () => {
   const video = { type: 'video:transcode', hash: `v${counter++}`, source: 'video.mp4' };
   const headers = { 'x-profile': 'none-such', 'x-priority': '7' };

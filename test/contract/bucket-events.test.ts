@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEventRules } from '#domain/bucket-events/event-rules.ts';
+import { KnownProblem } from '#domain/errors.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Bring in": events of the bucket.
@@ -87,6 +88,24 @@ describe('events of the bucket', () => {
     expect(
       (await api.call('/api/jobs', { headers: { 'x-api-key': 'none', authorization: `Bearer ${token}` } })).status,
     ).toBe(401);
+  });
+
+  it('C30.14: while the storage fails an event is no answer but a fault, so that its sender repeats it', async () => {
+    await api.putSource('in/late.mp4', 'x');
+    const body = { Records: [record('in/late.mp4', 'v1')] };
+    const head = api.d.source.head.bind(api.d.source);
+    Object.assign(api.d.source, { head: () => Promise.reject(new KnownProblem('storage_error', 'no answer')) });
+    const failed = await send(body);
+    Object.assign(api.d.source, { head });
+    expect(failed.status).toBeGreaterThanOrEqual(500);
+    expect(outcomes((await send(body)).json)).toEqual(['submitted']);
+  });
+
+  it('C30.14: a version is noted before its notification is answered', async () => {
+    await api.putSource('in/noted.mp4', 'x');
+    const { json } = await send({ Records: [record('in/noted.mp4', 'v1')] });
+    const noted = 'select from bucket_events where job_id = $1';
+    expect((await api.d.database.pool.query(noted, [json.jobs[0].job_id])).rowCount).toBe(1);
   });
 
   it('C30.15: a body that is not a notification is refused with every fault', async () => {

@@ -245,4 +245,17 @@ describe('a submission whose completed job has lost its results', () => {
     expect((await api.submit(video)).json).toMatchObject({ job_id: cover.id, results_missing: true });
     config.repairMissing = false;
   });
+
+  it('C13.38: with REPAIR_MISSING nothing is made again while the storage does not answer', async () => {
+    const { submission, id } = await lost();
+    const { config } = api.d as { config: { repairMissing: boolean } };
+    const head = api.d.media.head.bind(api.d.media);
+    config.repairMissing = true;
+    Object.assign(api.d.media, { head: noAnswer });
+    const answer = await api.submit(submission);
+    Object.assign(api.d.media, { head });
+    config.repairMissing = false;
+    expect([answer.status, answer.json]).toMatchObject([200, { job_id: id, status: 'completed' }]);
+    expect(Object.keys(answer.json)).not.toContain('results_missing');
+  });
 });

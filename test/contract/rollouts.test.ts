@@ -24,6 +24,8 @@ describe('rollouts', () => {
     const which = { hash_prefix: 'movie-', profile: 'default', made_before: '2026-01-01T00:00:00Z' };
     const answer = await post('/api/rollouts', { which, to_profile: 'small', canary: { share: 0.1 } });
     expect(answer.status).toBe(202);
+    // It counts against the limit on submissions.
+    expect(answer.headers.get('ratelimit')).toMatch(/^"api";r=\d+;/);
     const { json } = answer;
     expect(answer.headers.get('location')).toBe(`/api/rollouts/${json.rollout_id}`);
     expect(json).toMatchObject({
@@ -99,6 +101,9 @@ describe('rollouts', () => {
       const { status, json } = await post(`/api/rollouts/${id}/${paused ? 'pause' : 'resume'}`);
       expect([status, json.paused]).toEqual([200, paused]);
     }
+    // One that ends is not paused any more.
+    await post(`/api/rollouts/${id}/pause`);
+    expect((await post(`/api/rollouts/${id}/cancel`)).json).toMatchObject({ status: 'cancelling', paused: false });
   });
 
   it('C32.11, C32.12: rollback and cancel begin at once, once, and an action that the status does not allow is 409', async () => {

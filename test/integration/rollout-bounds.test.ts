@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { rerunReasonOf, totalOf } from '#domain/rollouts/rollout.ts';
+import { rolloutRetentionTask, rolloutTask } from '../../controller/rollouts.ts';
+import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/rollout-rig.ts';
+
+// docs/reference/contract.md, "Rollouts": what happens between two steps of a round, and the bounds of the worker.
+
+const signal = () => new AbortController().signal;
+
+describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
+  let rig: RolloutRig;
+  let count = 0;
+  beforeAll(async () => {
+    rig = await openRolloutRig();
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await rig.query(`update rollouts set status = 'cancelled', finished_at = now() where finished_at is null`);
+    await rig.query(
+      `update jobs set status = 'cancelled', finished_at = now(), lease_owner = null, lease_expires_at = null
+       where finished_at is null`,
+    );
+  });
+  afterAll(() => rig.close());
+
+  const better: RerunEnd = { bytes: 600, score: 91 };
+
+  /** A rollout of so many media, whose hashes have a prefix of their own. */
+  async function rolloutOf(length: number, spec: object = {}) {
+    const prefix = `b${count++}-`;
+    const hashes = Array.from({ length }, (_, index) => `${prefix}${index}`);
+    const revs = await rig.makeMedia(hashes);
+    return { id: await rig.create({ which: { hash_prefix: prefix }, ...spec }), hashes, revs };
+  }
+  const statusOf = async (jobId: string) => (await rig.d.jobs.find(jobId))?.status;
+  async function claim(jobId: string): Promise<void> {
+    await rig.d.jobs.claim({ jobId, attempt: 1, owner: 'test', leaseMs: 60_000 });
+    await rig.d.jobs.report({ jobId, attempt: 1, phase: 'encoding', progress: 10 });
+  }
+
+  it('C32.5: reruns that run count for the core-hours of the day, and a new day begins at none', async () => {
+    const { id } = await rolloutOf(4, { budget: { jobs: 2, core_hours_per_day: 2, cores_per_job: 4 } });
+    await rig.round(id);
+    const [first = '', second = ''] = await rig.queued();
+    await claim(second);
+    await rig.query(`update jobs set started_at = now() - interval '1 hour' where id = $1`, [second]);
+    await rig.end(first, better);
+    await rig.round(id);
+    expect([await rig.queued(), (await rig.find(id)).coreHoursToday < 0.1]).toEqual([[], true]);
+    await rig.query('update rollouts set spent_core_s = 36000, spent_day = spent_day - 1 where id = $1', [id]);
+    await rig.query('update jobs set started_at = now() where id = $1', [second]);
+    await rig.round(id);
+    const [third = ''] = await rig.queued();
+    await rig.end(third, better);
+    await rig.round(id);
+    expect((await rig.find(id)).coreHoursToday).toBeLessThan(0.1);
+  });
+
+  it('C32.10: a rollout that is paused between the look and the write begins nothing', async () => {
+    const { id } = await rolloutOf(1);
+    while (await rig.d.rollouts.items.planPage(id, 500));
+    await rig.d.rollouts.setPaused(id, true);
+    expect(await rig.d.rollouts.items.begin(id, randomUUID())).toBeNull();
+    await rig.d.rollouts.setPaused(id, false);
+    await rig.d.rollouts.move(id, 'cancelling');
+    expect(await rig.d.rollouts.items.begin(id, randomUUID())).toBeNull();
+  });
+
+  it('C32.12: a rerun that was made while another worker ended the rollout is cancelled', async () => {
+    const { id, hashes } = await rolloutOf(1);
+    vi.spyOn(rig.d.rollouts.items, 'made').mockImplementationOnce(async () => {
+      await rig.d.rollouts.move(id, 'cancelling');
+      await rig.d.rollouts.items.move(id, hashes[0] ?? '', { from: 'running', to: 'planned' });
+      return null;
+    });
+    await rig.round(id);
+    const made = await rig.query<{ status: string }>('select status from jobs where rerun_reason = $1', [
+      rerunReasonOf(id),
+    ]);
+    expect(made).toEqual([{ status: 'cancelled' }]);
+  });
+
+  it('C32.11: a stream that is made between the look and the rollback is played on', async () => {
+    const { id, hashes } = await rolloutOf(1);
+    const [hash = ''] = hashes;
+    await rig.round(id);
+    await rig.end((await rig.queued())[0] ?? '', better);
+    await rig.round(id);
+    await rig.d.rollouts.move(id, 'rolling_back');
+    let newer = '';
+    const { items } = rig.d.rollouts;
+    const look = items.mediaNow.bind(items);
+    vi.spyOn(items, 'mediaNow').mockImplementationOnce(async (of) => {
+      const seen = await look(of);
+      newer = await rig.end((await rig.submit(hash, { idempotencyKey: `between ${hash}` })).id, better);
+      return seen;
+    });
+    await rig.round(id);
+    expect(await rig.playedRev(hash)).toBe(newer);
+    expect(totalOf(await rig.find(id))).toMatchObject({ kept: 1, rolled_back: 0 });
+  });
+
+  it('C32.6: that a rerun gives way is noted before it is cancelled, or another worker would count it as failed', async () => {
+    const { id, hashes } = await rolloutOf(1);
+    await rig.round(id);
+    const [rerun = ''] = await rig.queued();
+    await claim(rerun);
+    const submission = await rig.submit(`${hashes[0]}-new`);
+    await rig.query(`update jobs set created_at = now() - interval '5 s' where id = $1`, [submission.id]);
+    const { slots } = rig.d.rollouts;
+    const note = slots.noteGivingWay.bind(slots);
+    const seen: unknown[] = [];
+    vi.spyOn(slots, 'noteGivingWay').mockImplementation(async (...given) => {
+      seen.push(await statusOf(rerun));
+      return note(...given);
+    });
+    await rig.round(id);
+    expect([seen, await statusOf(rerun)]).toEqual([['processing'], 'cancelled']);
+  });
+
+  it('C32.8: a canary has one media at least, and is not judged before every media was looked at', async () => {
+    const { id } = await rolloutOf(3, { canary: { share: 1e-9 } });
+    vi.spyOn(rig.d.rollouts.items, 'planPage').mockResolvedValueOnce(false);
+    await rig.round(id);
+    expect(await rig.find(id)).toMatchObject({ status: 'canary', isPlanned: false, verdict: null });
+    await rig.round(id);
+    const { canary, rest } = await rig.find(id);
+    expect([canary.running, rest.planned]).toEqual([1, 2]);
+  });
+
+  it('a rollout is one worker’s for ten seconds, and due again after them', async () => {
+    const { id } = await rolloutOf(1);
+    expect(await rig.d.rollouts.claim()).toBe(id);
+    expect(await rig.d.rollouts.claim()).toBeNull();
+    await rig.query(`update rollouts set due_at = due_at - interval '10 s' where id = $1`, [id]);
+    expect(await rig.d.rollouts.claim()).toBe(id);
+  });
+
+  it('C32.13: a rollout whose round fails delays no other, and is tried again later', async () => {
+    const [failing, other] = [await rolloutOf(1), await rolloutOf(1)];
+    const { items } = rig.d.rollouts;
+    const ended = items.ended.bind(items);
+    vi.spyOn(items, 'ended').mockImplementation(async (id, limit) =>
+      id === failing.id ? Promise.reject(new Error('no answer')) : ended(id, limit),
+    );
+    await rolloutTask(rig.d).work(signal());
+    expect([(await rig.find(failing.id)).isPlanned, (await rig.find(other.id)).isPlanned]).toEqual([false, true]);
+    vi.restoreAllMocks();
+    await rig.query(`update rollouts set due_at = now() where id = $1`, [failing.id]);
+    await rolloutTask(rig.d).work(signal());
+    expect((await rig.find(failing.id)).isPlanned).toBe(true);
+  });
+
+  it('items are forgotten 90 days after the end of their rollout, however long ago it began, and counts stay', async () => {
+    const { id } = await rolloutOf(2, { budget: { jobs: 2 } });
+    await rig.round(id);
+    for (const jobId of await rig.queued()) await rig.end(jobId, better);
+    await rig.round(id);
+    const itemsLeft = async () => {
+      await rolloutRetentionTask(rig.d).work(signal());
+      return (await rig.query('select from rollout_items where rollout_id = $1', [id])).length;
+    };
+    await rig.query(`update rollouts set created_at = now() - interval '200 days' where id = $1`, [id]);
+    expect(await itemsLeft()).toBe(2);
+    await rig.query(`update rollouts set finished_at = now() - interval '91 days' where id = $1`, [id]);
+    expect([await itemsLeft(), totalOf(await rig.find(id)).done]).toEqual([0, 2]);
+  });
+});
