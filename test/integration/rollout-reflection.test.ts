@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { MediaRollout } from '#platform/kubernetes/objects.ts';
+import { reflectRollouts } from '../../controller/kubernetes/rollouts/reflect-rollouts.ts';
+import { openRolloutRig, type RolloutRig } from '../../testing/rollout-rig.ts';
+
+// What is written for MediaRollouts, and what is not; with a real API server: test/k8s/mediarollout.test.ts.
+
+const objectOf = (spec: object): MediaRollout => ({
+  metadata: { name: 'mobile', namespace: 'media', uid: randomUUID(), generation: 1 },
+  spec: { to_profile: 'small', ...spec },
+});
+
+describe.skipIf(!inject('postgres'))('the reflection of MediaRollouts', () => {
+  let rig: RolloutRig;
+  beforeAll(async () => {
+    rig = await openRolloutRig();
+  });
+  afterEach(() => rig.query(`update rollouts set status = 'cancelled', finished_at = now() where finished_at is null`));
+  afterAll(() => rig.close());
+
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  /** Reflects these objects once; the patches that were sent, which are applied to the objects. */
+  async function reflect(...objects: MediaRollout[]) {
+    const patches: { readonly metadata: { readonly uid: string }; readonly status: MediaRollout['status'] }[] = [];
+    const client = {
+      mergePatch: (_: unknown, { name }: { name: string }, patch: (typeof patches)[number]) => {
+        patches.push(patch);
+        const found = objects.find(({ metadata }) => metadata?.name === name);
+        Object.assign(found ?? {}, { status: { ...found?.status, ...patch.status } });
+        return Promise.resolve(found);
+      },
+    };
+    const caches = { rollouts: new Map(objects.map((object) => [object.metadata?.uid, object])) };
+    const requeue = await reflectRollouts({ ...rig.d, client, caches, now: () => now } as never);
+    return { patches, requeue };
+  }
+
+  it('C32.18: a rollout that the API began is not cancelled where it has no MediaRollout', async () => {
+    const ofApi = await rig.create({});
+    const object = objectOf({});
+    const id = object.metadata?.uid ?? '';
+    await reflect(object);
+    expect([(await rig.find(ofApi)).status, (await rig.find(id)).status]).toEqual(['running', 'running']);
+    await reflect();
+    expect([(await rig.find(ofApi)).status, (await rig.find(id)).status]).toEqual(['running', 'cancelling']);
+  });
+
+  it('C32.16: a status is written for the uid of its object alone, and only when it has changed', async () => {
+    const object = objectOf({ paused: true });
+    const { patches, requeue } = await reflect(object);
+    expect(patches).toMatchObject([{ metadata: { uid: object.metadata?.uid }, status: { observedGeneration: 1 } }]);
+    expect(requeue).toEqual({ afterMs: 3_000 });
+    expect((await reflect(object)).patches).toEqual([]);
+    await rig.round(object.metadata?.uid ?? '');
+    await rig.d.rollouts.move(object.metadata?.uid ?? '', 'cancelling');
+    await rig.d.rollouts.move(object.metadata?.uid ?? '', 'cancelled');
+    const ended = await reflect(object);
+    expect(ended.patches[0]?.status?.conditions).toMatchObject([
+      { type: 'Accepted', status: 'True' },
+      { type: 'Complete', status: 'True', reason: 'Ended' },
+    ]);
+    expect([ended.requeue, (await reflect(object)).patches]).toEqual([{ afterMs: 60_000 }, []]);
+  });
+
+  it('C32.16: `paused` of a MediaRollout pauses and resumes, and what has ended is not begun again', async () => {
+    const object = objectOf({ paused: true });
+    const id = object.metadata?.uid ?? '';
+    const isPaused = async (paused: boolean) => {
+      Object.assign(object, { spec: { ...object.spec, paused } });
+      await reflect(object);
+      return (await rig.find(id)).isPaused;
+    };
+    expect([await isPaused(true), await isPaused(false), await isPaused(true)]).toEqual([true, false, true]);
+    Object.assign(object, { spec: { ...object.spec, rollback: true } });
+    await reflect(object);
+    expect(await rig.find(id)).toMatchObject({ status: 'rolling_back', isPaused: false });
+    await rig.round(id);
+    await reflect(object);
+    expect((await rig.find(id)).status).toBe('rolled_back');
+  });
+});
