@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEventRules } from '#domain/bucket-events/event-rules.ts';
 import { KnownProblem } from '#domain/errors.ts';
@@ -103,9 +104,17 @@ describe('events of the bucket', () => {
 
   it('C30.14: a version is noted before its notification is answered', async () => {
     await api.putSource('in/noted.mp4', 'x');
+    const { pool } = api.d.database;
+    const query = pool.query.bind(pool) as (...parameters: unknown[]) => Promise<unknown>;
+    const slowly = async (...parameters: unknown[]) => {
+      if (String(parameters[0]).includes('insert into bucket_events')) await sleep(300);
+      return query(...parameters);
+    };
+    Object.assign(pool, { query: slowly });
     const { json } = await send({ Records: [record('in/noted.mp4', 'v1')] });
+    Object.assign(pool, { query });
     const noted = 'select from bucket_events where job_id = $1';
-    expect((await api.d.database.pool.query(noted, [json.jobs[0].job_id])).rowCount).toBe(1);
+    expect((await pool.query(noted, [json.jobs[0].job_id])).rowCount).toBe(1);
   });
 
   it('C30.15: a body that is not a notification is refused with every fault', async () => {

@@ -100,10 +100,12 @@ describe('the bounds of imports', () => {
   it('C30.24: what a cancelled import stored is removed once no attempt writes there any more', async () => {
     const lease = await claimed();
     await api.rows.cancel(lease);
-    const listed = async () => (await api.rows.listToCleanUp(1000)).some(({ id }) => id === lease.id);
-    expect(await listed()).toBe(false);
+    const isClaimed = async () => (await api.rows.claimToCleanUp(1000)).some(({ id }) => id === lease.id);
+    expect(await isClaimed()).toBe(false);
     await api.rows.release(lease, { delayMs: 0, failures: 0 });
-    expect(await listed()).toBe(true);
+    expect(await isClaimed()).toBe(true);
+    // Another worker does not do the same meanwhile.
+    expect(await isClaimed()).toBe(false);
   });
 
   it('C30.21: the row of a failed import stays until nothing of it is stored', async () => {
@@ -113,7 +115,7 @@ describe('the bounds of imports', () => {
     const dayMs = 86_400_000;
     await api.rows.deleteOld(30 * dayMs, 1000);
     expect(await api.rows.find(lease.id)).not.toBeNull();
-    await api.rows.markCleanedUp(lease.id);
+    await api.rows.markCleanedUp([lease.id]);
     await api.rows.deleteOld(32 * dayMs, 1000);
     expect(await api.rows.find(lease.id)).not.toBeNull();
     await api.rows.deleteOld(30 * dayMs, 1000);
