@@ -261,6 +261,12 @@ const times = [
   video('Two video streams', 'mp4', `-f lavfi -i testsrc=s=64x64:d=1.6 -map 0 -map 1 -map 2 ${x264} -c:a aac`),
 ];
 
+const twoPrograms = video(
+  'MPEG-TS with two programs',
+  'ts',
+  `-f lavfi -i testsrc=s=64x64:d=1.6 -f lavfi -i sine=f=880:d=1.6 -map 0 -map 1 -map 2 -map 3 ${x264} -c:a aac -program st=0:st=1 -program st=2:st=3`,
+);
+
 const edited: CorpusVideo = {
   ...codec('MP4, trimmed on a phone (edit list between key frames)', 'mp4', x264, { frames: 30 }),
   make: async () => sample('corpus-trimmed.mp4', `-ss 0.4 -i ${await lying()} -c copy`),
@@ -387,6 +393,7 @@ export const videoCorpus: readonly CorpusVideo[] = [
   ...[containers, codecs, rates, sizes].flat(),
   turned,
   ...[turns, audioVariants, times].flat(),
+  twoPrograms,
   edited,
   slides,
   withImageSubtitles,

@@ -36,8 +36,12 @@ const chapterSchema = z.object({
   tags: z.record(z.string(), z.string()).default({}),
 });
 
+/** Of a transport stream: a channel. */
+const programSchema = z.object({ streams: z.array(z.object({ index: z.int() })).default([]) });
+
 const documentSchema = z.object({
   streams: z.array(streamSchema).default([]),
+  programs: z.array(programSchema).default([]),
   chapters: z.array(chapterSchema).default([]),
   format: z.object({ format_name: z.string(), start_time: text, duration: text }),
 });

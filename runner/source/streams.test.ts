@@ -32,6 +32,21 @@ const read = (streams: object[], more: object = {}) =>
   readStreams(parseFfprobe(JSON.stringify({ streams, format: { ...format, ...more } })));
 
 describe('the streams of a source', () => {
+  it('the audio of another program of a broadcast is not heard with a video', () => {
+    const others = [
+      { ...video, index: 2 },
+      { ...audio, index: 3 },
+      { ...audio, index: 4 },
+    ];
+    const programs = [
+      [2, 3],
+      [0, 1],
+    ].map((indexes) => ({ streams: indexes.map((index) => ({ index })) }));
+    const document = { streams: [video, audio, ...others], programs, format };
+    const found = readStreams(parseFfprobe(JSON.stringify(document)));
+    expect([found.video?.index, found.audio.map(({ streamIndex }) => streamIndex)]).toEqual([0, [1, 4]]);
+  });
+
   it('a source is read with its container, length, video stream and audio streams', () => {
     expect(read([video, audio])).toEqual({
       container: 'mov',

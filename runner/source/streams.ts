@@ -31,12 +31,13 @@ const streamsMax = 64;
  *
  * @throws KnownProblem `limit_exceeded`
  */
-export function readStreams({ format, streams, chapters }: FfprobeDocument): ProbedStreams {
-  if (streams.length > streamsMax) {
+export function readStreams({ format, streams: all, programs, chapters }: FfprobeDocument): ProbedStreams {
+  if (all.length > streamsMax) {
     throw new KnownProblem('limit_exceeded', `The source has more than ${streamsMax} streams.`);
   }
-  const moving = streams.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
+  const moving = all.filter((stream) => stream.codec_type === 'video' && !isAttachedPicture(stream));
   const video = moving.find((stream) => stream.disposition['default'] === 1) ?? moving[0] ?? null;
+  const streams = shownWith(video, { streams: all, programs });
   const container = format.format_name.split(',')[0] ?? '';
   const startSec = startOf({ container, format, video, streams });
   const { audio, warnings } = readAudioStreams(streams, startSec);
@@ -57,6 +58,18 @@ export function readStreams({ format, streams, chapters }: FfprobeDocument): Pro
     })),
     warnings: [...warnings, ...subtitleWarnings],
   };
+}
+
+/** The streams of the video's program, and those of none: other programs of a broadcast are other channels. */
+function shownWith(
+  video: FfprobeStream | null,
+  { streams, programs }: Pick<FfprobeDocument, 'streams' | 'programs'>,
+): FfprobeStream[] {
+  const indexes = programs.map((program) => program.streams.map(({ index }) => index));
+  const own = indexes.find((program) => video !== null && program.includes(video.index));
+  if (own === undefined) return streams;
+  const isOther = (index: number) => !own.includes(index) && indexes.some((program) => program.includes(index));
+  return streams.filter(({ index }) => !isOther(index));
 }
 
 /** Containers in which ffmpeg counts from the start of the streams in use: data may begin long before them. */

@@ -25,7 +25,17 @@ describe('the commands that look at a source', () => {
   it('the describe command reads headers through the guard', () => {
     expect(describeCommand('ffprobe', 'source')).toEqual({
       program: 'ffprobe',
-      args: [...look, '-show_format', '-show_streams', '-show_chapters', '-of', 'json', '-i', 'source'],
+      args: [
+        ...look,
+        '-show_format',
+        '-show_streams',
+        '-show_programs',
+        '-show_chapters',
+        '-of',
+        'json',
+        '-i',
+        'source',
+      ],
     });
   });
 

@@ -4,7 +4,7 @@ import { frameArgs, guardArgs } from './ffmpeg.ts';
 /** How much ffprobe reads in search of streams that begin late. */
 const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
 
-/** Prints container, streams and chapters of `source`, as its headers describe them, as JSON. */
+/** Prints container, streams, programs and chapters of `source`, as its headers describe them, as JSON. */
 export function describeCommand(program: string, source: string): Command {
   return {
     program,
@@ -15,6 +15,7 @@ export function describeCommand(program: string, source: string): Command {
       ...analyseArgs,
       '-show_format',
       '-show_streams',
+      '-show_programs',
       '-show_chapters',
       '-of',
       'json',
