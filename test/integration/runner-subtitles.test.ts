@@ -20,6 +20,7 @@ afterAll(async () => {
 const srt = `1
 00:00:01,000 --> 00:00:03,000
 Früh & <i>schräg</i>
+So --> I <3 it
 
 2
 00:00:07,500 --> 00:00:08,500
@@ -84,7 +85,9 @@ it.each([
       const segments = await segmentsOf(rig, playlist);
       // As long as the video; the cue after its end is left out.
       expect(segments.map(({ durationSec }) => durationSec)).toEqual([6, 6, 6, 2]);
-      expect(segments[0]?.text).toMatch(/^WEBVTT\n[^]*00:00:01\.000 --> 00:00:03\.000.*\nFrüh & <i>schräg<\/i>/);
+      expect(segments[0]?.text).toMatch(
+        /^WEBVTT\n[^]*00:00:01\.000 --> 00:00:03\.000.*\nFrüh & <i>schräg<\/i>\nSo --&gt; I &lt;3 it\n/,
+      );
       expect(segments[1]?.text).toMatch(/00:00:07\.500 --> 00:00:08\.500.*\nLater/);
       expect(segments.slice(2).map(({ text }) => text.trim())).toEqual([header, header]);
     }

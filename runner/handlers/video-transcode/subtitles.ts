@@ -1,6 +1,7 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { isJobProblem } from '#domain/errors.ts';
 import type { Warning } from '#domain/job-types/shared-results.ts';
+import { tidyCues } from '#domain/media/cues.ts';
 import { planSubtitles, type SubtitlePlan, subtitleTracksMax } from '#domain/media/subtitle-plan.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import { findCaptions } from '../../source/captions.ts';
@@ -47,7 +48,7 @@ export async function extractSubtitles(
   for (const track of planned) {
     const path = context.workspace.at(encodedFile('text', track.id));
     if ((areWritten && !isInFrames(track)) || (await isExtracted([track], extraction, context))) {
-      if (await hasCues(path, track)) tracks.push(track);
+      if (await hasCues(path)) tracks.push(track);
       else await rm(path);
     } else {
       const message = `Subtitle stream ${track.streamIndex} cannot be decoded and was left out.`;
@@ -83,12 +84,11 @@ async function isExtracted(
   }
 }
 
-/** Whether a written track has cues. Cues of captions are tidied. */
-async function hasCues(path: string, { isCea608 }: SubtitlePlan): Promise<boolean> {
+/** Tidies a written track. @returns whether it has cues */
+async function hasCues(path: string): Promise<boolean> {
   const { size } = await stat(path);
   if (size > sizeBytesMax) return false;
-  const text = await readFile(path, 'utf8');
-  // ffmpeg writes spaces that move the text on the screen as `\h`, which WebVTT does not know.
-  if (isCea608) await writeFile(path, text.replaceAll(/(?:\\h)+/g, ' ').replaceAll(/^ +| +$/gm, ''));
+  const text = tidyCues(await readFile(path, 'utf8'));
+  await writeFile(path, text);
   return text.includes('-->');
 }

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest';
+import { tidyCues } from './cues.ts';
+
+const cue = (second: number, text: string) => `00:0${second}.000 --> 00:0${second + 1}.000\n${text}\n`;
+const document = (...texts: readonly string[]) =>
+  ['WEBVTT\n', ...texts.map((text, index) => cue(index, text))].join('\n');
+
+it.each([
+  ['less-than signs that begin no tag are shown', 'I <3 you, a < b <u>', 'I &lt;3 you, a &lt; b <u>'],
+  ['tags of styles stay', '<i>it</i> <b>bold</b>', '<i>it</i> <b>bold</b>'],
+  ['an arrow does not end a cue', 'x --> y', 'x --&gt; y'],
+  ['fixed spaces are spaces', String.raw`one\h\htwo\h`, 'one two'],
+  ['an empty line does not end a cue', 'one\n\ntwo', 'one\ntwo'],
+  ['a drawing beside text is left out', 'm 0 0 l 100 0 100 -1.5\nSign', 'Sign'],
+])('%s', (_, text, shown) => {
+  expect(tidyCues(document(text, 'next'))).toBe(document(shown, 'next'));
+});
+
+it('cues without text are left out, whether they draw or are empty', () => {
+  const written = `WEBVTT\n\n${cue(0, 'm 0 0 l 100 0 b 1 2 3 4 5 6')}\n${cue(1, String.raw`\h`)}\n${cue(2, 'text')}`;
+  expect(tidyCues(written)).toBe(`WEBVTT\n\n${cue(2, 'text')}`);
+  expect(tidyCues('WEBVTT\n')).toBe('WEBVTT\n');
+});
