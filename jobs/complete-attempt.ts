@@ -112,6 +112,8 @@ async function readOutput(
   return 'reason' in stream ? stream : { manifest, topMaster: stream.topMaster };
 }
 
+const always = () => Promise.resolve(true);
+
 /** How many attempts back are looked at; more workers than this do not end between a manifest and its recording. */
 const attemptsBackMax = 3;
 
@@ -122,8 +124,7 @@ const attemptsBackMax = 3;
 export async function completeByEarlierAttempt(job: Job, d: CompletionDependencies): Promise<Completion | null> {
   const oldest = Math.max(1, job.attempt - attemptsBackMax);
   for (let manifestOf = job.attempt - 1; manifestOf >= oldest; manifestOf--) {
-    const isRepeated = () => Promise.resolve(true);
-    const completion = await completeAttempt({ job, attempt: job.attempt, manifestOf, isRepeated }, d);
+    const completion = await completeAttempt({ job, attempt: job.attempt, manifestOf, isRepeated: always }, d);
     if (completion.outcome !== 'not_whole') return completion;
   }
   return null;

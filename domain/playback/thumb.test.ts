@@ -213,10 +213,10 @@ describe('the variant of an image', () => {
   });
 });
 
-describe('an image that is asked for by numbers', () => {
-  const faultsOf = (request: object) =>
-    thumbRequestSchema.safeParse(request).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+const faultsOf = (request: object) =>
+  thumbRequestSchema.safeParse(request).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
 
+describe('an image that is asked for by numbers', () => {
   it.each([
     {},
     { w: 1, h: 1, q: 1, fit: 'cover', f: 'webp' },

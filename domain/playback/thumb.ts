@@ -13,7 +13,7 @@ import { mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
  */
 
 const side = z.int().min(1).max(4096);
-const quality = z.int().min(1).max(100);
+const percent = z.int().min(1).max(100);
 const shape = {
   fit: z.enum(['cover', 'contain', 'inside']).optional(),
   f: z.enum(['webp', 'jpg', 'png', 'avif', 'auto']).optional(),
@@ -32,7 +32,7 @@ const thumbQuery = z.strictObject({
   w: written(side),
   h: written(side),
   ...shape,
-  q: written(quality),
+  q: written(percent),
   /** Unix seconds; once it is past the address answers 403. */
   exp: written(z.int()),
 });
@@ -48,7 +48,7 @@ export const thumbRequestSchema = z.strictObject({
   w: side.optional(),
   h: side.optional(),
   ...shape,
-  q: quality.optional(),
+  q: percent.optional(),
 });
 
 type RawQuery = Readonly<Record<string, string | number | undefined>>;

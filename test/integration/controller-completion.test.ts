@@ -143,26 +143,26 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
 
-  describe('an attempt whose manifest says that it failed', () => {
-    const conclude = (failures: number, isOutage = false) =>
-      concludeAttempt(
-        { job: { ...job, failures }, end: { kind: 'done' } },
-        {
-          jobs: rig.jobs,
-          media: rig.media,
-          queue: rig.queue,
-          metrics: new Metrics(),
-          randomUuid: () => randomUUID(),
-          log: createLogger({ level: 'silent', name: 'test' }),
-          clock: () => new Date(),
-          storageWatch: { isOutage: () => Promise.resolve(isOutage) },
-          random: () => 0,
-          attemptsMax: 3,
-        },
-      );
-    const leaveFailed = (code: 'resource_exhausted' | 'storage_error' | 'corrupt_input') =>
-      leave({ status: 'failed', results: null, error: jobErrorOf(code, 1) });
+  const conclude = (failures: number, isOutage = false) =>
+    concludeAttempt(
+      { job: { ...job, failures }, end: { kind: 'done' } },
+      {
+        jobs: rig.jobs,
+        media: rig.media,
+        queue: rig.queue,
+        metrics: new Metrics(),
+        randomUuid: () => randomUUID(),
+        log: createLogger({ level: 'silent', name: 'test' }),
+        clock: () => new Date(),
+        storageWatch: { isOutage: () => Promise.resolve(isOutage) },
+        random: () => 0,
+        attemptsMax: 3,
+      },
+    );
+  const leaveFailed = (code: 'resource_exhausted' | 'storage_error' | 'corrupt_input') =>
+    leave({ status: 'failed', results: null, error: jobErrorOf(code, 1) });
 
+  describe('an attempt whose manifest says that it failed', () => {
     it('counts as a failure, and another follows, where the error need not last', async () => {
       await leaveFailed('resource_exhausted');
       expect(await conclude(1)).toMatchObject({ kind: 'again', countsAsFailure: true, code: 'resource_exhausted' });

@@ -184,7 +184,10 @@ test.concurrent(
     expect(await ended(rig, id)).toMatchObject({ status: 'completed', attempt: 1 });
     expect(begunOf(player)).toEqual({ ...oncePerChunk(6), split: 1, finish: 1, image: 1 });
     expect(player.podsMax).toBe(3);
-    const writes = proxy.requests.slice(before).filter((line) => !line.startsWith('GET')).map(kindOf);
+    const writes = proxy.requests
+      .slice(before)
+      .filter((line) => !line.startsWith('GET'))
+      .map(kindOf);
     const count = (kind: string) => writes.filter((each) => each === kind).length;
     expect([count('POST mediajobs'), count('POST jobs'), count('PATCH jobs')]).toEqual([1, 2, 2]);
   },
