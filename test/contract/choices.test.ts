@@ -28,6 +28,7 @@ describe('the headers of a submission', () => {
 
   it.each([
     ['x-priority', '1001', '/X-Priority'],
+    ['x-priority', '-1001', '/X-Priority'],
     ['x-priority', '1.5', '/X-Priority'],
     ['x-priority', '', '/X-Priority'],
     ['x-priority', 'high', '/X-Priority'],

@@ -109,6 +109,10 @@ describe('rollouts', () => {
   it('C32.11, C32.12: rollback and cancel begin at once, once, and an action that the status does not allow is 409', async () => {
     const id = await begun();
     for (const _ of [1, 2]) expect((await post(`/api/rollouts/${id}/cancel`)).json.status).toBe('cancelling');
+    const ended = await begun();
+    await post(`/api/rollouts/${ended}/cancel`);
+    await api.d.rollouts.move(ended, 'cancelled');
+    expect((await post(`/api/rollouts/${ended}/cancel`)).json.status).toBe('cancelled');
     expect((await post(`/api/rollouts/${id}/pause`)).json).toMatchObject({ status: 409, code: 'conflict' });
     for (const _ of [1, 2]) expect((await post(`/api/rollouts/${id}/rollback`)).json.status).toBe('rolling_back');
     await api.d.rollouts.move(id, 'rolled_back');
