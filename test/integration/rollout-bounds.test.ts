@@ -101,6 +101,21 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     expect(totalOf(await rig.find(id))).toMatchObject({ kept: 1, rolled_back: 0 });
   });
 
+  it('C32.11: a media that cannot be rolled back now keeps its rollout open until it is', async () => {
+    const { id, hashes, revs } = await rolloutOf(1);
+    const [hash = ''] = hashes;
+    await rig.round(id);
+    await rig.end((await rig.queued())[0] ?? '', better);
+    await rig.round(id);
+    await rig.d.rollouts.move(id, 'rolling_back');
+    vi.spyOn(rig.d.rollouts.items, 'mediaNow').mockRejectedValueOnce(new Error('no answer'));
+    await rig.round(id);
+    expect((await rig.find(id)).status).toBe('rolling_back');
+    await rig.query('update rollout_items set due_at = now() where rollout_id = $1', [id]);
+    await rig.round(id);
+    expect([(await rig.find(id)).status, await rig.playedRev(hash)]).toEqual(['rolled_back', revs.get(hash)]);
+  });
+
   it('C32.6: that a rerun gives way is noted before it is cancelled, or another worker would count it as failed', async () => {
     const { id, hashes } = await rolloutOf(1);
     await rig.round(id);
