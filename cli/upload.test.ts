@@ -76,7 +76,7 @@ it('a call after one that was ended goes on with its upload, and after one that 
   expect((await upload(done)).asked).toMatchObject([{ resume: null }]);
 });
 
-it('an upload is gone on with for the same bytes and the same service alone', async () => {
+it('an upload is resumed for the same bytes and the same service alone', async () => {
   await upload(failing('unauthorized', 'u1'));
   expect((await uploadTo('http://other.test', failing('unauthorized'))).asked).toMatchObject([{ resume: null }]);
   await writeFile(join(home, 'a.mp4'), 'other');

@@ -56,7 +56,7 @@ const line = (msg: string, job_id: string, path: string, { headers }: { headers:
 });
 
 describe('the audit log', () => {
-  it('each new job of a batch is a line, equal submissions are none, and what could not be queued is logged', async () => {
+  it('each new job of a batch is a line, an equal submission makes no line, and what could not be queued is logged', async () => {
     const known = { type: 'image:thumbnail', hash: 'known', source: 'a.jpg' };
     await api.submit(known);
     lines.length = 0;
