@@ -14,8 +14,8 @@ const settings = {
   CONSOLE: 'home',
   // A first webhook goes to a receiver on this machine.
   WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::1/128',
-  // A video of half a minute has chunks too, and one that is encoded is not encoded again after a kill. The sample stays
-  // one piece: a storyboard needs one, or chunks that fill its sheets.
+  // A video of half a minute has chunks too, and one that is encoded is not encoded again after a kill. The sample
+  // stays one piece: a storyboard needs one, or chunks that fill its sheets.
   CHUNK_LENGTH: '12s',
   WORKER_CHUNK_PARALLELISM: String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 4)))),
   ...takeoverSettings,

@@ -1,5 +1,5 @@
 const systemCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'];
-// SQLSTATE: connection exceptions, a lack of resources, a server that stops or starts, a cancelled statement, a standby.
+// SQLSTATE: a broken connection, too few resources, a server that stops or starts, a cancelled statement, a standby.
 const sqlStates = /^(?:08|53)[0-9A-Z]{3}$|^57(?:P0[1-5]|014)$|^25006$/;
 // What pg and pg-pool throw without a code.
 const messages =

@@ -60,7 +60,7 @@ export function readStreams({ format, streams: all, programs, chapters }: Ffprob
   };
 }
 
-/** The streams of the video's program, and those of none: other programs of a broadcast are other channels. */
+/** The streams of the video's program and of no program: other programs of a broadcast are other channels. */
 function shownWith(
   video: FfprobeStream | null,
   { streams, programs }: Pick<FfprobeDocument, 'streams' | 'programs'>,

@@ -9,8 +9,8 @@ export type FieldOrder = 'progressive' | 'tff' | 'bff';
 export type ColorMatrix = 'bt601' | 'bt709' | 'bt2020' | 'fcc' | 'smpte240m';
 
 /**
- * Primaries of SDR with more colours than BT.709 has, by the names of ffprobe and zscale. Those of standard definition
- * are shown as BT.709 by all players.
+ * Primaries of SDR with more colours than BT.709 has, by the names of ffprobe and zscale. Primaries of standard
+ * definition are shown as BT.709 by all players.
  */
 export const widePrimaries = ['bt2020', 'smpte431', 'smpte432'] as const;
 

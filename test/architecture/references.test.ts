@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { anchorOf, proseOf, References } from './references.ts';
@@ -56,7 +57,8 @@ it('the prose of a shell script is its comments', () => {
 
 describe('the repository', () => {
   const own = readTexts(join(import.meta.dirname, '../..'));
-  const all = new References(own);
+  const images = globSync('docs/**/*.{png,webp}', { cwd: join(import.meta.dirname, '../..') });
+  const all = new References(own, images);
 
   it('the repository refers only to pages, headings, files, decisions and sections that are there', () => {
     // The examples above are not references.

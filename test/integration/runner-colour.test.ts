@@ -152,7 +152,7 @@ describe('SDR', () => {
   it.each([
     ['Display P3', 'smpte432', 'm=709', `format=yuv420p ${x264} -color_trc bt709 -colorspace bt709`],
     ['BT.2020', 'bt2020', 'm=2020_ncl', `format=yuv420p10le ${x264} -color_trc bt2020-10 -colorspace bt2020nc`],
-  ])('colours of %s are those of the source, not paler', async (_, wide, matrix, encoder) => {
+  ])('colours of %s are as in the source, not paler', async (_, wide, matrix, encoder) => {
     const filters = `${fromBt709},zscale=p=${wide},zscale=t=709:${matrix}:r=limited,${encoder}`;
     const args = `${patchesOf(plain)} -vf ${filters} -color_primaries ${wide}`;
     await expectColours(await sample(`chart-sdr-${wide}.mp4`, args), plain);
