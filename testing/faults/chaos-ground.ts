@@ -47,6 +47,7 @@ export async function openChaosGround(random: () => number) {
   const redisProxy = await startProxy(redis.url);
   const s3 = await startS3();
   const storage = await startFaultyStorage(s3.endpoint, random);
+  let endOutage = () => {};
   const { endpoint, accessKeyId, secretAccessKey } = s3;
   const keys = { accessKeyId, secretAccessKey };
   const rest = { region, forcePathStyle: true, checksums: 'when_supported', chainVariables: {} } as const;
@@ -75,7 +76,10 @@ export async function openChaosGround(random: () => number) {
     source: bucket('source'),
     media: bucket('media'),
     parts: openS3Multipart('source', direct),
-    setAway: async (isAway) => storage.set(isAway ? '503' : null),
+    setAway: async (isAway) => {
+      endOutage();
+      endOutage = isAway ? storage.begin('503') : () => {};
+    },
     close: async () => {
       for (const proxy of [databaseProxy, ownDatabaseProxy, redisProxy, storage]) await proxy.close();
       for (const server of [postgres, redis, s3]) await server.stop();

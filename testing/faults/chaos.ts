@@ -6,7 +6,7 @@ import { isAlive } from '#platform/commands/is-alive.ts';
 import * as callers from './callers.ts';
 import { type ChaosGround, openChaosGround } from './chaos-ground.ts';
 import { submitForever } from './chaos-jobs.ts';
-import { storageFaults } from './faulty-storage.ts';
+import { type StorageFault, storageFaults } from './faulty-storage.ts';
 import { changedTables, recordedWrites } from './history.ts';
 import { Checker } from './invariants.ts';
 import { probe } from './prober.ts';
@@ -60,6 +60,15 @@ const proxied =
     return () => chaos[of].set('open');
   };
 
+async function failingStorage({ world, chaos }: Scene, fault: StorageFault, share: number): ReturnType<Fault> {
+  const end = chaos.storage.begin(fault, share);
+  const from = Date.now();
+  return () => {
+    end();
+    world.facts.outages.push({ from, to: Date.now(), isWhole: share === 1 });
+  };
+}
+
 const faults: Readonly<Record<string, Fault>> = {
   'a program is killed': killed(false, 'SIGKILL'),
   'a program has to stop': killed(false, 'SIGTERM'),
@@ -80,19 +89,9 @@ const faults: Readonly<Record<string, Fault>> = {
     await chaos.restartPostgres();
     return nothing;
   },
-  'the storage is faulty': async ({ chaos, random }) => {
-    chaos.storage.set(pick(random, storageFaults), pick(random, [0.2, 0.5]));
-    return () => chaos.storage.set(null);
-  },
-  'the storage is away': async ({ world, chaos, random }) => {
-    chaos.storage.set(pick(random, ['500', '503'] as const));
-    const outage = { from: Date.now(), to: Date.now() };
-    return () => {
-      chaos.storage.set(null);
-      outage.to = Date.now();
-      world.facts.outages.push(outage);
-    };
-  },
+  'the storage is faulty': (scene) =>
+    failingStorage(scene, pick(scene.random, storageFaults), pick(scene.random, [0.2, 0.5])),
+  'the storage is away': (scene) => failingStorage(scene, pick(scene.random, ['500', '503'] as const), 1),
   'the disk is full': async ({ chaos }) => chaos.fillDisk(),
   'a clock is wrong': async ({ world, random }) => {
     const process = pick(random, world.processes);

@@ -16,8 +16,12 @@ export type StorageFault = (typeof storageFaults)[number];
 
 export interface FaultyStorage {
   readonly endpoint: string;
-  /** @param share of the requests, 0–1 */
-  set(fault: StorageFault | null, share?: number): void;
+  /**
+   * Begins a fault; what it returns ends it. Of several, one that every request meets goes first, then the latest.
+   *
+   * @param share of the requests, 0–1
+   */
+  begin(fault: StorageFault, share?: number): () => void;
   close(): Promise<void>;
 }
 
@@ -29,7 +33,7 @@ export async function startFaultyStorage(endpoint: string, random: () => number)
   const target = new URL(endpoint);
   const agent = new Agent({ keepAlive: true });
   const lists = new Map<string, Buffer>();
-  let current: { readonly fault: StorageFault; readonly share: number } | null = null;
+  let active: readonly { readonly fault: StorageFault; readonly share: number }[] = [];
 
   const forward = async (incoming: IncomingMessage, body: Buffer): Promise<[IncomingMessage, Buffer]> => {
     const { method, url: path, headers } = incoming;
@@ -41,7 +45,8 @@ export async function startFaultyStorage(endpoint: string, random: () => number)
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url = '' } = incoming;
     const body = await buffer(incoming);
-    const fault = current !== null && random() < current.share ? current.fault : null;
+    const current = active.findLast(({ share }) => share === 1) ?? active.at(-1);
+    const fault = current !== undefined && random() < current.share ? current.fault : null;
     if (fault === '500' || fault === '503' || fault === '403') {
       response.writeHead(Number(fault), { 'content-type': 'application/xml' });
       response.end(`<Error><Code>${codes[fault]}</Code></Error>`);
@@ -70,8 +75,12 @@ export async function startFaultyStorage(endpoint: string, random: () => number)
   await once(server, 'listening');
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    set: (fault, share = 1) => {
-      current = fault === null ? null : { fault, share };
+    begin: (fault, share = 1) => {
+      const begun = { fault, share };
+      active = [...active, begun];
+      return () => {
+        active = active.filter((each) => each !== begun);
+      };
     },
     close: async () => {
       agent.destroy();

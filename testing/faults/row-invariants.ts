@@ -74,9 +74,10 @@ const noticedMs = 3_000;
 
 /** An attempt that ends while the storage is away costs no try. */
 export function outagesOf(changes: readonly RowChange[], { outages }: Facts): string[] {
+  const whole = outages.filter(({ isWhole }) => isWhole);
   return changes
     .filter(({ old_failures: before, new_failures: after }) => (after ?? 0) > (before ?? 0))
-    .filter(({ at }) => outages.some(({ from, to }) => at.getTime() > from + noticedMs && at.getTime() < to))
+    .filter(({ at }) => whole.some(({ from, to }) => at.getTime() > from + noticedMs && at.getTime() < to))
     .map(({ job_id: id, at }) => `I23: the outage cost the job ${id} a try at ${at.toISOString()}`);
 }
 

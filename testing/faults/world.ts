@@ -31,8 +31,8 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 
 /** What the harness itself did or saw, which rows and objects cannot say. */
 export interface Facts {
-  /** When no request to a bucket was answered well, in milliseconds of the clock. */
-  readonly outages: { readonly from: number; to: number }[];
+  /** When requests to a bucket failed, all of them or some, in milliseconds of the clock. */
+  readonly outages: { readonly from: number; readonly to: number; readonly isWhole: boolean }[];
   /** The versions of sources, by ETag. */
   readonly sources: Map<string, { readonly key: string; readonly durationSec: number }>;
   /** Why jobs waited, as their callers saw it. */
@@ -200,7 +200,7 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
       await ground.setAway(true);
       const from = Date.now();
       await sleep(ms);
-      facts.outages.push({ from, to: Date.now() });
+      facts.outages.push({ from, to: Date.now(), isWhole: true });
       await ground.setAway(false);
     },
     /** Waits until every job has ended, and every webhook was sent or given up. */
