@@ -84,7 +84,7 @@ it('the rate of a transfer is of its last seconds, and what it resumed with does
   let now = 0;
   const rate = new TransferRate(() => now);
   const mebibyte = 1024 ** 2;
-  expect(rate.line(50 * mebibyte, 100 * mebibyte)).toBe('[############............]  50 %  50.0 MiB of 100 MiB');
+  expect(rate.line(50 * mebibyte, 100 * mebibyte)).toBe('[#####.....]  50 %  50.0 MiB of 100 MiB');
   now = 5_000;
   expect(rate.line(60 * mebibyte, 100 * mebibyte)).toContain('2.0 MiB/s  ends in 0:20');
   now = 6_000;

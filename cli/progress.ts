@@ -1,6 +1,7 @@
 // What a bar shows: a share, a rate and the time that is left.
 
-const barWidth = 24;
+/** `uploading [12]  99 %  99.9 MiB of 1023 MiB  99.9 MiB/s  ends in 1:02:03` has 79 characters of a terminal's 80. */
+const barWidth = 10;
 
 export function bar(share: number): string {
   const full = Math.round(Math.min(1, Math.max(0, share)) * barWidth);
