@@ -8,6 +8,7 @@ import { findProgram } from '../../testing/servers.ts';
 import { type BenchLine, type BenchSuite, interleave, median } from '../harness.ts';
 import { startPeer } from '../load/peer-process.ts';
 import { startOnOwnServers } from '../support/own-servers.ts';
+import { photo } from '../support/photo.ts';
 
 // Submissions against bare fastify with one insert into the same PostgreSQL: what checking, the limit, the idempotency
 // key, the row and the ticket cost beside the least that could be called a submission. Each is one process.
@@ -56,7 +57,7 @@ async function startContenders(stops: (() => Promise<unknown>)[]): Promise<Urls>
     args: ['--mode=server'],
     variables: { API_RATE_LIMIT_PER_MINUTE: '1000000', BATCH_RATE_LIMIT_PER_MINUTE: '1000000' },
   });
-  await writeFile(join(sourceDir, 'in'), 'a source');
+  await writeFile(join(sourceDir, 'in'), await photo(640, 480));
   const bare = await startPeer('bare-server.ts', databaseUrl);
   stops.push(() => bare.stop());
   return { ours: program.url, bare: bare.url };
