@@ -251,6 +251,11 @@ describe('`GET /api/jobs/{id}/callbacks` and `POST …/callbacks/redeliver`', ()
     const pending = (await api.call(`/api/jobs/${id}/callbacks`)).json;
     expect(pending).toMatchObject({ callback_status: 'pending', attempts: [] });
     expect(JSON.parse(pending.body)).toMatchObject({ event_id: pending.event_id, job_id: id, status: 'completed' });
+    // The sender sends what is stored.
+    const stored = await api.d.database.pool.query<{ body: string }>('select body from webhook_events where id = $1', [
+      pending.event_id,
+    ]);
+    expect(pending.body).toBe(stored.rows[0]?.body);
     expect((await post(`/api/jobs/${id}/callbacks/redeliver`)).json).toMatchObject({ status: 409, code: 'conflict' });
 
     await recordAttempts(pending.event_id, [503, 'failed']);
