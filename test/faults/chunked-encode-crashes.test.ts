@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { jobTypes } from '#domain/job-types/index.ts';
@@ -67,10 +67,11 @@ it(
     expect({ ...found, attempt: 1, objects: [] }).toEqual({ ...expected, objects: [] });
     const stored = await bytesUnder(crashed);
     for (const [path, bytes] of await bytesUnder(calm)) {
-      // An init segment states when it was made.
-      const isSame = path.endsWith('/init.mp4') || stored.get(path)?.equals(bytes);
-      expect([path, isSame]).toEqual([path, true]);
+      // An init segment states when it was made, and the digests are of what is stored.
+      const isOfItsOwn = path.endsWith('/init.mp4') || path.endsWith('/SHA256SUMS');
+      expect([path, isOfItsOwn || stored.get(path)?.equals(bytes)]).toEqual([path, true]);
     }
+    expect(wrongDigestsIn(stored)).toEqual([]);
     expect(found.objects.map(({ key }) => key).toSorted()).toEqual(expected.objects.map(({ key }) => key).toSorted());
   },
 );
@@ -93,6 +94,23 @@ it(
     expect(await attempt(rig, next, { crash: 'after /results/0.json', triesAgain: true })).toEqual({ kind: 'done' });
   },
 );
+
+/** The lines of `SHA256SUMS` that do not have the digest of the object that they name. */
+function wrongDigestsIn(stored: ReadonlyMap<string, Buffer>): string[] {
+  const documents = [...stored].filter(([path]) => basename(path) === 'SHA256SUMS');
+  expect(documents).not.toEqual([]);
+  return documents.flatMap(([path, text]) =>
+    text
+      .toString()
+      .trimEnd()
+      .split('\n')
+      .filter((line) => {
+        const [digest, name = ''] = line.split('  ');
+        const bytes = stored.get(join(dirname(path), name)) ?? '';
+        return createHash('sha256').update(bytes).digest('hex') !== digest;
+      }),
+  );
+}
 
 function jobOf(): Job {
   const options = jobTypes['video:transcode'].options.parse({ encrypt: true });
