@@ -156,7 +156,7 @@ describe('messages of refused requests', () => {
       await statusOfImage(api, 'text'),
     ]).toEqual([202, 202, 202]);
     const silent: Partial<ObjectStore> = {
-      get: (_key, { signal } = {}) => untilAborted(signal),
+      readStart: (_key, _bytesMax, { signal } = {}) => untilAborted(signal),
       head: (_key, signal) => untilAborted(signal),
       close: () => Promise.resolve(),
     };
