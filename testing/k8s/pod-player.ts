@@ -132,11 +132,10 @@ export class PodPlayer {
   }
 
   async #begin(what: string, pod: Pod): Promise<void> {
+    this.begun.set(what, (this.begun.get(what) ?? 0) + 1);
     this.podsNow += 1;
     this.podsMax = Math.max(this.podsMax, this.podsNow);
     await this.#node.setStatus(pod, runningStatus(pod));
-    // Not before: a chunk whose pod is not shown to run may lose its slot to another job.
-    this.begun.set(what, (this.begun.get(what) ?? 0) + 1);
   }
 
   /** Writes the last status of a pod, after what one leaves that succeeds. */
