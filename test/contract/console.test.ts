@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
@@ -8,6 +7,7 @@ import { jobErrorCodes } from '#domain/errors.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import type { JobResults } from '#domain/job-types/index.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { faultsOf } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 import { partlyFailedResults } from './results.ts';
 
@@ -15,7 +15,6 @@ import { partlyFailedResults } from './results.ts';
 
 /** The tests share two cores with servers and browsers. */
 const slow = { timeout: 20_000 };
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const webDir = join(import.meta.dirname, '../../web');
 const desktop = { width: 1280, height: 860 };
 const phone = { width: 390, height: 844 };
@@ -127,15 +126,6 @@ async function signIn(page: Page): Promise<void> {
   await page.click('#sign-in-button');
   await page.locator('.view').waitFor();
 }
-
-const faultsOf = async (page: Page) => {
-  await page.evaluate(await readFile(axePath, 'utf8'));
-  const tags = JSON.stringify(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
-  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-    `axe.run({ runOnly: ${tags} })`,
-  );
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-};
 
 describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
   let browser: Browser;

@@ -1,18 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { chunkResultKey, splitKey, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { faultsOf } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from '../contract/api-under-test.ts';
 
 // The console's pages for operators in a real Chromium: pools, rollouts and profiles, and the webhook of a job.
 
 const slow = { timeout: 20_000 };
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const webDir = join(import.meta.dirname, '../../web');
 const desktop = { width: 1280, height: 860 };
 const phone = { width: 390, height: 844 };
@@ -104,15 +103,6 @@ beforeAll(async () => {
   await makeRollouts();
 }, 60_000);
 afterAll(() => api?.close());
-
-const faultsOf = async (page: Page) => {
-  await page.evaluate(await readFile(axePath, 'utf8'));
-  const tags = JSON.stringify(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
-  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-    `axe.run({ runOnly: ${tags} })`,
-  );
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-};
 
 describe.skipIf(chromiumPath === null)('the pages of the console for operators', () => {
   let browser: Browser;

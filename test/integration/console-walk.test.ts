@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { dataFolderAt, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { choosePort, type Service, startService } from '../../demo/service.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { dropFile, faultsOf } from '../../testing/console-page.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { findProgram, type S3Server, startS3 } from '../../testing/servers.ts';
 import { makeCaptionedVideo, smallLadder } from './player-streams.ts';
@@ -17,7 +17,6 @@ import { makeCaptionedVideo, smallLadder } from './player-streams.ts';
 // The walk of a person through the console of the whole service, whose sources are in an S3 server of another origin:
 // from a file that is dropped to a media that is deleted.
 
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const slow = { timeout: 60_000 };
 let folder: string;
 let clip: Buffer;
@@ -64,24 +63,6 @@ async function start(): Promise<void> {
   const { signal } = new AbortController();
   service = await startService({ checkout, data, secrets, port, env, settings, signal });
   browser = await openBrowser();
-}
-
-/** Drops the video as a person does who drags it from a folder onto the page. */
-const drop = (page: Page, name: string) =>
-  page.evaluate(`{
-    const bytes = Uint8Array.from(atob('${clip.toString('base64')}'), (character) => character.charCodeAt(0));
-    const dataTransfer = new DataTransfer();
-    dataTransfer.items.add(new File([bytes], '${name}', { type: 'video/x-matroska' }));
-    for (const type of ['dragenter', 'dragover', 'drop'])
-      window.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
-  }`);
-
-async function expectNoFaults(page: Page): Promise<void> {
-  await page.evaluate(await readFile(axePath, 'utf8'));
-  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-  );
-  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)).toEqual([]);
 }
 
 /** The texts of the captions that the player shows. */
@@ -135,13 +116,13 @@ describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a w
       await page.goto(`${service.baseUrl}/#key=${secrets.values.API_KEY}`);
       await page.locator('.view').waitFor();
 
-      await drop(page, `walk ${name}.mkv`);
+      await dropFile(page, { name: `walk ${name}.mkv`, type: 'video/x-matroska', bytes: clip });
       await expect.poll(() => page.locator('.upload [role=status]').innerText(), slow).toContain('is uploaded');
       const parts = (await requests()).filter(({ method, url }) => method === 'PUT' && url.startsWith(s3.endpoint));
       expect(new Set(parts.map(({ headers }) => headers['x-api-key']))).toEqual(new Set([undefined]));
       const { port } = receiver.address() as AddressInfo;
       await page.fill('[name=callback_url]', `http://127.0.0.1:${port}/`);
-      await expectNoFaults(page);
+      expect(await faultsOf(page)).toEqual([]);
       await keepScreenshot(page, `walk-uploaded-${name}`, 'console');
       const hash = await page.inputValue('[name=hash]');
       expect(hash).toMatch(new RegExp(`^walk-${name}-`));
@@ -159,7 +140,7 @@ describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a w
       await expect.poll(() => page.locator('.side').innerText(), slow).toMatch(/^delivered$/m);
       expect(webhooks).toBe(before + 1);
       expect(frame.isDetached()).toBe(false);
-      await expectNoFaults(page);
+      expect(await faultsOf(page)).toEqual([]);
       await keepScreenshot(page, `walk-plays-${name}`, 'console');
 
       expect(await page.locator('.attempts li').count()).toBe(2);
@@ -172,7 +153,7 @@ describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a w
 
       await page.click('.title-line h1 a');
       await page.locator('.share-link, [name=share-duration]').first().waitFor(slow);
-      await expectNoFaults(page);
+      expect(await faultsOf(page)).toEqual([]);
       await keepScreenshot(page, `walk-medium-${name}`, 'console');
       await page.click('.actions >> text=Delete');
       await page.click('dialog >> text=Delete for good');

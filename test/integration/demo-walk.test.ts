@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findProgram } from '#platform/commands/find-program.ts';
 import { dataFolderAt, type DataFolder, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
@@ -9,6 +9,7 @@ import { listJobs } from '../../demo/jobs.ts';
 import { demoExtras, makeSample, videoCommand } from '../../demo/sample.ts';
 import { type Demo, startDemo } from '../../demo/start.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { dropFile } from '../../testing/console-page.ts';
 import { checkout } from '../../testing/checkout.ts';
 import { startRecording } from '../../testing/recording.ts';
 
@@ -45,16 +46,6 @@ async function start(): Promise<void> {
   demo = await startDemo({ checkout, data, secrets, port: 0, env, settings, signal });
   browser = await openBrowser();
 }
-
-/** Drops the video as a person does who drags it from a folder onto the page. */
-const drop = (page: Page, name: string) =>
-  page.evaluate(`{
-    const bytes = Uint8Array.from(atob('${video.toString('base64')}'), (character) => character.charCodeAt(0));
-    const dataTransfer = new DataTransfer();
-    dataTransfer.items.add(new File([bytes], '${name}', { type: 'video/mp4' }));
-    for (const type of ['dragenter', 'dragover', 'drop'])
-      window.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
-  }`);
 
 const api = () => ({
   baseUrl: demo.baseUrl,
@@ -95,7 +86,7 @@ describe.skipIf(chromiumPath === null)('the demo in a browser', () => {
     const recording = await startRecording(page);
     recording.section(1.5);
     await page.waitForTimeout(1000);
-    await drop(page, 'the coast.mp4');
+    await dropFile(page, { name: 'the coast.mp4', type: 'video/mp4', bytes: video });
     await expect.poll(() => page.locator('.upload [role=status]').innerText(), slow).toContain('is uploaded');
     await recording.click('.form button[type=submit]');
 

@@ -2,24 +2,28 @@ import { api, has } from './api.js';
 import { h, icon } from './dom.js';
 import { agoText, durationText, isActive } from './format.js';
 import { imageAddress } from './links.js';
-import { emptyState, faultState, progressBar } from './parts.js';
+import { newestFirst } from './newest-first.js';
+import { emptyState, progressBar } from './parts.js';
 import { imagesOf } from './results.js';
 
 // The board of media: a card for each hash with its cover, its preview while one looks at it, and the progress of its
 // jobs.
 
 const pollMs = 2000;
+const pageSize = 60;
 const stillMoving = window.matchMedia('(prefers-reduced-motion: no-preference)');
+
+const read = async (page, signal) => {
+  const { jobs: items, next_cursor: cursor } = await api.jobs({ include: 'results', ...page }, signal);
+  return { items, cursor };
+};
 
 /** @returns `{node, destroy()}` */
 export function mediaView() {
   const stopping = new AbortController();
   const { signal } = stopping;
   const grid = h('ul', { class: 'board', 'aria-label': 'Media, newest first' });
-  const message = h('div', {});
-  const more = h('button', { type: 'button', class: 'button', hidden: true }, 'Show more');
   const cards = new Map();
-  let cursor;
 
   /** Jobs come newest first, and the newest with an image decides what a card shows. */
   const take = (job, isOnTop) => {
@@ -35,34 +39,8 @@ export function mediaView() {
     draw(entry, newest);
   };
 
-  async function loadPage() {
-    more.disabled = true;
-    try {
-      const page = await api.jobs({ include: 'results', limit: 60, cursor }, signal);
-      for (const job of page.jobs) take(job, false);
-      cursor = page.next_cursor;
-      more.hidden = cursor === null;
-      message.replaceChildren(...(cards.size === 0 ? [noMedia()] : []));
-    } catch (problem) {
-      if (!signal.aborted) message.replaceChildren(faultState(problem, () => void loadPage()));
-    } finally {
-      more.disabled = false;
-    }
-  }
-
-  async function poll() {
-    while (!signal.aborted) {
-      await new Promise((resolve) => setTimeout(resolve, pollMs));
-      if (signal.aborted || document.hidden || cursor === undefined) continue;
-      const page = await api.jobs({ include: 'results', limit: 20 }, signal).catch(() => ({ jobs: [] }));
-      for (const job of page.jobs.toReversed()) take(job, true);
-      if (page.jobs.length > 0) message.replaceChildren();
-    }
-  }
-
-  more.addEventListener('click', () => void loadPage());
-  void loadPage();
-  void poll();
+  const isEmpty = () => cards.size === 0;
+  const { message, more } = newestFirst({ read, take, isEmpty, empty: noMedia, pageSize, pollMs, signal });
   const node = h(
     'div',
     { class: 'view scrolls' },

@@ -1,7 +1,8 @@
 import { api } from './api.js';
 import { h, redraw } from './dom.js';
 import { agoText } from './format.js';
-import { emptyState, faultState } from './parts.js';
+import { newestFirst } from './newest-first.js';
+import { emptyState } from './parts.js';
 import { countsBar, gateText, rolloutBadge, savedText, whichText } from './rollout-parts.js';
 
 // The list of rollouts, newest first.
@@ -9,15 +10,17 @@ import { countsBar, gateText, rolloutBadge, savedText, whichText } from './rollo
 const pollMs = 3000;
 const pageSize = 50;
 
+const read = async (page, signal) => {
+  const { rollouts: items, next_cursor: cursor } = await api.rollouts(page, signal);
+  return { items, cursor };
+};
+
 /** @returns `{node, destroy()}` */
 export function rolloutsView() {
   const stopping = new AbortController();
   const { signal } = stopping;
   const list = h('ul', { class: 'plain rollouts', 'aria-label': 'Rollouts, newest first' });
-  const message = h('div', {});
-  const more = h('button', { type: 'button', class: 'button', hidden: true }, 'Show more');
   const entries = new Map();
-  let cursor;
 
   const take = (rollout, isOnTop) => {
     let entry = entries.get(rollout.rollout_id);
@@ -33,34 +36,8 @@ export function rolloutsView() {
     redraw(entry.node, tileOf(rollout));
   };
 
-  async function loadPage() {
-    more.disabled = true;
-    try {
-      const page = await api.rollouts({ limit: pageSize, cursor }, signal);
-      for (const rollout of page.rollouts) take(rollout, false);
-      cursor = page.next_cursor;
-      more.hidden = cursor === null;
-      message.replaceChildren(...(entries.size === 0 ? [noRollouts()] : []));
-    } catch (problem) {
-      if (!signal.aborted) message.replaceChildren(faultState(problem, () => void loadPage()));
-    } finally {
-      more.disabled = false;
-    }
-  }
-
-  async function poll() {
-    while (!signal.aborted) {
-      await new Promise((resolve) => setTimeout(resolve, pollMs));
-      if (signal.aborted || document.hidden || cursor === undefined) continue;
-      const page = await api.rollouts({ limit: 20 }, signal).catch(() => ({ rollouts: [] }));
-      for (const rollout of page.rollouts.toReversed()) take(rollout, true);
-      if (page.rollouts.length > 0) message.replaceChildren();
-    }
-  }
-
-  more.addEventListener('click', () => void loadPage());
-  void loadPage();
-  void poll();
+  const isEmpty = () => entries.size === 0;
+  const { message, more } = newestFirst({ read, take, isEmpty, empty: noRollouts, pageSize, pollMs, signal });
   const node = h(
     'div',
     { class: 'view page' },

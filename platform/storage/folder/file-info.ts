@@ -51,7 +51,7 @@ export async function openFile(root: string, folder: string, name: string, key: 
 }
 
 // NONBLOCK: opening a named pipe must not wait for a writer.
-const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 async function openInside(root: string, path: string): Promise<FileHandle | null> {
   if (!isInside(root, path)) return null;

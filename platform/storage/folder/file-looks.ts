@@ -1,9 +1,9 @@
-import { close, constants, open, read } from 'node:fs';
+import { close, open, read } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ObjectInfo } from '../object-store.ts';
-import { infoOf, isInside, openFile, unlessMissing } from './file-info.ts';
+import { infoOf, isInside, openFile, readFlags, unlessMissing } from './file-info.ts';
 
 // Looks at a file that leave it closed. They are made for every submission, and by plain descriptors cost half of what
 // they do by FileHandles.
@@ -19,8 +19,6 @@ export async function findFile(root: string, folder: string, name: string, key: 
   await linked?.handle.close();
   return linked?.info ?? null;
 }
-
-const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * Up to `bytesMax` first bytes of the file `name` in `folder`, as `openFile` finds it; null when there is none, or when
