@@ -1,6 +1,7 @@
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectInfo, PieceReceiver } from '#platform/storage/object-store.ts';
 import { CachedBytes } from './cached-bytes.ts';
+import { slowMs } from './send-range.ts';
 
 // One read of an object, shared by all readers that request it meanwhile and, when it is cached, by later ones.
 //
@@ -8,10 +9,11 @@ import { CachedBytes } from './cached-bytes.ts';
 //              readers lag behind; a cached one stores all bytes and is never paused
 //   whole      all bytes are there; only a cached read is found again
 //   failed     the source failed: readers notice after they have taken what came before
-//   released   evicted from the cache, or without readers: its memory is used for other objects
+//   released   evicted from the cache, without readers, or paused for long: its memory is used for other objects, its
+//              connection is closed
 //
 // A reader of a failed or released read requests the rest from the bucket itself. So a slow reader occupies the piece
-// that it was handed last, never a whole object.
+// that it was handed last, never a whole object, and no connection to the bucket.
 
 /** How far the source of an uncached read may be ahead of its slowest reader. */
 const aheadBytesMax = 256 * 1024;
@@ -39,7 +41,8 @@ export class CoalescedRead implements PieceReceiver {
   #readers = new Set<ReadCursor>();
   #state: State = 'reading';
   #isCached = false;
-  #isPaused = false;
+  /** Ends a read whose readers lag behind for long; undefined while its source is not paused. */
+  #pauseTimer: NodeJS.Timeout | undefined;
 
   constructor(download: Download, events: ReadEvents) {
     this.info = download.info;
@@ -77,7 +80,7 @@ export class CoalescedRead implements PieceReceiver {
   /** Holds every byte from now on, until `release`. */
   keep(): void {
     this.#isCached = true;
-    this.#pace();
+    this.#setPaused(false);
   }
 
   /**
@@ -146,14 +149,19 @@ export class CoalescedRead implements PieceReceiver {
     for (const { position } of this.#readers) slowest = Math.min(slowest, position);
     this.#pieces.drop(slowest);
     if (this.#state !== 'reading') return;
-    const isAhead = this.#pieces.receivedBytes - slowest > aheadBytesMax;
-    if (isAhead === this.#isPaused) return;
-    this.#isPaused = isAhead;
-    if (isAhead) this.#download.pause();
+    this.#setPaused(this.#pieces.receivedBytes - slowest > aheadBytesMax);
+  }
+
+  #setPaused(isPaused: boolean): void {
+    if (isPaused === (this.#pauseTimer !== undefined)) return;
+    clearTimeout(this.#pauseTimer);
+    this.#pauseTimer = isPaused ? setTimeout(() => this.#end('released'), slowMs).unref() : undefined;
+    if (isPaused) this.#download.pause();
     else this.#download.resume();
   }
 
   #end(state: Exclude<State, 'reading'>): void {
+    clearTimeout(this.#pauseTimer);
     const wasReading = this.#state === 'reading';
     this.#state = state;
     if (wasReading && state === 'released') this.#download.destroy();

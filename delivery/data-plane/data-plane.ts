@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import type { FastPath, FastPaths } from '#platform/http/fast-paths.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -10,15 +9,15 @@ import type { CoalescedRead } from './coalesced-read.ts';
 import { KeyFastPath } from './key-fast-path.ts';
 import { MediaReader, type Playlist } from './media-reader.ts';
 import { countSentBytes, sendRead } from './send-read.ts';
-import { sendStream } from './send-stream.ts';
+import { type RangeRead, sendRange } from './send-range.ts';
 import { type PlainTarget, StreamFastPath } from './stream-fast-path.ts';
 import { ThumbFastPath } from './thumb-fast-path.ts';
 import { WriteTurns } from './write-turns.ts';
 
 export type { CoalescedRead, MediaReader, PlainTarget, Playlist };
 
-/** Of a turn of the event loop. Each write of a stream leads to a read, which costs more. */
-const writeMs = { shared: 4, stream: 1 } as const;
+/** Of a turn of the event loop. Each write of a range leads to a read, which costs more. */
+const writeMs = { shared: 4, range: 1 } as const;
 
 interface DataPlaneOptions {
   readonly store: ObjectStore;
@@ -39,7 +38,7 @@ export class DataPlane {
   readonly media: MediaReader;
   readonly #options: DataPlaneOptions;
   readonly #writes = new WriteTurns(writeMs.shared);
-  readonly #streamWrites = new WriteTurns(writeMs.stream);
+  readonly #rangeWrites = new WriteTurns(writeMs.range);
 
   constructor(options: DataPlaneOptions) {
     const { store, ...rest } = options;
@@ -87,8 +86,8 @@ export class DataPlane {
   }
 
   /** Sends a range that is not in memory as the body of a response whose head was written. */
-  sendStream(response: ServerResponse, body: Readable): void {
-    void sendStream(response, body, this.#streamWrites);
+  sendRange(response: ServerResponse, read: RangeRead): void {
+    void sendRange(response, read, this.#rangeWrites);
   }
 
   /** Counts the bytes that are written for a response, when it ends or its client leaves. */

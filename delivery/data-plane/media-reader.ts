@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
@@ -7,9 +8,10 @@ import { isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
-import type { ByteRange, ObjectInfo, ObjectStore, StoredObject } from '#platform/storage/object-store.ts';
+import type { ByteRange, ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { ReadCache } from './read-cache.ts';
+import type { RangeRead } from './send-range.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 import { readWhole } from '#platform/storage/read-whole.ts';
 
@@ -167,18 +169,24 @@ export class MediaReader {
    */
   async openRange(
     key: string,
-    options: { readonly range: ByteRange; readonly ifMatch: string; readonly signal?: AbortSignal },
+    {
+      range,
+      ...options
+    }: { readonly range: Required<ByteRange>; readonly ifMatch: string; readonly signal?: AbortSignal },
     reader: Reader,
-  ): Promise<StoredObject | null> {
-    const giveBack = this.#share(reader);
-    let found: StoredObject | null = null;
+  ): Promise<RangeRead | null> {
+    const close = this.#share(reader);
+    const client = this.#clients.bucketOf(reader);
+    const reopen = async (part: ByteRange) => {
+      const get = () => this.#media.get(key, { ...options, range: part, attemptsMax: 1 });
+      return (await this.#requests.run(client, get))?.body ?? null;
+    };
+    let body: Readable | null = null;
     try {
-      const client = this.#clients.bucketOf(reader);
-      found = await this.#requests.run(client, () => this.#media.get(key, { ...options, attemptsMax: 1 }));
-      found?.body.once('close', giveBack);
-      return found;
+      body = await reopen(range);
+      return body && { range, body, reopen, close };
     } finally {
-      if (found === null) giveBack();
+      if (body === null) close();
     }
   }
 

@@ -1,10 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BlockPool, ownPiece } from '#platform/storage/blocks.ts';
 import type { Download, PieceReceiver } from '#platform/storage/object-store.ts';
 import { ReadCache } from './read-cache.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 
 const mebibyte = 1024 * 1024;
+
+afterEach(() => void vi.useRealTimers());
 
 /** An object on its way, whose bytes come when the test says so. */
 class Source {
@@ -181,6 +183,29 @@ describe('reads under way', () => {
     for (const { piece } of cursor.take()) piece.release();
     cursor.taken();
     expect(source.isPaused).toBe(false);
+  });
+
+  it('a read that is paused goes on when it is cached for a second reader', () => {
+    const cache = new ReadCache(64 * mebibyte);
+    const source = new Source('a', mebibyte);
+    const first = whole(cache.begin('a', source.download));
+    while (!source.isPaused) source.send(64 * 1024);
+    const second = cache.find('a');
+    expect([second?.isCached, source.isPaused]).toEqual([true, false]);
+    source.finish();
+    expect([second?.state, first.state]).toEqual(['whole', 'whole']);
+  });
+
+  it('a read whose reader takes nothing for a second gives its connection and memory back', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const source = new Source('a', 20 * mebibyte);
+    const read = new ReadCache(64 * mebibyte).begin('a', source.download);
+    const cursor = whole(read);
+    while (!source.isPaused) source.send(64 * 1024);
+    vi.advanceTimersByTime(999);
+    expect(cursor.state).toBe('reading');
+    vi.advanceTimersByTime(1);
+    expect([cursor.state, source.isDestroyed, read.memoryBytes]).toEqual(['released', true, 0]);
   });
 
   it('a reader is handed a segment of a cached read at once, and half a megabyte of another', () => {

@@ -3,7 +3,7 @@ import type { Piece } from '#platform/storage/blocks.ts';
 import type { ObjectInfo } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { MediaReader } from './media-reader.ts';
-import { sendStream } from './send-stream.ts';
+import { sendRange } from './send-range.ts';
 import type { WriteTurns } from './write-turns.ts';
 import type { ReadCursor, CoalescedRead } from './coalesced-read.ts';
 
@@ -95,7 +95,7 @@ class ReadSender {
     try {
       const rest = await media.openRange(key, { range, ifMatch: etag }, this.#response.req);
       if (rest === null) this.#response.destroy();
-      else await sendStream(this.#response, rest.body, writes);
+      else await sendRange(this.#response, rest, writes);
     } catch {
       this.#response.destroy();
     }

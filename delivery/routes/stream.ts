@@ -122,7 +122,7 @@ async function answerObject(request: FastifyRequest, reply: FastifyReply, { plan
   const found = await openSame(target.key, { media, info, range: wanted, request });
   if (found === null) return sendWhole(request, reply, { plane, target });
   beginBody(describePart(reply, { target, info, wanted }));
-  plane.sendStream(reply.raw, found.body);
+  plane.sendRange(reply.raw, found);
   return reply;
 }
 

@@ -86,6 +86,55 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
     expect(performance.now() - startedAtMs).toBeLessThan(2_000);
     for (const socket of sockets) socket.destroy();
   }, 60_000);
+
+  it.each([
+    ['a whole segment', ''],
+    ['a range', 'Range: bytes=5-\r\n'],
+  ])(
+    'C17.34: a client that reads nothing of %s has no connection to the bucket, and every byte later',
+    async (_what, range) => {
+      const bytes = Buffer.from(Uint32Array.from({ length: 4 * mebibyte }, (_, n) => n).buffer);
+      const open = new Set<Socket>();
+      const { port } = await startDelivery(
+        (request, response) => {
+          const [start, end] = /bytes=(\d+)-(\d*)/.exec(request.headers.range ?? '')?.slice(1) ?? [];
+          const body = bytes.subarray(Number(start ?? 0), end ? Number(end) + 1 : undefined);
+          const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT', 'content-length': body.length };
+          const part = { 'content-range': `bytes ${start}-${Number(start) + body.length - 1}/${bytes.length}` };
+          open.add(request.socket);
+          response.once('close', () => open.delete(request.socket));
+          response.writeHead(start === undefined ? 200 : 206, { ...head, ...(start === undefined ? {} : part) });
+          if (request.method === 'HEAD') response.end();
+          else response.end(body);
+        },
+        { scheme, cacheBytesMax: 0 },
+      );
+      const [socket] = await stalledClients(
+        port,
+        1,
+        `GET ${segment} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${range}\r\n`,
+      );
+      await expect.poll(() => open.size).toBe(1);
+      await expect.poll(() => open.size, { timeout: 5_000 }).toBe(0);
+      const received: Buffer[] = [];
+      let sizeBytes = 0;
+      socket?.on('data', (chunk: Buffer) => {
+        received.push(chunk);
+        // Slow once more on the way.
+        if (sizeBytes < 6 * mebibyte && sizeBytes + chunk.length >= 6 * mebibyte) {
+          socket.pause();
+          setTimeout(() => socket.resume(), 1_500);
+        }
+        sizeBytes += chunk.length;
+      });
+      socket?.resume();
+      await once(socket as Socket, 'end');
+      const whole = Buffer.concat(received);
+      const body = whole.subarray(whole.indexOf('\r\n\r\n') + 4);
+      expect(body.equals(bytes.subarray(range === '' ? 0 : 5))).toBe(true);
+    },
+    20_000,
+  );
 });
 
 /** A request for a segment of its own. */
