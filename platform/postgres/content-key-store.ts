@@ -7,6 +7,14 @@ interface ContentKeyRow {
   readonly envelope: unknown;
 }
 
+// A job that was submitted after the deletion makes a new media; the deletion is lifted when it has ended.
+const insertUnlessDeleted = `
+  insert into content_keys (hash, kid, envelope)
+  select $1, $2, $3
+  where not exists (select from media_deletions where hash = $1 and lifted_at is null)
+    or exists (select from jobs where hash = $1 and swept_at is null and finished_at is null)
+  on conflict (hash) do nothing`;
+
 /** Content keys, one for each media hash, wrapped at rest (C18.3, C18.4). */
 export class ContentKeyStore {
   readonly #database: Database;
@@ -27,20 +35,18 @@ export class ContentKeyStore {
    * The hash's key, made when there is none; concurrent calls get the same key. It is committed before this returns, so
    * nothing is packaged with a key that could be lost.
    *
-   * @throws Error when the stored envelope does not unwrap
+   * @throws Error when the stored envelope does not unwrap, and when the media was deleted and not submitted again: an
+   *   attempt that was frozen meanwhile would leave a key that nothing deletes
    */
   async findOrCreate(hash: string): Promise<ContentKey> {
     const existing = await this.find(hash);
     if (existing !== null) return existing;
     const kid = this.#randomBytes(16).toString('hex');
     const envelope = wrapContentKey(this.#randomBytes(16), { hash, kid }, this.#encryptionKeys, this.#randomBytes(12));
-    await this.#database.pool.query(
-      'insert into content_keys (hash, kid, envelope) values ($1, $2, $3) on conflict (hash) do nothing',
-      [hash, kid, JSON.stringify(envelope)],
-    );
+    await this.#database.pool.query(insertUnlessDeleted, [hash, kid, JSON.stringify(envelope)]);
     // Read back the row that won a concurrent insert.
     const stored = await this.find(hash);
-    if (stored === null) throw new Error('a content key vanished right after it was stored');
+    if (stored === null) throw new Error('no content key is made: the media was deleted');
     return stored;
   }
 

@@ -464,6 +464,9 @@ describe('deletion', () => {
     await finished(hash);
     expect((await api.call(`/api/jobs/${job.job_id}`)).json.status).toBe('cancelled');
     expect(await api.d.contentKeys.find(hash)).toBeNull();
+    // An attempt that was frozen until now.
+    await expect(api.d.contentKeys.findOrCreate(hash)).rejects.toThrow('the media was deleted');
+    expect(await api.d.contentKeys.find(hash)).toBeNull();
   });
 
   it('a receipt is kept as long as RECEIPT_RETENTION says, and addresses answer 404 after it', async () => {
