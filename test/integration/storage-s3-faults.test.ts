@@ -231,6 +231,25 @@ describe('rights', () => {
     expect(await store.head('there')).toMatchObject({ sizeBytes: 5 });
   });
 
+  it('C22.10: a version that was seen is no missing object when it is denied, whatever else is', async () => {
+    const store = await openAgainst(withoutListing);
+    await expect(store.get('missing', { ifMatch: '"seen"' })).rejects.toEqual(storageError);
+  });
+
+  it('a denial of listing is not remembered for long', async () => {
+    const list = '<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>';
+    let areAllDenied = true;
+    const store = await openAgainst((request, response) => {
+      request.resume();
+      const isAllowed = !areAllDenied && request.url?.includes('list-type=2') === true;
+      response.writeHead(isAllowed ? 200 : 403, { 'content-type': 'application/xml' }).end(isAllowed ? list : denied);
+    });
+    expect(await store.missingRights()).toEqual(['s3:ListBucket']);
+    areAllDenied = false;
+    await expect.poll(() => store.missingRights(), { timeout: 10_000 }).toEqual([]);
+    await expect(store.head('key')).rejects.toEqual(storageError);
+  });
+
   it('C22.10: where listing is denied, the bucket can be reached and the missing right is named', async () => {
     const store = await openAgainst(withoutListing);
     await store.ping();

@@ -1,11 +1,19 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import type { S3Requests } from './s3-requests.ts';
 
-/** Whether the keys are valid and may not list the bucket. Asked once; a failure is not remembered. */
+/** Rights that change are denied for a moment; requests for many missing objects ask no more often than this. */
+const deniedMs = 5_000;
+
+/**
+ * Whether the keys are valid and may not list the bucket. That they may is remembered, that they may not for a moment,
+ * and a failure is not.
+ */
 export class ListingRight {
   readonly #bucket: string;
   readonly #requests: S3Requests;
   #isDenied: Promise<boolean> | null = null;
+  /** By `performance.now()`. */
+  #holdsUntilMs = Infinity;
 
   constructor(bucket: string, requests: S3Requests) {
     this.#bucket = bucket;
@@ -13,10 +21,14 @@ export class ListingRight {
   }
 
   isDenied(): Promise<boolean> {
-    this.#isDenied ??= this.#ask().catch((error: unknown) => {
-      this.#isDenied = null;
-      throw error;
-    });
+    if (performance.now() >= this.#holdsUntilMs) this.#isDenied = null;
+    if (this.#isDenied === null) {
+      this.#holdsUntilMs = Infinity;
+      this.#isDenied = this.#ask().catch((error: unknown) => {
+        this.#isDenied = null;
+        throw error;
+      });
+    }
     return this.#isDenied;
   }
 
@@ -28,8 +40,9 @@ export class ListingRight {
       return false;
     } catch (error) {
       const { cause } = error as { cause?: unknown };
-      if (cause instanceof Error && cause.name === 'AccessDenied') return true;
-      throw error;
+      if (!(cause instanceof Error) || cause.name !== 'AccessDenied') throw error;
+      this.#holdsUntilMs = performance.now() + deniedMs;
+      return true;
     }
   }
 }

@@ -127,7 +127,8 @@ export class S3Reads {
         if (outcome === 'found') return answer;
         if (outcome === 'missing') return null;
         if (outcome === 'denied') {
-          if (!(await this.#isListingDenied()))
+          // A version that was seen is there: it is reading that is denied.
+          if ('if-match' in headers || !(await this.#isListingDenied()))
             throw new KnownProblem('storage_error', undefined, { cause: new Error('object storage answered 403') });
           // Rights that have changed are denied for a moment too.
           if (attemptsLeft <= 1) return null;
