@@ -35,6 +35,7 @@ export interface MediaDeletionDependencies extends Omit<DeleteMediaDependencies,
 /** Servers of delivery learn of a deletion within 2 s; steps of a cancelled job end within 3 s. */
 const quietMsDefault = 6_000;
 const retryMs = 1_000;
+const failedRetryMs = 15_000;
 const atOnce = 8;
 /** Of each worker, so that bucket and database have time for others. */
 const pace = { perSecond: 3_000, burst: 1_000 };
@@ -60,12 +61,13 @@ export function mediaDeletionTask(dependencies: MediaDeletionDependencies): Peri
 
 type PacedDependencies = MediaDeletionDependencies & { readonly bucket: TokenBucket };
 
-/** One that fails is due again in ten minutes, and delays no other. */
+/** One that fails is due again soon, or in ten minutes when that cannot be written either, and delays no other. */
 async function handle(deletion: DueDeletion, dependencies: PacedDependencies, signal: AbortSignal) {
   try {
     await removeAll(deletion, dependencies, signal);
   } catch (error) {
     dependencies.log.warn({ err: error, hash: deletion.hash, deletion_id: deletion.id }, 'media deletion failed');
+    await dependencies.deletions.defer(deletion.id, failedRetryMs).catch(() => undefined);
   }
 }
 

@@ -15,6 +15,7 @@ import type { Logger } from '#platform/telemetry/logger.ts';
 
 const askEveryMs = 1_000;
 const readAllEveryMs = 30_000;
+const firstAnswerMsMax = 2_000;
 /** About 20 MiB of hashes. */
 const recentMaxDefault = 100_000;
 /** A hash that is asked about is remembered for so long, also that it was not deleted. */
@@ -38,6 +39,8 @@ export class DeletedMedia {
   #isPartial = false;
   #readAllAtMs = 0;
   #asksAgainAtMs = 0;
+  /** By the database, when it was asked last. */
+  #isAnswered = true;
   #ended = Promise.resolve();
 
   constructor(dependencies: DeletedMediaDependencies) {
@@ -51,9 +54,14 @@ export class DeletedMedia {
     });
   }
 
-  /** Asks the database until it is stopped. */
-  start(): void {
-    this.#ended = this.#repeat();
+  /**
+   * Asks the database until it is stopped. Resolves when it has answered once, so that a new server plays nothing that
+   * is deleted; without a database that answers, after two seconds.
+   */
+  async start(): Promise<void> {
+    const begun = this.#readOrLog();
+    this.#ended = begun.then(() => this.#repeat());
+    await Promise.race([begun, pause(firstAnswerMsMax, this.#stopping.signal)]);
   }
 
   async stop(): Promise<void> {
@@ -110,18 +118,21 @@ export class DeletedMedia {
   }
 
   async #repeat(): Promise<void> {
-    const { log } = this.#dependencies;
-    let isAsking = true;
-    while (!this.#stopping.signal.aborted) {
-      try {
-        await this.#read();
-        isAsking = true;
-      } catch (error) {
-        // The table may not be there yet, and an outage lasts: one line for each.
-        if (isAsking) log.warn({ err: error }, 'deleted media not read');
-        isAsking = false;
-      }
+    for (;;) {
       await pause(askEveryMs, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      await this.#readOrLog();
+    }
+  }
+
+  async #readOrLog(): Promise<void> {
+    try {
+      await this.#read();
+      this.#isAnswered = true;
+    } catch (error) {
+      // The table may not be there yet, and an outage lasts: one line for each.
+      if (this.#isAnswered) this.#dependencies.log.warn({ err: error }, 'deleted media not read');
+      this.#isAnswered = false;
     }
   }
 

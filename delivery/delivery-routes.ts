@@ -30,6 +30,6 @@ export async function addDeliveryRoutes(
   addThumbRoutes(app, { ...dependencies, plane, deleted, thumbs });
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hash) => cache.forget(hash));
-  app.addHook('onReady', async () => deleted.start());
+  app.addHook('onReady', () => deleted.start());
   app.addHook('onClose', () => deleted.stop());
 }
