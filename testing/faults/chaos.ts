@@ -60,6 +60,20 @@ const proxied =
     return () => chaos[of].set('open');
   };
 
+/** Notes how long PostgreSQL is away, for what servers can learn from it alone. */
+function ofDatabase(fault: Fault): Fault {
+  return async (scene) => {
+    const { database } = scene.world.facts;
+    database.faults += 1;
+    const end = await fault(scene);
+    return async () => {
+      await end();
+      database.faults -= 1;
+      database.backAt = Date.now();
+    };
+  };
+}
+
 async function failingStorage({ world, chaos }: Scene, fault: StorageFault, share: number): ReturnType<Fault> {
   const end = chaos.storage.begin(fault, share);
   const from = Date.now();
@@ -75,7 +89,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'a runner is killed': killed(true, 'SIGKILL'),
   'a program is frozen': paused(false),
   'a runner is frozen': paused(true),
-  'Postgres is cut off': proxied('databaseProxy'),
+  'Postgres is cut off': ofDatabase(proxied('databaseProxy')),
   'Redis is cut off': proxied('redisProxy'),
   'Redis is emptied': async ({ chaos }) => {
     await chaos.flushRedis();
@@ -85,10 +99,10 @@ const faults: Readonly<Record<string, Fault>> = {
     await chaos.replaceRedis();
     return nothing;
   },
-  'Postgres crashes': async ({ chaos }) => {
+  'Postgres crashes': ofDatabase(async ({ chaos }) => {
     await chaos.restartPostgres();
     return nothing;
-  },
+  }),
   'the storage is faulty': (scene) =>
     failingStorage(scene, pick(scene.random, storageFaults), pick(scene.random, [0.2, 0.5])),
   'the storage is away': (scene) => failingStorage(scene, pick(scene.random, ['500', '503'] as const), 1),
@@ -184,8 +198,10 @@ export async function runChaos(o: {
     violations.push(...(await checker.check([...ids], { triesMax })), ...(await steadyWrites(world)));
     const others = (await world.database.pool.query<Record<string, number>>(countOthers)).rows[0] ?? {};
     violations.push(...(await world.stop()).map((left) => `I11: ${left} is left`));
+    const evidence = violations.length > 0 ? await evidenceOf(world, violations.join(' ')) : '';
     const failed = (await world.database.pool.query(`select 1 from jobs where status = 'failed'`)).rowCount ?? 0;
-    if (violations.length > 0) await writeFile(join(tmpdir(), `reelwright-chaos-${o.seed}.log`), world.output());
+    if (violations.length > 0)
+      await writeFile(join(tmpdir(), `reelwright-chaos-${o.seed}.log`), evidence + world.output());
     return { jobs: ids.size, failed, faults: count, settledMs, others, violations: [...new Set(violations)] };
   } finally {
     await world.stop();
@@ -198,6 +214,26 @@ async function endRest(world: World): Promise<void> {
   for (const hash of world.facts.deletions.keys()) await callers.deletionEnded(world, hash);
   await callers.cleanUpImports(world);
   await callers.expireUploads(world);
+}
+
+/** The jobs, changes and objects of the media that violations name: a line of JSON each. */
+async function evidenceOf({ database, media }: World, violations: string): Promise<string> {
+  const jobs = await database.pool.query<{ readonly id: string; readonly hash: string }>(
+    'select * from jobs where position(hash in $1) > 0 or position(id::text in $1) > 0 order by created_at',
+    [violations],
+  );
+  const hashes = jobs.rows.map(({ hash }) => hash);
+  const of = (table: string, column: string, values: readonly string[]) =>
+    database.pool.query<object>(`select * from ${table} where ${column} = any($1)`, [values]).then(({ rows }) => rows);
+  const ids = jobs.rows.map(({ id }) => id);
+  const found: object[] = [
+    ...jobs.rows,
+    ...(await of('recorded_changes', 'job_id', ids)),
+    ...(await of('job_attempts', 'job_id', ids)),
+    ...(await of('media_deletions', 'hash', hashes)),
+  ];
+  for await (const object of media.list('')) if (hashes.some((hash) => object.key.includes(hash))) found.push(object);
+  return found.map((each) => `${JSON.stringify(each)}\n`).join('');
 }
 
 /** What runs, and in which state: a line for each process below a worker. */

@@ -29,10 +29,14 @@ export async function deletionsOf(world: World): Promise<string[]> {
   return violations;
 }
 
-/** What the stream of a media whose deletion was accepted must not answer. */
+/** What the stream of a media whose deletion was accepted must not answer, unless PostgreSQL is or was just away. */
 export async function playedAfterDeletion(world: World): Promise<string[]> {
-  const due = [...world.facts.deletions].filter(([, at]) => Date.now() - at > noticedMs);
+  const { deletions, database } = world.facts;
+  const areLearnt = () => database.faults === 0 && Date.now() - database.backAt > noticedMs;
+  if (!areLearnt()) return [];
+  const due = [...deletions].filter(([, at]) => Date.now() - at > noticedMs);
   const statuses = await Promise.all(due.map(([hash]) => streamStatus(world, hash).catch(() => 0)));
+  if (!areLearnt()) return [];
   return due.flatMap(([hash], index) =>
     statuses[index] === 200 ? [`I28: the stream of ${hash} is played after its deletion was accepted`] : [],
   );

@@ -33,6 +33,8 @@ export type World = Awaited<ReturnType<typeof openWorld>>;
 export interface Facts {
   /** When requests to a bucket failed, all of them or some, in milliseconds of the clock. */
   readonly outages: { readonly from: number; readonly to: number; readonly isWhole: boolean }[];
+  /** Faults of PostgreSQL under way, and when the last one ended, in milliseconds of the epoch. */
+  readonly database: { faults: number; backAt: number };
   /** The versions of sources, by ETag. */
   readonly sources: Map<string, { readonly key: string; readonly durationSec: number }>;
   /** Why jobs waited, as their callers saw it. */
@@ -129,7 +131,14 @@ export async function openWorld({ env = {}, workers: count = 1, planted, ground:
   const server = await supervised('server', base);
   const workers = await Promise.all(Array.from({ length: count }, () => supervised('worker', base)));
   const processes = [server, ...workers];
-  const facts: Facts = { outages: [], sources: new Map(), waits: [], deletions: new Map(), announced: new Map() };
+  const facts: Facts = {
+    outages: [],
+    database: { faults: 0, backAt: 0 },
+    sources: new Map(),
+    waits: [],
+    deletions: new Map(),
+    announced: new Map(),
+  };
   const hashes = new Set<string>();
   let run = 0;
 
