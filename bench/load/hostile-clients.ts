@@ -11,7 +11,7 @@ import { hostileOptionsSchema } from '../support/client-options.ts';
 
 setPriority(15);
 
-const { port, from, ...options } = hostileOptionsSchema.parse(JSON.parse(await text(process.stdin)));
+const { host, port, from, ...options } = hostileOptionsSchema.parse(JSON.parse(await text(process.stdin)));
 /** A read of 64 KiB in this time: more than the least rate that a server accepts. */
 const slowReadMs = 2_000;
 const retryMs = 1_000;
@@ -21,7 +21,7 @@ const counts: Record<string, number> = {};
 const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
 
 function open(request: string): Socket {
-  const socket = connect({ port, host: '127.0.0.1', localAddress: from }, () => socket.write(request));
+  const socket = connect({ port, host, localAddress: from }, () => socket.write(request));
   return socket.on('error', () => count('socket error'));
 }
 
@@ -48,7 +48,7 @@ const agent = new Agent({ keepAlive: true, localAddress: from });
 async function requestImages(paths: Iterable<string>): Promise<void> {
   for (const path of paths) {
     try {
-      const [response] = (await once(get({ host: '127.0.0.1', port, path, agent }), 'response')) as [IncomingMessage];
+      const [response] = (await once(get({ host, port, path, agent }), 'response')) as [IncomingMessage];
       response.resume();
       await once(response, 'end');
       count(`image ${response.statusCode}`);

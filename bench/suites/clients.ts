@@ -8,12 +8,15 @@ import type { BenchLine, BenchSuite } from '../harness.ts';
 import type { HostileOptions } from '../support/client-options.ts';
 import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
 import { outcomeOf, percentile, play, startLoad } from '../support/load-processes.ts';
+import { type OtherMachine, startOtherMachine } from '../support/other-machine.ts';
 
 // One address takes what it can get of delivery: 300 slow readers of ranges, requests whose heads never end, and 200
 // clients for images that are in no cache. Another address plays a few streams before and meanwhile: how much longer it
-// waits, whether a probe fails, and how much memory the server takes.
+// waits, whether a probe fails, and how much memory the server takes. Where an administrator runs it, the first address
+// has a network of its own.
 
-const hostile = '127.0.0.2';
+/** Where it can have no network of its own. */
+const hostile = { command: [], from: '127.0.0.2', host: '127.0.0.1' };
 const viewer = '127.0.0.1';
 const perSecond = 30;
 const seconds = { quick: { before: 15, during: 24 }, whole: { before: 60, during: 120 } };
@@ -36,9 +39,10 @@ export const clientsSuite: BenchSuite = {
     try {
       await comeFirst(process.pid);
       const probePort = await freePort();
-      const scene = await setUpDelivery(stops, { PROBE_PORT: String(probePort) });
+      const scene = await setUpDelivery(stops, { PROBE_PORT: String(probePort), HOST: '0.0.0.0' });
       await comeFirst(scene.pid);
-      return await measure(scene, { probePort, ...(isQuick ? seconds.quick : seconds.whole) });
+      const attacker = startOtherMachine(stops) ?? hostile;
+      return await measure(scene, { probePort, attacker, ...(isQuick ? seconds.quick : seconds.whole) });
     } finally {
       for (const stop of stops.toReversed()) await stop();
     }
@@ -60,18 +64,19 @@ async function comeFirst(pid: number): Promise<void> {
 
 interface Measured {
   readonly probePort: number;
+  readonly attacker: OtherMachine;
   /** Seconds. */
   readonly before: number;
   readonly during: number;
 }
 
-async function measure(scene: DeliveryScene, { probePort, before, during }: Measured): Promise<BenchLine[]> {
+async function measure(scene: DeliveryScene, { probePort, attacker, before, during }: Measured): Promise<BenchLine[]> {
   const viewers = { port: scene.port, from: viewer, requests: scene.requests };
   await play({ ...viewers, ...warmUp });
   const quiet = await play({ ...viewers, perSecond, seconds: before });
   const quietBytes = await residentBytes(scene.pid);
   const watch = watchServer(scene.pid, probePort);
-  const { result: loaded, counts } = await besideHostileClients(scene, () =>
+  const { result: loaded, counts } = await besideHostileClients(scene, attacker, () =>
     play({ ...viewers, perSecond, seconds: during }),
   ).finally(() => void watch.stop());
   const { failedProbes, probes, memoryBytes } = await watch.stop();
@@ -100,18 +105,23 @@ async function measure(scene: DeliveryScene, { probePort, before, during }: Meas
 /** What `work` gives while the hostile clients are at theirs, and what they did. */
 async function besideHostileClients<T>(
   scene: DeliveryScene,
+  { command, host, from }: OtherMachine,
   work: () => Promise<T>,
 ): Promise<{ result: T; counts: Readonly<Record<string, number>> }> {
-  const clients = startLoad('hostile-clients.ts', {
+  const options: HostileOptions = {
+    host,
     port: scene.port,
-    from: hostile,
+    from,
     slowReaders: 300,
     rangePaths: scene.largePaths,
     halfSentPerSecond,
     imageClients: 200,
     imagePaths: scene.imagePaths,
-  } satisfies HostileOptions);
+  };
+  const clients = startLoad('hostile-clients.ts', options, command);
   const counts = outcomeOf(clients);
+  // Thrown below, after the work has ended.
+  counts.catch(() => {});
   const result = await work().finally(() => clients.kill('SIGTERM'));
   return { result, counts: z.record(z.string(), z.number()).parse(await counts) };
 }

@@ -4,8 +4,9 @@ import { z } from 'zod';
 
 /** Of hostile-clients.ts. */
 export const hostileOptionsSchema = z.object({
+  host: z.string(),
   port: z.number(),
-  /** Their address, one of 127.0.0.0/8. */
+  /** Their address. */
   from: z.string(),
   /** How many read ranges slowly, and of which large objects. */
   slowReaders: z.number(),

@@ -16,11 +16,14 @@ export async function play(options: PacedOptions): Promise<PacedOutcome> {
   return pacedOutcomeSchema.parse(await outcomeOf(reader));
 }
 
-/** Starts a program of `bench/load`. */
-export function startLoad(script: string, options: PacedOptions | HostileOptions): ChildProcess {
-  const started = spawn(process.execPath, [join(import.meta.dirname, '../load', script)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+/** Starts a program of `bench/load`, on another machine with the command for that. */
+export function startLoad(
+  script: string,
+  options: PacedOptions | HostileOptions,
+  command: readonly string[] = [],
+): ChildProcess {
+  const [program, ...args] = [...command, process.execPath, join(import.meta.dirname, '../load', script)];
+  const started = spawn(program as string, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   started.stdin?.end(JSON.stringify(options));
   return started;
 }
