@@ -23,7 +23,7 @@ export function startLoad(
   command: readonly string[] = [],
 ): ChildProcess {
   const [program, ...args] = [...command, process.execPath, join(import.meta.dirname, '../load', script)];
-  const started = spawn(program as string, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const started = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   started.stdin?.end(JSON.stringify(options));
   return started;
 }

@@ -16,11 +16,12 @@ export interface OtherMachine {
   readonly host: string;
 }
 
+const ip = (...args: string[]) => execFileSync('ip', args, { stdio: 'ignore' });
+
 /** Null where the user may not make one. */
 export function startOtherMachine(stops: (() => Promise<unknown>)[]): OtherMachine | null {
   const name = `reelwright-${process.pid}`;
   const [inner, outer] = [`rwc${process.pid}`, `rws${process.pid}`];
-  const ip = (...args: string[]) => execFileSync('ip', args, { stdio: 'ignore' });
   const within = (...args: string[]) => ip('netns', 'exec', name, ...args);
   try {
     ip('netns', 'add', name);
