@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import os
 from typing import BinaryIO
@@ -62,3 +64,9 @@ def _size_of(file: BinaryIO, size: int | None) -> int:
     end = file.seek(0, os.SEEK_END)
     file.seek(start)
     return end - start
+
+
+def digest_headers(content: bytes) -> dict[str, str]:
+    """What a store needs to refuse a part whose client died in the middle; some take its beginning for the whole."""
+    digest = hashlib.md5(content, usedforsecurity=False).digest()
+    return {"content-md5": base64.b64encode(digest).decode()}

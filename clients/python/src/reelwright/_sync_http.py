@@ -10,6 +10,7 @@ import httpx
 
 from ._sync_tasks import sleep
 from ._retry import RetryOptions
+from ._source import digest_headers
 from ._version import __version__
 from .errors import ReelwrightError, error_of, unreachable
 
@@ -99,7 +100,7 @@ class Session:
         """Puts bytes without the API key, which stores refuse, at an address that may be relative."""
         address = url if "://" in url else self.base_url + url
         try:
-            return self._http.put(address, content=content)
+            return self._http.put(address, content=content, headers=digest_headers(content))
         except httpx.TransportError as error:
             return unreachable(address.split("?")[0], error)
 
