@@ -1,5 +1,5 @@
 import { open, stat } from 'node:fs/promises';
-import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { isJobProblem, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { videoContainers } from '#domain/media/video-containers.ts';
 import { imageKindOf } from '#platform/images/image-kinds.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
@@ -37,7 +37,9 @@ async function describe(context: StepContext): Promise<FfprobeDocument> {
   const failure = probeFailure(await readHead(context.workspace.at(workspaceFiles.source), headBytes));
   const command = describeCommand(context.program('ffprobe'), workspaceFiles.source);
   const run = { timeoutMs: probeTimeoutMs, failure, stdoutBytesMax: 16 * 1024 * 1024, readsHeaders: true };
-  const { stdout, stderrTail: logTail } = await runTool(command, run, context);
+  const { stdout, stderrTail: logTail } = await runTool(command, run, context).catch((error: unknown) => {
+    throw unfinishedProblem(error) ?? error;
+  });
   try {
     return parseFfprobe(stdout);
   } catch (cause) {
@@ -57,6 +59,15 @@ function probeFailure(head: Buffer): { readonly code: JobErrorCode; readonly mes
     return { code: 'unsupported_media', message: `The source is in no supported container: ${videoContainers}.` };
   }
   return { code: 'corrupt_input', message: `The source is damaged: it cannot be read as ${container}.` };
+}
+
+/** The problem of an MP4 file whose index, which is often its end, was not written or not copied; else null. */
+function unfinishedProblem(error: unknown): KnownProblem<JobErrorCode> | null {
+  if (!isJobProblem(error) || error.code !== 'corrupt_input') return null;
+  const { logTail = '' } = error.details;
+  if (!logTail.includes('moov atom not found')) return null;
+  const message = 'The source was cut off or its recording was not finished: its index (`moov`) is missing.';
+  return new KnownProblem('corrupt_input', message, { logTail, cause: error });
 }
 
 /** The first bytes of a file, at most `bytesMax`. */

@@ -96,6 +96,14 @@ describe('lengths in headers', () => {
     const half = await changedSample(`cut.${extension}`, whole, (bytes) => bytes.subarray(0, bytes.length >> 1));
     expect(await refusal(half)).toEqual([10, 'corrupt_input', false]);
   });
+
+  it('an MP4 whose index was not written says so', async () => {
+    const whole = await sample('whole-index-last.mp4', `${moving(2)} ${x264}`);
+    const cut = await changedSample('no-index.mp4', whole, (bytes) => bytes.subarray(0, bytes.lastIndexOf('moov') - 4));
+    const { error } = await run(await runnerRig('video:transcode', cut), ['all']);
+    const message = 'The source was cut off or its recording was not finished: its index (`moov`) is missing.';
+    expect(error).toMatchObject({ code: 'corrupt_input', message });
+  });
 });
 
 describe('clips that were trimmed without a key frame', () => {
