@@ -38,12 +38,12 @@ const retryMs = 1_000;
 const failedRetryMs = 15_000;
 const atOnce = 8;
 /** Of each worker, so that bucket and database have time for others. */
-const pace = { perSecond: 3_000, burst: 1_000 };
+const rate = { perSecond: 3_000, burst: 500 };
 
 /** Deletes media that are expired or whose deletion was requested. */
 export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {
   const { deletions, log, receiptRetentionMs } = dependencies;
-  const bucket = new TokenBucket(pace);
+  const bucket = new TokenBucket(rate);
   const work = async (signal: AbortSignal) => {
     for (const hash of await deletions.expired(100)) {
       const { isNew } = await deleteMedia(dependencies, { hash, reason: 'expiry' });
@@ -90,13 +90,14 @@ async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies,
     locked.assertHeld();
     await media.delete([masterKey(hash)]);
   });
-  const onRemoved = async (count: number) => {
-    await deletions.countDeleted(id, count);
+  // Before a page and not after it: the deletions under way would all remove their first one at once.
+  const pace = async (count: number) => {
     await pause(bucket.take(performance.now(), count), signal);
     signal.throwIfAborted();
   };
+  const onRemoved = (count: number) => deletions.countDeleted(id, count);
   for (const prefix of prefixes)
-    if ((await removeUnused({ hash, prefix, isUsed, onRemoved }, { fence, media })) === null) return;
+    if ((await removeUnused({ hash, prefix, isUsed, pace, onRemoved }, { fence, media })) === null) return;
   const ended = await deletions.finish(deletion, ({ finishedAt, objects, bytes, objectsSha256, ...rest }) => {
     if (finishedAt === null || objects === null || bytes === null || objectsSha256 === null)
       throw new TypeError('a deletion ends after its objects were listed');

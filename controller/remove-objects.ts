@@ -28,6 +28,8 @@ export interface SharedObjects {
   readonly except?: ReadonlySet<string>;
   /** Asked for each page, under the lock of the hash. */
   readonly isUsed: (locked: LockedHash) => Promise<boolean>;
+  /** Before each page, with the number of its objects. */
+  readonly pace?: (objects: number) => Promise<void>;
   /** After each page, with the number of its objects. */
   readonly onRemoved?: (objects: number) => Promise<void>;
 }
@@ -39,12 +41,13 @@ export interface RemovalDependencies {
 
 /** Removes a page of objects at a time while nothing uses them; returns their number, null when something does. */
 export async function removeUnused(
-  { hash, prefix, except, isUsed, onRemoved }: SharedObjects,
+  { hash, prefix, except, isUsed, pace, onRemoved }: SharedObjects,
   { fence, media }: RemovalDependencies,
 ): Promise<number | null> {
   let removed = 0;
   for await (const page of pagesUnder(media, prefix)) {
     const keys = page.filter((key) => except?.has(key) !== true);
+    await pace?.(keys.length);
     const isRemoved = await fence.underLock(hash, async (locked) => {
       if (await isUsed(locked)) return false;
       // A process that was frozen since it asked deletes nothing.
