@@ -105,11 +105,12 @@ async function endAttempt(
     metrics.imports.inc({ outcome: 'interrupted' });
     return rows.release(row, { delayMs: storageBackoffMs, failures: 0 });
   }
-  const failure = failureOf(row, error, dependencies);
+  const failures = await failuresBefore(row, dependencies);
+  const failure = failureOf(error, failures, dependencies);
   if (failure === null) {
     log.warn({ err: error, import_id: id }, 'import interrupted');
     metrics.imports.inc({ outcome: 'interrupted' });
-    return rows.release(row, { delayMs: await delayMsOf(row, error, dependencies), failures: 1 });
+    return rows.release(row, { delayMs: delayMsOf(error, failures, dependencies), failures: 1 });
   }
   const { code, httpStatus } = failure;
   if (!(await rows.fail(row, { url, code, httpStatus }))) return;
@@ -118,24 +119,30 @@ async function endAttempt(
   await cleanUp(id, dependencies);
 }
 
+/** Attempts in a row before this one that stored nothing; none, if this one has stored something. */
+async function failuresBefore(row: Claimed, { rows }: ImportWorkerDependencies): Promise<number> {
+  return (await rows.find(row.id))?.failures ?? row.failures;
+}
+
 /** Why the import ends; null: another attempt follows. */
-function failureOf(row: Claimed, error: unknown, dependencies: ImportWorkerDependencies): ImportFailure | null {
+function failureOf(
+  error: unknown,
+  failures: number,
+  { backoffMs = backoffMsDefault }: ImportWorkerDependencies,
+): ImportFailure | null {
   if (error instanceof ImportFailure) return error;
-  const { backoffMs = backoffMsDefault } = dependencies;
-  if (row.failures < backoffMs.length) return null;
+  if (failures < backoffMs.length) return null;
   return new ImportFailure('unavailable', error instanceof ImportInterruption ? error.httpStatus : null);
 }
 
-async function delayMsOf(
-  row: Claimed,
+function delayMsOf(
   error: unknown,
-  { rows, clock, backoffMs = backoffMsDefault }: ImportWorkerDependencies,
-): Promise<number> {
-  // Progress of this attempt has set the number back.
-  const failures = (await rows.find(row.id))?.failures ?? row.failures;
+  failures: number,
+  { clock, backoffMs = backoffMsDefault }: ImportWorkerDependencies,
+): number {
   const header = error instanceof ImportInterruption ? error.retryAfter : null;
   const asked = header === null ? 0 : retryAfterMs(header, clock());
-  return Math.max(backoffMs[failures] ?? backoffMs.at(-1) ?? 0, Math.min(asked, retryAfterMsMax));
+  return Math.max(backoffMs[failures] ?? 0, Math.min(asked, retryAfterMsMax));
 }
 
 async function cleanUp(id: string, { rows, bucket, log }: ImportWorkerDependencies): Promise<void> {
