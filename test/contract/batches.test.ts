@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 import { thumbnailResults } from './results.ts';
 
@@ -7,9 +8,10 @@ import { thumbnailResults } from './results.ts';
 let api: ApiUnderTest;
 let counter = 0;
 const thumbnail = (more: object = {}) => ({ type: 'image:thumbnail', hash: `t${counter++}`, source: 'a.jpg', ...more });
+const video = () => ({ type: 'video:transcode', hash: `v${counter++}`, source: 'video.mp4' });
 
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } } }) });
   await api.putSource('video.mp4', Buffer.alloc(100));
 });
 afterAll(() => api.close());
@@ -99,11 +101,24 @@ it('C11.39: an address that no webhook may be sent to is refused in a batch as b
 });
 
 it('C11.42: X-Profile and X-Priority hold for every submission of a batch', async () => {
-  const video = { type: 'video:transcode', hash: `v${counter++}`, source: 'video.mp4' };
-  const headers = { 'x-profile': 'none-such', 'x-priority': '7' };
-  const entries = entriesOf(await batch([thumbnail(), video], { 'x-priority': '7' }));
-  for (const { job } of entries) expect(await api.d.jobs.find(String(job?.['job_id']))).toMatchObject({ priority: 7 });
-  expect(entriesOf(await batch([thumbnail()], headers)).map(({ status }) => status)).toEqual([400]);
+  const small = entriesOf(await batch([thumbnail(), video()], { 'x-profile': 'small', 'x-priority': '7' }));
+  expect(small.map(({ status }) => status)).toEqual([202, 202]);
+  const rows = await Promise.all(small.map(({ job }) => api.d.jobs.find(String(job?.['job_id']))));
+  // An image job has no profile.
+  expect(rows).toMatchObject([
+    { priority: 7, profile: null },
+    { priority: 7, profile: { name: 'small' } },
+  ]);
+  const unknown = entriesOf(await batch([thumbnail(), video()], { 'x-profile': 'none-such' }));
+  const problem = { errors: [{ pointer: '/X-Profile', code: 'unknown_profile' }] };
+  expect(unknown).toMatchObject([
+    { status: 400, problem },
+    { status: 400, problem },
+  ]);
+  expect((await batch([thumbnail()], { 'x-profile': 'No Name' })).json).toMatchObject({
+    status: 400,
+    errors: [{ pointer: '/X-Profile', code: 'invalid_header' }],
+  });
 });
 
 it('C11.43: a batch may have 4 MiB, and a larger one is 413', async () => {

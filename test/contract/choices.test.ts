@@ -9,6 +9,7 @@ let api: ApiUnderTest;
 let counter = 0;
 const stream = () => ({ type: 'video:transcode', hash: `chosen-${counter++}`, source: 'video.mp4' });
 const thumbnail = (more: object = {}) => ({ type: 'image:thumbnail', hash: `c${counter++}`, source: 'a.jpg', ...more });
+const cover = () => ({ type: 'video:cover', hash: `chosen-${counter++}`, source: 'video.mp4' });
 
 beforeAll(async () => {
   api = await startApi({ mediaProfiles: mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } } }) });
@@ -52,6 +53,28 @@ describe('the headers of a submission', () => {
     const image = thumbnail();
     await api.submit(image);
     expect((await api.submit(image, { 'x-profile': 'small' })).json).not.toHaveProperty('notice');
+  });
+
+  it('C16.1, C11.35: a profile that is named on a job that makes no stream has to exist, and is not recorded', async () => {
+    for (const submission of [thumbnail(), cover()]) {
+      const { json, status } = await api.submit(submission, { 'x-profile': 'small' });
+      expect([submission.type, status]).toEqual([submission.type, 202]);
+      expect((await api.call(`/api/jobs/${json.job_id}`)).json.profile).toBeNull();
+      expect((await api.d.jobs.find(json.job_id))?.profile).toBeNull();
+    }
+    for (const submission of [thumbnail(), cover()]) {
+      const unknown = await api.submit(submission, { 'x-profile': 'smal' });
+      expect([unknown.status, unknown.json.errors]).toMatchObject([
+        400,
+        [{ pointer: '/X-Profile', code: 'unknown_profile' }],
+      ]);
+      const malformed = await api.submit(submission, { 'x-profile': 'No Name' });
+      expect([malformed.status, malformed.json.errors]).toMatchObject([
+        400,
+        [{ pointer: '/X-Profile', code: 'invalid_header' }],
+      ]);
+      expect((await api.call(`/api/jobs?hash=${submission.hash}`)).json.jobs).toEqual([]);
+    }
   });
 
   it('C11.37: a profile that does not exist is 400 with those that do, unless an equal job answers', async () => {
