@@ -30,6 +30,7 @@ const json = (method: string, body?: object) => ({
   ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
 });
 const query = (text: string, parameters: unknown[] = []) => api.d.database.pool.query(text, parameters);
+const expiryOf = async (hash: string) => (await api.call(`/api/media/${hash}`)).json.expires_at as string | null;
 const newHash = () => `m-${randomUUID().slice(0, 8)}`;
 
 function results(hash: string, rev: string) {
@@ -277,7 +278,6 @@ describe('expiry and hold', () => {
   });
 
   it('C29.17: a profile sets the expiry of a media at its first stream, unless a caller has set it', async () => {
-    const expiryOf = async (hash: string) => (await api.call(`/api/media/${hash}`)).json.expires_at as string | null;
     const brief = newHash();
     await stream(brief, { profile: 'brief' });
     const expiresAt = (await expiryOf(brief)) ?? '';
@@ -291,6 +291,21 @@ describe('expiry and hold', () => {
     await api.call(`/api/media/${plain}`, json('PATCH', { expires_at: null }));
     await stream(plain, { profile: 'brief' });
     expect(await expiryOf(plain)).toBeNull();
+  });
+
+  it('C29.17: a job that failed or was cancelled sets no expiry of its media, and moves none', async () => {
+    const brief = { 'x-profile': 'brief' };
+    const [none, set] = [newHash(), newHash()];
+    await stream(none);
+    await stream(set, { profile: 'brief' });
+    const before = await expiryOf(set);
+    for (const hash of [none, set]) {
+      const submission = { type: 'video:transcode', hash, source: 'a.mp4', options: { encrypt: true } };
+      await api.fail((await api.submit(submission, brief)).json.job_id);
+      const { json: cancelled } = await api.submit(submission, brief);
+      expect((await api.call(`/api/jobs/${cancelled.job_id}/cancel`, { method: 'POST' })).status).toBe(200);
+    }
+    expect([await expiryOf(none), await expiryOf(set)]).toEqual([null, before]);
   });
 
   it('C29.8: a hold stops requests, expiry and retention, until it is ended', async () => {
