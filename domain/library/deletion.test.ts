@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { imageKey, videoKey } from '../media/object-keys.ts';
-import { mediaFolders, ObjectListDigest, purgePathsOf, receiptOf } from './deletion.ts';
+import { imageKey, mediaPrefix, videoKey } from '../media/object-keys.ts';
+import { deletionReasons, mediaFolders, ObjectListDigest, purgeBody, purgePathsOf, receiptOf } from './deletion.ts';
 
 const secret = 'whsec_a secret of sixteen bytes';
 const receipt = receiptOf(
@@ -21,6 +22,22 @@ const receipt = receiptOf(
 );
 
 describe('a receipt', () => {
+  it('has every field of its deletion, and the same signature from every version of the service', () => {
+    expect(receipt).toEqual({
+      v: 1,
+      deletion_id: 'f2a1d6c4-7c39-4f0b-9d7e-0a4f6f0f2b11',
+      hash: 'movie-1',
+      reason: 'request',
+      requested_at: '2026-11-24T08:00:00.000Z',
+      finished_at: '2026-11-24T08:00:09.000Z',
+      objects: 2,
+      bytes: 30,
+      objects_sha256: 'ab',
+      kid: null,
+      signature: '0759edf4d3c67d63d74147651ff8656bcf86df96901b3da640fd19e288cf62ca',
+    });
+  });
+
   const [, recipe = ''] =
     /```python\n(import hashlib, hmac, json\n+def receipt_holds[\s\S]*?)```/.exec(
       readFileSync('docs/guides/api.md', 'utf8'),
@@ -66,6 +83,15 @@ it('the digest of a list differs for every key, size, digest and order', () => {
   expect(new Set(digests).size).toBe(digests.length);
 });
 
+it('the digest of a list is that of its lines, so that another program finds it', () => {
+  const [, , digest] = digestOf(
+    { key: 'a', sizeBytes: 1, etag: '"x"', sha256: null },
+    { key: 'b', sizeBytes: 2, etag: '"y"', sha256: 'b' },
+  );
+  // printf 'a 1 "x"\nb 2 b\n' | sha256sum
+  expect(digest).toBe('e78279b7a85f7dedd97e2d7a95318d637cd44d5a0db751b77411cf8d9fd52baa');
+});
+
 const isIn = (key: string) => mediaFolders('m').some((folder) => key.startsWith(folder));
 
 it('the folders and purge paths of a media cover its objects and no other media', () => {
@@ -78,4 +104,45 @@ it('the folders and purge paths of a media cover its objects and no other media'
     encodedStarts.some((start) => Buffer.from(key).toString('base64url').startsWith(start));
   expect(keys.every(isPurged)).toBe(true);
   expect(purgePathsOf('m')).toContain('/stream/m/*');
+});
+
+it('a media is deleted by a request or by its expiry', () => {
+  expect(deletionReasons).toEqual(['request', 'expiry']);
+});
+
+it('cached images of a media are deleted with it', () => {
+  expect(mediaFolders('m')).toContain(`cache/thumb/${mediaPrefix('m')}/m/`);
+});
+
+it('what a CDN purges of a media covers its streams, its keys and every image, by however long a hash', () => {
+  const hashes = fc.stringMatching(/^[a-z0-9]{1,12}$/);
+  fc.assert(
+    fc.property(hashes, fc.string({ maxLength: 8 }), (hash, name) => {
+      const paths = purgePathsOf(hash);
+      expect(paths.slice(0, 3)).toEqual([`/stream/${hash}/*`, `/api/key/${hash}`, `/api/key/${hash}/*`]);
+      expect(paths).toHaveLength(5);
+      for (const [n, folder] of ['videos', 'images'].entries()) {
+        const start = `${folder}/${mediaPrefix(hash)}/${hash}/`;
+        const path = paths[3 + n]?.replace(/^\/thumb\/\*\/(.*)\*$/, '$1') ?? '';
+        expect(
+          Buffer.from(start + name)
+            .toString('base64url')
+            .startsWith(path),
+        ).toBe(true);
+        // It says as much of the folder as whole characters can: all but a part of its last byte.
+        expect(Buffer.from(path, 'base64url').length).toBeGreaterThanOrEqual(start.length - 1);
+      }
+    }),
+  );
+});
+
+it('a purge hook is told the event, its time and the paths', () => {
+  const body = purgeBody({ eventId: 'e', hash: 'm', occurredAt: new Date('2026-11-24T08:00:00Z') });
+  expect(JSON.parse(body)).toEqual({
+    event_id: 'e',
+    occurred_at: '2026-11-24T08:00:00.000Z',
+    event: 'media.purge',
+    hash: 'm',
+    paths: purgePathsOf('m'),
+  });
 });
