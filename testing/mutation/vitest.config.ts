@@ -5,6 +5,8 @@ export default defineConfig({
   test: {
     include: ['{domain,jobs,controller}/**/*.test.ts'],
     isolate: false,
+    // A run shares its machine, at the lowest priority.
+    testTimeout: 60_000,
     // Each mutant starts a worker of its own, and a thread starts sooner than a process.
     pool: 'threads',
   },
