@@ -12,6 +12,7 @@ describe('the retry plan of a full workflow', () => {
       strategy: 'retry_tasks',
       stages: ['preview', 'transcode'],
       job_types: ['video:preview', 'video:transcode'],
+      reason: 'Failed and worth another try: preview, transcode.',
     });
   });
 
@@ -23,12 +24,14 @@ describe('the retry plan of a full workflow', () => {
   });
 
   it.each([
-    ['the source itself is at fault', { source: never, cover: again, preview: again, transcode: again }],
-    ['nothing failed', { source: ready, cover: ready, preview: ready, transcode: ready }],
-    ['every failed stage would fail again', { source: ready, cover: never, preview: ready, transcode: never }],
-  ])('the retry plan of a full workflow allows nothing when %s, and says why', (_when, stages) => {
-    const plan = planRetry(stages);
-    expect(plan).toMatchObject({ allowed: false, stages: [], job_types: [] });
-    expect(plan.reason).not.toBe('');
+    [{ source: never, cover: again, preview: again, transcode: again }, 'The source itself is at fault.'],
+    [{ source: ready, cover: ready, preview: ready, transcode: ready }, 'No stage failed.'],
+    [
+      { source: ready, cover: never, preview: ready, transcode: never },
+      'No failed stage can end differently with the same source.',
+    ],
+  ])('the retry plan of a full workflow allows nothing after %j, and says why', (stages, reason) => {
+    const plan = { allowed: false, strategy: 'retry_tasks', stages: [], job_types: [], reason };
+    expect(planRetry(stages)).toEqual(plan);
   });
 });

@@ -33,6 +33,19 @@ describe('the outcome of a video:full job', () => {
     expect(results.retry_plan.allowed).toBe(false);
   });
 
+  it('C15.14: a job whose images were not begun has the results of a source at fault', () => {
+    const error = jobErrorOf('source_unreadable', 1);
+    expect(videoFull.resultsWithoutManifest(error, null)).toEqual(fullResultsOfSourceFailure(error));
+  });
+
+  it('C13.25: a retry that the plan does not allow is refused with its reason', () => {
+    const results = fullResultsOfSourceFailure(jobErrorOf('no_video_stream', 1));
+    const options = videoFull.options.parse({});
+    expect(() => videoFull.retries(options, results)).toThrow(
+      expect.objectContaining({ code: 'not_retryable', message: 'The source itself is at fault.' }),
+    );
+  });
+
   it('the outcome of a video:full job allows every stage again when the attempt was lost to something that passes', () => {
     const { retry_plan: plan } = fullResultsOfSourceFailure(jobErrorOf('source_unreadable', 1));
     expect(plan).toMatchObject({ allowed: true, stages: ['cover', 'preview', 'transcode'] });

@@ -65,9 +65,11 @@ export function fullOutcome(errors: StageErrors): Pick<VideoFullResults, 'stages
 
 /** The error of the whole job: the error of the first failed stage, with its name. */
 export function firstStageError(errors: StageErrors): JobError | null {
-  const stage = fullStages.find((each) => errors[each] !== null);
-  const error = stage === undefined ? null : errors[stage];
-  return stage === undefined || error === null ? null : { ...error, stage };
+  for (const stage of fullStages) {
+    const error = errors[stage];
+    if (error !== null) return { ...error, stage };
+  }
+  return null;
 }
 
 /**
