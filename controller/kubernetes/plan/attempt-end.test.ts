@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
-import { endOfAttempt } from './attempt-end.ts';
+import { endOfAttempt, isStorageFailure } from './attempt-end.ts';
 import type { JobSnapshot } from '../snapshots/job.ts';
 import type { PodSnapshot } from '../snapshots/pod.ts';
 
@@ -152,8 +152,100 @@ describe('how an attempt ended', () => {
       failed(exited(128, { reason: 'StartError' })),
       { kind: 'failed', exitCode: 10, error: error('internal', 'process') },
     ],
+    [
+      'a container that cannot run fails for good',
+      job,
+      failed(exited(127, { reason: 'ContainerCannotRun' })),
+      { kind: 'failed', exitCode: 10, error: error('internal', 'process') },
+    ],
+    ['exit code 128 is no signal', job, failed(exited(128)), { kind: 'failed', exitCode: 128, error: null }],
+    ['exit code 129 is one', job, failed(exited(129)), { kind: 'failed', exitCode: null, error: null }],
+    [
+      'a report with spaces around it counts, and one without an error does not',
+      job,
+      failed(
+        exited(10, { message: ` ${JSON.stringify({ type: 'result', error: jobErrorOf('corrupt_input', 7) })}\n` }),
+      ),
+      { kind: 'failed', exitCode: 10, error: error('corrupt_input') },
+    ],
+    [
+      'a report of progress is no error',
+      job,
+      failed(exited(20, { message: JSON.stringify({ type: 'result', error: null }) })),
+      { kind: 'failed', exitCode: 20, error: null },
+    ],
+    [
+      'an eviction for exceeding the scratch limit of the pod is a failure',
+      job,
+      pod({
+        phase: 'Failed',
+        reason: 'Evicted',
+        message: 'Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ',
+      }),
+      { kind: 'failed', exitCode: 30, error: error('resource_exhausted') },
+    ],
+    [
+      'an eviction for exceeding the scratch limit of a container is a failure',
+      job,
+      pod({
+        phase: 'Failed',
+        reason: 'Evicted',
+        message: 'Container process exceeded its local ephemeral storage limit "1Gi". ',
+      }),
+      { kind: 'failed', exitCode: 30, error: error('resource_exhausted') },
+    ],
+    [
+      'another reason with such a message is none of the scratch limit',
+      job,
+      pod({ phase: 'Failed', reason: 'NodeShutdown', message: 'exceeds the limit' }),
+      { kind: 'disrupted' },
+    ],
+    [
+      'a condition that is no target of a disruption leaves a failure one',
+      job,
+      failed(exited(20), {
+        conditions: [
+          { type: 'DisruptionTarget', status: 'False' },
+          { type: 'Ready', status: 'True' },
+        ],
+      }),
+      { kind: 'failed', exitCode: 20, error: null },
+    ],
+    [
+      'a container that failed ends the attempt although its pod is still Running',
+      job,
+      pod({ containers: [exited(20), waiting] }),
+      { kind: 'failed', exitCode: 20, error: null },
+    ],
+    ['a failed Job whose pod is still there is waited for', ended('Failed'), pod(), null],
+    ['a Job that is complete is done although its pod still runs', ended('Complete'), pod(), { kind: 'done' }],
+    [
+      'a pod at exactly five seconds after its deletion time is waited for',
+      job,
+      pod({ metadata: { deletionTimestamp: '2026-11-21T11:59:55Z' } }),
+      null,
+    ],
   ];
   it.each(cases)('%s', (_, seenJob, seenPod, end) => {
     expect(endOfAttempt({ attempt: 1, job: seenJob, pod: seenPod }, now)).toEqual(end);
+  });
+});
+
+describe('whether a pod has just failed by the object storage', () => {
+  const finished = (secondsAgo: number, exitCode = 20) => {
+    const container = exited(exitCode);
+    const finishedAt = new Date(now - secondsAgo * 1000).toISOString();
+    return failed({ ...container, terminated: { ...container.terminated, finishedAt } } as typeof container);
+  };
+
+  it.each([
+    ['it ended a minute ago without a word', finished(60), true],
+    ['it ended longer ago', finished(61), false],
+    ['the fault is of the input', finished(1, 10), false],
+    ['when it ended is unknown', failed(exited(20)), false],
+    ['it runs', pod(), false],
+    ['it succeeded', pod({ phase: 'Succeeded' }), false],
+  ])('where %s', (_, failedPod, isByStorage) => {
+    expect(isStorageFailure(failedPod, 1, now)).toBe(isByStorage);
   });
 });

@@ -64,9 +64,9 @@ export function isStorageFailure(pod: PodSnapshot, attempt: number, nowMs: numbe
   return end !== null && mayBeStorageOutage(end, attempt);
 }
 
-/** The kubelet's message for a pod that exceeded its scratch limit; under node pressure the message differs. */
+/** The kubelet's messages for a volume, a pod and a container over its limit; under node pressure they differ. */
 function exceedsLimit(message: string): boolean {
-  return /exceeds the (?:total )?limit|exceeds? its local ephemeral storage limit|exceeds the limit/i.test(message);
+  return /exceeds the (?:total )?limit|exceeded its local ephemeral storage limit/.test(message);
 }
 
 function endOfContainer({ name, terminated }: ContainerSnapshot, attempt: number): AttemptEnd {
