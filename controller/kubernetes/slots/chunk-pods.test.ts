@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ChunkPods } from './chunk-pods.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
@@ -16,7 +17,7 @@ function poolOf(concurrency: number, videos: Readonly<Record<string, number>>, o
   for (const id of others) claim(id);
   const chunkPods = new ChunkPods({ claimed, running, concurrencyOf: () => concurrency });
   const podsOf = (name: string, podsMax: number, nowMs = 0) => chunkPods.of({ name, pool, podsMax }, nowMs);
-  return { claim, running, podsOf };
+  return { claim, claimed, running, chunkPods, podsOf };
 }
 
 describe('the pods of a video', () => {
@@ -58,5 +59,73 @@ describe('the pods of a video', () => {
     const { podsOf } = poolOf(8, { short: 2, long: 0 });
     expect(podsOf('short', 2)).toBe(2);
     expect(podsOf('long', 100)).toBe(6);
+  });
+});
+
+describe('the slots that videos share', () => {
+  it('are all used, by no more pods than there are slots, and by none that cannot use one', () => {
+    const pods = fc.integer({ min: 1, max: 9 });
+    fc.assert(
+      fc.property(fc.array(pods, { minLength: 1, maxLength: 5 }), fc.nat(12), (podsMax, more) => {
+        const names = podsMax.map((_, n) => `v${n}`);
+        const concurrency = names.length + more;
+        const { podsOf, running } = poolOf(concurrency, Object.fromEntries(names.map((name) => [name, 1])));
+        const most = (name: string) => podsMax[names.indexOf(name)] as number;
+        // Each is looked at as often as it takes: the free slots of one moment may be few.
+        for (let nowMs = 0; nowMs <= 100_000; nowMs += 5_000)
+          for (const name of names) {
+            const given = podsOf(name, most(name), nowMs);
+            expect(given >= 1 && given <= most(name)).toBe(true);
+            running.show(name, { jobId: name, pool: 'default', mayRun: true, pods: given });
+          }
+        const wanted = podsMax.reduce((sum, each) => sum + each, 0);
+        expect(running.count('default')).toBe(Math.min(concurrency, wanted));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('are shared evenly by equal videos, the first by name having the odd one', () => {
+    const { podsOf } = poolOf(7, { b: 4, a: 3 });
+    for (const name of ['b', 'a']) podsOf(name, 100);
+    expect([podsOf('a', 100), podsOf('b', 100)]).toEqual([3, 3]);
+  });
+
+  it('are given to the others once a video has ended', () => {
+    const { podsOf, running, claimed } = poolOf(8, { one: 4, other: 4 });
+    expect([podsOf('one', 100), podsOf('other', 100)]).toEqual([4, 4]);
+    running.end('one');
+    claimed.remove('one');
+    expect(podsOf('other', 100, 0)).toBe(4);
+    expect(podsOf('other', 100, 5_000)).toBe(8);
+  });
+
+  it('are those of its own pool', () => {
+    const { chunkPods, running } = poolOf(8, { one: 4 });
+    running.show('gpu', { jobId: 'gpu', pool: 'gpu', mayRun: true, pods: 8 });
+    expect(chunkPods.of({ name: 'gpu', pool: 'gpu', podsMax: 100 }, 0)).toBe(8);
+    expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 4 }, 0)).toBe(4);
+    expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 100 }, 0)).toBe(4);
+    expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 100 }, 5_000)).toBe(8);
+  });
+
+  it('do not include those of jobs that were claimed and have no pod yet', () => {
+    const { podsOf, running } = poolOf(6, { video: 1 }, ['starting']);
+    // Of a job that is suspended, and no longer claimed.
+    running.show('ending', { jobId: 'ending', pool: 'default', mayRun: true, pods: 2 });
+    expect(podsOf('video', 100, 0)).toBe(1);
+    expect(podsOf('video', 100, 5_000)).toBe(3);
+  });
+
+  it('have to be free for five seconds at a stretch', () => {
+    const { podsOf, running } = poolOf(2, { video: 1 });
+    const busy = (pods: number) => running.show('x', { jobId: 'x', pool: 'default', mayRun: true, pods });
+    expect(podsOf('video', 100, 0)).toBe(1);
+    busy(1);
+    expect(podsOf('video', 100, 3_000)).toBe(1);
+    running.end('x');
+    expect(podsOf('video', 100, 6_000)).toBe(1);
+    expect(podsOf('video', 100, 10_999)).toBe(1);
+    expect(podsOf('video', 100, 11_000)).toBe(2);
   });
 });

@@ -45,3 +45,53 @@ describe('the register of claimed jobs', () => {
     expect(claimed.activeIn('default')).toEqual(['urgent', 'first', 'second']);
   });
 });
+
+describe('what the register of claimed jobs counts', () => {
+  it('the image jobs of a pool that are not suspended are counted by themselves', () => {
+    const claimed = new ClaimedJobs();
+    claimed.set('image', { ...job, isImage: true });
+    claimed.set('suspended', { ...job, isImage: true, isSuspended: true });
+    claimed.set('elsewhere', { ...job, isImage: true, pool: 'video-large' });
+    claimed.set('video', job);
+    expect([claimed.count('default'), claimed.countImages('default')]).toEqual([2, 1]);
+    expect([claimed.has('video'), claimed.has('unknown')]).toEqual([true, false]);
+  });
+});
+
+describe('a change of the claimed jobs', () => {
+  it.each<[string, (claimed: ClaimedJobs) => unknown, boolean]>([
+    ['a job that is claimed', (claimed) => claimed.set('b', job), true],
+    ['a job that has ended', (claimed) => claimed.remove('a'), true],
+    ['a job that was not claimed', (claimed) => claimed.remove('b'), false],
+    ['an announcement', (claimed) => claimed.announce(), true],
+    ['a read', (claimed) => claimed.refresh(() => Promise.resolve([])), true],
+    ['a read that fails', (claimed) => claimed.refresh(() => Promise.reject(new Error('x'))).catch(() => 0), true],
+  ])('whether %s wakes whoever waits', async (_, change, isWaking) => {
+    const claimed = new ClaimedJobs();
+    claimed.set('a', job);
+    const stop = new AbortController();
+    const woken = claimed.nextChange(stop.signal).then(
+      () => true,
+      () => false,
+    );
+    await change(claimed);
+    stop.abort();
+    expect(await woken).toBe(isWaking);
+  });
+
+  it('is not waited for any more once its waiter stops', async () => {
+    const reason = new Error('the term has ended');
+    await expect(new ClaimedJobs().nextChange(AbortSignal.abort(reason))).rejects.toMatchObject({ cause: reason });
+  });
+
+  it('after a read is of the next one: a job that ended before it may be claimed again', async () => {
+    const claimed = new ClaimedJobs();
+    await claimed.refresh(() => {
+      claimed.set('a', job);
+      return Promise.resolve([]);
+    });
+    expect([...claimed.ids]).toEqual(['a']);
+    await claimed.refresh(() => Promise.resolve([]));
+    expect([...claimed.ids]).toEqual([]);
+  });
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { exampleJob } from '../../../testing/example-job.ts';
+import { attemptJobName } from '../snapshots/names.ts';
 import { ClaimedJobs } from './claimed-jobs.ts';
 import { imageSlotsOf } from './image-slots.ts';
 import { PoolSlots } from './pool-slots.ts';
@@ -120,5 +121,110 @@ describe('the slots that a pool keeps for images', () => {
     ['gpu', 1, 1, 0],
   ])('the pool %s of %d slots with imageSlots %s reserves %d for images', (pool, concurrency, imageSlots, slots) => {
     expect(imageSlotsOf(pool, { concurrency, ...(imageSlots === undefined ? {} : { imageSlots }) })).toBe(slots);
+  });
+});
+
+describe('a claim of a slot', () => {
+  it('is refused for a suspended job, and in a pool without a free slot, without a request', async () => {
+    const slots = slotsOf(1);
+    expect(await slots.claim(job('a'), { ...claim(), isSuspended: true })).toBe(false);
+    expect(await slots.claim(job('a'), { ...claim(), pool: 'absent' })).toBe(false);
+    expect(slots.claimed.has('a')).toBe(false);
+  });
+
+  it('takes the slot before Postgres answers, and gives it back when the job was claimed elsewhere', async () => {
+    const slots = slotsOf(1, { lost: ['lost'] });
+    const lost = slots.claim(job('lost'), claim());
+    expect([slots.claimed.has('lost'), slots.freeForTickets('default')]).toEqual([true, 0]);
+    expect([await lost, slots.claimed.has('lost'), slots.freeForTickets('default')]).toEqual([false, false, 1]);
+  });
+
+  it('gives the slot back when Postgres does not answer', async () => {
+    const slots = new PoolSlots({
+      claimed: new ClaimedJobs(),
+      concurrencyOf: () => 1,
+      imageSlotsOf: () => 0,
+      jobs: { claim: () => Promise.reject(new Error('away')) },
+    });
+    await expect(slots.claim(job('a'), claim())).rejects.toThrow('away');
+    expect(slots.claimed.has('a')).toBe(false);
+  });
+
+  it('is of the attempt, for every leader and without an end; its Job was never created', async () => {
+    const claims: unknown[] = [];
+    const slots = new PoolSlots({
+      claimed: new ClaimedJobs(),
+      concurrencyOf: () => 1,
+      imageSlotsOf: () => 0,
+      jobs: { claim: (given) => Promise.resolve(claims.push(given) > 0 ? job('a') : null) },
+    });
+    const second = { ...job('a'), attempt: 2 };
+    expect(await slots.claim(second, claim())).toBe(true);
+    expect(claims).toEqual([{ jobId: 'a', attempt: 2, owner: 'kubernetes', leaseMs: Infinity }]);
+    expect(slots.running.isNeverCreated(attemptJobName(second))).toBe(true);
+  });
+});
+
+describe('jobs that go before the tickets of their pool', () => {
+  it('take no slot of another pool, and none that there is not', () => {
+    const slots = slotsOf(1);
+    slots.prefer(job('elsewhere'), { ...claim(3), pool: 'absent' });
+    expect([slots.freeForTickets('default'), slots.mustYield('default')]).toEqual([1, false]);
+    for (const id of ['a', 'b']) slots.prefer(job(id), claim(3));
+    expect(slots.freeForTickets('default')).toBe(0);
+  });
+
+  it('wake admission when they come, and when they are no longer preferred', async () => {
+    const slots = slotsOf(1);
+    const isWoken = async (change: () => void) => {
+      const stop = new AbortController();
+      const woken = slots.claimed.nextChange(stop.signal).then(
+        () => true,
+        () => false,
+      );
+      change();
+      stop.abort();
+      return woken;
+    };
+    expect(await isWoken(() => slots.prefer(job('a'), claim(3)))).toBe(true);
+    expect(await isWoken(() => slots.unprefer('a'))).toBe(true);
+    expect(await isWoken(() => slots.unprefer('a'))).toBe(false);
+  });
+
+  it('do not wait for one of a pool that is full', async () => {
+    const slots = slotsOf(1);
+    slots.prefer(job('waiting'), { ...claim(9), pool: 'absent' });
+    slots.prefer(job('a'), claim(1));
+    expect(await slots.claimPreferred()).toEqual(['a']);
+    expect(slots.claimed.has('waiting')).toBe(false);
+  });
+});
+
+describe('whether a Job may run', () => {
+  const video = { pool: 'default', isImage: false };
+
+  it('it may while its pool has a slot that is not reserved, and when it runs already', () => {
+    const slots = slotsOf(3, { imageSlots: 1 });
+    const run = (name: string) => slots.running.beginCreation(name, { jobId: name, pool: 'default' });
+    run('one');
+    expect(slots.hasCapacity(video, 'next')).toBe(true);
+    run('two');
+    expect([slots.hasCapacity(video, 'next'), slots.hasCapacity(video, 'two')]).toEqual([false, true]);
+    expect(slots.hasCapacity({ ...video, isImage: true }, 'next')).toBe(true);
+    run('three');
+    expect(slots.hasCapacity({ ...video, isImage: true }, 'next')).toBe(false);
+  });
+
+  it('it may not in a pool without slots, even if it runs', () => {
+    const slots = slotsOf(0);
+    slots.running.beginCreation('one', { jobId: 'one', pool: 'default' });
+    expect([slots.hasCapacity(video, 'one'), slots.hasCapacity(video, 'next')]).toEqual([false, false]);
+  });
+
+  it('a pool that was scaled down has no slot less than none for tickets and images', () => {
+    const slots = slotsOf(1, { imageSlots: 1 });
+    for (const id of ['a', 'b', 'c']) slots.add(job(id), claim(0, true));
+    expect([slots.freeForTickets('default'), slots.freeForImages('default')]).toEqual([0, 0]);
+    expect(slots.mustYield('default')).toBe(true);
   });
 });
