@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readEventRules, ruleFor, submissionOf } from './event-rules.ts';
 import { readNotification } from './notification.ts';
@@ -98,4 +99,175 @@ describe('rules', () => {
     const read = readEventRules(document);
     expect('faults' in read && read.faults.map(({ pointer }) => pointer)).toEqual(pointers);
   });
+});
+
+/** The faults that a document of rules has, as `pointer: detail`. */
+function ruleFaults(document: unknown): string[] {
+  const read = readEventRules(document);
+  return 'faults' in read ? read.faults.map(({ pointer, detail }) => `${pointer}: ${detail}`) : [];
+}
+
+describe('the bounds of rules', () => {
+  const rule = { type: 'video:cover' };
+
+  it('a rule without more than a type matches every key, by a digest of which it names the media', () => {
+    expect(rulesOf([rule])).toEqual([{ type: 'video:cover', prefix: '', suffix: '', hash: '{digest}' }]);
+    expect(rulesOf([])).toEqual([]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ['a long prefix', { prefix: 'x'.repeat(1025) }, ['/0/prefix: must have at most 1024 characters']],
+    ['a long suffix', { suffix: 'x'.repeat(1025) }, ['/0/suffix: must have at most 1024 characters']],
+    ['no hash', { hash: '' }, ['/0/hash: must not be empty']],
+    ['a long hash', { hash: 'x'.repeat(257) }, ['/0/hash: must have at most 256 characters']],
+    [
+      'another placeholder',
+      { hash: '{keys}' },
+      ['/0/hash: may contain {key}, {name}, {etag}, {digest} and no other braces'],
+    ],
+    ['an open brace', { hash: 'a{' }, ['/0/hash: may contain {key}, {name}, {etag}, {digest} and no other braces']],
+    ['another field', { prefx: 'a' }, [expect.stringContaining('did you mean /0/prefix?') as string]],
+    ['the longest texts', { prefix: 'x'.repeat(1024), suffix: 'x'.repeat(1024), hash: 'x'.repeat(256) }, []],
+    ['every placeholder', { hash: '{key}{name}{etag}{digest}' }, []],
+  ])('a rule with %s has the faults %j', (_, more, faults) => {
+    expect(ruleFaults([{ ...rule, ...more }])).toEqual(faults);
+  });
+
+  it('there are at most a hundred rules, and each is checked as a submission is', () => {
+    const rules = Array.from({ length: 101 }, () => rule);
+    expect(ruleFaults(rules)).toEqual([': must have at most 100 items']);
+    expect(ruleFaults(rules.slice(1))).toEqual([]);
+    expect(ruleFaults([rule, { ...rule, callback_url: 'ftp://x' }])).toEqual([
+      '/1/callback_url: must be an http or https URL',
+    ]);
+  });
+});
+
+const submissionBy = (rule: object, key = event.key, etag = event.etag) => {
+  const [only] = rulesOf([{ type: 'video:cover', ...rule }]);
+  const made = only && submissionOf(only, { ...event, key, etag });
+  return made?.submission;
+};
+
+describe('the submission of an event', () => {
+  it('has options and receiver of its rule, or none', () => {
+    expect(submissionBy({ callback_url: 'https://a.example/', options: { timestamp_sec: 2 } })).toMatchObject({
+      callbackUrl: 'https://a.example/',
+      options: { timestamp_sec: 2 },
+    });
+    expect(submissionBy({})).toMatchObject({ callbackUrl: null, options: {}, type: 'video:cover' });
+  });
+
+  it.each([
+    ['{key}', 'in/ä b/c.mov', 'in---b-c.mov'],
+    ['{key}', '.../..a...b', 'a.b'],
+    ['{name}', 'in/My.clip.mov', 'My.clip'],
+    ['{name}', 'in/clip', 'clip'],
+    ['{name}', 'clip.mov', 'clip'],
+    ['{etag}', 'a', 'abc-1'],
+    ['{name}-{name}', 'a.mov', 'a-a'],
+    // printf a.mov | sha256sum | cut -c1-32
+    ['{digest}', 'a.mov', '2783dce0e5b574bcd83ac2ba37e2dc2d'],
+    ['fixed', 'a.mov', 'fixed'],
+  ])('the template %s makes of the key %s the hash %s', (hash, key, expected) => {
+    expect(submissionBy({ hash }, key, 'abc-1')?.hash).toBe(expected);
+  });
+
+  it('whatever a key is, its hash is one of a media or a fault of the event', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }), (key) => {
+        const hash = submissionBy({ hash: 'm-{key}' }, key)?.hash;
+        if (hash !== undefined) expect(hash).toMatch(/^m-[A-Za-z0-9._~-]*$/);
+        expect(submissionBy({}, 'a/b.mov')?.hash).toMatch(/^[0-9a-f]{32}$/);
+      }),
+    );
+  });
+
+  it('prefix and suffix are of the whole key', () => {
+    const rules = rulesOf([{ type: 'video:cover', prefix: 'in/', suffix: '.mov' }]);
+    expect(
+      ['in/a.mov', 'in/.mov', 'x/in/a.mov', 'in/a.mov.part', 'in/a'].map((key) => ruleFor(rules, key) !== null),
+    ).toEqual([true, true, false, false, false]);
+  });
+});
+
+const faultsOfBody = (body: unknown) => {
+  const read = readNotification(body);
+  return 'faults' in read ? read.faults.map(({ pointer, code, detail }) => `${pointer} ${code}: ${detail}`) : [];
+};
+const one = (object: object, key = 'a') => {
+  const read = readNotification({ Records: [record(key, object)] });
+  return 'events' in read ? read.events[0] : undefined;
+};
+const bridge = (detailType: string, object: object = {}) => ({
+  source: 'aws.s3',
+  'detail-type': detailType,
+  detail: { bucket: { name: 'b' }, object: { key: 'a', ...object } },
+});
+
+describe('what is read of a notification', () => {
+  it.each<[object, { etag: string; version: string }]>([
+    [
+      { eTag: '"e"', versionId: 'v', sequencer: 's' },
+      { etag: 'e', version: 'v' },
+    ],
+    [
+      { etag: 'e', 'version-id': 'v' },
+      { etag: 'e', version: 'v' },
+    ],
+    [
+      { eTag: 'e', versionId: '', sequencer: 's' },
+      { etag: 'e', version: 'e' },
+    ],
+    [
+      { eTag: 'e', versionId: 'null' },
+      { etag: 'e', version: 'e' },
+    ],
+    [
+      { eTag: '', sequencer: 's' },
+      { etag: '', version: 's' },
+    ],
+    [{}, { etag: '', version: '' }],
+  ])('of an object with %j: %j', (object, expected) => expect(one(object)).toMatchObject(expected));
+
+  it.each([
+    ['s3:ObjectCreated:Put', true],
+    ['ObjectCreated:CompleteMultipartUpload', true],
+    ['s3:ObjectCreated', false],
+    ['x:s3:ObjectCreated:Put', false],
+    ['s3:ObjectRemoved:Delete', false],
+  ])('the event %s creates an object: %s', (name, isCreation) => {
+    expect(readNotification({ Records: [record('a', {}, name)] })).toMatchObject({ events: [{ isCreation }] });
+  });
+
+  it('an event of EventBridge creates an object by its detail-type alone', () => {
+    const named = { bucket: 'b', key: 'a', etag: '', version: '' };
+    expect(readNotification(bridge('Object Created'))).toEqual({ events: [{ ...named, isCreation: true }] });
+    expect(readNotification(bridge('Object Deleted'))).toEqual({ events: [{ ...named, isCreation: false }] });
+  });
+
+  it('a key that is not URL-encoded is explained, and no event of that notification is taken', () => {
+    expect(faultsOfBody({ Records: [record('a'), record('%zz')] })).toEqual([
+      '/Records/1/s3/object/key invalid_value: must be URL-encoded, as S3 sends keys',
+    ]);
+  });
+
+  it.each<[unknown, string[]]>([
+    [null, [' invalid_type: must be an object, not null']],
+    ['text', [' invalid_type: must be an object, not a string']],
+    [{ Event: 's3:OtherEvent' }, ['/Records invalid_type: is required']],
+    [{ Records: [record('')] }, ['/Records/0/s3/object/key too_small: must not be empty']],
+    [{ Records: [record('x'.repeat(4097))] }, ['/Records/0/s3/object/key too_big: must have at most 4096 characters']],
+    [
+      { Records: [record('a', {}, 'x'.repeat(257))] },
+      ['/Records/0/eventName too_big: must have at most 256 characters'],
+    ],
+    [
+      { Records: [record('a', { eTag: 'x'.repeat(1025) })] },
+      ['/Records/0/s3/object/eTag too_big: must have at most 1024 characters'],
+    ],
+    [bridge('x'.repeat(257)), ['/detail-type too_big: must have at most 256 characters']],
+    [{ ...bridge('x'), source: 'other' }, ['/source invalid_value: must be aws.s3']],
+    [{ Records: Array.from({ length: 1000 }, () => record('x'.repeat(4096))) }, []],
+  ])('of body %# in the table each fault is explained', (body, faults) => expect(faultsOfBody(body)).toEqual(faults));
 });
