@@ -1,6 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { KnownProblem } from '#domain/errors.ts';
 import { interceptWrites } from '#platform/external-writes/external-write.ts';
+import type { ImportLease } from '#platform/postgres/import-store.ts';
+import type { Multipart } from '#platform/storage/multipart-store.ts';
 import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { type Answer, sendFile } from '../../testing/file-server.ts';
@@ -15,6 +19,7 @@ import {
   newFolder,
   partBytes,
   reached,
+  remove,
   serve,
   sha256,
   startImportApi,
@@ -124,22 +129,20 @@ describe('what ends an import, and what does not', () => {
   });
   afterAll(() => api.close());
 
-  it('C30.20: a range of a file whose size is another one now is not taken, whatever its ETag', async () => {
-    for (const sizeBytes of [18 * mebibyte, 22 * mebibyte]) {
-      const [first, second] = [fileOf(20 * mebibyte), fileOf(sizeBytes)];
-      const rest: Answer = (request, response) => {
-        sendFile(request, response, { bytes: second, etag: '"v1"' });
-        return true;
-      };
-      const server = await serve(api, first, inTurn(cut(first, 10 * mebibyte), rest));
-      const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(second) });
-      expect(await reached(api, begun.import_id, 'completed')).toMatchObject({
-        size: sizeBytes,
-        sha256: sha256(second),
-      });
-      expect((await stored(api, begun.source))?.equals(second)).toBe(true);
-      expect(server.requests.map(({ range }) => range)).toEqual([undefined, `bytes=${partBytes}-`, undefined]);
-    }
+  it.each([
+    ['smaller', 18 * mebibyte],
+    ['larger', 22 * mebibyte],
+  ])('C30.20: a range of a file that is %s now is not taken, whatever its ETag', async (_, sizeBytes) => {
+    const [first, second] = [fileOf(20 * mebibyte), fileOf(sizeBytes)];
+    const rest: Answer = (request, response) => {
+      sendFile(request, response, { bytes: second, etag: '"v1"' });
+      return true;
+    };
+    const server = await serve(api, first, inTurn(cut(first, 10 * mebibyte), rest));
+    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4`, sha256: sha256(second) });
+    expect(await reached(api, begun.import_id, 'completed')).toMatchObject({ size: sizeBytes, sha256: sha256(second) });
+    expect((await stored(api, begun.source))?.equals(second)).toBe(true);
+    expect(server.requests.map(({ range }) => range)).toEqual([undefined, `bytes=${partBytes}-`, undefined]);
   });
 
   // The worker of these tests gives up after four attempts without progress.
@@ -171,6 +174,211 @@ async function leaseOf(api: ImportApi, id: string): Promise<string | null> {
   const { rows } = await api.d.database.pool.query<{ owner: string | null }>(lease, [id]);
   return rows[0]?.owner ?? null;
 }
+
+describe('what an earlier attempt left', () => {
+  let api: ImportApi;
+  let worker: { stop: () => Promise<void> };
+  beforeEach(async () => {
+    worker = await api.startWorker();
+  });
+  beforeAll(async () => {
+    api = await startImportApi(await newFolder());
+  });
+  afterEach(() => worker.stop());
+  afterAll(() => api.close());
+
+  const file = fileOf(20 * mebibyte);
+  const whole = file.subarray(0, partBytes);
+
+  /** An import of which an attempt noted the file, and did more; the next one is due. */
+  async function interrupted(
+    url: string,
+    validator: string | null,
+    did: (of: Multipart, lease: ImportLease) => Promise<unknown>,
+  ): Promise<{ readonly id: string; readonly source: string }> {
+    const id = randomUUID();
+    const source = `uploads/${id}/a.mp4`;
+    // No worker takes it meanwhile.
+    const values = [id, id, url, 'a.mp4', source, sha256(file), partBytes];
+    await api.d.database.pool.query(
+      `insert into imports (id, key_id, url, name, source, sha256, part_size_bytes, deadline_at, status, lease_owner,
+           due_at)
+         values ($1, $2, $3, $4, $5, $6, $7, now() + interval '1 hour', 'running', $1, now() + interval '1 hour')`,
+      values,
+    );
+    const lease = { id, owner: id };
+    const of = { key: source, id: await api.bucket.parts.begin(source, { contentType: 'video/mp4' }) };
+    const noted = { multipartId: of.id, sizeBytes: file.length, contentType: 'video/mp4', validator };
+    await api.rows.noteFile(lease, { ...noted, transferMsMax: 3_600_000 });
+    await did(of, lease);
+    await api.rows.release(lease, { delayMs: 0, failures: 0 });
+    return { id, source };
+  }
+  const put = (of: Multipart, number: number, body: Buffer) =>
+    api.bucket.parts.put(of, number, { body, sizeBytes: body.length });
+
+  it.each<[string, string | null, readonly (readonly [number, number])[], string | undefined]>([
+    [
+      'goes on after whole parts',
+      '"v1"',
+      [
+        [1, partBytes],
+        [2, partBytes],
+      ],
+      `bytes=${2 * partBytes}-`,
+    ],
+    [
+      'does not count a part after one that is missing',
+      '"v1"',
+      [
+        [1, partBytes],
+        [3, partBytes],
+      ],
+      `bytes=${partBytes}-`,
+    ],
+    [
+      'does not count a part that is not whole',
+      '"v1"',
+      [
+        [1, partBytes],
+        [2, mebibyte],
+      ],
+      `bytes=${partBytes}-`,
+    ],
+    ['begins again without what tells two files apart', null, [[1, partBytes]], undefined],
+  ])('C30.20: the next attempt %s', async (_, validator, parts, range) => {
+    const server = await serve(api, file);
+    const { id, source } = await interrupted(`${server.url}/a.mp4`, validator, async (of) => {
+      for (const [number, size] of parts) {
+        const at = (number - 1) * partBytes;
+        await put(of, number, file.subarray(at, Math.min(at + size, file.length)));
+      }
+    });
+    expect(await reached(api, id, 'completed')).toMatchObject({ sha256: sha256(file) });
+    expect((await stored(api, source))?.equals(file)).toBe(true);
+    expect(server.requests.map((request) => request.range)).toEqual([range]);
+  });
+
+  it('C30.20: a file that is shorter now than what is stored of it begins again', async () => {
+    const short: Answer = (request, response) => {
+      if (request.headers.range === undefined) return false;
+      return response.writeHead(416).end() === response;
+    };
+    const server = await serve(api, file, short);
+    const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', (of) => put(of, 1, whole));
+    expect(await reached(api, id, 'completed')).toMatchObject({ sha256: sha256(file) });
+    expect(server.requests.map(({ range }) => range)).toEqual([`bytes=${partBytes}-`, undefined]);
+  });
+
+  it('C30.20: a rest with more bytes than its range has fails, and nothing of it stays', async () => {
+    const server = await serve(api, file, (_request, response) => {
+      const range = `bytes ${partBytes}-${file.length - 1}/${file.length}`;
+      response.writeHead(206, { 'content-range': range, etag: '"v1"' });
+      response.write(file.subarray(partBytes));
+      return response.end('more') === response;
+    });
+    const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', (of) => put(of, 1, whole));
+    expect((await reached(api, id, 'failed')).error).toMatchObject({ code: 'bad_answer' });
+    await until(
+      () => isNothingLeft(api, id),
+      (isLeft) => isLeft,
+    );
+  });
+
+  it('C30.22: an object of another size than an import stored is not its own, and stays', async () => {
+    const server = await serve(api, file);
+    const { id, source } = await interrupted(`${server.url}/a.mp4`, '"v1"', async (of, lease) => {
+      await api.rows.noteProgress(lease, 1000);
+      await api.bucket.objects.put(of.key, fileOf(999), { contentType: 'video/mp4' });
+    });
+    expect((await reached(api, id, 'failed')).error).toMatchObject({ code: 'key_exists' });
+    await cleanUpImports({ rows: api.rows, bucket: api.bucket, log: api.d.log }, new AbortController().signal);
+    expect(await stored(api, source)).toHaveLength(999);
+    expect(server.requests).toEqual([]);
+  });
+
+  it('C30.23: an import whose time is over fails without a request', async () => {
+    const server = await serve(api, file);
+    const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', () =>
+      api.d.database.pool.query(`update imports set deadline_at = now() - interval '1 s' where url like $1`, [
+        `${server.url}%`,
+      ]),
+    );
+    expect((await reached(api, id, 'failed')).error).toMatchObject({ code: 'deadline_exceeded' });
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('the lease of an import', () => {
+  let api: ImportApi;
+  beforeAll(async () => {
+    api = await startImportApi(await newFolder());
+    await api.startWorker({ leaseMs: 1_500 });
+  });
+  afterAll(() => api.close());
+  afterEach(() => interceptWrites((_write, send) => send()));
+
+  const file = fileOf(1000);
+  const query = (text: string, id: string) => api.d.database.pool.query(text, [id]);
+
+  /** An import whose server sends a half and waits; `closed` once its worker has given up. */
+  async function heldImport() {
+    const { answer, opened } = held(file, 500);
+    const server = await serve(api, file, answer);
+    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4` });
+    const response = await opened;
+    const closed = new Promise<boolean>((resolve) => response.once('close', () => resolve(true)));
+    return { id: begun.import_id as string, response, closed };
+  }
+
+  it('C30.25: a worker keeps an import for longer than its lease', async () => {
+    const { id, response } = await heldImport();
+    const owner = await leaseOf(api, id);
+    const dueAt = async () => (await query('select due_at from imports where id = $1', id)).rows[0].due_at as Date;
+    const first = await dueAt();
+    await until(dueAt, (due) => due.getTime() > first.getTime() + 1_500);
+    expect([owner, await leaseOf(api, id)]).toEqual([expect.any(String), owner]);
+    response.end(file.subarray(500));
+    await reached(api, id, 'completed');
+    expect(await leaseOf(api, id)).toBeNull();
+  });
+
+  it('C30.25: a worker whose import has become the one of another worker ends its attempt', async () => {
+    const { id, closed } = await heldImport();
+    await query(`update imports set lease_owner = id, due_at = now() + interval '1 hour' where id = $1`, id);
+    expect(await closed).toBe(true);
+    expect([await leaseOf(api, id), (await api.rows.find(id))?.status]).toEqual([id, 'running']);
+    await query(`update imports set status = 'cancelled', ended_at = now() where id = $1`, id);
+  });
+
+  it('C30.25: an attempt ends itself before its lease does when no renewal is answered', async () => {
+    const { id, closed } = await heldImport();
+    interceptWrites(({ name }, send) =>
+      name.includes('returning deadline_at <= now()') ? new Promise(() => undefined) : send(),
+    );
+    expect(await closed).toBe(true);
+    await remove(api, id);
+  });
+
+  it('C30.23: a storage that fails interrupts an import and counts as no failure of its server', async () => {
+    const refused = Promise.withResolvers<boolean>();
+    interceptWrites(({ name }, send) => {
+      if (!name.startsWith('put part')) return send();
+      refused.resolve(true);
+      throw new KnownProblem('storage_error');
+    });
+    const server = await serve(api, file);
+    const { json: begun } = await begin(api, { url: `${server.url}/a.mp4` });
+    await refused.promise;
+    await until(
+      () => leaseOf(api, begun.import_id),
+      (lease) => lease === null,
+    );
+    const due = 'select failures, due_at > now() + interval \'10 s\' as "isLater" from imports where id = $1';
+    expect((await query(due, begun.import_id)).rows).toEqual([{ failures: 0, isLater: true }]);
+    await remove(api, begun.import_id);
+  });
+});
 
 describe('the imports of one worker', () => {
   let api: ImportApi;

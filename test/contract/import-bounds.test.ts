@@ -108,6 +108,43 @@ describe('the bounds of imports', () => {
     expect(await isClaimed()).toBe(false);
   });
 
+  it('C30.24: an import that is cancelled between two attempts is removed at once', async () => {
+    const lease = await claimed();
+    await api.rows.release(lease, { delayMs: 3_600_000, failures: 1 });
+    await api.rows.cancel(lease);
+    expect((await api.rows.claimToCleanUp(1000)).map(({ id }) => id)).toContain(lease.id);
+  });
+
+  it('C30.24: an attempt whose import was cancelled changes nothing of it', async () => {
+    const lease = await claimed();
+    await api.rows.cancel(lease);
+    const before = await api.rows.find(lease.id);
+    const file = { multipartId: 'm', sizeBytes: 1, contentType: null, validator: null, transferMsMax: 1 };
+    expect([
+      await api.rows.renew(lease, 60_000),
+      await api.rows.noteFile(lease, file),
+      await api.rows.noteProgress(lease, 5),
+      await api.rows.complete(lease, { url: lease.url, etag: 'e', sizeBytes: 1, sha256: null }),
+      await api.rows.fail(lease, { url: lease.url, code: 'not_found', httpStatus: 404 }),
+    ]).toEqual(['lost', false, false, false, false]);
+    expect(await api.rows.find(lease.id)).toEqual(before);
+  });
+
+  it('C30.23: the time of an import counts from the first answer of its server on, and no later one adds any', async () => {
+    const lease = await claimed();
+    const leftSec = async () => {
+      const left = 'select extract(epoch from deadline_at - now())::float8 as seconds from imports where id = $1';
+      return (await query(left, [lease.id])).rows[0].seconds as number;
+    };
+    expect(await leftSec()).toBeLessThanOrEqual(limits.waitMsMax / 1000);
+    const file = { multipartId: 'm', sizeBytes: 1, contentType: null, validator: null };
+    await api.rows.noteFile(lease, { ...file, transferMsMax: 3_600_000 });
+    expect(Math.abs((await leftSec()) - 3_600)).toBeLessThan(60);
+    await api.rows.noteFile(lease, { ...file, multipartId: 'n', transferMsMax: 7_200_000 });
+    expect(Math.abs((await leftSec()) - 3_600)).toBeLessThan(60);
+    await api.rows.cancel(lease);
+  });
+
   it('C30.21: the row of a failed import stays until nothing of it is stored', async () => {
     const lease = await claimed();
     await api.rows.fail(lease, { url: lease.url, code: 'not_found', httpStatus: 404 });

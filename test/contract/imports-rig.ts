@@ -86,7 +86,7 @@ export const reached = (api: ImportApi, id: string, status: string) =>
   until(
     () => find(api, id),
     (shown) => shown.status === status,
-    20_000,
+    60_000,
   );
 
 export async function stored(api: ImportApi, key: string): Promise<Buffer | null> {
