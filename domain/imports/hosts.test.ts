@@ -7,7 +7,17 @@ it.each([
   ['*.cdn.example.com', '*.cdn.example.com'],
   ['10.0.0.1:80', '10.0.0.1:80'],
   ['[fd00::1]', '[fd00::1]'],
+  ['a.example:1', 'a.example:1'],
+  ['a.example:65535', 'a.example:65535'],
   ['*', null],
+  ['a.example:', null],
+  ['a.example:123456', null],
+  ['a.example/', null],
+  ['x[fd00::1]', null],
+  ['[fd00::1]x', null],
+  ['[xyz]', null],
+  ['a_b.example', null],
+  ['', null],
   ['a.*.com', null],
   ['https://a.com', null],
   ['a.com/b', null],
@@ -22,6 +32,14 @@ it.each([
   ['http://media.example.com/a.mp4', true],
   ['https://MEDIA.example.com:443/', true],
   ['https://media.example.com./', true],
+  ['https://media.example.com../', false],
+  ['http://media.example.com:443/', false],
+  ['https://media.example.com:80/', false],
+  ['https://other.example:444/', false],
+  ['http://only.example/', false],
+  ['https://only.example/', true],
+  ['http://plain.example/', true],
+  ['https://plain.example/', false],
   ['https://media.example.com:8443/', false],
   ['https://example.com/', false],
   ['https://media.example.com.evil.example/', false],
@@ -34,6 +52,13 @@ it.each([
   ['http://127.0.0.1/', false],
   ['https://[fd00::1]:444/', true],
 ])('a file of %s may be imported: %s', (url, isListed) => {
-  const hosts = ['media.example.com', '*.cdn.example.com', '127.0.0.1:9000', '[fd00::1]:444'];
+  const hosts = [
+    'media.example.com',
+    '*.cdn.example.com',
+    '127.0.0.1:9000',
+    '[fd00::1]:444',
+    'only.example:443',
+    'plain.example:80',
+  ];
   expect(isListedHost(new URL(url), hosts)).toBe(isListed);
 });
