@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { idempotencyKey } from './idempotency.ts';
+import { idempotencyKey, rerunKey, rerunPrefix } from './idempotency.ts';
 import { parseSubmission } from './submission.ts';
 
 function keyOf(body: unknown): string {
@@ -63,5 +63,17 @@ describe('idempotencyKey', () => {
         expect(coverKey(hash, source) === coverKey(otherHash, otherSource)).toBe(isEqual);
       }),
     );
+  });
+
+  it('the key of a rerun is none of a submission, and begins as that of every rerun', () => {
+    const key = coverKey('h', 's');
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    expect(rerunKey(key)).toBe(`rerun ${key}`);
+    expect(rerunPrefix).toBe('rerun ');
+  });
+
+  it('an idempotency key is refused of what JSON cannot say', () => {
+    const request = { type: 'video:cover', hash: 'h', source: 's' } as const;
+    expect(() => idempotencyKey({ ...request, options: Number.NaN })).toThrow();
   });
 });

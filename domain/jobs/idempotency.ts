@@ -23,7 +23,5 @@ export const rerunPrefix = 'rerun ';
 
 /** SHA-256, in hex, of the RFC 8785 canonical JSON of `{type, hash, source, options}`. */
 export function idempotencyKey({ type, hash, source, options }: IdempotentRequest): string {
-  const canonical = canonicalize({ type, hash, source, options });
-  if (canonical === undefined) throw new TypeError('an idempotency key needs a JSON value');
-  return digestOf('sha256', canonical);
+  return digestOf('sha256', String(canonicalize({ type, hash, source, options })));
 }

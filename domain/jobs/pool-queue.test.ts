@@ -59,4 +59,57 @@ describe('the queues of pools', () => {
       ['gpu', null, 1],
     ]);
   });
+
+  it.each([
+    ['storage_outage', 'The object storage does not answer; nothing starts until it does.'],
+    ['media_deletion', 'What was made under their hashes is being deleted; they start after that.'],
+    ['next_attempt_later', 'An attempt failed; the next one starts after a pause.'],
+    ['suspended', 'suspended'],
+  ] as const)('jobs that wait for %s are told so where nothing more is known', (code, message) => {
+    expect(poolQueuesOf([group({ code })], false)[0]?.reasons).toEqual([{ code, message, jobs: 1, jobId: 'a' }]);
+    const known = poolQueuesOf([group({ code, message: 'More.' })], false)[0]?.reasons;
+    expect(known).toMatchObject([{ code, message: 'More.' }]);
+  });
+
+  it.each([
+    [0, 1, ['Nothing of the pool runs: a worker is about to take it.']],
+    [0, 2, ['Nothing of the pool runs: a worker is about to take it.', 'Others come first; 0 jobs of the pool run.']],
+    [1, 1, ['It is the next; 1 job of the pool runs.']],
+    [2, 2, ['It is the next; 2 jobs of the pool run.', 'Others come first; 2 jobs of the pool run.']],
+  ])('with %i at work, %i jobs that wait for their turn are told that', (running, jobs, messages) => {
+    const groups = [group({ jobs }), ...(running === 0 ? [] : [group({ isClaimed: true, jobs: running })])];
+    expect(poolQueuesOf(groups, false)[0]?.reasons.map(({ message }) => message)).toEqual(messages);
+  });
+
+  it('during an outage a claimed job, and one whose controller says why it waits, keep their reason', () => {
+    const groups = [
+      group({ isClaimed: true, code: 'unschedulable' }),
+      group({ code: 'suspended', message: 'By Kueue.', oldestIds: ['s'] }),
+      group({ isClaimed: true, jobs: 2 }),
+    ];
+    const [pool] = poolQueuesOf(groups, true);
+    expect(pool?.running).toBe(2);
+    expect(pool?.reasons.map(({ code }) => code)).toEqual(['unschedulable', 'suspended']);
+  });
+
+  it('the oldest job of those that wait says since when, and what most wait for comes first', () => {
+    const [early, late] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:00Z')];
+    const groups = [
+      group({ code: 'suspended', oldestAt: late }),
+      group({ code: 'node_lost', jobs: 3, oldestAt: late }),
+      group({ code: 'suspended', oldestAt: early, oldestIds: ['c'] }),
+      group({ isClaimed: true, oldestAt: new Date('2025-01-01T00:00:00Z') }),
+    ];
+    const [pool] = poolQueuesOf(groups, false);
+    expect(pool?.oldestWaitingAt).toEqual(early);
+    expect(pool?.reasons.map(({ code, jobs, jobId }) => [code, jobs, jobId])).toEqual([
+      ['node_lost', 3, 'a'],
+      ['suspended', 2, 'a'],
+    ]);
+  });
+
+  it('further pools are in the order of their names', () => {
+    const groups = ['z', 'a', 'z', 'm'].map((pool) => group({ pool }));
+    expect(poolQueuesOf(groups, false).map(({ name }) => name)).toEqual(['default', 'video-large', 'a', 'm', 'z']);
+  });
 });

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { jsonPointer } from './faults.ts';
-import { mediaHashSchema, parseSubmission, sourceKeySchema } from './submission.ts';
+import { jobTypeNames } from '../job-types/index.ts';
+import {
+  callerUrlSchema,
+  mediaHashSchema,
+  parseSubmission,
+  sourceKeySchema,
+  submissionBodySchema,
+} from './submission.ts';
 
 const valid = { type: 'image:thumbnail', hash: 'h1', source: 'a/b.jpg' };
 
@@ -85,6 +92,82 @@ describe('parseSubmission', () => {
     [`https://example.com/${'x'.repeat(2048)}`, false],
   ])('a callback_url %j is valid: %s', (url, isValid) => {
     expect(pointersOf({ ...valid, callback_url: url }).length === 0).toBe(isValid);
+  });
+});
+
+const faultOf = (body: unknown) => (parseSubmission(body).faults ?? []).map(({ pointer, detail }) => [pointer, detail]);
+
+describe('what is wrong with a submission', () => {
+  it.each<[string, string, unknown, string]>([
+    [
+      'a hash with other characters',
+      'hash',
+      '-a',
+      'must be 1–128 of A–Z, a–z, 0–9, ".", "_", "~" and "-", and begin with a letter or digit',
+    ],
+    ['a hash with dots', 'hash', 'a..b', 'must not contain ".."'],
+    ['a long source', 'source', 'ü'.repeat(513), 'must be at most 1024 bytes of UTF-8'],
+    ['half a character in a source', 'source', 'a\ud800', 'must be well-formed Unicode'],
+    ['a control character in a source', 'source', 'a\u007f', 'must not contain control characters'],
+    ['a source from the root', 'source', '/a', 'must not begin with "/"'],
+    ['a step up in a source', 'source', 'a/../b', 'must not contain a "." or ".." segment'],
+    ['a space in an address', 'callback_url', 'https://a.example/ b', 'must not contain spaces or control characters'],
+    ['half a character in an address', 'callback_url', 'https://a.example/\ud800', 'must be well-formed Unicode'],
+    ['another protocol of an address', 'callback_url', 'ftp://a.example/', 'must be an http or https URL'],
+    ['no address', 'callback_url', 'a.example', 'must be an http or https URL'],
+    ['a user in an address', 'callback_url', 'https://u@a.example/', 'must not contain credentials'],
+    ['a password in an address', 'callback_url', 'https://:p@a.example/', 'must not contain credentials'],
+    ['a long address', 'callback_url', `https://a.example/${'x'.repeat(2031)}`, 'must have at most 2048 characters'],
+  ])('%s is explained', (_, field, value, detail) => {
+    expect(faultOf({ ...valid, [field]: value })).toEqual([[`/${field}`, detail]]);
+  });
+
+  it('a body that is no object is explained, and an empty one', () => {
+    expect(parseSubmission(undefined).faults).toEqual([
+      { pointer: '', code: 'invalid_type', detail: 'the body is empty; send a JSON object' },
+    ]);
+    expect(faultOf(null)).toEqual([['', 'must be an object, not null']]);
+    expect(faultOf('text')).toEqual([['', 'must be an object, not a string']]);
+  });
+
+  it('an address to which no webhook may go is refused with the others faults', () => {
+    const refused = { ...valid, callback_url: 'https://10.0.0.1/' };
+    const asked: string[] = [];
+    const { faults } = parseSubmission({ ...refused, hash: '' }, ({ href }) => asked.push(href) > 1);
+    expect(asked).toEqual(['https://10.0.0.1/']);
+    expect(faults?.map(({ pointer, code }) => [pointer, code])).toEqual([
+      ['/hash', 'invalid_format'],
+      ['/callback_url', 'address_refused'],
+    ]);
+    expect(faults?.[1]?.detail).toBe('must lead to a public address or to a network that WEBHOOK_ALLOWED_CIDRS names');
+    expect(parseSubmission(refused, () => true).submission?.callbackUrl).toBe('https://10.0.0.1/');
+  });
+
+  it('an unknown field of a submission is told of the fields of its type', () => {
+    expect(faultOf({ ...valid, variant: 1 })).toEqual([
+      ['/variant', expect.stringContaining('did you mean /options/outputs/0/variant?')],
+    ]);
+    expect(faultOf({ ...valid, type: 'other', variant: 1 })).toEqual([
+      ['/type', expect.stringContaining('must be one of image:thumbnail, ')],
+      ['/variant', 'is not a known field; known here: type, options, hash, source, callback_url'],
+    ]);
+  });
+});
+
+describe('the body that documents show', () => {
+  it.each(jobTypeNames)('has a shape for %s, with its options', (type) => {
+    const body = { type, hash: 'h', source: 's', callback_url: 'https://a.example/', options: {} };
+    expect(submissionBodySchema.safeParse(body).success).toBe(true);
+    const { options: _, callback_url: __, ...least } = body;
+    expect(submissionBodySchema.parse(least)).toEqual(least);
+    for (const other of [{ x: 1 }, { options: { x: 1 } }, { hash: '' }, { source: '' }, { callback_url: '' }])
+      expect([other, submissionBodySchema.safeParse({ ...body, ...other }).success]).toEqual([other, false]);
+  });
+});
+
+describe('callerUrlSchema', () => {
+  it('the schema of an address takes 2048 characters', () => {
+    expect(callerUrlSchema.safeParse(`https://a.example/${'x'.repeat(2030)}`).success).toBe(true);
   });
 });
 
