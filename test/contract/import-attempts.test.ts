@@ -313,7 +313,8 @@ describe('the lease of an import', () => {
   let api: ImportApi;
   beforeAll(async () => {
     api = await startImportApi(await newFolder());
-    await api.startWorker({ leaseMs: 1_500 });
+    // A server that sends nothing more ends no attempt here: only the lease does.
+    await api.startWorker({ leaseMs: 1_500, idleMs: 600_000 });
   });
   afterAll(() => api.close());
   afterEach(() => interceptWrites((_write, send) => send()));
