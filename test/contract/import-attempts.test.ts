@@ -47,6 +47,12 @@ const cut =
     return true;
   };
 
+/** A range is refused: the file ends before it. */
+const shorter: Answer = (request, response) => {
+  if (request.headers.range === undefined) return false;
+  return response.writeHead(416).end() === response;
+};
+
 /** Sends the bytes of a file up to `at`, and leaves the answer open. */
 function held(bytes: Buffer, at: number) {
   const opened = Promise.withResolvers<ServerResponse>();
@@ -260,11 +266,7 @@ describe('what an earlier attempt left', () => {
   });
 
   it('C30.20: a file that is shorter now than what is stored of it begins again', async () => {
-    const short: Answer = (request, response) => {
-      if (request.headers.range === undefined) return false;
-      return response.writeHead(416).end() === response;
-    };
-    const server = await serve(api, file, short);
+    const server = await serve(api, file, shorter);
     const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', (of) => put(of, 1, whole));
     expect(await reached(api, id, 'completed')).toMatchObject({ sha256: sha256(file) });
     expect(server.requests.map(({ range }) => range)).toEqual([`bytes=${partBytes}-`, undefined]);
