@@ -193,7 +193,8 @@ describe('what an earlier attempt left', () => {
   afterEach(() => worker.stop());
   afterAll(() => api.close());
 
-  const file = fileOf(20 * mebibyte);
+  // Three whole parts and the rest.
+  const file = fileOf(25 * mebibyte);
   const whole = file.subarray(0, partBytes);
 
   /** An import of which an attempt noted the file, and did more; the next one is due. */
