@@ -331,6 +331,11 @@ describe('the lease of an import', () => {
     const server = await serve(api, file, answer);
     const { json: begun } = await begin(api, { url: `${server.url}/a.mp4` });
     const response = await opened;
+    // What it writes before would find the lease lost by itself.
+    await until(
+      () => api.rows.find(begun.import_id as string),
+      (row) => row?.multipartId !== null,
+    );
     const closed = new Promise<boolean>((resolve) => response.once('close', () => resolve(true)));
     return { id: begun.import_id as string, response, closed };
   }
