@@ -85,10 +85,21 @@ describe('the slots that videos share', () => {
     );
   });
 
-  it('are shared evenly by equal videos, the first by name having the odd one', () => {
+  it.each([[['b', 'a']], [['a', 'b']]])('are shared evenly by %j, the first by name having the odd one', (names) => {
     const { podsOf } = poolOf(7, { b: 4, a: 3 });
-    for (const name of ['b', 'a']) podsOf(name, 100);
+    for (const name of names) podsOf(name, 100);
     expect([podsOf('a', 100), podsOf('b', 100)]).toEqual([3, 3]);
+  });
+
+  it('are given back at once by a video that can use fewer, although others are free', () => {
+    expect(poolOf(8, { video: 4 }).podsOf('video', 2)).toBe(2);
+  });
+
+  it('have to be free for five seconds from when a video can use them', () => {
+    const { podsOf } = poolOf(4, { video: 1 });
+    expect(podsOf('video', 1, 0)).toBe(1);
+    expect(podsOf('video', 100, 5_000)).toBe(1);
+    expect(podsOf('video', 100, 10_000)).toBe(4);
   });
 
   it('are given to the others once a video has ended', () => {

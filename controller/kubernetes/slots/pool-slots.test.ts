@@ -169,7 +169,10 @@ describe('jobs that go before the tickets of their pool', () => {
   it('take no slot of another pool, and none that there is not', () => {
     const slots = slotsOf(1);
     slots.prefer(job('elsewhere'), { ...claim(3), pool: 'absent' });
-    expect([slots.freeForTickets('default'), slots.mustYield('default')]).toEqual([1, false]);
+    expect(slots.freeForTickets('default')).toBe(1);
+    slots.add(job('batch'), claim(0, true));
+    expect(slots.mustYield('default')).toBe(false);
+    slots.claimed.remove('batch');
     for (const id of ['a', 'b']) slots.prefer(job(id), claim(3));
     expect(slots.freeForTickets('default')).toBe(0);
   });

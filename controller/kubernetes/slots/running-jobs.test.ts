@@ -65,6 +65,7 @@ describe('the pods of running Jobs', () => {
   it('are counted in their pool from the request on', () => {
     const running = claimed();
     expect([running.count('default'), running.has(name), running.podsOf(name)]).toEqual([0, false, undefined]);
+    expect([running.isBeingCreated(name), running.isBeingCreated('unknown')]).toEqual([false, false]);
     running.beginCreation(name, { jobId: '1', pool: 'default', pods: 3 });
     running.beginCreation('other', { jobId: '2', pool: 'default' });
     running.beginCreation('elsewhere', { jobId: '3', pool: 'gpu', pods: 9 });
