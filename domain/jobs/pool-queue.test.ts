@@ -65,7 +65,7 @@ describe('the queues of pools', () => {
     ['media_deletion', 'What was made under their hashes is being deleted; they start after that.'],
     ['next_attempt_later', 'An attempt failed; the next one starts after a pause.'],
     ['suspended', 'suspended'],
-  ] as const)('jobs that wait for %s are told so where nothing more is known', (code, message) => {
+  ] as const)('jobs that wait for %s say so where nothing more is known', (code, message) => {
     expect(poolQueuesOf([group({ code })], false)[0]?.reasons).toEqual([{ code, message, jobs: 1, jobId: 'a' }]);
     const known = poolQueuesOf([group({ code, message: 'More.' })], false)[0]?.reasons;
     expect(known).toMatchObject([{ code, message: 'More.' }]);
@@ -76,7 +76,7 @@ describe('the queues of pools', () => {
     [0, 2, ['Nothing of the pool runs: a worker is about to take it.', 'Others come first; 0 jobs of the pool run.']],
     [1, 1, ['It is the next; 1 job of the pool runs.']],
     [2, 2, ['It is the next; 2 jobs of the pool run.', 'Others come first; 2 jobs of the pool run.']],
-  ])('with %i at work, %i jobs that wait for their turn are told that', (running, jobs, messages) => {
+  ])('with %i at work, %i jobs that wait for their turn say that', (running, jobs, messages) => {
     const groups = [group({ jobs }), ...(running === 0 ? [] : [group({ isClaimed: true, jobs: running })])];
     expect(poolQueuesOf(groups, false)[0]?.reasons.map(({ message }) => message)).toEqual(messages);
   });

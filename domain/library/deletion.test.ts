@@ -83,7 +83,7 @@ it('the digest of a list differs for every key, size, digest and order', () => {
   expect(new Set(digests).size).toBe(digests.length);
 });
 
-it('the digest of a list is that of its lines, so that another program finds it', () => {
+it('the digest of a list is the digest of its lines, so that another program finds it', () => {
   const [, , digest] = digestOf(
     { key: 'a', sizeBytes: 1, etag: '"x"', sha256: null },
     { key: 'b', sizeBytes: 2, etag: '"y"', sha256: 'b' },
@@ -136,7 +136,7 @@ it('what a CDN purges of a media covers its streams, its keys and every image, b
   );
 });
 
-it('a purge hook is told the event, its time and the paths', () => {
+it('a purge hook gets the event, its time and the paths', () => {
   const body = purgeBody({ eventId: 'e', hash: 'm', occurredAt: new Date('2026-11-24T08:00:00Z') });
   expect(JSON.parse(body)).toEqual({
     event_id: 'e',

@@ -122,7 +122,7 @@ describe('what a job that could not start fails with', () => {
   });
 });
 
-describe('what callers are told of a suspension', () => {
+describe('what callers read about a suspension', () => {
   it('is that spec.suspend is set', () => {
     const recorded = planned({ mediaJob: suspended }).actions.find((action) => action.do === 'recordWaiting');
     expect(recorded?.reason).toEqual({ code: 'suspended', message: 'spec.suspend of its MediaJob is set.' });
