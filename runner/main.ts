@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { exitCodes } from '#domain/exit-codes.ts';
-import type { JobError } from '#domain/job-error.ts';
+import type { TaskResult } from '#domain/work/batch-tasks.ts';
 import { parseServedTask, type ServedTask } from '#domain/work/warm-runner.ts';
 import { runnerVariables, type Step, steps } from '#domain/work/steps.ts';
 import { parseTask } from '#domain/work/task.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
-import { processorTime } from '#platform/commands/processor-time.ts';
+import { ProcessorMeter, processorTime } from '#platform/commands/processor-time.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import { createLogger, logLevels } from '#platform/telemetry/logger.ts';
 import { workspaceIn } from './context/step-context.ts';
@@ -61,18 +61,19 @@ async function main(): Promise<number> {
   const poster = openPoster();
   const tracing = openTracing();
   const terminationLog = env[runnerVariables.terminationLog];
-  let lastError: JobError | null = null;
+  let lastResult: TaskResult = { error: null };
   const reporter = createReporter((report) => {
-    if (report.type === 'result') lastError = report.error;
+    if (report.type === 'result') lastResult = report;
     process.stdout.write(`${JSON.stringify(report)}\n`);
     poster?.post(report);
     if (terminationLog !== undefined) writeTerminationMessage(terminationLog, report);
   });
   const stores = new Stores(env);
   const log = createLogger({ level, name: 'runner' });
-  const runner: RunnerProcess = { env, log, reporter, stores, tracing, signal: stopping.signal };
+  const meter = new ProcessorMeter();
+  const runner: RunnerProcess = { env, log, reporter, stores, tracing, meter, signal: stopping.signal };
   try {
-    if (mode === 'batch') return await runBatch(runner, () => lastError);
+    if (mode === 'batch') return await runBatch(runner, () => lastResult);
     return mode === 'serve' ? await serve(runner) : await runTask(taskToRun, runner);
   } finally {
     await Promise.all([poster?.settled(), tracing?.send(), stores.close().catch(() => undefined)]);
@@ -100,7 +101,7 @@ async function serve(runner: RunnerProcess): Promise<number> {
   return exitCodes.done;
 }
 
-async function runBatch(runner: RunnerProcess, lastError: () => JobError | null): Promise<number> {
+async function runBatch(runner: RunnerProcess, lastResult: () => TaskResult): Promise<number> {
   const { ControllerTasks } = await import('./batch/controller-tasks.ts');
   const { serveTasks } = await import('./steps/serve-tasks.ts');
   const tasks = new ControllerTasks({
@@ -110,7 +111,7 @@ async function runBatch(runner: RunnerProcess, lastError: () => JobError | null)
     log: runner.log,
     signal: stopping.signal,
   });
-  await serveTasks(tasks.all(), (end) => tasks.ended(end, lastError()), runner);
+  await serveTasks(tasks.all(), (end) => tasks.ended(end, lastResult()), runner);
   return tasks.finish();
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jobErrorSchema } from '../job-error.ts';
 import { readTask, type Task } from './task.ts';
+import { stepRunsSchema } from './unit-run.ts';
 
 /**
  * The protocol of a batch: a runner (`runner/main.ts batch`) does one image job after another and asks the controller
@@ -18,6 +19,7 @@ const taskRequestSchema = z.strictObject({
       /** What the process of a single task would have ended with (domain/exit-codes.ts). */
       exit_code: z.int().min(0).max(255),
       error: jobErrorSchema.nullable(),
+      steps: stepRunsSchema.optional(),
     })
     .nullable(),
   /** The runner ends and wants no further task. */
@@ -26,6 +28,8 @@ const taskRequestSchema = z.strictObject({
 export type TaskRequest = z.infer<typeof taskRequestSchema>;
 /** How a task ended. */
 export type EndedTask = NonNullable<TaskRequest['ended']>;
+/** What the runner reported at its end. */
+export type TaskResult = Pick<EndedTask, 'error' | 'steps'>;
 
 /** Reads a request; null for anything else. */
 export function parseTaskRequest(json: string): TaskRequest | null {

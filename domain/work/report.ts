@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { warningSchema } from '../job-types/shared-results.ts';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobPhaseSchema } from '../jobs/status.ts';
+import { stepRunsSchema } from './unit-run.ts';
 
 /**
  * Reports: one JSON object a line on a step's stdout. Progress may be lost. A step that fails says why in its last
@@ -12,7 +13,8 @@ export const reportSchema = z.discriminatedUnion('type', [
   /** `fraction` of the phase that is done, 0–1. */
   z.object({ type: z.literal('progress'), phase: jobPhaseSchema, fraction: z.number().min(0).max(1) }),
   z.object({ type: z.literal('warning'), warning: warningSchema }),
-  z.object({ type: z.literal('result'), error: jobErrorSchema.nullable() }),
+  /** `steps`: what the runner ran; runners of earlier versions leave it out. */
+  z.object({ type: z.literal('result'), error: jobErrorSchema.nullable(), steps: stepRunsSchema.optional() }),
 ]);
 export type Report = z.infer<typeof reportSchema>;
 

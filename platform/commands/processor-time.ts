@@ -18,3 +18,17 @@ export async function processorTime(pid: number | 'self'): Promise<ProcessorTime
   const ms = (index: number) => ((Number(fields[index]) + Number(fields[index + 1])) * 1000) / ticksPerSecond;
   return { ownMs: ms(11), endedMs: ms(13) };
 }
+
+/** Measures the processor time of this process and of its children that have ended, from its start on. */
+export class ProcessorMeter {
+  #readMs = 0;
+
+  /** The time since the last call, in milliseconds; null where the system has no /proc. */
+  async lapMs(): Promise<number | null> {
+    const time = await processorTime('self').catch(() => null);
+    if (time === null) return null;
+    const lapMs = time.ownMs + time.endedMs - this.#readMs;
+    this.#readMs += lapMs;
+    return Math.max(0, lapMs);
+  }
+}

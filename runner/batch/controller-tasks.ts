@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodes } from '#domain/exit-codes.ts';
-import type { JobError } from '#domain/job-error.ts';
-import { type EndedTask, parseTaskAnswer, type TaskRequest } from '#domain/work/batch-tasks.ts';
+import { type EndedTask, parseTaskAnswer, type TaskRequest, type TaskResult } from '#domain/work/batch-tasks.ts';
 import type { ServedTask, TaskEnd } from '#domain/work/warm-runner.ts';
 import type { Task } from '#domain/work/task.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -61,12 +60,12 @@ export class ControllerTasks {
   }
 
   /** The current task has ended. What a failed one decoded may have left anything behind, so no other follows it. */
-  ended({ exit_code: exitCode, rss_bytes: rssBytes }: TaskEnd, error: JobError | null): void {
+  ended({ exit_code: exitCode, rss_bytes: rssBytes }: TaskEnd, { error, steps }: TaskResult): void {
     if (this.#current === null) return;
     const { job_id: jobId, attempt } = this.#current;
     this.#current = null;
     if (exitCode === exitCodes.stopped) return;
-    this.#ended = { job_id: jobId, attempt, exit_code: exitCode, error };
+    this.#ended = { job_id: jobId, attempt, exit_code: exitCode, error, steps };
     this.#isLast = exitCode !== exitCodes.done || rssBytes > rssBytesMax;
   }
 

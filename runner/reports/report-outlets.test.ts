@@ -14,7 +14,7 @@ async function folder(): Promise<string> {
   return dir;
 }
 
-it('the termination message is a parsable report of the error, without its details where they are too long', async () => {
+it('the termination message is a parsable result, without the details of its error where they are too long', async () => {
   const path = join(await folder(), 'message');
   await writeFile(path, '');
   const error = { ...jobErrorOf('corrupt_input', 2), details: { log_tail: 'x'.repeat(100) } };
@@ -22,6 +22,10 @@ it('the termination message is a parsable report of the error, without its detai
   expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error });
   writeTerminationMessage(path, { type: 'result', error: { ...error, details: { log_tail: 'ä'.repeat(4096) } } });
   expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: jobErrorOf('corrupt_input', 2) });
+  const started_at = '2026-11-24T08:00:00.000Z';
+  const steps = [{ step: 'fetch' as const, started_at, duration_ms: 900, processor_ms: 310, code: null }];
+  writeTerminationMessage(path, { type: 'result', error: null, steps });
+  expect(parseReport(await readFile(path, 'utf8'))).toEqual({ type: 'result', error: null, steps });
 });
 
 it('no termination message is written where the kubelet has not made the file', async () => {

@@ -1,18 +1,19 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Report } from '#domain/work/report.ts';
 
-// Further destinations of a pod's reports: the worker, by POST, and for the error of a failed step the pod's
-// termination message.
+// Further destinations of a pod's reports: the worker, by POST, and for the result of a step the termination message of
+// its container.
 
 /** The kubelet truncates longer messages, and a truncated report cannot be parsed. */
 const messageBytesMax = 4096;
 
-/** Writes the error of a failed step to `path`, which the kubelet mounted. */
+/** Writes the result of a step to `path`, which the kubelet mounted. */
 export function writeTerminationMessage(path: string, report: Report): void {
-  if (report.type !== 'result' || report.error === null || !existsSync(path)) return;
-  const { details: _details, ...error } = report.error;
+  if (report.type !== 'result' || !existsSync(path)) return;
   const whole = JSON.stringify(report);
-  writeFileSync(path, Buffer.byteLength(whole) <= messageBytesMax ? whole : JSON.stringify({ type: 'result', error }));
+  if (Buffer.byteLength(whole) <= messageBytesMax || report.error === null) return writeFileSync(path, whole);
+  const { details: _details, ...error } = report.error;
+  writeFileSync(path, JSON.stringify({ ...report, error }));
 }
 
 const postTimeoutMs = 2_000;

@@ -2,6 +2,14 @@ import { expect, it } from 'vitest';
 import { parseReport, type Report } from '#domain/work/report.ts';
 import { createReporter } from './reporter.ts';
 
+const run = {
+  step: 'fetch',
+  started_at: '2026-11-24T08:00:00.000Z',
+  duration_ms: 900,
+  processor_ms: 310,
+  code: null,
+} as const;
+
 function reporterAt(times: { ms: number }) {
   const reports: Report[] = [];
   return {
@@ -43,6 +51,6 @@ it('progress starts at 0 in each phase, and every report can be parsed by the pa
   reporter.progress(0.9);
   reporter.phase('packaging');
   reporter.warn({ code: 'damaged_frames', message: 'Two frames are damaged.' });
-  reporter.result(null);
+  reporter.result(null, [run]);
   expect(reports.map((report) => parseReport(JSON.stringify(report)))).toEqual(reports);
 });

@@ -2,6 +2,7 @@ import type { Warning } from '#domain/job-types/shared-results.ts';
 import type { JobError } from '#domain/job-error.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
 import type { Report } from '#domain/work/report.ts';
+import type { StepRun } from '#domain/work/unit-run.ts';
 
 /** Reports the progress of a step to the parent process. */
 export interface Reporter {
@@ -10,7 +11,7 @@ export interface Reporter {
   progress(fraction: number): void;
   warn(warning: Warning): void;
   /** The last report of a step. */
-  result(error: JobError | null): void;
+  result(error: JobError | null, steps: readonly StepRun[]): void;
 }
 
 const progressStep = 0.01;
@@ -40,8 +41,8 @@ export function createReporter(write: (report: Report) => void, now: () => numbe
     warn(warning) {
       write({ type: 'warning', warning });
     },
-    result(error) {
-      write({ type: 'result', error });
+    result(error, steps) {
+      write({ type: 'result', error, steps: [...steps] });
     },
   };
 }

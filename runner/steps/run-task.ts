@@ -7,7 +7,9 @@ import { x264Presets } from '#domain/media/profiles.ts';
 import { runnerVariables, type Step } from '#domain/work/steps.ts';
 import type { Task } from '#domain/work/task.ts';
 import { type UnitInput, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
+import type { StepRun } from '#domain/work/unit-run.ts';
 import { findProgram } from '#platform/commands/find-program.ts';
+import type { ProcessorMeter } from '#platform/commands/processor-time.ts';
 import type { Environment } from '#platform/config/variable.ts';
 import type { BriefSpanSettings, BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -24,6 +26,7 @@ export interface RunnerProcess {
   readonly reporter: Reporter;
   readonly stores: Stores;
   readonly tracing: BriefTracing | null;
+  readonly meter: ProcessorMeter;
   /** Aborts when the process must stop. */
   readonly signal: AbortSignal;
 }
@@ -38,6 +41,7 @@ export interface TaskToRun {
 export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Promise<number> {
   const { env, log, reporter, signal, tracing } = runner;
   let attempt = 1;
+  const runs: StepRun[] = [];
   try {
     const { task, workspace, steps } = read();
     ({ attempt } = task);
@@ -45,11 +49,11 @@ export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Pro
     const base = { task, workspace, profile: profileOf(task, env), program, reporter, signal };
     for (const step of steps) {
       const stepLog = log.child({ job_id: task.job_id, attempt, step });
-      const run = () => runStep(step, { ...base, log: stepLog }, runner);
+      const run = () => measured(step, runs, runner, () => runStep(step, { ...base, log: stepLog }, runner));
       await (tracing === null ? run() : tracing.withSpan(`step ${step}`, spanOf(task), run));
       signal.throwIfAborted();
     }
-    reporter.result(null);
+    reporter.result(null, runs);
     return exitCodes.done;
   } catch (thrown) {
     if (signal.aborted) {
@@ -59,8 +63,33 @@ export async function runTask(read: () => TaskToRun, runner: RunnerProcess): Pro
     const error = asProblem(thrown);
     log.error({ err: thrown, code: isJobProblem(error) ? error.code : 'internal' }, 'step failed');
     const jobError = toJobError(error, attempt);
-    reporter.result(jobError);
+    reporter.result(jobError, runs);
     return exitCodeOf(jobError.code);
+  }
+}
+
+/** Adds to `runs` what a step took, whatever its end. The start of the process counts as part of its first step. */
+async function measured(
+  step: Step,
+  runs: StepRun[],
+  { meter }: Pick<RunnerProcess, 'meter'>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const [startedAt, startedMs] = [new Date(), performance.now()];
+  let code: StepRun['code'] = null;
+  try {
+    await work();
+  } catch (thrown) {
+    ({ code } = toJobError(asProblem(thrown), 1));
+    throw thrown;
+  } finally {
+    runs.push({
+      step,
+      started_at: startedAt.toISOString(),
+      duration_ms: Math.round(performance.now() - startedMs),
+      processor_ms: await meter.lapMs(),
+      code,
+    });
   }
 }
 

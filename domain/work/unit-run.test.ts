@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { type StepRun, type UnitRun, unitsListedMax, workOf } from './unit-run.ts';
+
+const step = (second: number, processor: number | null): StepRun => ({
+  step: 'process',
+  started_at: new Date(Date.UTC(2026, 10, 24, 8, 0, second)).toISOString(),
+  duration_ms: 1000,
+  processor_ms: processor,
+  code: null,
+});
+const chunk = (index: number, ...steps: StepRun[]): UnitRun => ({ unit: 'chunk', chunk: index, pod: null, steps });
+
+it('the work of an attempt has its units in the order of their starts and the processor time that is known', () => {
+  const [late, early] = [chunk(0, step(9, 700), step(10, null)), chunk(1, step(2, 300))];
+  expect(workOf([late, early])).toEqual({ processor_ms: 1000, units: [early, late], units_left_out: 0 });
+});
+
+it('processor time that no step knows is not known', () => {
+  expect(workOf([chunk(0, step(1, null))]).processor_ms).toBeNull();
+});
+
+it('the work of an attempt lists a bounded number of units and counts the time of all', () => {
+  const units = Array.from({ length: unitsListedMax + 30 }, (_, index) => chunk(index, step(index, 10)));
+  const { units: listed, ...more } = workOf(units);
+  expect(listed).toEqual(units.slice(0, unitsListedMax));
+  expect(more).toEqual({ processor_ms: 10 * units.length, units_left_out: 30 });
+});

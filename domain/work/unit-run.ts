@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { jobErrorCodes } from '../errors.ts';
+import { steps } from './steps.ts';
+import { type UnitKind, unitKinds } from './unit.ts';
+
+/** A year: longer than anything runs. */
+const durationMsMax = 366 * 24 * 3600 * 1000;
+const durationSchema = z.int().nonnegative().max(durationMsMax);
+
+/** A run of a step, as its runner measured it; one that was killed is measured by who started it. */
+export const stepRunSchema = z.object({
+  step: z.enum([...steps, 'all']),
+  /** By the clock of the machine that it ran on. */
+  started_at: z.iso.datetime().max(40),
+  duration_ms: durationSchema,
+  /** Of its process and every tool that it ran; null: not known. */
+  processor_ms: durationSchema.nullable(),
+  /** The error that it failed by; null for one that succeeded or ended without a word. */
+  code: z.enum(jobErrorCodes).nullable(),
+});
+export type StepRun = z.infer<typeof stepRunSchema>;
+
+/** What a runner says of the steps that it ran. */
+export const stepRunsSchema = z.array(stepRunSchema).max(steps.length);
+
+/** A run of a unit, in the fields of the answer. */
+export const unitRunSchema = z.object({
+  unit: z.enum(Object.keys(unitKinds) as [UnitKind, ...UnitKind[]]),
+  /** Counted from 0; null for a unit that is no chunk. */
+  chunk: z.int().nonnegative().nullable(),
+  /** Null: it ran in no pod of its own. */
+  pod: z.string().nullable(),
+  steps: z.array(stepRunSchema),
+});
+export type UnitRun = z.infer<typeof unitRunSchema>;
+
+/** What an attempt took. */
+export interface AttemptWork {
+  /** Of all units, of the steps where it is known; null: of none. */
+  readonly processor_ms: number | null;
+  /** The first of them, in the order of their starts. */
+  readonly units: readonly UnitRun[];
+  readonly units_left_out: number;
+}
+
+/** The units of an attempt that are recorded one by one: in a long video the first 200 of its chunks. */
+export const unitsListedMax = 200;
+
+/** What an attempt took that ran these units. */
+export function workOf(units: readonly UnitRun[]): AttemptWork {
+  const startOf = ({ steps: [first] }: UnitRun) => first?.started_at ?? '';
+  const inOrder = units.toSorted((a, b) => Date.parse(startOf(a)) - Date.parse(startOf(b)));
+  const listed = inOrder.slice(0, unitsListedMax);
+  const times = units.flatMap(({ steps: runs }) => runs.flatMap(({ processor_ms: ms }) => ms ?? []));
+  return {
+    processor_ms: times.length === 0 ? null : sumOf(times),
+    units: listed,
+    units_left_out: units.length - listed.length,
+  };
+}
+
+/** The sum of numbers. */
+export function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
+}
