@@ -14,6 +14,7 @@ import { addBatchRoute } from './routes/batches.ts';
 import { addDocsRoutes } from './routes/docs.ts';
 import { addImportRoutes } from './routes/imports.ts';
 import { addJobChunkRoute } from './routes/job-chunks.ts';
+import { addJobTimelineRoute } from './routes/job-timeline.ts';
 import { addJobEventRoutes } from './routes/job-events.ts';
 import { addJobRoutes } from './routes/jobs.ts';
 import { addMediaRoutes } from './routes/media.ts';
@@ -39,6 +40,7 @@ export async function addApiRoutes(
   addRerunRoute(app, { ...dependencies, guards });
   addJobEventRoutes(app, { ...dependencies, guards, watcher: new JobWatcher({ queries, log }) });
   addJobChunkRoute(app, { ...dependencies, guards });
+  addJobTimelineRoute(app, { ...dependencies, guards });
   addMediaRoutes(app, { ...dependencies, guards });
   addRolloutRoutes(app, { ...dependencies, guards });
   addProfileRoutes(app, { ...dependencies, guards });

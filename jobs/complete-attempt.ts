@@ -6,6 +6,7 @@ import { topMasterOf } from '#domain/media/master-playlist.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
 import { parseManifest, type ResultManifest } from '#domain/work/manifest.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import type { FinalState, JobStore } from '#platform/postgres/job-store.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { listWithin, readText } from '#platform/storage/bounded-reads.ts';
@@ -44,13 +45,15 @@ interface AttemptToComplete {
   /** The attempt whose manifest counts; by default the same. */
   readonly manifestOf?: number;
   readonly signal?: AbortSignal;
+  /** What the attempt ran. */
+  readonly units?: readonly UnitRun[];
   /** Whether another attempt follows one that failed by this error; by default none does. */
   readonly isRepeated?: (error: JobError) => Promise<boolean>;
 }
 
 /** @throws KnownProblem `storage_error`, or an error of the database: try again */
 export async function completeAttempt(
-  { job, attempt, manifestOf = attempt, signal, isRepeated }: AttemptToComplete,
+  { job, attempt, manifestOf = attempt, signal, units, isRepeated }: AttemptToComplete,
   dependencies: CompletionDependencies,
 ): Promise<Completion> {
   const { media } = dependencies;
@@ -76,6 +79,7 @@ export async function completeAttempt(
       results: manifest.results as JobResults | null,
       made: madeBy(manifest),
       error,
+      units,
       ...(topMaster === null ? {} : { publish: () => putTopMaster(job.hash, topMaster, media) }),
     },
     dependencies,
@@ -138,13 +142,15 @@ interface End {
   readonly made?: FinalState['made'];
   /** Null: completed. */
   readonly error: JobError | null;
+  /** What the attempt ran. */
+  readonly units?: readonly UnitRun[] | undefined;
   /** Makes the stream public; called under the lock of the job's row, unless a later job's stream is public. */
   readonly publish?: () => Promise<void>;
 }
 
 /** The transaction that ends a job: status, results or error, and the webhook event. */
 export async function recordEnd(
-  { job, attempt, results, made = null, error, publish }: End,
+  { job, attempt, results, made = null, error, units, publish }: End,
   { jobs, metrics, randomUuid }: Pick<CompletionDependencies, 'jobs' | 'metrics' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const recorded = await jobs.finish({
@@ -154,6 +160,7 @@ export async function recordEnd(
     results,
     made,
     error,
+    units,
     ...(error === null ? { progress: jobTypes[job.type].completedProgress } : {}),
     eventId: randomUuid(),
     ...(publish === undefined

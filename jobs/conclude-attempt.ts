@@ -7,6 +7,7 @@ import { type AttemptEnd, mayBeStorageOutage, type Verdict, verdictOf } from '#d
 import type { Job, ShownJob } from '#domain/jobs/job.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -48,6 +49,8 @@ export type Conclusion =
 interface EndedAttempt {
   readonly job: Job;
   readonly end: AttemptEnd;
+  /** What it ran, as far as that is known. */
+  readonly units: readonly UnitRun[];
   /** Whether an interrupted attempt may have written its result manifest before. */
   readonly mayHaveCompleted?: boolean;
 }
@@ -59,7 +62,7 @@ interface EndedAttempt {
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
 export async function concludeAttempt(
-  { job, end, mayHaveCompleted = false }: EndedAttempt,
+  { job, end, units, mayHaveCompleted = false }: EndedAttempt,
   dependencies: ConclusionDependencies,
 ): Promise<Conclusion> {
   const { jobs, metrics, log } = dependencies;
@@ -68,7 +71,7 @@ export async function concludeAttempt(
   if (end.kind === 'done' || (end.kind === 'disrupted' && mayHaveCompleted)) {
     const isRepeated = async (error: JobError) =>
       (await followUp({ job, end: failedBy(error) }, dependencies)).verdict.next === 'again';
-    const completion = await completeAttempt({ job, attempt: job.attempt, isRepeated }, dependencies);
+    const completion = await completeAttempt({ job, attempt: job.attempt, units, isRepeated }, dependencies);
     if (completion.outcome !== 'not_whole') {
       if (completion.outcome === 'recorded') observeSpeed(metrics, completion.job);
       return conclusionOf(completion);
@@ -76,7 +79,7 @@ export async function concludeAttempt(
     if (end.kind === 'done') {
       const { reason, error } = completion;
       log.error({ ...ids, reason }, 'attempt output incomplete');
-      return concludeAttempt({ job, end: failedBy(error) }, dependencies);
+      return concludeAttempt({ job, end: failedBy(error), units }, dependencies);
     }
   }
   const { cause, verdict } = await followUp({ job, end }, dependencies);
@@ -84,16 +87,16 @@ export async function concludeAttempt(
   if (verdict.next === 'fail') {
     const mayBeSplit = unitKindRow(jobTypeRow(job.type).firstUnit).follows.length > 0;
     const images = mayBeSplit ? await readSplitImages(job.id, dependencies.media) : null;
-    return conclusionOf(await failJob({ job, error: verdict.error, images }, dependencies));
+    return conclusionOf(await failJob({ job, error: verdict.error, images, units }, dependencies));
   }
   const { countsAsFailure, delayMs } = verdict;
   const countsAsDisruption = cause.kind === 'disrupted';
-  const next = { countsAsFailure, countsAsDisruption, delayMs };
+  const code = cause.kind === 'failed' ? cause.error?.code : undefined;
+  const next = { countsAsFailure, countsAsDisruption, delayMs, code, units };
   const ticket = await jobs.nextAttempt({ jobId: job.id, attempt: job.attempt, ...next });
   if (ticket === null) return { kind: 'not_current' };
   metrics.workerRetries.inc({ code: codeOf(cause) });
   log.info({ ...ids, counts_as_failure: countsAsFailure, delay_ms: delayMs }, 'attempt ended, another follows');
-  const code = cause.kind === 'failed' ? cause.error?.code : undefined;
   return { kind: 'again', ticket, countsAsFailure, delayMs, code };
 }
 
@@ -127,13 +130,21 @@ function codeOf(end: AttemptEnd): string {
   return end.error?.code ?? 'unknown';
 }
 
+interface FailedJob {
+  readonly job: Job;
+  readonly error: JobError;
+  readonly images?: ImageStages | null;
+  /** What its attempt ran. */
+  readonly units?: readonly UnitRun[];
+}
+
 /** Ends a job that left no result manifest; its type says what its results are then. */
 export function failJob(
-  { job, error, images = null }: { readonly job: Job; readonly error: JobError; readonly images?: ImageStages | null },
+  { job, error, images = null, units }: FailedJob,
   dependencies: Pick<CompletionDependencies, 'jobs' | 'metrics' | 'randomUuid'>,
 ): Promise<Exclude<Completion, { outcome: 'not_whole' }>> {
   const results = jobTypeRow(job.type).resultsWithoutManifest(error, images) as JobResults | null;
-  return recordEnd({ job, attempt: job.attempt, results, error }, dependencies);
+  return recordEnd({ job, attempt: job.attempt, results, error, units }, dependencies);
 }
 
 /** What a completion means for its job. */

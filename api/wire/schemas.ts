@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { requestErrors, type RequestErrorCode } from '#domain/errors.ts';
+import { jobErrorCodes, requestErrors, type RequestErrorCode } from '#domain/errors.ts';
 import { type JobType, jobTypeNames, jobTypes } from '#domain/job-types/index.ts';
 import { jobErrorSchema } from '#domain/job-error.ts';
 import { importErrorCodes, importStatuses } from '#domain/imports/import.ts';
+import { attemptsKept, endResults } from '#domain/jobs/attempts.ts';
 import { noticeSchema } from '#domain/jobs/notice.ts';
 import { queueNames } from '#domain/jobs/routing.ts';
 import { callbackStatuses, jobPhaseSchema, jobStatusSchema } from '#domain/jobs/status.ts';
@@ -17,6 +18,7 @@ import { videoRanges } from '#domain/media/ladder.ts';
 import { profileOrigins, videoCodecs } from '#domain/media/profiles.ts';
 import { rolloutRequestSchema, rolloutStatuses } from '#domain/rollouts/rollout.ts';
 import { thumbRequestSchema } from '#domain/playback/thumb.ts';
+import { unitRunSchema, unitsListedMax } from '#domain/work/unit-run.ts';
 
 // The shapes of answers, in snake_case. The types of the answers and the OpenAPI document derive from them.
 
@@ -370,6 +372,44 @@ const jobChunksSchema = z.object({
   chunks: z.array(z.object({ frames: count, finished: z.boolean() })).nullable(),
 });
 
+/** Milliseconds; null: not known. */
+const knownMs = count.nullable();
+const jobTimelineSchema = z.object({
+  job_id: z.uuid(),
+  pool: z.string(),
+  accepted_at: time,
+  finished_at: time.nullable(),
+  /** Those that were claimed, in their order. */
+  attempts: z
+    .array(
+      z.object({
+        attempt: z.int().min(1),
+        /** The process that ran it, or `kubernetes`; the pods of its units are beside them. */
+        worker: z.string().nullable(),
+        claimed_at: time,
+        /** Null while it runs. */
+        ended_at: time.nullable(),
+        duration_ms: knownMs,
+        /** `retried` counts as a failure, `disrupted` does not. */
+        result: z.enum(endResults).nullable(),
+        code: z.enum(jobErrorCodes).nullable(),
+        /** Of all steps where it is known. */
+        processor_ms: knownMs,
+        /** In the order of their starts, once it has ended. */
+        units: z.array(unitRunSchema).max(unitsListedMax),
+        units_left_out: count,
+      }),
+    )
+    .max(attemptsKept + 1),
+  /** Of all attempts, as far as it is known. */
+  usage: z.object({
+    duration_ms: knownMs,
+    processor_ms: knownMs,
+    source_bytes: count.nullable(),
+    result_bytes: count.nullable(),
+  }),
+});
+
 const poolListSchema = z.object({
   pools: z.array(
     z.object({
@@ -534,6 +574,7 @@ export const answerSchemas = {
   MediaFiles: mediaFilesSchema,
   MediaDeletion: mediaDeletionSchema,
   JobChunks: jobChunksSchema,
+  JobTimeline: jobTimelineSchema,
   PoolList: poolListSchema,
   ProfileList: profileListSchema,
   Profile: profileSchema,

@@ -4,6 +4,7 @@ import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { jobErrorOf, toJobError } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { exitCodeOf, exitCodes } from '#domain/exit-codes.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import { isDatabaseAway } from '#platform/postgres/database-away.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
@@ -51,6 +52,7 @@ export async function runAttempt(
   });
   const begunAt = clock();
   let ended: EndedAttempt | null = null;
+  const units: UnitRun[] = [];
   try {
     const earlier = await earlierConclusion(job, dependencies);
     ended = await endAttempt(
@@ -59,9 +61,13 @@ export async function runAttempt(
         begunAt,
         run: async (trace) =>
           earlier === null
-            ? endOfSteps({ job, trace, workspace, signal: stop.signal }, dependencies)
+            ? endOfSteps(
+                { job, trace, workspace, onUnit: (unit) => units.push(unit), signal: stop.signal },
+                dependencies,
+              )
             : { kind: 'done' },
-        conclude: async (end) => earlier ?? concludeAnyhow({ job, end, stop: stop.signal }, { ...dependencies, log }),
+        conclude: async (end) =>
+          earlier ?? concludeAnyhow({ job, end, units, stop: stop.signal }, { ...dependencies, log }),
       },
       dependencies,
     );
@@ -95,6 +101,7 @@ function endByError(error: unknown, attempt: number): AttemptEnd {
 interface AttemptToConclude {
   readonly job: Job;
   readonly end: AttemptEnd;
+  readonly units: readonly UnitRun[];
   readonly stop: AbortSignal;
 }
 
@@ -106,12 +113,15 @@ function concludeAnyhow(attempt: AttemptToConclude, dependencies: AttemptDepende
   });
 }
 
-async function conclude({ job, end, stop }: AttemptToConclude, dependencies: AttemptDependencies): Promise<Conclusion> {
+async function conclude(
+  { job, end, units, stop }: AttemptToConclude,
+  dependencies: AttemptDependencies,
+): Promise<Conclusion> {
   const reason = stop.reason as StopReason | undefined;
   if (stop.aborted && reason !== 'stopping')
     return { kind: 'unrecorded', result: reason === 'cancelled' ? 'cancelled' : 'lost' };
   const { log } = dependencies;
-  const conclusion = await untilAnswered(() => concludeAttempt({ job, end }, dependencies), { log, stop });
+  const conclusion = await untilAnswered(() => concludeAttempt({ job, end, units }, dependencies), { log, stop });
   if (conclusion === null) return { kind: 'unrecorded', result: 'disrupted' };
   return lostUnlessCurrent(conclusion);
 }

@@ -9,6 +9,7 @@ import type { Split } from '#domain/work/split.ts';
 import { runnerVariables, type StepName } from '#domain/work/steps.ts';
 import { type Task, taskOf } from '#domain/work/task.ts';
 import { type Unit, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
+import type { StepRun, UnitRun } from '#domain/work/unit-run.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
@@ -39,6 +40,7 @@ export interface StepDependencies {
   readonly maxFileSizeBytes: number;
   /** A step that takes longer than this is stopped, and its attempt fails. */
   readonly stepTimeoutMs: number;
+  readonly clock: () => Date;
 }
 
 type StepOutcome = Pick<TaskOutcome, 'exitCode' | 'signal' | 'timedOut'>;
@@ -48,6 +50,8 @@ export interface AttemptToRun {
   /** The span that the steps continue. */
   readonly trace: TraceContext;
   readonly workspace: string;
+  /** Takes what each unit took, once it has ended. */
+  readonly onUnit: (unit: UnitRun) => void;
   /** Aborts when the attempt is to stop; the exit codes of its processes do not count then. */
   readonly signal: AbortSignal;
 }
@@ -62,16 +66,22 @@ export interface UnitToRun extends AttemptToRun {
 
 /** Runs the steps of a unit, one after another, up to the first that fails. */
 export async function runSteps(unit: UnitToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
+  const runs: StepRun[] = [];
+  let end: AttemptEnd = { kind: 'done' };
   for (const step of unitKindRow(unit.unit.kind).steps) {
-    const end = await runStep(step, unit, dependencies);
-    if (end.kind !== 'done') return end;
+    end = await runStep(step, { ...unit, onRuns: (of) => runs.push(...of) }, dependencies);
+    if (end.kind !== 'done') break;
   }
-  return { kind: 'done' };
+  const { kind } = unit.unit;
+  unit.onUnit({ unit: kind, chunk: 'chunk' in unit.unit ? unit.unit.chunk : null, pod: null, steps: runs });
+  return end;
 }
 
-async function runStep(step: StepName, attempt: UnitToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
+type StepToRun = UnitToRun & { readonly onRuns: (runs: readonly StepRun[]) => void };
+
+async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDependencies): Promise<AttemptEnd> {
   const { job, workspace, signal } = attempt;
-  const { runner, isolation, stepTimeoutMs, log } = dependencies;
+  const { runner, isolation, stepTimeoutMs, clock, log } = dependencies;
   const reports = reportReader(job, dependencies, attempt.progress);
   const watch = {
     signal,
@@ -93,8 +103,11 @@ async function runStep(step: StepName, attempt: UnitToRun, dependencies: StepDep
       stdoutBytesMax: 0,
     });
   };
+  const startedAt = clock();
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();
   await reports.end();
+  const measured = reports.steps();
+  attempt.onRuns(measured.length > 0 ? measured : [observedRun(step, startedAt, clock())]);
   if (signal.aborted) return { kind: 'disrupted' };
   if (ended.timedOut) {
     const error = jobErrorOf('deadline_exceeded', job.attempt);
@@ -106,6 +119,12 @@ async function runStep(step: StepName, attempt: UnitToRun, dependencies: StepDep
   const { exitCode } = ended;
   log.warn({ job_id: job.id, attempt: job.attempt, step, exit_code: exitCode, signal: ended.signal }, 'step failed');
   return { kind: 'failed', exitCode, error: reports.error() };
+}
+
+/** A step whose runner did not come to say what it took. */
+function observedRun(step: StepName, startedAt: Date, endedAt: Date): StepRun {
+  const durationMs = Math.max(0, endedAt.getTime() - startedAt.getTime());
+  return { step, started_at: startedAt.toISOString(), duration_ms: durationMs, processor_ms: null, code: null };
 }
 
 /** The step `process` may reach no collector, so this process sends its span. */

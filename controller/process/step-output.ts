@@ -4,6 +4,7 @@ import { progressOf } from '#domain/jobs/progress.ts';
 import { redact } from '#domain/redact.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
 import { parseReport, type Report } from '#domain/work/report.ts';
+import type { StepRun } from '#domain/work/unit-run.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -32,6 +33,7 @@ const ownProgress: ProgressOfReport = (report) => {
 /** Reads a step's reports: its error, and its progress, of which the newest is written four times a second. */
 export function reportReader(job: Job, { jobs, log }: OutputDependencies, progressIn: ProgressOfReport = ownProgress) {
   let error: JobError | null = null;
+  let steps: readonly StepRun[] = [];
   let newest: ReturnType<ProgressOfReport> = null;
   let writing: Promise<void> | null = null;
   const ended = new AbortController();
@@ -47,7 +49,10 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies, progre
   return {
     read: (line: string) => {
       const report = parseReport(line);
-      if (report?.type === 'result') error = report.error === null ? null : { ...report.error, attempt: job.attempt };
+      if (report?.type === 'result') {
+        error = report.error === null ? null : { ...report.error, attempt: job.attempt };
+        steps = report.steps ?? [];
+      }
       if (report?.type === 'warning') log.info({ job_id: job.id, warning: report.warning }, 'runner warning');
       if (report?.type !== 'phase' && report?.type !== 'progress') return;
       newest = progressIn(report) ?? newest;
@@ -56,6 +61,8 @@ export function reportReader(job: Job, { jobs, log }: OutputDependencies, progre
         .finally(() => (writing = null));
     },
     error: () => error,
+    /** The steps that its runner measured; none of one that was killed. */
+    steps: () => steps,
     /** Ends the writes: what follows the step writes the row itself, or its next step reports. */
     async end() {
       ended.abort();

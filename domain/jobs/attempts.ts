@@ -21,6 +21,13 @@ export type AttemptEnd =
   /** It failed while the object storage did not answer. */
   | { readonly kind: 'storage_outage' };
 
+/** What became of an attempt: the job ended with it, or another attempt followed. */
+export const endResults = ['completed', 'failed', 'cancelled', 'retried', 'disrupted'] as const;
+export type EndResult = (typeof endResults)[number];
+
+/** The attempts that a job keeps a record of, the newest: it may be interrupted fifty times. */
+export const attemptsKept = 20;
+
 /** What follows the end of an attempt. */
 export type Verdict =
   | { readonly next: 'complete' }

@@ -1,9 +1,12 @@
+import type { JobErrorCode } from '#domain/errors.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { progressOf } from '#domain/jobs/progress.ts';
 import { activeStatuses, type JobPhase, type JobStatus, statusesBefore, waitingPhases } from '#domain/jobs/status.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import { BatchRows } from './batch-rows.ts';
+import { endAssignments, endParameters } from './ended-attempts.ts';
 import {
   type CurrentAttempt,
   jobColumns,
@@ -40,6 +43,10 @@ export interface NextAttempt extends CurrentAttempt {
    */
   readonly countsAsDisruption?: boolean;
   readonly delayMs: number;
+  /** Of the error that the attempt failed by. */
+  readonly code?: JobErrorCode | undefined;
+  /** What the attempt ran. */
+  readonly units?: readonly UnitRun[];
 }
 
 /** An interval of PostgreSQL from milliseconds; `Infinity` has no form in milliseconds. */
@@ -49,7 +56,7 @@ const leaseEnd = (parameter: string) =>
 
 const claim = `
   update jobs set status = 'processing', phase = 'scheduling', lease_owner = $3, lease_expires_at = ${leaseEnd('$4')},
-    not_before = null, waiting_reason = null, started_at = coalesce(started_at, now())
+    not_before = null, waiting_reason = null, started_at = coalesce(started_at, now()), claimed_at = now()
   where id = $1 and attempt = $2 and lease_owner is null and status = any($5)
     and not exists (select from media_deletions where hash = jobs.hash and lifted_at is null and finished_at is null)
   returning ${jobColumns}`;
@@ -76,7 +83,8 @@ const next = `
   update jobs set attempt = attempt + 1, failures = failures + $3, disruptions = disruptions + $6, progress = 0,
     phase = case when status = 'processing' then 'admitted' end,
     lease_owner = null, lease_expires_at = null, waiting_reason = null,
-    not_before = now() + $4 * interval '1 millisecond', ticketed_at = now() + $4 * interval '1 millisecond'
+    not_before = now() + $4 * interval '1 millisecond', ticketed_at = now() + $4 * interval '1 millisecond',
+    ${endAssignments(7)}
   where id = $1 and attempt = $2 and status = any($5)
   returning ${ticketColumns}`;
 const release = `
@@ -85,13 +93,15 @@ const release = `
     order by lease_expires_at limit 1000 for update skip locked
   )
   update jobs set attempt = attempt + 1, disruptions = disruptions + 1, progress = 0, phase = 'admitted', lease_owner = null,
-    lease_expires_at = null, waiting_reason = null, not_before = null, ticketed_at = now()
+    lease_expires_at = null, waiting_reason = null, not_before = null, ticketed_at = now(),
+    ${endAssignments(3)}
   from lapsed where jobs.id = lapsed.id
   returning ${ticketColumns}`;
 const back = `
   update jobs set progress = 0, phase = case when status = 'processing' then 'admitted' end,
     lease_owner = null, lease_expires_at = null, waiting_reason = null,
-    not_before = now() + $3 * interval '1 millisecond', ticketed_at = now() + $3 * interval '1 millisecond'
+    not_before = now() + $3 * interval '1 millisecond', ticketed_at = now() + $3 * interval '1 millisecond',
+    claimed_at = null
   where id = $1 and attempt = $2 and lease_owner is not null and status = any($4)
   returning ${ticketColumns}`;
 const lease = `
@@ -166,9 +176,10 @@ export class AttemptStore extends BatchRows {
    * the ticket; when it crashes before, the sweeper does. Null when the attempt is not the current one.
    */
   async nextAttempt(given: NextAttempt): Promise<Ticket | null> {
-    const { jobId, attempt, countsAsFailure, countsAsDisruption = !countsAsFailure, delayMs } = given;
-    const parameters = [jobId, attempt, Number(countsAsFailure), delayMs, activeStatuses, Number(countsAsDisruption)];
-    const { rows } = await this.database.pool.query<TicketRow>(next, parameters);
+    const { jobId, attempt, countsAsFailure, countsAsDisruption = !countsAsFailure, delayMs, code, units } = given;
+    const counts = [Number(countsAsFailure), delayMs, activeStatuses, Number(countsAsDisruption)];
+    const ended = endParameters({ result: countsAsFailure ? 'retried' : 'disrupted', code, units });
+    const { rows } = await this.database.pool.query<TicketRow>(next, [jobId, attempt, ...counts, ...ended]);
     return rows[0] === undefined ? null : ticketOfRow(rows[0]);
   }
 
@@ -187,7 +198,8 @@ export class AttemptStore extends BatchRows {
    * once. A lapsed lease counts as a disruption. `now` is for tests; the database's clock by default.
    */
   async releaseLapsed(now: Date | null = null): Promise<Ticket[]> {
-    const { rows } = await this.database.pool.query<TicketRow>(release, [statusesBefore('completed'), now]);
+    const parameters = [statusesBefore('completed'), now, ...endParameters({ result: 'disrupted' })];
+    const { rows } = await this.database.pool.query<TicketRow>(release, parameters);
     return rows.map(ticketOfRow);
   }
 }

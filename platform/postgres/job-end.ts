@@ -6,8 +6,10 @@ import { type JobResults, jobTypes } from '#domain/job-types/index.ts';
 import { statusesBefore } from '#domain/jobs/status.ts';
 import { expiresAfterMs } from '#domain/media/profiles.ts';
 import { webhookBody } from '#domain/webhooks/event-body.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import type { Database } from './database.ts';
 import { lockHash } from './deletion-fence.ts';
+import { endAssignments, endParameters } from './ended-attempts.ts';
 import { type CurrentAttempt, type JobRow, jobOfRow, shownColumns, toJson } from './job-row.ts';
 import { takeKeyOfRerun } from './rerun-keys.ts';
 
@@ -18,6 +20,8 @@ export interface FinalState extends CurrentAttempt {
   /** The objects that the results name, and what made them; null where there are none, or it is not known. */
   readonly made?: { readonly objects: number; readonly bytes: number; readonly toolVersion?: string | null } | null;
   readonly error: JobError | null;
+  /** What the attempt ran; by default it is not known. */
+  readonly units?: readonly UnitRun[] | undefined;
   /** Percent; by default what the type shows when completed, or what the job had reached. Never lowers it. */
   readonly progress?: number;
   /** UUID of the webhook event, if there is one to write. */
@@ -57,7 +61,7 @@ const end = `
     callback_status = case when callback_url is not null and $2 <> 'cancelled' then 'pending' end,
     lease_owner = null, lease_expires_at = null, not_before = null, waiting_reason = null,
     finished_at = coalesce($6, now()), result_objects = $7, result_bytes = $8,
-    tool_version = $9
+    tool_version = $9, ${endAssignments(10)}
   where id = $1
   returning ${shownColumns}`;
 // The row is there: recording results has written it (migration 0100).
@@ -87,6 +91,7 @@ export function finishJob(database: Database, final: FinalState): Promise<ShownJ
       final.made?.objects ?? null,
       final.made?.bytes ?? null,
       final.made?.toolVersion ?? null,
+      ...endParameters({ result: final.status, code: final.error?.code, units: final.units }),
     ]);
     const job = jobOfRow(rows[0] as JobRow);
     const expiryMs = expiresAfterMs({ expires_after: before[0].expires_after ?? undefined });

@@ -102,6 +102,7 @@ describe('`GET /openapi.json`', () => {
         'DELETE /api/media/{hash}',
         'GET /api/media/{hash}/deletion',
         'GET /api/jobs/{id}/chunks',
+        'GET /api/jobs/{id}/timeline',
         'GET /api/pools',
         'GET /api/profiles',
         'GET /api/profiles/{name}',

@@ -146,13 +146,14 @@ async function attempt(rig: RunnerRig, job: Job, { crash = '', chunkParallelism 
     baseUrl: 'https://media.example',
     maxFileSizeBytes: 20 * 1024 ** 3,
     stepTimeoutMs: 60_000,
+    clock: () => new Date(),
     media: openObjectStore({ bucket: `file:${rig.media}`, dir: rig.media }),
     chunkSec: 6,
     chunkParallelism,
   };
   await mkdir(workspace, { recursive: true });
   const trace = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` };
-  return runUnits({ job, trace, workspace, signal: stop.signal }, dependencies);
+  return runUnits({ job, trace, workspace, onUnit: () => undefined, signal: stop.signal }, dependencies);
 }
 
 /** Every published object but playlists, by its path. */

@@ -145,7 +145,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
 
   const conclude = (failures: number, isOutage = false) =>
     concludeAttempt(
-      { job: { ...job, failures }, end: { kind: 'done' } },
+      { job: { ...job, failures }, end: { kind: 'done' }, units: [] },
       {
         jobs: rig.jobs,
         media: rig.media,

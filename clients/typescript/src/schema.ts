@@ -233,6 +233,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{id}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what a job waited for, ran and used
+         * @description Its attempts that were claimed, the newest 20, and of each the units and steps once it has ended. What is not known is null or left out: `processor_ms` of a step that was killed, or the steps of an attempt whose worker was lost.
+         */
+        get: operations["getTimeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/media": {
         parameters: {
             query?: never;
@@ -1032,6 +1052,51 @@ export interface components {
             /** Format: uuid */
             job_id: string;
             chunks: components["schemas"]["JobChunksChunk"][] | null;
+        };
+        JobTimelineAttemptUnitStep: {
+            /** @enum {string} */
+            step: "fetch" | "process" | "publish" | "all";
+            /** Format: date-time */
+            started_at: string;
+            duration_ms: number;
+            processor_ms: number | null;
+            code: ("source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal") | null;
+        };
+        JobTimelineAttemptUnit: {
+            /** @enum {string} */
+            unit: "whole" | "image" | "split" | "chunk" | "finish";
+            chunk: number | null;
+            pod: string | null;
+            steps: components["schemas"]["JobTimelineAttemptUnitStep"][];
+        };
+        JobTimelineAttempt: {
+            attempt: number;
+            worker: string | null;
+            /** Format: date-time */
+            claimed_at: string;
+            ended_at: string | null;
+            duration_ms: number | null;
+            result: ("completed" | "failed" | "cancelled" | "retried" | "disrupted") | null;
+            code: ("source_not_found" | "source_unreadable" | "source_changed" | "unsupported_media" | "corrupt_input" | "no_video_stream" | "timestamp_out_of_range" | "limit_exceeded" | "resource_exhausted" | "preempted_too_often" | "deadline_exceeded" | "storage_error" | "packager_error" | "cancelled" | "internal") | null;
+            processor_ms: number | null;
+            units: components["schemas"]["JobTimelineAttemptUnit"][];
+            units_left_out: number;
+        };
+        JobTimelineUsage: {
+            duration_ms: number | null;
+            processor_ms: number | null;
+            source_bytes: number | null;
+            result_bytes: number | null;
+        };
+        JobTimeline: {
+            /** Format: uuid */
+            job_id: string;
+            pool: string;
+            /** Format: date-time */
+            accepted_at: string;
+            finished_at: string | null;
+            attempts: components["schemas"]["JobTimelineAttempt"][];
+            usage: components["schemas"]["JobTimelineUsage"];
         };
         PoolListPoolReason: {
             /** @enum {string} */
@@ -3325,6 +3390,67 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobChunks"];
+                };
+            };
+            /** @description `unauthorized`: A valid credential is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is nothing at this address. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `method_not_allowed`: This address does not answer that method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error`: An internal error occurred. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getTimeline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The timeline. */
+            200: {
+                headers: {
+                    /** @description The id of the request in traces and logs. */
+                    "X-Trace-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobTimeline"];
                 };
             };
             /** @description `unauthorized`: A valid credential is required. */

@@ -2,6 +2,7 @@ import { exitCodes } from '#domain/exit-codes.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { EndedTask } from '#domain/work/batch-tasks.ts';
+import type { StepRun, UnitRun } from '#domain/work/unit-run.ts';
 import { concludeAttempt, type ConclusionDependencies } from '#jobs/conclude-attempt.ts';
 import { endAttempt } from '#jobs/end-attempt.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
@@ -25,18 +26,23 @@ export function endOfTask({ exit_code: exitCode, error, attempt }: EndedTask): A
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
 export async function concludeTask(
-  { id, attempt }: { readonly id: string; readonly attempt: number },
+  {
+    id,
+    attempt,
+    steps = [],
+  }: { readonly id: string; readonly attempt: number; readonly steps?: StepRun[] | undefined },
   end: AttemptEnd,
   dependencies: ConcludeTaskPorts,
 ): Promise<void> {
   const job = await dependencies.jobs.find(id);
   if (job === null || isFinal(job.status) || job.attempt !== attempt) return;
+  const units: UnitRun[] = steps.length === 0 ? [] : [{ unit: 'image', chunk: null, pod: null, steps }];
   await endAttempt(
     {
       job,
       begunAt: job.startedAt,
       run: () => Promise.resolve(end),
-      conclude: () => concludeAttempt({ job, end, mayHaveCompleted: true }, dependencies),
+      conclude: () => concludeAttempt({ job, end, units, mayHaveCompleted: true }, dependencies),
     },
     dependencies,
   );

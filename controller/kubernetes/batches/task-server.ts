@@ -44,8 +44,10 @@ export class BatchTaskServer implements TaskServer {
     const claimed = await jobs.claimedUnder(ownerOf(batchId));
     const isEnded = ({ id, attempt }: { id: string; attempt: number }) =>
       id === ended?.job_id && attempt === ended.attempt;
-    if (ended !== null && claimed.some(isEnded))
-      await concludeTask({ id: ended.job_id, attempt: ended.attempt }, endOfTask(ended), this.#ports.conclusion);
+    if (ended !== null && claimed.some(isEnded)) {
+      const { job_id: id, attempt, steps } = ended;
+      await concludeTask({ id, attempt, steps }, endOfTask(ended), this.#ports.conclusion);
+    }
     const lost = claimed.find((row) => !isEnded(row));
     if (lost !== undefined && !isLast) {
       const job = await jobs.find(lost.id);

@@ -20,11 +20,13 @@ import { type AdoptPorts, applyAdopt } from './adopt.ts';
 import { concludeAndClaim, type ConcludeDependencies, failIfRefused, failJob } from './conclude.ts';
 import { createKeySecret, deleteKeySecrets } from './key-secret.ts';
 import type { Outcome } from './outcome.ts';
+import { type RunCaches, unitRunsOf } from './unit-runs.ts';
 
 /** What the actions of a plan need. */
 export interface ApplyPorts extends AdoptPorts {
   readonly client: KubeClient;
   readonly jobs: Pick<JobStore, 'report' | 'recordWaiting'>;
+  readonly caches: AdoptPorts['caches'] & RunCaches;
   readonly conclusion: ConcludeDependencies;
   readonly contentKeys: Pick<ContentKeyStore, 'findOrCreate'>;
   readonly slots: AdoptPorts['slots'] & Pick<PoolSlots, 'add' | 'claimed' | 'running'>;
@@ -117,9 +119,10 @@ async function applyEnd(
 ): Promise<Outcome> {
   const row = rowOf(observed);
   const { current, mediaJob } = observed;
-  const { conclusion, slots } = ports;
+  const { caches, conclusion, slots } = ports;
   const { creationTimestamp } = current.job?.metadata ?? {};
-  const attempt = { row, begunAt: creationTimestamp === undefined ? null : new Date(creationTimestamp) };
+  const begunAt = creationTimestamp === undefined ? null : new Date(creationTimestamp);
+  const attempt = { row, begunAt, units: unitRunsOf(row, caches) };
   const { next } =
     action.do === 'concludeAttempt'
       ? await concludeAndClaim(attempt, action.end, conclusion)

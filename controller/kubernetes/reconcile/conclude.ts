@@ -1,6 +1,7 @@
 import { type JobError, jobErrorOf } from '#domain/job-error.ts';
 import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import type { UnitRun } from '#domain/work/unit-run.ts';
 import {
   concludeAttempt,
   conclusionOf,
@@ -21,6 +22,8 @@ interface ObservedAttempt {
   readonly row: Job;
   /** When its Job was created, by the API server's clock; null when there is none. */
   readonly begunAt: Date | null;
+  /** What its pods ran. */
+  readonly units: readonly UnitRun[];
 }
 
 /**
@@ -29,7 +32,7 @@ interface ObservedAttempt {
  * @throws KnownProblem `storage_error`, or an error of the database: try again
  */
 export function concludeAndClaim(
-  { row, begunAt }: ObservedAttempt,
+  { row, begunAt, units }: ObservedAttempt,
   end: AttemptEnd,
   dependencies: ConcludeDependencies,
 ): Promise<EndedAttempt> {
@@ -38,7 +41,7 @@ export function concludeAndClaim(
       job: row,
       begunAt,
       run: () => Promise.resolve(end),
-      conclude: () => concludeAttempt({ job: row, end, mayHaveCompleted: true }, dependencies),
+      conclude: () => concludeAttempt({ job: row, end, units, mayHaveCompleted: true }, dependencies),
       // An interrupted job keeps its slot instead of queueing again behind later jobs.
       claimNext: async ({ attempt }) =>
         (await dependencies.jobs.claim({ jobId: row.id, attempt, owner: leaseOwner, leaseMs: Infinity })) !== null,
@@ -49,7 +52,7 @@ export function concludeAndClaim(
 
 /** Ends a job whose attempt left no result manifest. */
 export function failJob(
-  { row, begunAt }: ObservedAttempt,
+  { row, begunAt, units }: ObservedAttempt,
   error: JobError,
   dependencies: ConcludeDependencies,
 ): Promise<EndedAttempt> {
@@ -58,7 +61,7 @@ export function failJob(
       job: row,
       begunAt,
       run: () => Promise.resolve({ kind: 'failed', exitCode: null, error }),
-      conclude: async () => conclusionOf(await recordFailure({ job: row, error }, dependencies)),
+      conclude: async () => conclusionOf(await recordFailure({ job: row, error, units }, dependencies)),
     },
     dependencies,
   );
@@ -69,6 +72,6 @@ export async function failIfRefused(row: Job, error: unknown, dependencies: Conc
   if (!hasReason(error, 'Invalid')) return false;
   dependencies.log.error({ err: error, job_id: row.id }, 'Job refused by the API server');
   const refused = jobErrorOf('internal', row.attempt, 'The cluster refuses the Job of this attempt.');
-  await failJob({ row, begunAt: null }, refused, dependencies);
+  await failJob({ row, begunAt: null, units: [] }, refused, dependencies);
   return true;
 }

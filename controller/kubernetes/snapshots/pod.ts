@@ -11,6 +11,7 @@ export interface ContainerSnapshot {
     readonly exitCode: number;
     readonly reason: string;
     readonly message: string;
+    readonly startedAt?: string;
     readonly finishedAt?: string;
   };
 }
@@ -70,6 +71,7 @@ export function trimPod({ metadata, spec, status }: Pod): PodSnapshot {
               exitCode: state.terminated.exitCode,
               reason: state.terminated.reason ?? '',
               message: state.terminated.message ?? '',
+              ...(state.terminated.startedAt === undefined ? {} : { startedAt: state.terminated.startedAt }),
               ...(state.terminated.finishedAt === undefined ? {} : { finishedAt: state.terminated.finishedAt }),
             },
           }),

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import type { StepRun } from '#domain/work/unit-run.ts';
+import type { JobSnapshot } from '../snapshots/job.ts';
+import type { ContainerSnapshot, PodSnapshot } from '../snapshots/pod.ts';
+import { unitRunsOf } from './unit-runs.ts';
+import { unitsAnnotation } from '../snapshots/units.ts';
+
+const row = { id: 'job', attempt: 2, type: 'video:transcode' } as const;
+const run: StepRun = {
+  step: 'fetch',
+  started_at: '2026-11-24T08:00:00.000Z',
+  duration_ms: 900,
+  processor_ms: 310,
+  code: null,
+};
+const ended = (message: string, more: Partial<ContainerSnapshot['terminated']> = {}): ContainerSnapshot => ({
+  name: 'fetch',
+  isRunning: false,
+  terminated: { exitCode: 0, reason: 'Completed', message, ...more },
+});
+const pod = (name: string, containers: ContainerSnapshot[], labels: Record<string, string> = {}): PodSnapshot => ({
+  metadata: { name, labels },
+  phase: 'Succeeded',
+  reason: '',
+  message: '',
+  conditions: [],
+  containers,
+  hasRunningSidecar: false,
+});
+const pending = JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [10, 10, 10], chunks: [1, 2] });
+
+/** What is read of these pods, by the name of their Job. */
+function runsOf(pods: Readonly<Record<string, PodSnapshot[]>>) {
+  const metadata = { annotations: { [unitsAnnotation]: pending } };
+  return unitRunsOf(row, {
+    job: (name) => (name === 'mj-job-2-c' ? ({ metadata } as unknown as JobSnapshot) : null),
+    podsOf: (name) => pods[name] ?? [],
+  });
+}
+
+it('the runs of an attempt are what its pods reported, each chunk with its number', () => {
+  const report = JSON.stringify({ type: 'result', error: null, steps: [run] });
+  const indexed = { 'batch.kubernetes.io/job-completion-index': '1' };
+  const found = runsOf({ 'mj-job-2': [pod('a', [ended(report)])], 'mj-job-2-c': [pod('b', [ended(report)], indexed)] });
+  expect(found).toEqual([
+    { unit: 'split', chunk: null, pod: 'a', steps: [run] },
+    { unit: 'chunk', chunk: 2, pod: 'b', steps: [run] },
+  ]);
+});
+
+it('a step that was killed has the times of the kubelet, and one without times is left out', () => {
+  const times = { startedAt: '2026-11-24T08:00:00Z', finishedAt: '2026-11-24T08:00:07Z' };
+  const running: ContainerSnapshot = { name: 'process', isRunning: true };
+  const containers = [ended('', times), running, { ...ended(''), name: 'publish' }];
+  const steps = [{ ...run, started_at: times.startedAt, duration_ms: 7000, processor_ms: null }];
+  expect(runsOf({ 'mj-job-2': [pod('a', containers), pod('b', [running])] })).toEqual([
+    { unit: 'split', chunk: null, pod: 'a', steps },
+  ]);
+});

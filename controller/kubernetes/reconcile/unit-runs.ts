@@ -1,0 +1,36 @@
+import type { Job } from '#domain/jobs/job.ts';
+import { parseReport } from '#domain/work/report.ts';
+import { type StepRun, stepRunSchema, type UnitRun } from '#domain/work/unit-run.ts';
+import type { Caches } from '../cache/caches.ts';
+import { unitJobsOf } from '../snapshots/names.ts';
+import type { ContainerSnapshot } from '../snapshots/pod.ts';
+import { chunkOf, pendingChunksOf } from '../snapshots/units.ts';
+
+/** The caches that show what pods ran. */
+export type RunCaches = Pick<Caches, 'job' | 'podsOf'>;
+
+/** What the pods of an attempt ran, as far as they still exist. */
+export function unitRunsOf(row: Pick<Job, 'id' | 'attempt' | 'type'>, caches: RunCaches): UnitRun[] {
+  return unitJobsOf(row).flatMap(({ kind: unit, name }) => {
+    const pending = pendingChunksOf(caches.job(name)?.metadata.annotations);
+    return caches
+      .podsOf(name)
+      .map((pod) => ({
+        unit,
+        chunk: chunkOf(pod, pending),
+        pod: pod.metadata.name ?? null,
+        steps: pod.containers.flatMap(stepRunsOf),
+      }))
+      .filter(({ steps }) => steps.length > 0);
+  });
+}
+
+/** As the runner reported it; of one that was killed the times that the kubelet knows, which are whole seconds. */
+function stepRunsOf({ name, terminated }: ContainerSnapshot): StepRun[] {
+  const report = parseReport(terminated?.message.trim() ?? '');
+  if (report?.type === 'result' && report.steps !== undefined && report.steps.length > 0) return report.steps;
+  const [startedAt, finishedAt] = [terminated?.startedAt ?? '', terminated?.finishedAt ?? ''];
+  const durationMs = Date.parse(finishedAt) - Date.parse(startedAt);
+  const observed = { step: name, started_at: startedAt, duration_ms: durationMs, processor_ms: null, code: null };
+  return stepRunSchema.array().safeParse([observed]).data ?? [];
+}

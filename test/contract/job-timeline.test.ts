@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { UnitRun } from '#domain/work/unit-run.ts';
+import { makeVideo } from '../../testing/media.ts';
+import { endPrograms, type Program, startProgram } from '../../testing/programs.ts';
+import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import { finished, headers, prepareService, type ServiceUnderTest, submit } from './service-under-test.ts';
+
+// docs/reference/contract.md, "Jobs": `GET /api/jobs/{id}/timeline`.
+
+const missing = '00000000-0000-4000-8000-000000000000';
+const owner = `worker-1:7:${missing}`;
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/) as string;
+const ranUnit: UnitRun = {
+  unit: 'whole',
+  chunk: null,
+  pod: null,
+  steps: [
+    { step: 'fetch', started_at: '2026-11-24T08:00:00.000Z', duration_ms: 900, processor_ms: 310, code: null },
+    {
+      step: 'process',
+      started_at: '2026-11-24T08:00:01.000Z',
+      duration_ms: 40,
+      processor_ms: null,
+      code: 'storage_error',
+    },
+  ],
+};
+
+describe('the timeline of a job in its row', () => {
+  let api: ApiUnderTest;
+  beforeAll(async () => {
+    api = await startApi();
+    await api.putSource('clip.mp4', 'x');
+  });
+  afterAll(() => api.close());
+
+  const submitted = async (hash: string) =>
+    (await api.submit({ type: 'video:cover', hash, source: 'clip.mp4' })).json.job_id as string;
+  const timelineOf = async (id: string) => (await api.call(`/api/jobs/${id}/timeline`)).json;
+  const claim = (jobId: string, attempt: number, leaseMs = 600_000) =>
+    api.d.jobs.claim({ jobId, attempt, owner, leaseMs });
+
+  it('`GET /api/jobs/{id}/timeline` has each attempt with what ended it, what it ran, and what the job used', async () => {
+    const id = await submitted('tried');
+    const nothing = { duration_ms: null, processor_ms: null, source_bytes: 1, result_bytes: null };
+    expect(await timelineOf(id)).toEqual({
+      job_id: id,
+      pool: 'default',
+      accepted_at: time,
+      finished_at: null,
+      attempts: [],
+      usage: nothing,
+    });
+    await claim(id, 1);
+    const common = { worker: 'worker-1:7', claimed_at: time, ended_at: time, code: null, units: [], units_left_out: 0 };
+    const running = { ...common, ended_at: null, duration_ms: null, result: null, processor_ms: null };
+    expect((await timelineOf(id)).attempts).toEqual([{ ...running, attempt: 1 }]);
+    await api.d.jobs.giveBack({ jobId: id, attempt: 1, delayMs: 0 });
+    expect((await timelineOf(id)).attempts).toEqual([]);
+    await claim(id, 1);
+    const failed = { jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0, code: 'storage_error' as const };
+    await api.d.jobs.nextAttempt({ ...failed, units: [ranUnit] });
+    await api.d.jobs.nextAttempt({ jobId: id, attempt: 2, countsAsFailure: false, delayMs: 0 });
+    await claim(id, 3, 1);
+    await expect.poll(() => api.d.jobs.releaseLapsed()).toHaveLength(1);
+    await claim(id, 4);
+    await api.call(`/api/jobs/${id}/cancel`, { method: 'POST' });
+    const { attempts, usage, finished_at: finishedAt } = await timelineOf(id);
+    const ms = expect.any(Number) as number;
+    expect(attempts).toEqual([
+      {
+        ...common,
+        attempt: 1,
+        duration_ms: ms,
+        result: 'retried',
+        code: 'storage_error',
+        processor_ms: 310,
+        units: [ranUnit],
+      },
+      { ...common, attempt: 3, duration_ms: ms, result: 'disrupted', processor_ms: null },
+      { ...common, attempt: 4, duration_ms: ms, result: 'cancelled', code: 'cancelled', processor_ms: null },
+    ]);
+    expect(attempts[2].ended_at).toBe(finishedAt);
+    expect(usage).toEqual({ ...nothing, duration_ms: ms, processor_ms: 310 });
+  });
+
+  it('the timeline of a job that is interrupted again and again has its newest 20 attempts', async () => {
+    const id = await submitted('interrupted');
+    for (let attempt = 1; attempt <= 23; attempt += 1) {
+      await claim(id, attempt);
+      if (attempt <= 22) await api.d.jobs.nextAttempt({ jobId: id, attempt, countsAsFailure: false, delayMs: 0 });
+    }
+    const { attempts } = await timelineOf(id);
+    const numbers = attempts.map(({ attempt }: { attempt: number }) => attempt);
+    expect(numbers).toEqual(Array.from({ length: 21 }, (_, index) => index + 3));
+  });
+
+  it('the timeline of a job that does not exist is answered 404, and without a key 401', async () => {
+    for (const id of [missing, 'no-uuid']) expect((await api.call(`/api/jobs/${id}/timeline`)).status).toBe(404);
+    const id = await submitted('refused');
+    expect((await api.call(`/api/jobs/${id}/timeline`, { headers: { 'x-api-key': 'another' } })).status).toBe(401);
+  });
+});
+
+interface Step {
+  readonly step: string;
+  readonly started_at: string;
+  readonly duration_ms: number;
+  readonly processor_ms: number | null;
+  readonly code: string | null;
+}
+
+describe.skipIf(!inject('postgres'))('the timeline of a job that the program ran', { timeout: 120_000 }, () => {
+  let service: ServiceUnderTest;
+  let program: Program;
+  beforeAll(async () => {
+    service = await prepareService();
+    await makeVideo({ path: service.folder('source/long.mp4'), seconds: 20, width: 128, height: 72 });
+    program = await startProgram({ env: { ...service.env, CHUNK_LENGTH: '6s' } });
+  });
+  afterAll(async () => {
+    await endPrograms();
+    await service.close();
+  });
+
+  async function timelineOf(body: object) {
+    const id = await submit(program, body);
+    await finished(program, id);
+    const answer = await fetch(`${program.url}/api/jobs/${id}/timeline`, { headers });
+    // oxlint-disable-next-line typescript/no-explicit-any -- a test says what it expects of it
+    const timeline = (await answer.json()) as any;
+    return { timeline, attempt: timeline.attempts[0], steps: timeline.attempts[0].units[0].steps as Step[] };
+  }
+
+  it.each([
+    ['video:cover', 'clip.mp4', 'whole'],
+    ['video:transcode', 'clip.mp4', 'split'],
+    ['image:thumbnail', 'red.png', 'image'],
+  ])('the steps of a %s lie within its attempt, one after another, with their processor time', async (...given) => {
+    const [type, source, kind] = given;
+    const { timeline, attempt, steps } = await timelineOf({ type, hash: `ran-${kind}`, source });
+    expect(timeline.attempts).toHaveLength(1);
+    expect(attempt).toMatchObject({ attempt: 1, result: 'completed', code: null, units_left_out: 0 });
+    expect(attempt.units).toMatchObject([{ unit: kind, chunk: null, pod: null }]);
+    expect(steps.map(({ step }) => step)).toEqual(['fetch', 'process', 'publish']);
+    const ends = steps.map((step) => Date.parse(step.started_at) + step.duration_ms);
+    const starts = steps.map((step) => Date.parse(step.started_at));
+    // Times are rounded to milliseconds.
+    const order = [attempt.claimed_at, ...starts, attempt.ended_at].map((at) => Number(new Date(at)));
+    expect(order.every((at, index) => index === 0 || at >= (order[index - 1] ?? 0) - 2)).toBe(true);
+    expect(Math.max(...ends)).toBeLessThanOrEqual(Date.parse(attempt.ended_at) + 2);
+    const sum = steps.reduce((ms, step) => ms + step.duration_ms, 0);
+    expect(sum).toBeGreaterThan(0);
+    expect(sum).toBeLessThanOrEqual(attempt.duration_ms + 2 * steps.length);
+    const processor = steps.reduce((ms, step) => ms + (step.processor_ms ?? Number.NaN), 0);
+    expect(processor).toBeGreaterThan(0);
+    expect(timeline.usage).toMatchObject({ duration_ms: attempt.duration_ms, processor_ms: processor });
+    expect(timeline.usage.result_bytes).toBeGreaterThan(0);
+  });
+
+  it('the units of a long video are those that cut it, encoded its chunks and put them together', async () => {
+    const { attempt, timeline } = await timelineOf({ type: 'video:transcode', hash: 'long', source: 'long.mp4' });
+    const units = attempt.units as UnitRun[];
+    expect(units.map(({ unit, chunk }) => [unit, chunk])).toEqual([
+      ['split', null],
+      ['chunk', 0],
+      ['chunk', 1],
+      ['chunk', 2],
+      ['finish', null],
+    ]);
+    const times = units.flatMap(({ steps }) => steps.map((step) => step.processor_ms ?? Number.NaN));
+    expect(timeline.usage.processor_ms).toBe(times.reduce((sum, each) => sum + each, 0));
+  });
+
+  it('the step that a job failed by has the code of its error', async () => {
+    const { timeline, steps } = await timelineOf({ type: 'video:cover', hash: 'failed', source: 'red.png' });
+    expect(timeline.attempts.at(-1)).toMatchObject({ result: 'failed', code: steps.at(-1)?.code });
+    expect(steps.map(({ step, code }) => [step, code === null])).toEqual([
+      ['fetch', true],
+      ['process', false],
+    ]);
+  });
+});
