@@ -1,6 +1,6 @@
 import { jobTypeNames } from '#domain/job-types/index.ts';
 import { jobStatuses } from '#domain/jobs/status.ts';
-import type { ListedJob } from '../../clients/typescript/src/index.ts';
+import type { Job, ListedJob, Reelwright } from '../../clients/typescript/src/index.ts';
 import type { Command } from '../command.ts';
 import { table } from '../output.ts';
 import { showEnd, textOf, waitOptions } from './show.ts';
@@ -55,10 +55,23 @@ const job: Command = {
   example: 'job 7d8a0c6e-3c9a-4f3a-9f0e-2f6d1c1f5b11 --json',
   options: {},
   run: async ({ args, output, client }) => {
-    const found = await (await client()).job(args[0] ?? '');
-    output.result(found, textOf(found));
+    const reelwright = await client();
+    const found = await reelwright.job(args[0] ?? '');
+    output.result(found, output.isJson ? '' : textOf(found, await usageOf(reelwright, found)));
   },
 };
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
+/** What a job used; null where that is not known, as of a server of an earlier version. */
+async function usageOf({ http }: Reelwright, { job_id: id }: Job): Promise<string | null> {
+  const { data } = await http
+    .GET('/api/jobs/{id}/timeline', { params: { path: { id } } })
+    .catch(() => ({ data: null }));
+  const { duration_ms: duration, processor_ms: processor } = data?.usage ?? { duration_ms: null, processor_ms: null };
+  if (duration === null || processor === null) return null;
+  return `${seconds(processor)} of processors in ${seconds(duration)}`;
+}
 
 const watch: Command = {
   name: 'watch',

@@ -43,7 +43,7 @@ function lineOf({ status, phase, progress, eta, reason }: Job): string {
 }
 
 /** A job as people read it. */
-export function textOf(job: Job): string {
+export function textOf(job: Job, usage: string | null = null): string {
   const { job_id, type, hash, status, progress, phase, reason, error, results, attempt, created_at, updated_at } = job;
   const rows: [string, string | null][] = [
     ['job', job_id],
@@ -55,6 +55,7 @@ export function textOf(job: Job): string {
     ['profile', job.profile],
     ['created', created_at],
     ['updated', updated_at],
+    ['used', usage],
     ['error', error === null ? null : `${error.code}: ${error.message}`],
     ['results', results === null ? null : JSON.stringify(results, null, 2).replaceAll('\n', '\n           ')],
   ];

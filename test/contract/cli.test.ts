@@ -109,6 +109,7 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect(again).toMatchObject({ status: 'completed', rerun_of_job_id: id });
     const text = await run(['job', id]);
     expect(text.stdout).toContain('status     completed\n');
+    expect(text.stdout).toMatch(/^used +[0-9.]+ s of processors in [0-9.]+ s$/m);
     expect((await run(['jobs', '-n', '1'])).stdout).toMatch(/^JOB +TYPE +HASH +STATUS +CREATED\n[0-9a-f-]{36} {2}/);
   });
 
