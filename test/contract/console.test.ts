@@ -319,6 +319,7 @@ describe.skipIf(chromiumPath === null)('the console in a real Chromium', () => {
     const rows = page.locator('tbody tr', { hasText: 'Video' });
     await expect.poll(() => rows.count(), slow).toBe(scored.length);
     expect(await rows.first().innerText()).toContain('VMAF 95, CRF 23');
+    expect(await page.locator('.view').innerText()).not.toContain('A profile with quality');
     const widths = await page
       .locator('.bits')
       .evaluateAll((bars) =>

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { chunkResultKey, splitKey, videoKey } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { chromiumPath, keepScreenshot, openBrowser, openPage } from '../../testing/browser.ts';
+import { type StepRun, workOf } from '#domain/work/unit-run.ts';
 import { faultsOf } from '../../testing/console-page.ts';
 import { type ApiUnderTest, apiKey, startApi } from '../contract/api-under-test.ts';
 
@@ -16,7 +17,7 @@ const webDir = join(import.meta.dirname, '../../web');
 const desktop = { width: 1280, height: 860 };
 const phone = { width: 390, height: 844 };
 let api: ApiUnderTest;
-const ids = { canary: '', failed: '', paused: '', ended: '', long: '' };
+const ids = { canary: '', failed: '', paused: '', ended: '', long: '', timed: '' };
 
 const post = (path: string, body: object) =>
   api.call(path, {
@@ -52,6 +53,40 @@ async function makeQueue(): Promise<void> {
   const rev = 'fedcba9876543210';
   await api.putMedia(splitKey(ids.long), JSON.stringify({ v: 1, rev, chunk_frames: Array(24).fill(1800) }));
   for (const chunk of [0, 1, 2, 4, 5]) await api.putMedia(chunkResultKey(rev, chunk), '{}');
+}
+
+/** A job that failed once and was done then, in a minute and a half. */
+async function makeTimes(): Promise<void> {
+  ids.timed = await submitted('timed');
+  await api.fail(ids.timed);
+  const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 8, 0, second)).toISOString();
+  const run = (step: StepRun['step'], second: number, seconds: number, code: StepRun['code'] = null) => ({
+    step,
+    started_at: at(second),
+    duration_ms: 1000 * seconds,
+    processor_ms: code === null ? 1400 * seconds : null,
+    code,
+  });
+  const attempt = (number: number, second: number, seconds: number, steps: StepRun[]) => ({
+    attempt: number,
+    worker: 'kubernetes',
+    claimed_at: at(second),
+    ended_at: at(second + seconds),
+    result: number === 1 ? 'retried' : 'failed',
+    code: 'storage_error',
+    ...workOf([{ unit: 'whole', chunk: null, pod: 'pod-7', steps }]),
+  });
+  const ended = [
+    attempt(1, 12, 10, [run('fetch', 12, 2), run('process', 14, 8, 'storage_error')]),
+    attempt(2, 24, 66, [run('fetch', 24, 2), run('process', 26, 60), run('publish', 86, 0.25, 'storage_error')]),
+  ];
+  const { pool } = api.d.database;
+  await pool.query(
+    `update jobs set created_at = $2, started_at = $3, finished_at = $4, ended_attempts = $5::jsonb, attempt = 2,
+       source_size_bytes = 48e6, error = error::jsonb || '{"attempt": 2, "details": {"log_tail": "503 Slow Down"}}'
+     where id = $1`,
+    [ids.timed, at(0), at(12), at(90), JSON.stringify(ended)],
+  );
 }
 
 async function makeRollouts(): Promise<void> {
@@ -100,6 +135,7 @@ beforeAll(async () => {
   });
   api = await startApi({ console: 'on', mediaProfiles }, { webDir });
   await makeQueue();
+  await makeTimes();
   await makeRollouts();
 }, 60_000);
 afterAll(() => api?.close());
@@ -137,6 +173,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     ['profiles', () => '#/profiles', 'tbody tr'],
     ['profile', () => '#/profiles/hdr', '.outline'],
     ['job-chunks', () => `#/jobs/${ids.long}`, '.chunks'],
+    ['job-times', () => `#/jobs/${ids.timed}`, '.spans .spans'],
     ['job-webhook', () => `#/jobs/${ids.ended}`, '.webhook-body'],
   ];
   const looks = (['light', 'dark'] as const).flatMap((scheme) => [
@@ -305,6 +342,35 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     expect(await page.locator('.timeline').locator('xpath=..').innerText()).toMatch(
       /Waited \d+ s, then ran for \d+ s\./,
     );
+  });
+
+  it('the page of a job shows its waits, attempts and steps with their times, what it used, and its error', async () => {
+    const { page } = await enter(`#/jobs/${ids.timed}`);
+    const times = page.locator('.card', { hasText: 'Time and usage' });
+    await times.waitFor(slow);
+    expect(await times.locator('.numbers').innerText()).toMatch(
+      /Ran\s+1 min 16 s\s+Processors\s+1 min 30 s\s+Source\s+48\.0 MB/,
+    );
+    const lines = await times.locator('.spans li > :first-child').allInnerTexts();
+    expect(lines).toEqual([
+      'Waited in the queue',
+      'Attempt 1 retried after storage_error on kubernetes',
+      'fetch in pod-7',
+      'process in pod-7, failed by storage_error',
+      'Waited for the next attempt',
+      'Attempt 2 failed by storage_error on kubernetes',
+      'fetch in pod-7',
+      'process in pod-7',
+      'publish in pod-7, failed by storage_error',
+    ]);
+    expect((await times.locator('.took').allInnerTexts()).slice(0, 4)).toEqual([
+      '12 s',
+      '10 s, 2.8 s of processors',
+      '2.0 s, 2.8 s of processors',
+      '8.0 s',
+    ]);
+    await page.click('.error-card summary');
+    expect(await page.locator('.error-card').innerText()).toMatch(/What to do: [\s\S]*503 Slow Down/);
   });
 
   it('C31.6: a person chooses the profile of a stream in the form, and an image has no choice', async () => {

@@ -132,6 +132,15 @@ describe.skipIf(chromiumPath === null || findProgram('versitygw') === null)('a w
       await page.locator('.title-line').waitFor(slow);
       await expect.poll(() => statusOf(page), slow).toBe('completed');
       expect(await page.locator('.timeline').innerText()).toContain('processing');
+      const tracks = page.locator('.card', { has: page.locator('h2', { hasText: 'Tracks' }) });
+      expect(await tracks.innerText()).toMatch(/Mb\/s[\s\S]*A profile with quality gives each rung a score\./);
+      const times = page.locator('.card', { hasText: 'Time and usage' });
+      await expect.poll(() => times.innerText(), slow).toMatch(/Processors[\s\S]*Attempt 1 completed/);
+      expect(await times.locator('.spans .spans li > :first-child').allInnerTexts()).toEqual([
+        'fetch',
+        'process',
+        'publish',
+      ]);
       const frame = await play(page);
       await expect.poll(() => page.locator('.side').innerText(), slow).toContain('not delivered');
       isReceiverDown = false;

@@ -120,6 +120,7 @@ export const api = {
   chooseRevision: (hash, revision) => json(`api/media/${segment(hash)}/current`, { method: 'PUT', body: { revision } }),
   deleteMedia: (hash) => json(`api/media/${segment(hash)}`, { method: 'DELETE' }),
   chunks: (id, signal) => json(`api/jobs/${segment(id)}/chunks`, { signal }),
+  timeline: (id, signal) => json(`api/jobs/${segment(id)}/timeline`, { signal }),
   pools: (signal) => json('api/pools', { signal }),
   profiles: (signal) => json('api/profiles', { signal }),
   profile: (name, signal) => json(`api/profiles/${segment(name)}`, { signal }),

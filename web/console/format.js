@@ -24,6 +24,14 @@ export function durationText(ms) {
   return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`;
 }
 
+/** `0.42 s`, `7.5 s`, `42 s`, `3 min 5 s`, and from an hour on as `durationText`. */
+export function secondsText(ms) {
+  if (ms >= 3_600_000) return durationText(ms);
+  if (ms < 10_000) return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`;
+  const [minutes, seconds] = [Math.floor(ms / 60_000), Math.round((ms % 60_000) / 1000)];
+  return minutes === 0 ? `${seconds} s` : `${minutes} min ${seconds} s`;
+}
+
 /** `now`, `5 min ago`. */
 export function agoText(time, nowMs = Date.now()) {
   const ms = nowMs - Date.parse(time);

@@ -5,6 +5,7 @@ import { agoText, clockText, dateTimeText, doingText, durationText, isActive } f
 import { showChunks } from './chunks.js';
 import { card, facts, faultState, progressBar, statusBadge, whileDisabled } from './parts.js';
 import { imagesCard, playerCard, tracksCard, warningsCard } from './results.js';
+import { showTimes } from './times.js';
 import { showWebhook, webhookTexts } from './webhook.js';
 
 // The page of a job: what it is doing, what became of it, its webhook, and what one can do.
@@ -38,7 +39,10 @@ export function jobView({ id, navigate }) {
       if (hasEnded) announce(`The job is ${job.status}.`, job.status === 'failed' ? 'fault' : 'info');
       void showChecks(parts.checks, job, () => rerun(job, navigate));
     }
-    if (isNewState) void showChunks(parts.chunks, job, stopping.signal);
+    if (isNewState) {
+      void showChunks(parts.chunks, job, stopping.signal);
+      void showTimes(parts.times, job, stopping.signal);
+    }
     if (isNewState || waitsForWebhook(job)) void showWebhook(parts.webhook, job, reload);
   };
 
@@ -88,6 +92,7 @@ function layout() {
     head: h('header', { class: 'page-head' }),
     progress: h('div', { class: 'stack' }),
     chunks: h('div', { class: 'stack' }),
+    times: h('div', { class: 'stack' }),
     checks: h('div', { class: 'stack', role: 'status' }),
     results: h('div', { class: 'stack' }),
     facts: h('div', { class: 'stack' }),
@@ -98,7 +103,7 @@ function layout() {
     h(
       'div',
       { class: 'columns' },
-      h('div', { class: 'stack' }, parts.progress, parts.chunks, parts.checks, parts.results),
+      h('div', { class: 'stack' }, parts.progress, parts.chunks, parts.times, parts.checks, parts.results),
       h('div', { class: 'stack side' }, parts.facts, parts.webhook),
     ),
   ];

@@ -121,7 +121,8 @@ async function showPlayer(place, { hash, results }) {
 
 export function tracksCard({ results }) {
   if (!results?.streaming) return null;
-  const most = Math.max(1, ...(results.video_tracks ?? []).map(({ bitrate }) => bitrate));
+  const rungs = results.video_tracks ?? [];
+  const most = Math.max(1, ...rungs.map(({ bitrate }) => bitrate));
   return card(
     'Tracks',
     {},
@@ -137,13 +138,13 @@ export function tracksCard({ results }) {
           h(
             'tr',
             {},
-            ['Kind', 'Track', 'Codec', 'Bitrate', 'Note'].map((name) => h('th', { scope: 'col' }, name)),
+            ['Kind', 'Track', 'Codec', 'Bitrate', 'Score or note'].map((name) => h('th', { scope: 'col' }, name)),
           ),
         ),
         h(
           'tbody',
           {},
-          (results.video_tracks ?? []).map((track) =>
+          rungs.map((track) =>
             row([
               'Video',
               `${track.width} × ${track.height}`,
@@ -161,6 +162,9 @@ export function tracksCard({ results }) {
         ),
       ),
     ),
+    rungs.length > 0 && rungs.every(({ quality }) => !quality)
+      ? h('p', { class: 'soft' }, 'A profile with ', h('code', {}, 'quality'), ' gives each rung a score.')
+      : null,
   );
 }
 
