@@ -5,6 +5,7 @@ import type { Wire } from './schemas.ts';
 export function poolToWire({
   name,
   queue,
+  slots,
   running,
   waiting,
   oldestWaitingAt,
@@ -13,6 +14,7 @@ export function poolToWire({
   return {
     name,
     queue,
+    slots,
     running,
     waiting,
     oldest_waiting_at: oldestWaitingAt?.toISOString() ?? null,
