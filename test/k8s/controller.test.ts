@@ -2,6 +2,8 @@ import sharp from 'sharp';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
+import { jobTimeline } from '#platform/postgres/job-timeline.ts';
+import { poolQueues } from '#platform/postgres/pool-queues.ts';
 import { events, jobs, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
@@ -56,6 +58,13 @@ test('a submitted job runs as a MediaJob, a Job and a pod, and Postgres and the 
   expect(mediaJob.status).toMatchObject({ phase: 'completed', progress: 100, jobId: id, pool: 'default', attempt: 1 });
   expect(mediaJob.status?.results).toEqual((await rig.find(id)).results);
   expect(conditionOf(mediaJob, 'Published')).toBe('True/Published');
+  const [attempt] = (await jobTimeline(rig.database, id))?.attempts ?? [];
+  expect(attempt).toMatchObject({ attempt: 1, worker: 'kubernetes', result: 'completed', units_left_out: 0 });
+  expect(attempt?.units).toMatchObject([{ unit: 'image', chunk: null, pod: `mj-${id}-1-pod` }]);
+  expect(attempt?.units[0]?.steps.map(({ step }) => step)).toEqual(['fetch', 'process', 'publish']);
+  expect(attempt?.processor_ms).toBeGreaterThan(0);
+  const slots = async () => (await poolQueues(rig.database)).find(({ name }) => name === 'default')?.slots;
+  await until('the leader has counted the slots', async () => (await slots()) != null);
 });
 
 test('the key of an encrypted stream is in a Secret for publish alone, which is deleted with the attempt', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exitCodes } from '#domain/exit-codes.ts';
@@ -40,12 +40,20 @@ interface PodKill {
   readonly isLost?: boolean;
 }
 
+interface ContainerEnd {
+  readonly startedAt: string;
+  readonly finishedAt: string;
+  readonly message: string;
+}
+
 export class TestNode {
   readonly #client: KubeClient;
   readonly #namespace: string;
   readonly #variables: Readonly<Record<string, string>>;
   readonly #running = new Map<string, ChildProcess>();
   readonly #kills = new Map<string, PodKill>();
+  /** Of the containers of a pod that have ended: their times and termination messages. */
+  readonly #ends = new Map<string, Record<string, ContainerEnd>>();
 
   /** `variables` are added to every container. */
   constructor(client: KubeClient, namespace: string, variables: Readonly<Record<string, string>> = {}) {
@@ -96,14 +104,14 @@ export class TestNode {
     const killed = () => this.#kills.get(pod.metadata?.name ?? '');
     try {
       for (const container of [...initContainers, ...containers]) {
-        if (!isSilent) await this.setStatus(pod, statusOf(pod, codes, container.name));
+        if (!isSilent) await this.setStatus(pod, this.#statusOf(pod, codes, container.name));
         codes[container.name] = killed()
           ? exitCodes.stopped
           : await this.#runContainer(container, { workspace, script, pod });
         if (codes[container.name] !== 0) break;
       }
       if (!isSilent && killed()?.isLost !== true)
-        await this.setStatus(pod, { ...statusOf(pod, codes), ...killed()?.status });
+        await this.setStatus(pod, { ...this.#statusOf(pod, codes), ...killed()?.status });
       return codes;
     } finally {
       await rm(workspace, { recursive: true, force: true });
@@ -121,7 +129,7 @@ export class TestNode {
     const kill = this.#kills.get(pod.metadata?.name ?? '');
     if (kill?.isLost === true) await new Promise(() => undefined);
     if (deleted.aborted) await this.removePod(pod);
-    return { ...statusOf(pod, codes), ...kill?.status };
+    return { ...this.#statusOf(pod, codes), ...kill?.status };
   }
 
   async #runContainer(container: Container, { workspace, script, pod }: PodPlace): Promise<number> {
@@ -130,15 +138,26 @@ export class TestNode {
     const index = labels?.[indexLabel];
     if (index !== undefined) env['JOB_COMPLETION_INDEX'] = index;
     for (const variable of ['RUNNER_WORKSPACE', 'RUNNER_OUTPUT', 'HOME', 'TMPDIR']) env[variable] = workspace;
+    const log = join(workspace, `termination-${container.name}`);
+    await writeFile(log, '');
+    env['RUNNER_TERMINATION_LOG'] = log;
+    const startedAt = new Date().toISOString();
     const child = spawn(process.execPath, [script, ...(container.args ?? [])], {
       env: { PATH: process.env['PATH'] ?? '', ...env },
       stdio: ['pipe', 'ignore', process.env['RIG_LOG'] === undefined ? 'ignore' : 'inherit'],
     });
     this.#running.set(name, child);
-    return new Promise<number>((resolve, reject) => {
+    const code = await new Promise<number>((resolve, reject) => {
       child.on('error', reject);
-      child.on('exit', (code) => resolve(code ?? 137));
+      child.on('exit', (exitCode) => resolve(exitCode ?? 137));
     }).finally(() => this.#running.delete(name));
+    const end = { startedAt, finishedAt: new Date().toISOString(), message: await readFile(log, 'utf8') };
+    this.#ends.set(name, { ...this.#ends.get(name), [container.name]: end });
+    return code;
+  }
+
+  #statusOf(pod: Pod, codes: Readonly<Record<string, number>>, running?: string): PodStatus {
+    return statusOf(pod, { codes, ends: this.#ends.get(pod.metadata?.name ?? '') ?? {} }, running);
   }
 
   async #environment({ env = [] }: Container): Promise<Record<string, string>> {
@@ -193,8 +212,13 @@ function expanded(value: string, earlier: Readonly<Record<string, string>>): str
   );
 }
 
+interface EndedContainers {
+  readonly codes: Readonly<Record<string, number>>;
+  readonly ends: Readonly<Record<string, ContainerEnd>>;
+}
+
 /** The status of a pod of which some containers have ended, and one may run. */
-function statusOf(pod: Pod, codes: Readonly<Record<string, number>>, running?: string): PodStatus {
+function statusOf(pod: Pod, { codes, ends }: EndedContainers, running?: string): PodStatus {
   const { initContainers = [], containers } = pod.spec ?? { containers: [] };
   const state = ({ name }: Container) => ({
     name,
@@ -202,7 +226,7 @@ function statusOf(pod: Pod, codes: Readonly<Record<string, number>>, running?: s
     imageID: '',
     ready: false,
     restartCount: 0,
-    state: stateOf(codes[name], name === running),
+    state: stateOf(codes[name], name === running, ends[name]),
   });
   const hasFailed = Object.values(codes).some((code) => code !== 0);
   const phase = running === undefined ? (hasFailed ? 'Failed' : 'Succeeded') : 'Running';
@@ -214,8 +238,9 @@ function statusOf(pod: Pod, codes: Readonly<Record<string, number>>, running?: s
   };
 }
 
-function stateOf(exitCode: number | undefined, isRunning: boolean) {
-  if (exitCode !== undefined) return { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' } };
+function stateOf(exitCode: number | undefined, isRunning: boolean, end?: ContainerEnd) {
+  if (exitCode !== undefined)
+    return { terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', ...end } };
   return isRunning ? { running: { startedAt: new Date().toISOString() } } : { waiting: { reason: 'PodInitializing' } };
 }
 
