@@ -13,6 +13,7 @@ import { JobQueries } from '#platform/postgres/job-queries.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
 import { expireByDefault } from '#platform/postgres/job-end.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
+import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
 import { overdueSeconds } from '#platform/postgres/overdue.ts';
 import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
@@ -205,6 +206,7 @@ function ofLists(rows: ManyRows): RepeatedQuery[] {
         (d) => listJobs(d, filter, shown),
       ]),
     ),
+    ['slots that a worker counts', 10, (d) => new PoolStore(d).recordSlots('w', [{ pool: 'p', used: 1, total: 2 }])],
     ['the pools, and why jobs wait', 2 * waitingCountedMax + 5_000, (d) => poolQueues(d)],
     ['the list by type and status', 60, (d) => listJobs(d, { type: 'video:full', status: 'completed' }, page)],
   ];
@@ -224,6 +226,7 @@ function ofOneJob(rows: ManyRows): RepeatedQuery[] {
   return [
     ['a submission', 10, (d) => new JobStore(d).insertOrFind(newJobOf(request))],
     ['an equal submission', 10, (d) => new JobStore(d).insertOrFind(equal())],
+    ['the timeline of a job', 10, (d) => jobTimeline(d, waiting)],
     ['a job as callers see it', 10, (d) => new JobStore(d).findShown(waiting)],
     ['the live job of a key', 10, (d) => new JobStore(d).findLive('key 100')],
     ['a retry', 10, retry(() => newJobOf(request))],

@@ -3,7 +3,8 @@ import { type UnitRun, workOf } from '#domain/work/unit-run.ts';
 import { toJson } from './job-row.ts';
 
 // The attempts of a job that have ended, in its row: written by the statement that ends an attempt, so that what ends
-// together is recorded together, and bounded. An attempt that was never claimed did nothing and is not recorded.
+// together is recorded together, and bounded. An attempt that is not claimed did nothing and is not recorded; a worker of an
+// earlier version leaves `claimed_at` behind without an owner.
 
 /** What is recorded of an attempt beside its times. */
 export interface EndOfAttempt {
@@ -17,7 +18,7 @@ export interface EndOfAttempt {
 /** The assignments of an `update jobs` that ends an attempt; its parameters from `$first` on are `endParameters`. */
 export function endAssignments(first: number): string {
   return `
-    ended_attempts = case when claimed_at is null then ended_attempts else
+    ended_attempts = case when claimed_at is null or lease_owner is null then ended_attempts else
       case when jsonb_array_length(ended_attempts) >= ${attemptsKept} then ended_attempts - 0
         else coalesce(ended_attempts, '[]'::jsonb) end
       || (jsonb_build_object('attempt', attempt, 'worker', lease_owner, 'claimed_at', claimed_at, 'ended_at', now()::timestamptz(3),

@@ -73,7 +73,7 @@ function timelineOf(row: TimelineRow): JobTimeline {
     pool: row.pool ?? poolOfQueue[row.queue],
     acceptedAt: row.created_at,
     finishedAt: row.finished_at,
-    attempts: [...ended, ...(claimedAt === null ? [] : [{ ...current, claimedAt }])],
+    attempts: [...ended, ...(claimedAt === null || worker === null ? [] : [{ ...current, claimedAt }])],
     sourceBytes: row.source_size_bytes === null ? null : Number(row.source_size_bytes),
     resultBytes: row.result_bytes === null ? null : Number(row.result_bytes),
   };

@@ -95,6 +95,16 @@ describe('the timeline of a job in its row', () => {
     expect(numbers).toEqual(Array.from({ length: 21 }, (_, index) => index + 3));
   });
 
+  it('an attempt that a worker of an earlier version ended is not known, and none is shown as running', async () => {
+    const id = await submitted('mixed');
+    await claim(id, 1);
+    const { pool } = api.d.database;
+    await pool.query('update jobs set lease_owner = null, lease_expires_at = null, attempt = 2 where id = $1', [id]);
+    expect((await timelineOf(id)).attempts).toEqual([]);
+    await api.call(`/api/jobs/${id}/cancel`, { method: 'POST' });
+    expect((await timelineOf(id)).attempts).toEqual([]);
+  });
+
   it('the timeline of a job that does not exist is answered 404, and without a key 401', async () => {
     for (const id of [missing, 'no-uuid']) expect((await api.call(`/api/jobs/${id}/timeline`)).status).toBe(404);
     const id = await submitted('refused');

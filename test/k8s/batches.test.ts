@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { Task } from '#domain/work/task.ts';
+import { jobTimeline } from '#platform/postgres/job-timeline.ts';
 import { jobs, mediaJobs, pods as podObjects } from '#platform/kubernetes/objects.ts';
 import { startCollector } from '../../testing/collector.ts';
 import { argsOf, isOfBatch, openBatchRig, thumbnail } from '../../testing/k8s/batch-rig.ts';
@@ -158,6 +159,13 @@ test('a runner of a batch does real image jobs one after another, each in a work
   expect(await rig.find(broken)).toMatchObject({ status: 'failed', error: { code: 'unsupported_media' } });
   for (const id of ids)
     expect(await rig.find(id)).toMatchObject({ status: 'completed', results: { outputs: [{ width: 64 }] } });
+  const attempts = (await Promise.all(ids.map((id) => jobTimeline(rig.database, id)))).flatMap(
+    (of) => of?.attempts ?? [],
+  );
+  const stepsOf = ({ units }: (typeof attempts)[number]) => units.flatMap(({ steps }) => steps.map(({ step }) => step));
+  for (const attempt of attempts) expect(stepsOf(attempt)).toEqual(['fetch', 'process', 'publish']);
+  const [, ...times] = (await jobTimeline(rig.database, broken))?.attempts[0]?.units[0]?.steps ?? [];
+  expect(times).toMatchObject([{ step: 'process', code: 'unsupported_media' }]);
   const haveEnded = async () => {
     const { items } = await rig.admin.list(podObjects, { namespace: rig.namespace });
     return items.every(({ status }) => ['Succeeded', 'Failed'].includes(status?.phase ?? ''));
