@@ -62,8 +62,8 @@ export const plantedBugs = {
   'a lease by the local clock': [
     {
       file: 'platform/postgres/job-attempts.ts',
-      from: `[statusesBefore('completed'), now]`,
-      to: `[statusesBefore('completed'), now ?? new Date()]`,
+      from: `[statusesBefore('completed'), now,`,
+      to: `[statusesBefore('completed'), now ?? new Date(),`,
     },
   ],
   'a status that goes back': [
