@@ -3,8 +3,8 @@ import { type UnitRun, workOf } from '#domain/work/unit-run.ts';
 import { toJson } from './job-row.ts';
 
 // The attempts of a job that have ended, in its row: written by the statement that ends an attempt, so that what ends
-// together is recorded together, and bounded. An attempt that is not claimed did nothing and is not recorded; a worker of
-// an earlier version leaves `claimed_at` behind without an owner.
+// together is recorded together, and bounded. An attempt that is not claimed did nothing and is not recorded; a worker
+// of an earlier version leaves `claimed_at` behind without an owner.
 
 /** What is recorded of an attempt beside its times. */
 export interface EndOfAttempt {
