@@ -62,13 +62,7 @@ export function submissionOf(rule: EventRule, event: BucketEvent): ReturnType<ty
 }
 
 function bodyOf({ type, options, callback_url: callbackUrl }: EventRule, hash: string, source: string) {
-  return {
-    type,
-    hash,
-    source,
-    ...(options === undefined ? {} : { options }),
-    ...(callbackUrl === undefined ? {} : { callback_url: callbackUrl }),
-  };
+  return { type, hash, source, options, callback_url: callbackUrl };
 }
 
 /** What hashes cannot contain becomes `-`; two keys that differ in such characters alone need `{digest}`. */

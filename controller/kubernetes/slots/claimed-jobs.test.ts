@@ -58,6 +58,13 @@ describe('what the register of claimed jobs counts', () => {
   });
 });
 
+it('the order of claims survives a read, whatever its order is', async () => {
+  const claimed = new ClaimedJobs();
+  for (const id of ['a', 'b', 'c']) claimed.set(id, job);
+  await claimed.refresh(() => Promise.resolve([row('c'), row('b'), row('a')]));
+  expect(claimed.activeIn('default')).toEqual(['a', 'b', 'c']);
+});
+
 describe('a change of the claimed jobs', () => {
   it.each<[string, (claimed: ClaimedJobs) => unknown, boolean]>([
     ['a job that is claimed', (claimed) => claimed.set('b', job), true],
