@@ -176,7 +176,7 @@ describe('the submission of an event', () => {
   it('whatever a key is, its hash is one of a media or a fault of the event', () => {
     const [rule] = rulesOf([{ type: 'video:cover', hash: 'm-{key}' }]);
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }), (key) => {
+      fc.property(fc.string({ minLength: 1, maxLength: 60 }), (key) => {
         const made = rule && submissionOf(rule, { ...event, key });
         if (made?.submission !== undefined) expect(made.submission.hash).toMatch(/^m-[A-Za-z0-9._~-]*$/);
         else expect(made?.faults).not.toEqual([]);

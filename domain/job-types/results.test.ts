@@ -283,7 +283,7 @@ describe('the images of results', () => {
     expect([...imageKeysOf(results[type] as never)]).toEqual(keys);
   });
 
-  it('are empty for a job without results, and for a stage that failed', () => {
+  it('do not exist for a job without results or a stage that failed', () => {
     expect(imageKeysOf(null)).toEqual(new Set());
     expect(imageKeysOf({ warnings } as never)).toEqual(new Set());
     expect(imageKeysOf({ artifacts: { cover: null, preview } } as never)).toEqual(new Set([preview.key]));

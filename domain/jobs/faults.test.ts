@@ -81,15 +81,15 @@ describe('an unknown field', () => {
       { options: { cover: { time: 1 } } },
       '/options/cover/time unknown_field: is not a known field; known here: timestamp_sec',
     ],
-  ])('%j is answered with what is known there, and what may be meant', (input, fault) =>
+  ])('%j is explained by what is known there, and what may be meant', (input, fault) =>
     expect(faults(schema, input)).toEqual([fault]),
   );
 
-  it.each(['profile', 'priority', 'pool'])('`%s`, which only an operator chooses, is answered so', (name) => {
+  it.each(['profile', 'priority', 'pool'])('`%s`, which only an operator chooses, is explained so', (name) => {
     expect(faults(schema, { [name]: 1 })).toEqual([`/${name} unknown_field: ${operatorRule}`]);
   });
 
-  it('is only called unknown where nothing is known, or the known fields are not given', () => {
+  it('is only named as one where nothing is known, or the known fields are not given', () => {
     expect(faults(z.strictObject({}), { a: 1 })).toEqual([
       '/a unknown_field: is not a known field; none is known here',
     ]);

@@ -65,7 +65,7 @@ describe('idempotencyKey', () => {
     );
   });
 
-  it('the key of a rerun is not the key of a submission, and all of them begin alike', () => {
+  it('the key of a rerun differs from every key of a submission, and begins as every key of a rerun does', () => {
     const key = coverKey('h', 's');
     expect(key).toMatch(/^[0-9a-f]{64}$/);
     expect(rerunKey(key)).toBe(`rerun ${key}`);

@@ -143,7 +143,7 @@ describe('what is wrong with a submission', () => {
     expect(parseSubmission(refused, () => true).submission?.callbackUrl).toBe('https://10.0.0.1/');
   });
 
-  it('an unknown field of a submission is answered with the fields of its type', () => {
+  it('an unknown field of a submission is explained by the fields of its type', () => {
     expect(faultOf({ ...valid, variant: 1 })).toEqual([
       ['/variant', expect.stringContaining('did you mean /options/outputs/0/variant?')],
     ]);

@@ -83,7 +83,7 @@ it('the digest of a list differs for every key, size, digest and order', () => {
   expect(new Set(digests).size).toBe(digests.length);
 });
 
-it('the digest of a list is the digest of its lines, so that another program finds it', () => {
+it('the digest of a list is the SHA-256 of its lines, so that another program finds it', () => {
   const [, , digest] = digestOf(
     { key: 'a', sizeBytes: 1, etag: '"x"', sha256: null },
     { key: 'b', sizeBytes: 2, etag: '"y"', sha256: 'b' },

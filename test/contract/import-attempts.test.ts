@@ -252,7 +252,7 @@ describe('what an earlier attempt left', () => {
       ],
       `bytes=${partBytes}-`,
     ],
-    ['begins again without what distinguishes two files', null, [[1, partBytes]], undefined],
+    ['begins again without a validator of the file', null, [[1, partBytes]], undefined],
   ])('C30.20: the next attempt %s', async (_, validator, parts, range) => {
     const server = await serve(api, file);
     const { id, source } = await interrupted(`${server.url}/a.mp4`, validator, async (of) => {
@@ -300,7 +300,7 @@ describe('what an earlier attempt left', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it('C30.23: an import whose time has ended fails without a request', async () => {
+  it('C30.23: an import whose time has passed fails without a request', async () => {
     const server = await serve(api, file);
     const { id } = await interrupted(`${server.url}/a.mp4`, '"v1"', () =>
       api.d.database.pool.query(`update imports set deadline_at = now() - interval '1 s' where url like $1`, [

@@ -195,7 +195,7 @@ describe('how an attempt ended', () => {
       { kind: 'failed', exitCode: 30, error: error('resource_exhausted') },
     ],
     [
-      'another reason with such a message does not concern the scratch limit',
+      'another reason with such a message does not name the scratch limit',
       job,
       pod({ phase: 'Failed', reason: 'NodeShutdown', message: 'exceeds the limit' }),
       { kind: 'disrupted' },

@@ -122,8 +122,8 @@ describe('what a job that could not start fails with', () => {
   });
 });
 
-describe('what callers read about a suspension', () => {
-  it('is that spec.suspend is set', () => {
+describe('what callers read of a suspension', () => {
+  it('says that spec.suspend is set', () => {
     const recorded = planned({ mediaJob: suspended }).actions.find((action) => action.do === 'recordWaiting');
     expect(recorded?.reason).toEqual({ code: 'suspended', message: 'spec.suspend of its MediaJob is set.' });
   });

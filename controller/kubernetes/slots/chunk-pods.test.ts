@@ -111,7 +111,7 @@ describe('the slots that videos share', () => {
     expect(podsOf('other', 100, 5_000)).toBe(8);
   });
 
-  it('are the pods of its own pool', () => {
+  it('are slots of its own pool', () => {
     const { chunkPods, running } = poolOf(8, { one: 4 });
     running.show('gpu', { jobId: 'gpu', pool: 'gpu', mayRun: true, pods: 8 });
     expect(chunkPods.of({ name: 'gpu', pool: 'gpu', podsMax: 100 }, 0)).toBe(8);
@@ -120,7 +120,7 @@ describe('the slots that videos share', () => {
     expect(chunkPods.of({ name: 'one', pool: 'default', podsMax: 100 }, 5_000)).toBe(8);
   });
 
-  it('do not include pods of jobs that were claimed and have no pod yet', () => {
+  it('do not include slots of jobs that were claimed and have no pod yet', () => {
     const { podsOf, running } = poolOf(6, { video: 1 }, ['starting']);
     // Of a job that is suspended, and no longer claimed.
     running.show('ending', { jobId: 'ending', pool: 'default', mayRun: true, pods: 2 });
