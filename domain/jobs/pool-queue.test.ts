@@ -16,10 +16,22 @@ const group = (changes: Partial<ActiveGroup>): ActiveGroup => ({
 
 describe('the queues of pools', () => {
   it('the pools of both queues are there without jobs', () => {
-    const none = { running: 0, waiting: 0, oldestWaitingAt: null, reasons: [] };
+    const none = { slots: null, running: 0, waiting: 0, oldestWaitingAt: null, reasons: [] };
     expect(poolQueuesOf([], false)).toEqual([
       { name: 'default', queue: 'default', ...none },
       { name: 'video-large', queue: 'video:large', ...none },
+    ]);
+  });
+
+  it('a pool has the slots that workers counted, and one without jobs is listed by its slots', () => {
+    const slots = new Map([
+      ['gpu', { used: 0, total: 2 }],
+      ['default', { used: 3, total: 8 }],
+    ]);
+    expect(poolQueuesOf([], false, slots).map(({ name, slots: of }) => [name, of])).toEqual([
+      ['default', { used: 3, total: 8 }],
+      ['video-large', null],
+      ['gpu', { used: 0, total: 2 }],
     ]);
   });
 
@@ -76,7 +88,7 @@ describe('the queues of pools', () => {
     [0, 2, ['Nothing of the pool runs: a worker is about to take it.', 'Others come first; 0 jobs of the pool run.']],
     [1, 1, ['It is the next; 1 job of the pool runs.']],
     [2, 2, ['It is the next; 2 jobs of the pool run.', 'Others come first; 2 jobs of the pool run.']],
-  ])('with %i at work, %i jobs that wait for their turn say so', (running, jobs, messages) => {
+  ])('with %i at work, %i jobs that wait for their turn say that', (running, jobs, messages) => {
     const groups = [group({ jobs }), ...(running === 0 ? [] : [group({ isClaimed: true, jobs: running })])];
     expect(poolQueuesOf(groups, false)[0]?.reasons.map(({ message }) => message)).toEqual(messages);
   });
