@@ -19,7 +19,6 @@ import { reportHandler } from './reports.ts';
 import { StorageWatch } from './storage-watch.ts';
 import { overdueGaugesTask } from './overdue-gauges.ts';
 import { periodicComponent } from './periodic-component.ts';
-import { poolSlotsTask } from './pool-slots.ts';
 import { retentionTasks } from './retention.ts';
 import { rolloutRetentionTask, rolloutTask } from './rollouts.ts';
 import { sweeperComponent } from './sweeper.ts';
@@ -97,7 +96,6 @@ export function controllerComponents(dependencies: ControllerDependencies): Comp
     ...bringInComponents(dependencies),
     periodicComponent({ ...rolloutTask({ ...dependencies, isStorageAway }), everyMs: rolloutsEveryMs, log }),
     periodicComponent({ ...overdueGaugesTask({ ...dependencies, cleanupGraceMs }), everyMs: gaugesEveryMs, log }),
-    periodicComponent({ ...poolSlotsTask({ ...dependencies, executor }), everyMs: gaugesEveryMs, log }),
     queueGaugesComponent({ queue, jobs, executor, metrics, log, everyMs: gaugesEveryMs }),
   ];
 }

@@ -1,7 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { CountedSlots } from '#platform/postgres/pool-store.ts';
 
 /**
  * The interface of both executors: `process` runs the runner as child processes of this worker, `kubernetes` as pods.
@@ -29,8 +28,6 @@ export interface Executor {
    * claimed jobs in the database are.
    */
   activePods?(queue: QueueName): number;
-  /** The slots of the pools that this process starts jobs in; none without the lead. */
-  slots(): readonly CountedSlots[];
   /** Starts the attempt of a claimed job and returns at once. A second call for the same attempt changes nothing. */
   run(job: Job): Promise<void>;
   /** Stops the running attempts as disruptions, so that another worker takes them. `signal` aborts at the deadline. */

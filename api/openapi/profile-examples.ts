@@ -19,7 +19,6 @@ const rule = { profile: 'mobile', source_prefix: 'phones/', source_bytes_min: nu
 const pool = poolToWire({
   name: 'default',
   queue: 'default',
-  slots: { used: 2, total: 2 },
   running: 2,
   waiting: 3,
   oldestWaitingAt: new Date('2026-11-24T08:00:00Z'),

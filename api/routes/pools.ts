@@ -11,7 +11,7 @@ const doc: RouteDoc = {
   operationId: 'listPools',
   summary: 'List the runner pools: what runs, what waits, and why',
   description:
-    'By the jobs of each pool. `slots` are counted by its workers, every few seconds; null where none has lately.',
+    'By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.',
   credential: 'api_key',
   answers: {
     200: {

@@ -5,7 +5,6 @@ import type { Wire } from './schemas.ts';
 export function poolToWire({
   name,
   queue,
-  slots,
   running,
   waiting,
   oldestWaitingAt,
@@ -14,7 +13,6 @@ export function poolToWire({
   return {
     name,
     queue,
-    slots,
     running,
     waiting,
     oldest_waiting_at: oldestWaitingAt?.toISOString() ?? null,

@@ -416,8 +416,6 @@ const poolListSchema = z.object({
       name: z.string(),
       /** The queue that it serves; null for a pool that only some jobs ask for. */
       queue: z.enum(queueNames).nullable(),
-      /** In use by jobs, or with Kubernetes by pods, and in all; null: no worker has counted them lately. */
-      slots: z.object({ used: count, total: count }).nullable(),
       running: count,
       /** Of the jobs that were counted. */
       waiting: count,

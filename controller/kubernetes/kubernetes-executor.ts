@@ -1,7 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { CountedSlots } from '#platform/postgres/pool-store.ts';
 import { EventRecorder } from '#platform/kubernetes/events.ts';
 import { LeaderElector } from '#platform/kubernetes/leader-elector.ts';
 import type { Executor } from '../executor.ts';
@@ -73,10 +72,6 @@ export class KubernetesExecutor implements Executor {
 
   activePods(queue: QueueName): number {
     return this.#leader?.activePods(queue) ?? 0;
-  }
-
-  slots(): readonly CountedSlots[] {
-    return this.#leader?.countedSlots() ?? [];
   }
 
   async ticketsForReservedSlots(): Promise<readonly Ticket[]> {

@@ -3,10 +3,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
-import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
+import { type QueueName } from '#domain/jobs/routing.ts';
 import { warmRunnerVariables } from '#domain/work/access.ts';
 import { findIsolation, type Isolation, isolated, memoryLimit } from '#platform/commands/isolation.ts';
-import type { CountedSlots } from '#platform/postgres/pool-store.ts';
 import type { Executor } from '../executor.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
 import { WarmRunner } from './warm-runner.ts';
@@ -85,13 +84,6 @@ export class ProcessExecutor implements Executor {
   freeSlots(queue: QueueName): number {
     const taken = [...this.#running.values()].filter((running) => running.queue === queue).length;
     return Math.max(0, this.#options.concurrency[queue] - taken);
-  }
-
-  slots(): readonly CountedSlots[] {
-    return queueNames.map((queue) => {
-      const total = this.#options.concurrency[queue];
-      return { pool: poolOfQueue[queue], used: total - this.freeSlots(queue), total };
-    });
   }
 
   async whenFree(queue: QueueName, signal: AbortSignal): Promise<void> {

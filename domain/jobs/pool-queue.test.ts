@@ -16,22 +16,10 @@ const group = (changes: Partial<ActiveGroup>): ActiveGroup => ({
 
 describe('the queues of pools', () => {
   it('the pools of both queues are there without jobs', () => {
-    const none = { slots: null, running: 0, waiting: 0, oldestWaitingAt: null, reasons: [] };
+    const none = { running: 0, waiting: 0, oldestWaitingAt: null, reasons: [] };
     expect(poolQueuesOf([], false)).toEqual([
       { name: 'default', queue: 'default', ...none },
       { name: 'video-large', queue: 'video:large', ...none },
-    ]);
-  });
-
-  it('a pool has the slots that workers counted, and one without jobs is listed by its slots', () => {
-    const slots = new Map([
-      ['gpu', { used: 0, total: 2 }],
-      ['default', { used: 3, total: 8 }],
-    ]);
-    expect(poolQueuesOf([], false, slots).map(({ name, slots: of }) => [name, of])).toEqual([
-      ['default', { used: 3, total: 8 }],
-      ['video-large', null],
-      ['gpu', { used: 0, total: 2 }],
     ]);
   });
 

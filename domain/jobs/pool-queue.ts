@@ -25,20 +25,11 @@ export interface PoolReason extends WaitingReason {
   readonly jobId: string;
 }
 
-/** The slots of a pool that workers have counted. */
-export interface SlotsInUse {
-  /** By jobs, and with Kubernetes by the pods that run. */
-  readonly used: number;
-  readonly total: number;
-}
-
 /** A runner pool as its jobs show it. */
 export interface PoolQueue {
   readonly name: string;
   /** The queue that it serves; null for a pool that only jobs name that ask for it. */
   readonly queue: QueueName | null;
-  /** Null: no worker has counted them lately. */
-  readonly slots: SlotsInUse | null;
   readonly running: number;
   readonly waiting: number;
   readonly oldestWaitingAt: Date | null;
@@ -52,23 +43,15 @@ const messages: Readonly<Partial<Record<WaitingReason['code'], string>>> = {
   next_attempt_later: 'An attempt failed; the next one starts after a pause.',
 };
 
-/**
- * Every pool that serves a queue, and each other one that has jobs or slots, in the order of queues and then of names.
- */
-export function poolQueuesOf(
-  groups: readonly ActiveGroup[],
-  isOutage: boolean,
-  slots: ReadonlyMap<string, SlotsInUse> = new Map(),
-): PoolQueue[] {
+/** Every pool that serves a queue, and each other one that has jobs, in the order of queues and then of names. */
+export function poolQueuesOf(groups: readonly ActiveGroup[], isOutage: boolean): PoolQueue[] {
   const ofQueues: readonly string[] = queueNames.map((queue) => poolOfQueue[queue]);
   const nameOf = ({ pool, queue }: ActiveGroup) => pool ?? poolOfQueue[queue];
-  const others = [...new Set([...groups.map(nameOf), ...slots.keys()])]
-    .filter((name) => !ofQueues.includes(name))
-    .toSorted();
+  const others = [...new Set(groups.map(nameOf))].filter((name) => !ofQueues.includes(name)).toSorted();
   return [...ofQueues, ...others].map((name) => {
     const queue = queueNames.find((each) => poolOfQueue[each] === name) ?? null;
     return poolQueue(
-      { name, queue, slots: slots.get(name) ?? null },
+      { name, queue },
       groups.filter((group) => nameOf(group) === name),
       isOutage,
     );
@@ -76,7 +59,7 @@ export function poolQueuesOf(
 }
 
 function poolQueue(
-  known: Pick<PoolQueue, 'name' | 'queue' | 'slots'>,
+  names: Pick<PoolQueue, 'name' | 'queue'>,
   groups: readonly ActiveGroup[],
   isOutage: boolean,
 ): PoolQueue {
@@ -87,7 +70,7 @@ function poolQueue(
   const codes = [...new Set(reasons.map(({ code }) => code))];
   const oldest = Math.min(...waiting.map(({ oldestAt }) => oldestAt.getTime()));
   return {
-    ...known,
+    ...names,
     running,
     waiting: countOf(waiting),
     oldestWaitingAt: Number.isFinite(oldest) ? new Date(oldest) : null,

@@ -1,4 +1,4 @@
-import { type ActiveGroup, type PoolQueue, poolQueuesOf, type SlotsInUse } from '#domain/jobs/pool-queue.ts';
+import { type ActiveGroup, type PoolQueue, poolQueuesOf } from '#domain/jobs/pool-queue.ts';
 import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { activeStatuses } from '#domain/jobs/status.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
@@ -43,20 +43,10 @@ const groups = `
     exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage
   from explained group by queue, pool, is_claimed, code`;
 
-// Workers count every five seconds; the slots of one that has ended are not there.
-const slots = `
-  select pool, sum(used)::int as used, sum(total)::int as total from pool_slots
-  where seen_at > now() - interval '15 seconds' group by pool`;
-
-/**
- * The pools as their active jobs show them, of each queue all that are claimed and the oldest that wait, and as workers
- * counted their slots.
- */
+/** The pools as their active jobs show them: of each queue all that are claimed, and the oldest that wait. */
 export async function poolQueues(database: Database): Promise<PoolQueue[]> {
   const { rows } = await database.pool.query<GroupRow>(groups, [activeStatuses, queueNames]);
-  const { rows: counted } = await database.pool.query<SlotsInUse & { readonly pool: string }>(slots);
-  const slotsOf = new Map(counted.map(({ pool, used, total }) => [pool, { used, total }]));
-  return poolQueuesOf(rows.map(groupOfRow), rows[0]?.is_outage ?? false, slotsOf);
+  return poolQueuesOf(rows.map(groupOfRow), rows[0]?.is_outage ?? false);
 }
 
 function groupOfRow(row: GroupRow): ActiveGroup {

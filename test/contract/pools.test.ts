@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PoolStore } from '#platform/postgres/pool-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Jobs": `GET /api/pools`.
@@ -15,11 +14,10 @@ const submitted = async (hash: string) =>
   (await api.submit({ type: 'video:cover', hash, source: 'clip.mp4' })).json.job_id as string;
 
 it('C13.39: `GET /api/pools` says of each pool what runs, what waits and why, as each job says it of itself', async () => {
-  const nothing = { slots: null, running: 0, waiting: 0, oldest_waiting_at: null, reasons: [] };
   expect((await api.call('/api/pools')).json).toEqual({
     pools: [
-      { name: 'default', queue: 'default', ...nothing },
-      { name: 'video-large', queue: 'video:large', ...nothing },
+      { name: 'default', queue: 'default', running: 0, waiting: 0, oldest_waiting_at: null, reasons: [] },
+      { name: 'video-large', queue: 'video:large', running: 0, waiting: 0, oldest_waiting_at: null, reasons: [] },
     ],
     counted_max: 2000,
   });
@@ -53,32 +51,4 @@ it('C13.39: `GET /api/pools` says of each pool what runs, what waits and why, as
     expect([id, of[reason.code]?.code]).toEqual([id, reason.code]);
   }
   expect((await api.call('/api/pools', { headers: { 'x-api-key': 'another' } })).status).toBe(401);
-});
-
-it('`slots` of a pool are the sum of what its workers counted lately, and null once they have ended', async () => {
-  const { pool } = api.d.database;
-  const store = new PoolStore(api.d.database);
-  const slots = async () =>
-    Object.fromEntries(
-      (await api.call('/api/pools')).json.pools.map((each: { name: string; slots: unknown }) => [
-        each.name,
-        each.slots,
-      ]),
-    );
-  await store.recordSlots('worker-1', [{ pool: 'default', used: 2, total: 4 }]);
-  await store.recordSlots('worker-2', [
-    { pool: 'default', used: 0, total: 4 },
-    { pool: 'spot', used: 1, total: 1 },
-  ]);
-  await store.recordSlots('worker-1', [{ pool: 'default', used: 3, total: 4 }]);
-  expect(await slots()).toMatchObject({
-    default: { used: 3, total: 8 },
-    spot: { used: 1, total: 1 },
-    'video-large': null,
-  });
-  await pool.query(`update pool_slots set seen_at = now() - interval '2 minutes' where owner = 'worker-2'`);
-  await store.recordSlots('worker-1', []);
-  expect(await slots()).toEqual({ default: { used: 3, total: 4 }, 'video-large': null, gpu: null });
-  await store.recordSlots('worker-1', [{ pool: 'default', used: 0, total: 4 }]);
-  expect((await pool.query('select owner from pool_slots')).rows).toEqual([{ owner: 'worker-1' }]);
 });

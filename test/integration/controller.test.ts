@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { defaultDocument } from '#domain/media/profiles.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
-import { poolQueues } from '#platform/postgres/pool-queues.ts';
 import { findIsolation } from '#platform/commands/isolation.ts';
 import { mostAtOnce, openRig, type Rig, until } from '../../testing/controller-rig.ts';
 
@@ -30,18 +29,6 @@ describe.skipIf(!inject('postgres'))('the process executor', () => {
       () => rig.profiles.read(),
       (profiles) => profiles.length === 0,
     );
-  });
-
-  it('a worker counts the slots of its pools, and those that its jobs take', async () => {
-    rig.startWorker({ workerConcurrency: 3, largeWorkerConcurrency: 1 });
-    const slots = async () => (await poolQueues(rig.database)).map(({ name, slots: of }) => [name, of]);
-    const id = await rig.submit('slow-60000');
-    await until(slots, ([first]) => JSON.stringify(first) === '["default",{"used":1,"total":3}]');
-    expect(await slots()).toContainEqual(['video-large', { used: 0, total: 1 }]);
-    const error = { code: 'cancelled' as const, message: 'cancelled', retryable: false, attempt: 1 };
-    const end = { status: 'cancelled' as const, results: null, error, eventId: crypto.randomUUID() };
-    await rig.jobs.finish({ jobId: id, attempt: 1, ...end });
-    await until(slots, ([first]) => JSON.stringify(first) === '["default",{"used":0,"total":3}]');
   });
 
   it('a worker takes a ticket, runs the three steps in order, and records results of the specified shape', async () => {

@@ -38,7 +38,13 @@ export function poolsView() {
     { class: 'view page' },
     h('header', { class: 'page-head title-line' }, h('h1', {}, 'Pools')),
     body,
-    h('p', { class: 'soft foot' }, 'Workers count the slots of their pools every few seconds.'),
+    h(
+      'p',
+      { class: 'soft foot' },
+      'By the jobs of each pool. How many slots a pool has, the cluster knows: ',
+      h('code', {}, 'reelwright pools'),
+      '.',
+    ),
   );
   return {
     node,
@@ -51,7 +57,7 @@ export function poolsView() {
 
 const number = (value) => value.toLocaleString('en');
 
-function poolCard({ name, queue, slots, running, waiting, oldest_waiting_at: oldest, reasons }, countedMax) {
+function poolCard({ name, queue, running, waiting, oldest_waiting_at: oldest, reasons }, countedMax) {
   const isAll = waiting < countedMax;
   return card(
     name,
@@ -61,9 +67,6 @@ function poolCard({ name, queue, slots, running, waiting, oldest_waiting_at: old
       'dl',
       { class: 'numbers' },
       h('div', {}, h('dt', {}, 'Running'), h('dd', {}, number(running))),
-      slots
-        ? h('div', {}, h('dt', {}, 'Slots in use'), h('dd', {}, `${number(slots.used)} of ${number(slots.total)}`))
-        : null,
       h('div', {}, h('dt', {}, 'Waiting'), h('dd', {}, isAll ? number(waiting) : `${number(countedMax)} or more`)),
       oldest === null
         ? null

@@ -545,7 +545,7 @@ export interface paths {
         };
         /**
          * List the runner pools: what runs, what waits, and why
-         * @description By the jobs of each pool. `slots` are counted by its workers, every few seconds; null where none has lately.
+         * @description By the jobs of each pool. How many slots a pool has, the cluster knows: `reelwright pools` or `kubectl get rp`.
          */
         get: operations["listPools"];
         put?: never;
@@ -1098,10 +1098,6 @@ export interface components {
             attempts: components["schemas"]["JobTimelineAttempt"][];
             usage: components["schemas"]["JobTimelineUsage"];
         };
-        PoolListPoolSlots: {
-            used: number;
-            total: number;
-        };
         PoolListPoolReason: {
             /** @enum {string} */
             code: "next_in_queue" | "behind_others" | "pool_full" | "next_attempt_later" | "storage_outage" | "media_deletion" | "suspended" | "unschedulable" | "quota_exceeded" | "image_unavailable" | "node_lost" | "cannot_start";
@@ -1113,7 +1109,6 @@ export interface components {
         PoolListPool: {
             name: string;
             queue: ("default" | "video:large") | null;
-            slots: components["schemas"]["PoolListPoolSlots"] | null;
             running: number;
             waiting: number;
             oldest_waiting_at: string | null;

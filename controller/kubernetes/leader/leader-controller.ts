@@ -1,7 +1,6 @@
 import type { Job } from '#domain/jobs/job.ts';
 import { poolOfQueue, type QueueName } from '#domain/jobs/routing.ts';
 import type { Ticket } from '#domain/jobs/ticket.ts';
-import type { CountedSlots } from '#platform/postgres/pool-store.ts';
 import type { LeaderTerm } from '#platform/kubernetes/leader-elector.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
 import { collectGarbage } from '#platform/lifecycle/collect-garbage.ts';
@@ -71,16 +70,6 @@ export class LeaderController {
   /** What the status of the queue's pool shows as `active`. */
   activePods(queue: QueueName): number {
     return this.#parts.ports.slots.running.count(poolOfQueue[queue]);
-  }
-
-  /** The slots of every RunnerPool, by its concurrency and the pods that run; none before the caches are read. */
-  countedSlots(): CountedSlots[] {
-    const { caches, slots } = this.#parts.ports;
-    if (!this.#isReady) return [];
-    return [...caches.pools.values()].map(({ metadata, spec }) => {
-      const pool = metadata?.name ?? '';
-      return { pool, used: slots.running.count(pool), total: spec.concurrency };
-    });
   }
 
   /** Tickets of the image jobs that have waited longest, for their reserved slots while no other is free. */
