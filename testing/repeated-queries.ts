@@ -206,7 +206,6 @@ function ofLists(rows: ManyRows): RepeatedQuery[] {
         (d) => listJobs(d, filter, shown),
       ]),
     ),
-    ['slots that a worker counts', 10, (d) => new PoolStore(d).recordSlots('w', [{ pool: 'p', used: 1, total: 2 }])],
     ['the pools, and why jobs wait', 2 * waitingCountedMax + 5_000, (d) => poolQueues(d)],
     ['the list by type and status', 60, (d) => listJobs(d, { type: 'video:full', status: 'completed' }, page)],
   ];

@@ -40,7 +40,7 @@ describe('the timeline of a job in its row', () => {
   const claim = (jobId: string, attempt: number, leaseMs = 600_000) =>
     api.d.jobs.claim({ jobId, attempt, owner, leaseMs });
 
-  it('`GET /api/jobs/{id}/timeline` has each attempt with what ended it, what it ran, and what the job used', async () => {
+  it('C13.41: `GET /api/jobs/{id}/timeline` has each attempt with what ended it, what it ran, and what the job used', async () => {
     const id = await submitted('tried');
     const nothing = { duration_ms: null, processor_ms: null, source_bytes: 1, result_bytes: null };
     expect(await timelineOf(id)).toEqual({
@@ -84,7 +84,7 @@ describe('the timeline of a job in its row', () => {
     expect(usage).toEqual({ ...nothing, duration_ms: ms, processor_ms: 310 });
   });
 
-  it('the timeline of a job that is interrupted again and again has its newest 20 attempts', async () => {
+  it('C13.42: the timeline of a job that is interrupted again and again has its newest 20 attempts', async () => {
     const id = await submitted('interrupted');
     for (let attempt = 1; attempt <= 23; attempt += 1) {
       await claim(id, attempt);

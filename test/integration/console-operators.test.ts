@@ -55,11 +55,12 @@ async function makeQueue(): Promise<void> {
   for (const chunk of [0, 1, 2, 4, 5]) await api.putMedia(chunkResultKey(rev, chunk), '{}');
 }
 
+const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 8, 0, second)).toISOString();
+
 /** A job that failed once and was done then, in a minute and a half. */
 async function makeTimes(): Promise<void> {
   ids.timed = await submitted('timed');
   await api.fail(ids.timed);
-  const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 8, 0, second)).toISOString();
   const run = (step: StepRun['step'], second: number, seconds: number, code: StepRun['code'] = null) => ({
     step,
     started_at: at(second),
@@ -344,7 +345,7 @@ describe.skipIf(chromiumPath === null)('the pages of the console for operators',
     );
   });
 
-  it('the page of a job shows its waits, attempts and steps with their times, what it used, and its error', async () => {
+  it('C31.19: the page of a job shows its waits, attempts and steps with their times, what it used, and its error', async () => {
     const { page } = await enter(`#/jobs/${ids.timed}`);
     const times = page.locator('.card', { hasText: 'Time and usage' });
     await times.waitFor(slow);

@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { jobErrorOf } from '#domain/job-error.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
-import { poolQueues } from '#platform/postgres/pool-queues.ts';
 import { events, jobs, mediaJobs, secrets } from '#platform/kubernetes/objects.ts';
 import { kubectl } from '../../testing/k8s/api-server.ts';
 import { conditionOf, type ControllerRig, openControllerRig } from '../../testing/k8s/controller.ts';
@@ -63,8 +62,6 @@ test('a submitted job runs as a MediaJob, a Job and a pod, and Postgres and the 
   expect(attempt?.units).toMatchObject([{ unit: 'image', chunk: null, pod: `mj-${id}-1-pod` }]);
   expect(attempt?.units[0]?.steps.map(({ step }) => step)).toEqual(['fetch', 'process', 'publish']);
   expect(attempt?.processor_ms).toBeGreaterThan(0);
-  const slots = async () => (await poolQueues(rig.database)).find(({ name }) => name === 'default')?.slots;
-  await until('the leader has counted the slots', async () => (await slots()) != null);
 });
 
 test('the key of an encrypted stream is in a Secret for publish alone, which is deleted with the attempt', async () => {
