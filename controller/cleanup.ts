@@ -109,20 +109,28 @@ async function unpublishedRevisions(
   return unpublished;
 }
 
-/** Removes the working objects of a chunked encode, and its segments unless one job has finished it; whether it did. */
-async function removeChunked(
-  { jobId, hash }: JobToCleanUp,
-  rev: string,
-  dependencies: CleanupDependencies,
-): Promise<boolean> {
-  const { media, graceMs } = dependencies;
+/** Removes the working objects of a chunked encode, and its segments unless a player may know them; whether it did. */
+async function removeChunked(job: ClaimedJob, rev: string, dependencies: CleanupDependencies): Promise<boolean> {
+  const { jobId, hash } = job;
+  const { fence, media, graceMs } = dependencies;
   const mayBeContinued = (locked: LockedHash) => locked.mayBeContinued({ jobId, hash }, graceMs);
+  const isPublic = async (locked: LockedHash) =>
+    (await locked.isNamed({ jobId, hash }, rev, null)) || (await currentRevision(hash, media)) === rev;
+  const isUsed = async (locked: LockedHash) => (await mayBeContinued(locked)) || (await isPublic(locked));
   // Its master playlist is written last. A job that writes it now has not ended.
   const isFinished = (await media.head(videoKey(hash, rev, masterPath))) !== null;
-  const isUsed = async (locked: LockedHash) =>
-    (await mayBeContinued(locked)) || (await currentRevision(hash, media)) === rev;
+  const mayBeKnown = isFinished && ((await isOwn(job, rev, dependencies)) || (await fence.underLock(hash, isPublic)));
   const stream = { hash, prefix: videoFolder(hash, rev), isUsed };
-  if (!isFinished && (await removeUnused(stream, dependencies)) === null) return false;
+  if (!mayBeKnown && (await removeUnused(stream, dependencies)) === null) return false;
   const working = { hash, prefix: `${chunkedRoot(rev)}/`, isUsed: mayBeContinued };
   return (await removeUnused(working, dependencies)) !== null;
+}
+
+/** Whether the job has published the revision of a chunked encode, if only for a moment. */
+async function isOwn(job: ClaimedJob, rev: string, { cleanup, media }: CleanupDependencies): Promise<boolean> {
+  const { jobId } = job;
+  if ((await cleanup.namedRevisions([{ jobId, rev }])).has(rev)) return true;
+  for (const { attempt } of attemptsOf(job))
+    if ((await media.head(resultManifestKey(jobId, attempt))) !== null) return true;
+  return false;
 }

@@ -89,7 +89,7 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('cleanup removes the unfinished chunked encode of a failed job, unless another job may continue it, and keeps a finished one', async () => {
+  it('cleanup removes the unfinished chunked encode of a failed job, unless another job may continue it, and keeps one that a job finished', async () => {
     const rev = '0123456789abcdef';
     const { id, hash } = await twoAttempts();
     await put(splitKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150, 150, 150] }));
@@ -104,9 +104,27 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await rig.jobs.claim({ jobId: retry, attempt: 1, owner: 'the test', leaseMs: 60_000 });
     await end(retry, null, jobErrorOf('storage_error', 1), 1);
     await put(master);
-    await rig.database.pool.query('update jobs set cleanup_after = null');
+    await rig.database.pool.query('update jobs set cleanup_after = null, stream_rev = case when id = $1 then $2 end', [
+      retry,
+      rev,
+    ]);
     await sweep();
     expect((await keys()).toSorted()).toEqual([master, segment].toSorted());
+  });
+
+  it.each([
+    ['removes', 'was cancelled before it said so', []],
+    ['keeps', 'said so', [masterPath, 'video/r64_h264/seg_1.m4s']],
+  ])('cleanup %s a chunked encode whose last part was written by a job that %s', async (_does, _when, left) => {
+    const rev = '0123456789abcdef';
+    const { id, hash } = await twoAttempts();
+    await put(splitKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150] }));
+    for (const path of [masterPath, 'video/r64_h264/seg_1.m4s']) await put(videoKey(hash, rev, path));
+    if (left.length > 0) await put(resultManifestKey(id, 2), '{}');
+    await end(id, null, jobErrorOf('cancelled', 2));
+    await sweep();
+    const kept = (await keys()).filter((key) => key.includes(rev));
+    expect(kept.toSorted()).toEqual(left.map((path) => videoKey(hash, rev, path)).toSorted());
   });
 
   it('cleanup removes the chunked encodes of earlier attempts, which other tools or settings had made', async () => {
