@@ -214,7 +214,11 @@ describe('video:transcode', () => {
 
   it('the runner reports its phases and a final result', () => {
     expect(outcome.reports[0]).toEqual({ type: 'phase', phase: 'packaging' });
-    expect(outcome.reports.at(-1)).toEqual({ type: 'result', error: null });
+    expect(outcome.reports.at(-1)).toMatchObject({
+      type: 'result',
+      error: null,
+      steps: [{ step: 'publish', code: null }],
+    });
   });
 
   it('publishing again changes nothing', async () => {
