@@ -229,7 +229,6 @@ async function evidenceOf({ database, media }: World, violations: string): Promi
   const found: object[] = [
     ...jobs.rows,
     ...(await of('recorded_changes', 'job_id', ids)),
-    ...(await of('job_attempts', 'job_id', ids)),
     ...(await of('media_deletions', 'hash', hashes)),
   ];
   for await (const object of media.list('')) if (hashes.some((hash) => object.key.includes(hash))) found.push(object);
