@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { freePort } from '../../testing/free-port.ts';
+import { memoryOf } from '../../testing/process-memory.ts';
 import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
 import type { HostileOptions } from '../support/client-options.ts';
@@ -74,7 +75,7 @@ async function measure(scene: DeliveryScene, { probePort, attacker, before, duri
   const viewers = { port: scene.port, from: viewer, requests: scene.requests };
   await play({ ...viewers, ...warmUp });
   const quiet = await play({ ...viewers, perSecond, seconds: before });
-  const quietBytes = await residentBytes(scene.pid);
+  const quietBytes = await memoryOf(scene.pid, 'VmRSS');
   const watch = watchServer(scene.pid, probePort);
   const { result: loaded, counts } = await besideHostileClients(scene, attacker, () =>
     play({ ...viewers, perSecond, seconds: during }),
@@ -157,7 +158,7 @@ function watchServer(pid: number, probePort: number) {
   };
   const watch = async () => {
     while (!stopped.signal.aborted) {
-      const [resident] = await Promise.all([residentBytes(pid), probe('/healthz'), probe('/readyz'), sleep(1000)]);
+      const [resident] = await Promise.all([memoryOf(pid, 'VmRSS'), probe('/healthz'), probe('/readyz'), sleep(1000)]);
       seen.memoryBytes = Math.max(seen.memoryBytes, resident);
     }
     return seen;
@@ -169,9 +170,4 @@ function watchServer(pid: number, probePort: number) {
       return watching;
     },
   };
-}
-
-async function residentBytes(pid: number): Promise<number> {
-  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kibibytes) * 1024;
 }

@@ -6,17 +6,12 @@ import { ImportStore } from '#platform/postgres/import-store.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { sendFile, startFileServer } from '../../testing/file-server.ts';
 import { type Fleet, openFleet } from '../../testing/fleet.ts';
+import { memoryOf } from '../../testing/process-memory.ts';
 import { secrets } from '../../testing/programs.ts';
 
 const mebibyte = 1024 * 1024;
 const sizeBytes = 160 * mebibyte;
 const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-
-/** Of a process, in bytes: `VmRSS` is what it has, `VmHWM` the most that it had. */
-async function memoryOf(pid: number, line: 'VmRSS' | 'VmHWM'): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(new RegExp(`^${line}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
-}
 
 async function importOf(fleet: Fleet, host: string) {
   const env = {

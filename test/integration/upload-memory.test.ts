@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { openFleet } from '../../testing/fleet.ts';
+import { memoryOf } from '../../testing/process-memory.ts';
 import { secrets } from '../../testing/programs.ts';
 
 // An upload through the routes of the service (a folder as bucket), in a process of its own whose memory is looked at.
@@ -17,12 +17,6 @@ interface Upload {
   readonly source: string;
   readonly part_size: number;
   readonly parts: readonly { readonly number: number; readonly size: number; readonly url: string }[];
-}
-
-/** Of a process, in bytes: `VmRSS` is what it has, `VmHWM` the most that it had. */
-async function memoryOf(pid: number, line: 'VmRSS' | 'VmHWM'): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(new RegExp(`^${line}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
 }
 
 async function digestOf(path: string): Promise<string> {
