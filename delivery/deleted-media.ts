@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { KnownProblem } from '#domain/errors.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
 import { pause } from '#platform/lifecycle/backoff.ts';
+import { withTimeout } from '#platform/lifecycle/with-timeout.ts';
 import type { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 
@@ -61,7 +62,7 @@ export class DeletedMedia {
   async start(): Promise<void> {
     const begun = this.#readOrLog();
     this.#ended = begun.then(() => this.#repeat());
-    await Promise.race([begun, pause(firstAnswerMsMax, this.#stopping.signal)]);
+    await withTimeout(begun, firstAnswerMsMax, 'the deleted media were not read').catch(() => undefined);
   }
 
   async stop(): Promise<void> {

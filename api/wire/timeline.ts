@@ -1,4 +1,4 @@
-import { sumOf } from '#domain/work/unit-run.ts';
+import { sumOfKnown } from '#domain/work/unit-run.ts';
 import type { JobTimeline, TimelineAttempt } from '#platform/postgres/job-timeline.ts';
 import type { Wire } from './schemas.ts';
 
@@ -34,9 +34,4 @@ function attemptToWire(attempt: TimelineAttempt): Wire<'JobTimeline'>['attempts'
     units: [...units],
     units_left_out,
   };
-}
-
-function sumOfKnown(numbers: readonly (number | null)[]): number | null {
-  const known = numbers.filter((each) => each !== null);
-  return known.length === 0 ? null : sumOf(known);
 }

@@ -51,15 +51,16 @@ export function workOf(units: readonly UnitRun[]): AttemptWork {
   const startOf = ({ steps: [first] }: UnitRun) => first?.started_at ?? '';
   const inOrder = units.toSorted((a, b) => Date.parse(startOf(a)) - Date.parse(startOf(b)));
   const listed = inOrder.slice(0, unitsListedMax);
-  const times = units.flatMap(({ steps: runs }) => runs.flatMap(({ processor_ms: ms }) => ms ?? []));
+  const times = units.flatMap(({ steps: runs }) => runs.map(({ processor_ms: ms }) => ms));
   return {
-    processor_ms: times.length === 0 ? null : sumOf(times),
+    processor_ms: sumOfKnown(times),
     units: listed,
     units_left_out: units.length - listed.length,
   };
 }
 
-/** The sum of numbers. */
-export function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, each) => sum + each, 0);
+/** The sum of the numbers that are known; null: none is. */
+export function sumOfKnown(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((each) => each !== null);
+  return known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0);
 }

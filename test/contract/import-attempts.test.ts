@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { KnownProblem } from '#domain/errors.ts';
 import { interceptWrites } from '#platform/external-writes/external-write.ts';
 import type { ImportLease } from '#platform/postgres/import-store.ts';
@@ -8,7 +8,6 @@ import type { Multipart } from '#platform/storage/multipart-store.ts';
 import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { type Answer, sendFile } from '../../testing/file-server.ts';
-import { newStorage } from './api-under-test.ts';
 import {
   begin,
   fileOf,
@@ -24,11 +23,10 @@ import {
   sha256,
   startImportApi,
   stored,
+  stores,
 } from './imports-rig.ts';
 
 // docs/reference/contract.md, "Imports": what leads from one attempt at an import to the next, and to its end.
-
-const stores = { folder: newFolder, ...(inject('s3') === null ? {} : { bucket: () => newStorage('', 'source') }) };
 
 /** What a server answers to one request after another; the last one for all that follow. */
 function inTurn(...answers: Answer[]): Answer {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach } from 'vitest';
+import { afterAll, afterEach, inject } from 'vitest';
 import type { ImportSettings } from '#platform/config/import-settings.ts';
 import type { StorageSettings } from '#platform/config/storage-settings.ts';
 import { ImportStore } from '#platform/postgres/import-store.ts';
@@ -12,7 +12,7 @@ import { Metrics } from '#platform/telemetry/metrics.ts';
 import { importWorker, type ImportWorkerDependencies } from '../../controller/imports/import-worker.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { type Answer, type FileServer, startFileServer } from '../../testing/file-server.ts';
-import { type ApiUnderTest, startApi } from './api-under-test.ts';
+import { type ApiUnderTest, newStorage, startApi } from './api-under-test.ts';
 
 // An API and workers that import from real servers of files.
 
@@ -112,6 +112,12 @@ export async function newFolder(): Promise<StorageSettings> {
   await mkdir(join(dir, 'source'));
   return { bucket: `file:${join(dir, 'source')}`, dir: join(dir, 'source') };
 }
+
+/** What files are imported to: a folder, and a bucket where there is an S3 server. */
+export const stores = {
+  folder: newFolder,
+  ...(inject('s3') === null ? {} : { bucket: () => newStorage('', 'source') }),
+};
 
 /** A server of one file, listed in the settings of `api`. */
 export async function serve(api: ImportApi, bytes: Buffer, answer?: Answer): Promise<FileServer> {

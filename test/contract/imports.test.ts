@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importErrors } from '#domain/imports/import.ts';
 import { cleanUpImports } from '../../controller/imports/import-cleanup.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { sendFile } from '../../testing/file-server.ts';
-import { newStorage, olderApiKey, startApi } from './api-under-test.ts';
+import { olderApiKey, startApi } from './api-under-test.ts';
 import {
   begin,
   fileOf,
@@ -20,11 +20,10 @@ import {
   sha256,
   startImportApi,
   stored,
+  stores,
 } from './imports-rig.ts';
 
 // docs/reference/contract.md, "Bring in": imports, from a real server of files to a bucket and to a folder.
-
-const stores = { folder: newFolder, ...(inject('s3') === null ? {} : { bucket: () => newStorage('', 'source') }) };
 
 describe.each(Object.entries(stores))('imports to a %s', (kind, newStore) => {
   let api: ImportApi;

@@ -22,17 +22,15 @@ export class ListingRight {
 
   isDenied(): Promise<boolean> {
     if (performance.now() >= this.#holdsUntilMs) this.#isDenied = null;
-    if (this.#isDenied === null) {
-      this.#holdsUntilMs = Infinity;
-      this.#isDenied = this.#ask().catch((error: unknown) => {
-        this.#isDenied = null;
-        throw error;
-      });
-    }
+    this.#isDenied ??= this.#ask().catch((error: unknown) => {
+      this.#isDenied = null;
+      throw error;
+    });
     return this.#isDenied;
   }
 
   async #ask(): Promise<boolean> {
+    this.#holdsUntilMs = Infinity;
     const command = new ListObjectsV2Command({ Bucket: this.#bucket, MaxKeys: 1 });
     const { client } = this.#requests;
     try {
