@@ -47,14 +47,14 @@ export const deletionSuite: BenchSuite = {
   },
 };
 
-/** One object is written; the others are links to its file. */
+/** The first object of each media is written; the others are links to its file, of which a file system allows 65,000. */
 async function fill(bucketDir: string, hashes: readonly string[]): Promise<void> {
-  const object = join(bucketDir, 'object');
-  await writeFile(object, Buffer.alloc(4096, 1));
   for (const hash of hashes) {
-    const keys = Array.from({ length: objectsPerMedia }, (_, n) => videoKey(hash, rev, `video/t/seg_${n}.m4s`));
-    await mkdir(dirname(join(bucketDir, keys[0] ?? '')), { recursive: true });
-    await Promise.all(keys.map((key) => link(object, join(bucketDir, key))));
+    const folder = join(bucketDir, dirname(videoKey(hash, rev, 'video/t/seg_0.m4s')));
+    const [first = '', ...others] = Array.from({ length: objectsPerMedia }, (_, n) => join(folder, `seg_${n}.m4s`));
+    await mkdir(folder, { recursive: true });
+    await writeFile(first, Buffer.alloc(4096, 1));
+    await Promise.all(others.map((other) => link(first, other)));
   }
 }
 
