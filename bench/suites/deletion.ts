@@ -47,7 +47,7 @@ export const deletionSuite: BenchSuite = {
   },
 };
 
-/** The first object of each media is written; the others are links to its file, of which a file system allows 65,000. */
+/** The first object of each media is written; the others are links to its file, which may have 65,000 of them. */
 async function fill(bucketDir: string, hashes: readonly string[]): Promise<void> {
   for (const hash of hashes) {
     const folder = join(bucketDir, dirname(videoKey(hash, rev, 'video/t/seg_0.m4s')));

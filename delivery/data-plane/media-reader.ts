@@ -11,7 +11,7 @@ import { Shares } from '#platform/rate-limit/shares.ts';
 import type { ByteRange, ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import { ReadCache } from './read-cache.ts';
-import type { RangeRead } from './send-range.ts';
+import { firstPiece, type RangeRead } from './send-range.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
 import { readWhole } from '#platform/storage/read-whole.ts';
 
@@ -183,7 +183,7 @@ export class MediaReader {
     };
     let body: Readable | null = null;
     try {
-      body = await reopen(range);
+      body = await reopen(firstPiece(range));
       return body && { range, body, reopen, close };
     } finally {
       if (body === null) close();

@@ -9,13 +9,18 @@ import type { WriteTurns } from './write-turns.ts';
  * kernel holds megabytes: hundreds of those slow every connection of a machine.
  */
 export const slowMs = 1_000;
-/** What a slow client is read at once. */
+/** What is read first, and of a slow client at once; each piece has twice the bytes of the one before. */
 const pieceBytes = 256 * 1024;
+
+/** The first part of a range that is read from the bucket. */
+export function firstPiece({ start, end }: Required<ByteRange>): Required<ByteRange> {
+  return { start, end: Math.min(start + pieceBytes - 1, end) };
+}
 
 /** A part of an object on its way to one client, who is charged for it until `close`. */
 export interface RangeRead {
   readonly range: Required<ByteRange>;
-  /** Of all of it. */
+  /** Of its first piece. */
   readonly body: Readable;
   /** Requests a part of the same version again. Null when there is no such object any more. */
   readonly reopen: (range: ByteRange) => Promise<Readable | null>;
@@ -24,8 +29,8 @@ export interface RangeRead {
 
 /**
  * Sends a range as the body of a response whose head was written, each chunk in its turn: the next one is read when a
- * chunk is written. A slow client is read one piece at a time. When a read fails, the response is destroyed, and never
- * ended as if it were whole.
+ * chunk is written. The bucket is asked for more as the client keeps up: hundreds that begin at once take little until
+ * they have read it. When a read fails, the response is destroyed, and never ended as if it were whole.
  */
 export async function sendRange(response: ServerResponse, read: RangeRead, writes: WriteTurns): Promise<void> {
   try {
@@ -59,23 +64,31 @@ class RangeSender {
     if (this.#response.destroyed) close();
     this.#response.once('close', close);
     const { end } = this.#read.range;
-    await this.#sendWhileRead();
-    while (this.#position <= end) {
+    let bytes = pieceBytes;
+    for (;;) {
+      const keepsUp = await (bytes === pieceBytes ? this.#sendPiece() : this.#sendWhileRead());
+      if (this.#position > end) return;
+      bytes = keepsUp ? bytes * 2 : pieceBytes;
       await this.#hasRoom();
-      await this.#open(Math.min(this.#position + pieceBytes - 1, end));
-      await this.#write(await readWhole(this.#body));
-      if (this.#position > end || !(await this.#hasRoom(slowMs))) continue;
-      await this.#open(end);
-      await this.#sendWhileRead();
+      await this.#open(Math.min(this.#position + bytes - 1, end));
     }
   }
 
-  /** Returns when all is written, and when the client is slow: its connection to the bucket is closed then. */
-  async #sendWhileRead(): Promise<void> {
+  /** A small piece, whole in memory: its connection to the bucket does not wait for the client. */
+  async #sendPiece(): Promise<boolean> {
+    await this.#write(await readWhole(this.#body));
+    return this.#hasRoom(slowMs);
+  }
+
+  /** False when the client is slow: the connection to the bucket is closed then. */
+  async #sendWhileRead(): Promise<boolean> {
+    const start = this.#position;
     for await (const chunk of this.#body) {
       await this.#write(chunk as Buffer);
-      if (!(await this.#hasRoom(slowMs))) return;
+      if (!(await this.#hasRoom(slowMs))) return false;
     }
+    if (this.#position === start) throw new Error('the bucket sent nothing');
+    return true;
   }
 
   async #open(end: number): Promise<void> {

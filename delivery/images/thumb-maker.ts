@@ -6,6 +6,7 @@ import { storedContentType } from '#domain/media/content-types.ts';
 import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
+import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
 import type { Piece } from '#platform/storage/blocks.ts';
 import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
@@ -37,6 +38,7 @@ const underWayMax = 256;
 
 interface ThumbMakerDependencies {
   readonly clients: ClientAddresses;
+  readonly recent: RecentClients;
   readonly media: ObjectStore;
   readonly images: ImageProcessor;
   readonly metrics: Metrics;
@@ -114,13 +116,14 @@ export class ThumbMaker {
   }
 
   async #process(variant: ThumbVariant, client: string): Promise<Buffer> {
+    const { images, recent } = this.#dependencies;
     const source = await this.#read(variant.key);
     if (source === null) throw new KnownProblem('not_found', 'The object that encoded_key names does not exist.');
     try {
-      return await this.#dependencies.images.make(
+      return await images.make(
         source.map(({ bytes }) => bytes),
         variant,
-        client,
+        { client, hasOthers: () => recent.hasOther(client, performance.now()) },
       );
     } catch (error) {
       if (error instanceof ImageRefused) throw new KnownProblem('unreadable_image', undefined, { cause: error });

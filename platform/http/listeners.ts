@@ -7,7 +7,7 @@ import { type AddressInfo, createServer, type Server as Listener } from 'node:ne
 // port are as many connections a turn.
 
 /** Other systems do not share a port among sockets. */
-const socketsOfPort = process.platform === 'linux' ? 16 : 1;
+const socketsOfPort = process.platform === 'linux' ? 64 : 1;
 
 /** Where a server listens. */
 export interface Place {

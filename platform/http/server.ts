@@ -19,6 +19,7 @@ import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-r
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
 import type { ReadinessChecks } from './readiness.ts';
+import { RequestTurns } from './request-turns.ts';
 import { addSystemRoutes } from './system-routes.ts';
 import { addTracing, traceIdOfRequest } from './tracing.ts';
 
@@ -61,12 +62,15 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const { config, metrics, log, clock } = options;
   const clients = new ClientAddresses(config.trustedProxies);
   const fastPaths = new FastPaths();
+  const turns = new RequestTurns();
   const app: FastifyInstance = Fastify({
     logger: false,
     trustProxy: (address) => clients.isProxy(address),
     serverFactory: (framework) =>
       createServer(timeouts, (request, response) =>
-        fastPaths.answer(request, response, () => framework(request, response)),
+        fastPaths.answer(request, response, () =>
+          turns.run(clients.bucketOf(request), () => framework(request, response)),
+        ),
       ),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: paramCharactersMax },

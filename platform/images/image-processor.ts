@@ -4,14 +4,20 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism, getPriority, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
+import { FairQueue } from '#domain/fair-queue.ts';
 import { frameReader, writeFrame } from './frames.ts';
-import { ImageQueue } from './image-queue.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
-interface Image {
+/** For whom an image is made. */
+interface Requester {
+  readonly client: string;
+  /** Whether other clients have made requests lately; without it, none have. */
+  readonly hasOthers?: () => boolean;
+}
+
+interface Image extends Requester {
   readonly source: readonly Uint8Array[];
   readonly work: ImageWork;
-  readonly client: string;
   readonly sizeBytes: number;
   readonly queuedAtMs: number;
   readonly resolve: (bytes: Buffer) => void;
@@ -57,6 +63,8 @@ const defaultBounds: ImageBounds = {
 };
 /** One more than there are cores, so that none is idle between two images. */
 const atOnceMax = availableParallelism() + 1;
+/** Of one client while others make requests, so that those do not wait for a processor. */
+const sharedAtOnceMax = Math.max(1, availableParallelism() - 1);
 /** The weight of the newest image in the mean time of one. */
 const meanWeight = 0.2;
 const restartsMax = 3;
@@ -75,13 +83,14 @@ export class ImagesBusy extends Error {
  * Resizes images in a process of its own, off the event loop, with an empty environment. The first image starts the
  * process. When it dies, the images under way fail, since one of them may be the cause; the next image starts it again.
  *
- * Images wait here in a queue for each client, and the queues take turns. The time of an image counts from its start. A
+ * Images wait here in a queue for each client, and the queues take turns. A client that is not alone leaves a processor
+ * to the others. The time of an image counts from its start. A
  * slow one is rejected: the process is ended, and the other images begin again in the next one.
  */
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
   readonly #isolation: Isolation;
-  readonly #waiting = new ImageQueue<Image>();
+  readonly #waiting = new FairQueue<Image>();
   readonly #running = new Map<number, RunningImage>();
   #count = 0;
   #sizeBytes = 0;
@@ -101,21 +110,21 @@ export class ImageProcessor {
    *
    * @throws ImageRefused, ImagesBusy, or Error when the process died
    */
-  async make(source: readonly Uint8Array[], work: ImageWork, client = ''): Promise<Buffer> {
+  async make(source: readonly Uint8Array[], work: ImageWork, requester: Requester = { client: '' }): Promise<Buffer> {
     if (this.#isClosed) throw new Error('the image processor is closed');
     const sizeBytes = source.reduce((sum, { length }) => sum + length, 0);
     const { requestsMax, bytesMax, waitMsMax } = this.#bounds;
     const isFull = this.#count >= requestsMax || this.#sizeBytes + sizeBytes > bytesMax;
     if (isFull && this.#count > 0) throw new ImagesBusy('too many images at once');
     // By what images took lately.
-    const expectedWaitMs = (this.#waiting.aheadOf(client) * this.#meanMs) / atOnceMax;
+    const expectedWaitMs = (this.#waiting.aheadOf(requester.client) * this.#meanMs) / atOnceMax;
     if (expectedWaitMs > waitMsMax) throw new ImagesBusy('too many images are waiting');
     this.#count += 1;
     this.#sizeBytes += sizeBytes;
     try {
       return await new Promise((resolve, reject) => {
         const queuedAtMs = performance.now();
-        this.#waiting.push({ source, work, client, sizeBytes, queuedAtMs, resolve, reject, restarts: 0 });
+        this.#waiting.push({ ...requester, source, work, sizeBytes, queuedAtMs, resolve, reject, restarts: 0 });
         this.#startNext();
       });
     } finally {
@@ -126,12 +135,17 @@ export class ImageProcessor {
 
   #startNext(): void {
     while (this.#running.size < atOnceMax) {
-      const image = this.#waiting.take();
+      const image = this.#waiting.take((next) => this.#mayStart(next));
       if (image === null) return;
       const waitedMs = performance.now() - image.queuedAtMs;
       if (waitedMs > this.#bounds.waitMsMax) image.reject(new ImagesBusy('the image waited too long'));
       else this.#start(image);
     }
+  }
+
+  #mayStart({ client, hasOthers }: Image): boolean {
+    const own = this.#running.values().filter(({ image }) => image.client === client);
+    return own.toArray().length < sharedAtOnceMax || hasOthers?.() !== true;
   }
 
   #start(image: Image): void {

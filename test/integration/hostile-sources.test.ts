@@ -204,7 +204,7 @@ describe('image sources that name other files and addresses, or are larger than 
     const bmp = Buffer.concat([Buffer.from('BM'), Buffer.alloc(12), Buffer.from([40, 0, 0, 0]), Buffer.alloc(100)]);
     bmp.set([1, 0, 24], 26);
     const named = [`http://127.0.0.1:${port}/a.png`, join(folder, 'canary.ts'), `file://${join(folder, 'canary.ts')}`];
-    // The control: libvips by itself renders SVG. In a process of its own, since other test files block its loader here.
+    // The control: libvips by itself renders SVG, in a process of its own, since other files block its loader here.
     const control = "import sharp from 'sharp'; console.log((await sharp(process.argv[1]).metadata()).format)";
     await writeFile(join(folder, 'control.svg'), svg('data:,'));
     const asked = ['--input-type=module', '--eval', control, join(folder, 'control.svg')];
@@ -234,7 +234,7 @@ describe('image sources that name other files and addresses, or are larger than 
     touched();
     const ends = await Promise.all(
       hostile.map((bytes, index) =>
-        images.make([bytes], work, String(index)).then(
+        images.make([bytes], work, { client: String(index) }).then(
           () => 'made',
           (error: Error) => error.name,
         ),

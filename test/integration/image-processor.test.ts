@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import sharp from 'sharp';
 import { afterEach, expect, it } from 'vitest';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
@@ -28,17 +29,32 @@ it('C20.14: an image that takes too long is refused by itself, and its neighbour
   const [large, little] = [await noise(4096, 4096), await noise(32, 32)];
   // The process starts before the clock of the test runs.
   await images.make([little], small);
-  const slowOne = images.make([large], slow, 'a').then(() => 'made', String);
+  const slowOne = images.make([large], slow, { client: 'a' }).then(() => 'made', String);
   const ended = new AbortController();
   void slowOne.then(() => ended.abort());
   // One of these is always under way, also when the slow one is given up.
   const others = Array.from({ length: 6 }, async () => {
-    while (!ended.signal.aborted) expect((await images.make([little], small, 'b')).length).toBeGreaterThan(0);
+    while (!ended.signal.aborted)
+      expect((await images.make([little], small, { client: 'b' })).length).toBeGreaterThan(0);
   });
   expect(await slowOne).toBe('ImagesBusy: the image took too long');
   await Promise.all(others);
   expect((await images.make([little], small)).length).toBeGreaterThan(0);
 }, 30_000);
+
+it('C20.15: a client that is not alone leaves a processor to the images of others', async () => {
+  const images = open({});
+  const [large, little] = [await noise(1024, 1024), await noise(32, 32)];
+  await images.make([little], small);
+  const ends: string[] = [];
+  const first = { client: 'a', hasOthers: () => true };
+  const many = Array.from({ length: availableParallelism() + 1 }, () =>
+    images.make([large], { ...slow, width: 1024, height: 1024 }, first).then(() => ends.push('a')),
+  );
+  await images.make([little], small, { client: 'b' }).then(() => ends.push('b'));
+  expect(ends).toEqual(['b']);
+  await Promise.all(many);
+}, 60_000);
 
 /** A source, what is made of it, and how long that takes here and now. */
 async function timedImage() {
@@ -64,9 +80,11 @@ it('C20.14: an image is timed from its beginning, however long it waits', async 
 it('C20.14: images that would wait for too long are refused at once, the one of another client is made', async () => {
   const { source, work, eachMs } = await timedImage();
   const images = open({ waitMsMax: 8 * eachMs });
-  for (let n = 0; n < 3; n++) await images.make([source], work, 'a');
-  const outcomes = Array.from({ length: 100 }, () => images.make([source], work, 'a').then(() => 'made', String));
-  expect((await images.make([source], small, 'b')).length).toBeGreaterThan(0);
+  for (let n = 0; n < 3; n++) await images.make([source], work, { client: 'a' });
+  const outcomes = Array.from({ length: 100 }, () =>
+    images.make([source], work, { client: 'a' }).then(() => 'made', String),
+  );
+  expect((await images.make([source], small, { client: 'b' })).length).toBeGreaterThan(0);
   const busy = (await Promise.all(outcomes)).filter((outcome) => outcome !== 'made');
   expect(new Set(busy.map((text) => text.split(':')[0]))).toEqual(new Set(['ImagesBusy']));
   // At once: those that waited say so.

@@ -1,5 +1,5 @@
 /** Queues of clients that take turns, so that a client with one entry does not wait for all of another's. */
-export class ImageQueue<Entry extends { readonly client: string }> {
+export class FairQueue<Entry extends { readonly client: string }> {
   /** By client, the one whose turn is next first. */
   readonly #queues = new Map<string, Entry[]>();
 
@@ -12,13 +12,15 @@ export class ImageQueue<Entry extends { readonly client: string }> {
     this.#queueOf(entry.client).unshift(entry);
   }
 
-  /** The next entry, which leaves the queue; null when there is none. */
-  take(): Entry | null {
+  /** The next entry that may be taken, which leaves the queue; a client whose entry may not keeps its turn. */
+  take(mayTake: (entry: Entry) => boolean = () => true): Entry | null {
     for (const [client, queue] of this.#queues) {
-      const entry = queue.shift();
+      const [entry] = queue;
+      if (entry === undefined || !mayTake(entry)) continue;
+      queue.shift();
       this.#queues.delete(client);
       if (queue.length > 0) this.#queues.set(client, queue);
-      if (entry !== undefined) return entry;
+      return entry;
     }
     return null;
   }

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { ImageQueue } from './image-queue.ts';
+import { FairQueue } from './fair-queue.ts';
 
 const entries = (client: string, count: number) => Array.from({ length: count }, (_, n) => ({ client, n }));
 
 it('clients take turns, each in its own order', () => {
-  const queue = new ImageQueue<{ client: string; n: number }>();
+  const queue = new FairQueue<{ client: string; n: number }>();
   for (const entry of [...entries('a', 4), ...entries('b', 1), ...entries('c', 2)]) queue.push(entry);
   queue.pushFirst({ client: 'c', n: -1 });
   const taken: string[] = [];
@@ -12,8 +12,16 @@ it('clients take turns, each in its own order', () => {
   expect(taken).toEqual(['a0', 'b0', 'c-1', 'a1', 'c0', 'a2', 'c1', 'a3']);
 });
 
+it('a client whose entry may not be taken keeps its turn', () => {
+  const queue = new FairQueue<{ client: string; n: number }>();
+  for (const entry of [...entries('a', 2), ...entries('b', 2)]) queue.push(entry);
+  expect(queue.take(({ client }) => client !== 'a')).toEqual({ client: 'b', n: 0 });
+  expect(queue.take(() => false)).toBeNull();
+  expect([queue.take(), queue.take(), queue.take()].map((entry) => entry?.client)).toEqual(['a', 'b', 'a']);
+});
+
 it('a client waits for its own entries and as many of each other client', () => {
-  const queue = new ImageQueue<{ client: string; n: number }>();
+  const queue = new FairQueue<{ client: string; n: number }>();
   for (const entry of [...entries('a', 100), ...entries('b', 1)]) queue.push(entry);
   expect(queue.aheadOf('a')).toBe(101);
   expect(queue.aheadOf('b')).toBe(3);
