@@ -37,8 +37,9 @@ const quietMsDefault = 6_000;
 const retryMs = 1_000;
 const failedRetryMs = 15_000;
 const atOnce = 8;
-/** Of each worker, so that bucket and database have time for others. */
-const rate = { perSecond: 3_000, burst: 500 };
+/** Of each worker, in small pages, so that bucket and database have time for others. */
+const rate = { perSecond: 2_300, burst: 200 };
+const pageKeysMax = 200;
 
 /** Deletes media that are expired or whose deletion was requested. */
 export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {
@@ -97,7 +98,7 @@ async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies,
   };
   const onRemoved = (count: number) => deletions.countDeleted(id, count);
   for (const prefix of prefixes)
-    if ((await removeUnused({ hash, prefix, isUsed, pace, onRemoved }, { fence, media })) === null) return;
+    if ((await removeUnused({ hash, prefix, isUsed, pageKeysMax, pace, onRemoved }, { fence, media })) === null) return;
   const ended = await deletions.finish(deletion, ({ finishedAt, objects, bytes, objectsSha256, ...rest }) => {
     if (finishedAt === null || objects === null || bytes === null || objectsSha256 === null)
       throw new TypeError('a deletion ends after its objects were listed');

@@ -28,6 +28,8 @@ export interface SharedObjects {
   readonly except?: ReadonlySet<string>;
   /** Asked for each page, under the lock of the hash. */
   readonly isUsed: (locked: LockedHash) => Promise<boolean>;
+  /** The most keys of a page. */
+  readonly pageKeysMax?: number;
   /** Before each page, with the number of its objects. */
   readonly pace?: (objects: number) => Promise<void>;
   /** After each page, with the number of its objects. */
@@ -41,11 +43,11 @@ export interface RemovalDependencies {
 
 /** Removes a page of objects at a time while nothing uses them; returns their number, null when something does. */
 export async function removeUnused(
-  { hash, prefix, except, isUsed, pace, onRemoved }: SharedObjects,
+  { hash, prefix, except, isUsed, pageKeysMax, pace, onRemoved }: SharedObjects,
   { fence, media }: RemovalDependencies,
 ): Promise<number | null> {
   let removed = 0;
-  for await (const page of pagesUnder(media, prefix)) {
+  for await (const page of pagesUnder(media, prefix, pageKeysMax)) {
     const keys = page.filter((key) => except?.has(key) !== true);
     await pace?.(keys.length);
     const isRemoved = await fence.underLock(hash, async (locked) => {
@@ -69,12 +71,12 @@ export function currentRevision(hash: string, media: ObjectStore): Promise<strin
   return revisionNow(hash, (key) => readText(media, { key, bytesMax: playlistBytesMax }));
 }
 
-/** The keys below a prefix, as many at a time as one request deletes. */
-async function* pagesUnder(media: ObjectStore, prefix: string): AsyncGenerator<string[]> {
+/** The keys below a prefix, at most as many at a time as one request deletes. */
+async function* pagesUnder(media: ObjectStore, prefix: string, keysMax = keysAtOnce): AsyncGenerator<string[]> {
   let keys: string[] = [];
   for await (const { key } of media.list(prefix)) {
     keys.push(key);
-    if (keys.length < keysAtOnce) continue;
+    if (keys.length < keysMax) continue;
     yield keys;
     keys = [];
   }

@@ -170,7 +170,7 @@ describe('clients', () => {
 });
 
 describe('a bucket that cuts an object off', () => {
-  it('when an object is cut off each client gets the rest by a range request', async () => {
+  it('when an object is cut off each client gets the rest by range requests', async () => {
     const segment = randomBytes(2 * mebibyte);
     const whole = originOf({ [videoKey(hash, rev, segmentPath(1))]: segment });
     const ranges: (string | undefined)[] = [];
@@ -182,7 +182,10 @@ describe('a bucket that cuts an object off', () => {
     });
     const asked = [1, 2, 3].map(() => get(delivery.port, `${rev}/${segmentPath(1)}`));
     for (const { bytes } of await Promise.all(asked)) expect(bytes.equals(segment)).toBe(true);
-    expect(ranges).toEqual([undefined, ...asked.map(() => `bytes=${mebibyte}-${2 * mebibyte - 1}`)]);
+    // A quarter of a mebibyte, twice as much, and what is left.
+    const starts = [1, 1.25, 1.75, 2].map((place) => place * mebibyte);
+    const pieces = starts.slice(1).map((end, n) => `bytes=${starts[n]}-${end - 1}`);
+    expect(ranges.map(String).toSorted()).toEqual([...pieces, ...pieces, ...pieces, 'undefined'].toSorted());
   });
 
   it('when the object was replaced meanwhile the response is cut off and never mixes two objects', async () => {
@@ -316,6 +319,7 @@ describe('objects in memory', () => {
     const slow = await openSlowly(delivery.port, `${rev}/${segmentPath(0)}`);
     for (let n = 1; n < keys.length; n++) await askTwice(n);
     expect((await slow.readOn()).equals(bytes)).toBe(true);
-    expect(delivery.reads.filter((key) => key === keys[0])).toHaveLength(3);
+    // In pieces, beside the two reads before.
+    expect(delivery.reads.filter((key) => key === keys[0]).length).toBeGreaterThan(3);
   });
 });
