@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ByteRange } from '#platform/storage/object-store.ts';
-import { readWhole } from '#platform/storage/read-whole.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 /**
@@ -76,7 +75,14 @@ class RangeSender {
 
   /** A small piece, whole in memory: its connection to the bucket does not wait for the client. */
   async #sendPiece(): Promise<boolean> {
-    await this.#write(await readWhole(this.#body));
+    const chunks: Buffer[] = [];
+    let left = pieceBytes;
+    for await (const chunk of this.#body) {
+      chunks.push(chunk as Buffer);
+      left -= (chunk as Buffer).length;
+      if (left < 0) throw new Error('the bucket sent more than it was asked for');
+    }
+    await this.#write(Buffer.concat(chunks));
     return this.#hasRoom(slowMs);
   }
 
