@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import type { RouteContext } from '#platform/http/server.ts';
-import { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import type { DeliveryDependencies } from './dependencies.ts';
 import { DataPlane } from './data-plane/data-plane.ts';
 import { DeletedMedia } from './deleted-media.ts';
@@ -22,13 +21,17 @@ export async function addDeliveryRoutes(
   const deleted = new DeletedMedia({ store: dependencies.deletedMedia, log: dependencies.log });
   const isDeleted = (url: string) => deleted.isRecent(url);
   const cacheBytesMax = config.deliveryCacheBytesMax;
-  const recent = new RecentClients();
-  const plane = new DataPlane({ store, metrics, fastPaths, clients, recent, isDeleted, cacheBytesMax });
+  const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
   addStreamRoutes(app, { plane, deleted, mutableCacheControl: config.streamMutableCacheControl });
   const keys = new RememberedKeys(dependencies.contentKeys);
   const access = new KeyAccess({ ...dependencies, keys, deleted, limiter, clients });
   await addKeyRoutes(app, { plane, metrics, access });
-  const thumbs = new ThumbMaker({ ...dependencies, clients, recent, isDeleted: (hash) => deleted.isDeleted(hash) });
+  const thumbs = new ThumbMaker({
+    ...dependencies,
+    clients,
+    recent: fastPaths.recent,
+    isDeleted: (hash) => deleted.isDeleted(hash),
+  });
   addThumbRoutes(app, { ...dependencies, plane, deleted, thumbs });
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hash) => cache.forget(hash));

@@ -23,7 +23,10 @@ it('a client whose entry may not be taken keeps its turn', () => {
 it('a client waits for its own entries and as many of each other client', () => {
   const queue = new FairQueue<{ client: string; n: number }>();
   for (const entry of [...entries('a', 100), ...entries('b', 1)]) queue.push(entry);
-  expect(queue.aheadOf('a')).toBe(101);
-  expect(queue.aheadOf('b')).toBe(3);
-  expect(queue.aheadOf('c')).toBe(2);
+  const one = { atOnce: 1, ofClient: 1 };
+  expect(queue.roundsBefore('a', one)).toBe(101);
+  expect(queue.roundsBefore('b', one)).toBe(3);
+  expect(queue.roundsBefore('c', one)).toBe(2);
+  expect(queue.roundsBefore('a', { atOnce: 4, ofClient: 4 })).toBe(101 / 4);
+  expect(queue.roundsBefore('a', { atOnce: 4, ofClient: 2 })).toBe(50);
 });

@@ -25,12 +25,15 @@ export class FairQueue<Entry extends { readonly client: string }> {
     return null;
   }
 
-  /** How many entries would be taken before another one of `client`, if nothing is added meanwhile. */
-  aheadOf(client: string): number {
-    const own = (this.#queues.get(client)?.length ?? 0) + 1;
+  /**
+   * How long another entry of `client` would wait, in times that one takes, where `atOnce` are taken together and of
+   * this client at most `ofClient`, if nothing is added meanwhile.
+   */
+  roundsBefore(client: string, { atOnce, ofClient }: { readonly atOnce: number; readonly ofClient: number }): number {
+    const own = this.#queues.get(client)?.length ?? 0;
     let ahead = 0;
-    for (const [other, queue] of this.#queues) ahead += other === client ? queue.length : Math.min(queue.length, own);
-    return ahead;
+    for (const [other, queue] of this.#queues) ahead += other === client ? own : Math.min(queue.length, own + 1);
+    return Math.max(ahead / atOnce, own / ofClient);
   }
 
   /** Takes all. */

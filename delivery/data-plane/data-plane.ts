@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import type { FastPath, FastPaths } from '#platform/http/fast-paths.ts';
-import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { ThumbMaker } from '../images/thumb-maker.ts';
@@ -25,8 +24,6 @@ interface DataPlaneOptions {
   readonly metrics: Metrics;
   readonly fastPaths: FastPaths;
   readonly clients: ClientAddresses;
-  /** Notes each request. */
-  readonly recent: RecentClients;
   /** Whether an address may not be answered from memory, since its media was deleted. */
   readonly isDeleted: (url: string) => boolean;
   /** Bounds all that is cached and shared. */
@@ -73,11 +70,11 @@ export class DataPlane {
 
   /** The framework answers for deleted media. */
   #add(prefix: string, take: FastPath): void {
-    const { fastPaths, isDeleted, clients, recent } = this.#options;
-    fastPaths.add(prefix, (request, response, passOn) => {
-      recent.note(clients.bucketOf(request), performance.now());
-      return !isDeleted(request.url ?? '') && take(request, response, passOn);
-    });
+    const { fastPaths, isDeleted } = this.#options;
+    fastPaths.add(
+      prefix,
+      (request, response, passOn) => !isDeleted(request.url ?? '') && take(request, response, passOn),
+    );
   }
 
   /**

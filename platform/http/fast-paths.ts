@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RecentClients } from '../rate-limit/recent-clients.ts';
+import type { ClientAddresses } from './client-addresses.ts';
 
 // Most requests of players are for something in memory. The framework costs more than such a response
 // (docs/design/delivery.md), so a plain GET is offered to the fast path of its address first, and goes to the framework
@@ -15,8 +17,15 @@ export type FastPath = (request: IncomingMessage, response: ServerResponse, pass
 
 /** What stands before the framework of one server, by the beginnings of addresses. */
 export class FastPaths {
+  /** Of the requests for addresses that have a fast path, whether it answers them or not. */
+  readonly recent = new RecentClients();
+  readonly #clients: ClientAddresses;
   readonly #paths: { readonly prefix: string; readonly take: FastPath }[] = [];
   readonly #learnt = new WeakMap<IncomingMessage, unknown>();
+
+  constructor(clients: ClientAddresses) {
+    this.#clients = clients;
+  }
 
   /** Offers each plain GET of an address that begins with `prefix` to `take`. */
   add(prefix: string, take: FastPath): void {
@@ -30,8 +39,9 @@ export class FastPaths {
 
   answer(request: IncomingMessage, response: ServerResponse, framework: () => void): void {
     const { method, url = '', headers } = request;
-    const path = method === 'GET' ? this.#paths.find(({ prefix }) => url.startsWith(prefix)) : undefined;
-    const isPlain = path !== undefined && !unplainHeaders.some((name) => name in headers);
+    const path = this.#paths.find(({ prefix }) => url.startsWith(prefix));
+    if (path !== undefined) this.recent.note(this.#clients.bucketOf(request), performance.now());
+    const isPlain = path !== undefined && method === 'GET' && !unplainHeaders.some((name) => name in headers);
     const passOn: PassOn = (learnt) => {
       this.#learnt.set(request, learnt);
       framework();

@@ -61,7 +61,7 @@ const paramCharactersMax = 16 * 1024;
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const { config, metrics, log, clock } = options;
   const clients = new ClientAddresses(config.trustedProxies);
-  const fastPaths = new FastPaths();
+  const fastPaths = new FastPaths(clients);
   const turns = new RequestTurns();
   const app: FastifyInstance = Fastify({
     logger: false,

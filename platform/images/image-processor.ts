@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, getPriority, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
 import { FairQueue } from '#domain/fair-queue.ts';
+import { isolated, type Isolation, memoryLimit } from '../commands/isolation.ts';
 import { frameReader, writeFrame } from './frames.ts';
 import { type ImageAnswer, imagePipe, type ImageRequest, type ImageWork } from './image-work.ts';
 
@@ -84,8 +84,8 @@ export class ImagesBusy extends Error {
  * process. When it dies, the images under way fail, since one of them may be the cause; the next image starts it again.
  *
  * Images wait here in a queue for each client, and the queues take turns. A client that is not alone leaves a processor
- * to the others. The time of an image counts from its start. A
- * slow one is rejected: the process is ended, and the other images begin again in the next one.
+ * to the others. The time of an image counts from its start. A slow one is rejected: the process is ended, and the other
+ * images begin again in the next one.
  */
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
@@ -117,8 +117,9 @@ export class ImageProcessor {
     const isFull = this.#count >= requestsMax || this.#sizeBytes + sizeBytes > bytesMax;
     if (isFull && this.#count > 0) throw new ImagesBusy('too many images at once');
     // By what images took lately.
-    const expectedWaitMs = (this.#waiting.aheadOf(requester.client) * this.#meanMs) / atOnceMax;
-    if (expectedWaitMs > waitMsMax) throw new ImagesBusy('too many images are waiting');
+    const ofClient = atOnceOf(requester);
+    if (this.#waiting.roundsBefore(requester.client, { atOnce: atOnceMax, ofClient }) * this.#meanMs > waitMsMax)
+      throw new ImagesBusy('too many images are waiting');
     this.#count += 1;
     this.#sizeBytes += sizeBytes;
     try {
@@ -143,9 +144,9 @@ export class ImageProcessor {
     }
   }
 
-  #mayStart({ client, hasOthers }: Image): boolean {
-    const own = this.#running.values().filter(({ image }) => image.client === client);
-    return own.toArray().length < sharedAtOnceMax || hasOthers?.() !== true;
+  #mayStart(next: Image): boolean {
+    const own = this.#running.values().filter(({ image }) => image.client === next.client);
+    return own.toArray().length < atOnceOf(next);
   }
 
   #start(image: Image): void {
@@ -232,6 +233,10 @@ export class ImageProcessor {
     clearTimeout(running.timer);
     how(running.image, performance.now() - running.beganAtMs);
   }
+}
+
+function atOnceOf({ hasOthers }: Requester): number {
+  return hasOthers?.() === true ? sharedAtOnceMax : atOnceMax;
 }
 
 /** Where processor time or memory is short, the image process comes after the server. */

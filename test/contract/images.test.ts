@@ -1,4 +1,7 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { availableParallelism } from 'node:os';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
@@ -16,6 +19,10 @@ const broken = 'images/ab/photo/0123456789abcdef/broken.jpg';
 
 let api: ApiUnderTest;
 const sign = (key: string, query: Record<string, string | number> = {}) => signThumbPath(key, query, secret);
+
+/** The images that were not in the bucket. */
+const misses = async () =>
+  Number(/_cache_events_total\{layer="bucket",result="miss"\} (\d+)/.exec((await api.call('/metrics')).text)?.[1] ?? 0);
 
 beforeAll(async () => {
   api = await startApi();
@@ -191,12 +198,34 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     expect([again.status, again.bytes.length]).toEqual([304, 0]);
   });
 
+  it('C20.15: an image does not wait for the many of another address, which were asked for before', async () => {
+    const noise = { type: 'gaussian', mean: 128, sigma: 60 } as const;
+    const large = { create: { width: 1024, height: 1024, channels: 3, background: '#888888', noise } } as const;
+    const source = 'images/ab/photo/0123456789abcdef/noise.png';
+    await api.putMedia(source, await sharp(large).png().toBuffer());
+    const ask = async (localAddress: string, path: string) => {
+      const asked = get(`${api.url}${path}`, { localAddress, headers: { range: 'bytes=0-' } });
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      await once(response.resume(), 'end');
+      return response.statusCode;
+    };
+    // A range, which has no fast path.
+    await ask('127.0.0.1', '/stream/none/master.m3u8');
+    const before = await misses();
+    const many = availableParallelism() + 1;
+    const ends: string[] = [];
+    const others = Array.from({ length: many }, (_, n) =>
+      ask('127.0.0.2', sign(source, { w: 1000 + n, f: 'avif' })).then((status) => ends.push(`many ${status}`)),
+    );
+    await expect.poll(misses).toBe(before + many);
+    await ask('127.0.0.1', sign(drawing, { w: 33 })).then((status) => ends.push(`one ${status}`));
+    expect(ends[0]).toBe('one 200');
+    await Promise.all(others);
+    expect(ends.slice(1)).toEqual(Array(many).fill('many 200'));
+  }, 60_000);
+
   it('C20.11: an image is looked for in memory, then in the bucket, then made, and once for many requests', async () => {
     const path = sign(photo, { w: 77, f: 'webp' });
-    const misses = async () =>
-      Number(
-        /_cache_events_total\{layer="bucket",result="miss"\} (\d+)/.exec((await api.call('/metrics')).text)?.[1] ?? 0,
-      );
     const before = { misses: await misses(), results: await resultsOf(api) };
     const answers = await Promise.all(Array.from({ length: 20 }, () => api.call(path)));
     expect(new Set(answers.map(({ bytes }) => bytes.toString('base64'))).size).toBe(1);

@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import { afterEach } from 'vitest';
 import { createHttpServer } from '#platform/http/server.ts';
 import { openProcessWindowCounter } from '#platform/rate-limit/process-window-counter.ts';
-import { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
@@ -84,8 +83,7 @@ export async function startDelivery(origin: RequestListener, options: Options = 
     addRoutes: async (routes, { fastPaths, clients }) => {
       const deleted = new DeletedMedia({ store: nothingDeleted, log: createLogger({ level: 'fatal', name: 'test' }) });
       const isDeleted = (url: string) => deleted.isRecent(url);
-      const recent = new RecentClients();
-      const plane = new DataPlane({ store, metrics, fastPaths, clients, recent, isDeleted, cacheBytesMax });
+      const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
       addStreamRoutes(routes, { plane, deleted, mutableCacheControl });
       addRoutes?.(routes);
     },
