@@ -37,9 +37,9 @@ const quietMsDefault = 6_000;
 const retryMs = 1_000;
 const failedRetryMs = 15_000;
 const atOnce = 8;
-/** Of each worker, in small pages, so that bucket and database have time for others. */
-const rate = { perSecond: 2_300, burst: 200 };
 const pageKeysMax = 200;
+/** Of each worker, so that bucket and database have time for others. */
+const rate = { perSecond: 2_300, burst: pageKeysMax };
 
 /** Deletes media that are expired or whose deletion was requested. */
 export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ByteRange } from '#platform/storage/object-store.ts';
+import { readWhole } from '#platform/storage/read-whole.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 /**
@@ -63,8 +64,7 @@ class RangeSender {
     if (this.#response.destroyed) close();
     this.#response.once('close', close);
     const { end } = this.#read.range;
-    let bytes = pieceBytes;
-    for (;;) {
+    for (let bytes = pieceBytes; ;) {
       const keepsUp = await (bytes === pieceBytes ? this.#sendPiece() : this.#sendWhileRead());
       if (this.#position > end) return;
       bytes = keepsUp ? bytes * 2 : pieceBytes;
@@ -75,14 +75,7 @@ class RangeSender {
 
   /** A small piece, whole in memory: its connection to the bucket does not wait for the client. */
   async #sendPiece(): Promise<boolean> {
-    const chunks: Buffer[] = [];
-    let left = pieceBytes;
-    for await (const chunk of this.#body) {
-      chunks.push(chunk as Buffer);
-      left -= (chunk as Buffer).length;
-      if (left < 0) throw new Error('the bucket sent more than it was asked for');
-    }
-    await this.#write(Buffer.concat(chunks));
+    await this.#write(await readWhole(this.#body, pieceBytes));
     return this.#hasRoom(slowMs);
   }
 

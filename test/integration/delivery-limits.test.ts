@@ -116,7 +116,9 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
         1,
         `GET ${segment} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${range}\r\n`,
       );
-      await expect.poll(() => askedBytes.length).toBeGreaterThan(0);
+      // A piece of a range may have been sent by now.
+      if (range === '') await expect.poll(() => open.size).toBe(1);
+      else await expect.poll(() => askedBytes.length).toBeGreaterThan(0);
       await expect.poll(() => open.size, { timeout: 5_000 }).toBe(0);
       const received: Buffer[] = [];
       let sizeBytes = 0;
