@@ -84,8 +84,8 @@ export class ImagesBusy extends Error {
  * process. When it dies, the images under way fail, since one of them may be the cause; the next image starts it again.
  *
  * Images wait here in a queue for each client, and the queues take turns. A client that is not alone leaves a processor
- * to the others. The time of an image counts from its start. A slow one is rejected: the process is ended, and the other
- * images begin again in the next one.
+ * to the others. The time of an image counts from its start. A slow one is rejected: the process is ended, and the
+ * other images begin again in the next one.
  */
 export class ImageProcessor {
   readonly #bounds: ImageBounds;
