@@ -30,16 +30,19 @@ export interface MediaDeletionDependencies extends Omit<DeleteMediaDependencies,
   readonly log: Logger;
   /** For tests; 6 s by default. */
   readonly quietMs?: number;
+  /** For tests; 10 s by default. */
+  readonly turnMs?: number;
 }
 
 /** Servers of delivery learn of a deletion within 2 s; steps of a cancelled job end within 3 s. */
 const quietMsDefault = 6_000;
 const retryMs = 1_000;
 const failedRetryMs = 15_000;
-const atOnce = 8;
-const pageKeysMax = 200;
-/** Of each worker, so that bucket and database have time for others. */
-const rate = { perSecond: 2_300, burst: pageKeysMax };
+/** What a worker takes from the bucket, one media at a time and in small pages, so that players hardly notice. */
+const rate = { perSecond: 2_100, burst: 150 };
+const pageKeysMax = 50;
+/** Then the media that has been due for longest has its turn. */
+const turnMsDefault = 10_000;
 
 /** Deletes media that are expired or whose deletion was requested. */
 export function mediaDeletionTask(dependencies: MediaDeletionDependencies): PeriodicTask {
@@ -52,9 +55,9 @@ export function mediaDeletionTask(dependencies: MediaDeletionDependencies): Peri
     }
     if (receiptRetentionMs !== null) while ((await deletions.forgetReceipts(receiptRetentionMs)) === 1000);
     while (!signal.aborted) {
-      const due = await deletions.claim(atOnce);
-      await Promise.all(due.map((deletion) => handle(deletion, { ...dependencies, bucket }, signal)));
-      if (due.length < atOnce) return;
+      const due = await deletions.claim();
+      if (due === null) return;
+      await handle(due, { ...dependencies, bucket }, signal);
     }
   };
   return { name: 'media deletion', work };
@@ -73,7 +76,16 @@ async function handle(deletion: DueDeletion, dependencies: PacedDependencies, si
 }
 
 async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies, signal: AbortSignal) {
-  const { deletions, media, fence, log, bucket, webhookSecret, quietMs = quietMsDefault } = dependencies;
+  const {
+    deletions,
+    media,
+    fence,
+    log,
+    bucket,
+    webhookSecret,
+    quietMs = quietMsDefault,
+    turnMs = turnMsDefault,
+  } = dependencies;
   const { id, hash } = deletion;
   if (!(await cancelJobsOf(deletion, dependencies))) return deletions.defer(id, retryMs);
   if (deletion.quietMs < quietMs) return deletions.defer(id, quietMs - deletion.quietMs);
@@ -85,20 +97,26 @@ async function removeAll(deletion: DueDeletion, dependencies: PacedDependencies,
     const { objects, bytes } = digest;
     await deletions.recordObjects(id, { objects, bytes, sha256: digest.end() });
   }
-  const isUsed = async (locked: LockedHash) => !(await locked.isBeingDeleted(id));
+  const endsAtMs = performance.now() + turnMs;
+  let hasEnded = false;
+  const isUsed = async (locked: LockedHash) => hasEnded || !(await locked.isBeingDeleted(id));
   await fence.underLock(hash, async (locked) => {
     if (await isUsed(locked)) return;
     locked.assertHeld();
     await media.delete([masterKey(hash)]);
   });
-  // Before a page and not after it: the deletions under way would all remove their first one at once.
   const pace = async (count: number) => {
     await pause(bucket.take(performance.now(), count), signal);
     signal.throwIfAborted();
   };
-  const onRemoved = (count: number) => deletions.countDeleted(id, count);
-  for (const prefix of prefixes)
-    if ((await removeUnused({ hash, prefix, isUsed, pageKeysMax, pace, onRemoved }, { fence, media })) === null) return;
+  const onRemoved = async (count: number) => {
+    await deletions.countDeleted(id, count);
+    hasEnded = performance.now() > endsAtMs;
+  };
+  for (const prefix of prefixes) {
+    const removed = await removeUnused({ hash, prefix, isUsed, pageKeysMax, pace, onRemoved }, { fence, media });
+    if (removed === null) return deletions.defer(id, 0);
+  }
   const ended = await deletions.finish(deletion, ({ finishedAt, objects, bytes, objectsSha256, ...rest }) => {
     if (finishedAt === null || objects === null || bytes === null || objectsSha256 === null)
       throw new TypeError('a deletion ends after its objects were listed');

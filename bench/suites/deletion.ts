@@ -1,5 +1,4 @@
 import { link, mkdir, writeFile } from 'node:fs/promises';
-import { getPriority, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,13 +13,15 @@ import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
 import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
 import { percentile, play } from '../support/load-processes.ts';
+import { lowerPriority } from '../support/priority.ts';
 
 // Many media are deleted by one worker while others play: objects a second, and how much longer players wait.
 // BENCH_MEDIA media (1,000 by default) of 500 small objects each.
 
 const objectsPerMedia = 500;
 const rev = 'fedcba9876543210';
-const perSecond = 30;
+/** So many that a percentile is of a thousand requests of each kind. */
+const perSecond = 120;
 const warmUp = { perSecond: 200, seconds: 10 };
 const kinds = ['segments', 'keys', 'playlists'] as const;
 
@@ -85,8 +86,8 @@ async function measure(scene: DeliveryScene, deleting: Deleting): Promise<BenchL
     args: ['--mode=worker'],
     env: { ...scene.env, WORK_DIR: dirname(scene.bucketDir) },
   });
-  // Workers have nodes of their own: as the storage, this one comes after the server that is measured.
-  setPriority(worker.pid, getPriority() + 5);
+  // Workers have nodes of their own: this one comes after the server that is measured, and after the storage.
+  await lowerPriority(worker.pid, 10);
   const seconds = Math.max(10, Math.min(60, Math.round(deleting.objects / 4_000)));
   worker.signal('SIGSTOP');
   const quiet = await play({ ...viewers, perSecond, seconds });

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir } from 'node:fs/promises';
-import { getPriority, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { videoKey, videoRoot } from '#domain/media/object-keys.ts';
@@ -14,6 +13,7 @@ import { startS3 } from '../../testing/servers.ts';
 import type { PacedOptions } from './client-options.ts';
 import { startOnOwnServers } from './own-servers.ts';
 import { photo } from './photo.ts';
+import { lowerPriority } from './priority.ts';
 
 // A server on PostgreSQL, Redis and an S3 server, with streams to play, large objects to read
 // slowly, and images that were never made.
@@ -53,7 +53,7 @@ export async function setUpDelivery(
   stops.push(() => s3.stop());
   if (s3.dir === null) throw new Error('expected versitygw');
   // Storage is on other machines: here it comes after the server that is measured.
-  setPriority(s3.pid ?? 0, getPriority() + 5);
+  await lowerPriority(s3.pid ?? 0, 5);
   await fillBucket(s3, s3.dir);
   const media = {
     MEDIA_BUCKET: bucket,

@@ -54,7 +54,7 @@ const insertPurge = `
 const claim = `
   with due as (
     select id from media_deletions where finished_at is null and due_at <= now()
-    order by due_at limit $1 for update skip locked
+    order by due_at limit 1 for update skip locked
   )
   update media_deletions set due_at = now() + interval '10 minutes'
   from due where media_deletions.id = due.id
@@ -145,10 +145,10 @@ export class MediaDeletionStore {
     return rows[0] === undefined ? null : deletionOfRow(rows[0]);
   }
 
-  /** Takes deletions that no other call gets for ten minutes. */
-  async claim(limit: number): Promise<DueDeletion[]> {
-    const { rows } = await this.#database.pool.query<DeletionRow & { quiet_ms: number }>(claim, [limit]);
-    return rows.map((row) => ({ ...deletionOfRow(row), quietMs: row.quiet_ms }));
+  /** Takes the deletion that has been due for longest; no other call gets it for ten minutes. */
+  async claim(): Promise<DueDeletion | null> {
+    const { rows } = await this.#database.pool.query<DeletionRow & { quiet_ms: number }>(claim);
+    return rows[0] === undefined ? null : { ...deletionOfRow(rows[0]), quietMs: rows[0].quiet_ms };
   }
 
   /** Leaves a claimed deletion for `delayMs`. */

@@ -361,6 +361,25 @@ describe('deletion', () => {
     expect((await api.call(`/api/media/${hash}`, { method: 'DELETE' })).status).toBe(200);
   });
 
+  it('C29.9: a media of many objects does not delay another for longer than its turn', async () => {
+    const [large, small] = [newHash(), newHash()];
+    await stream(large);
+    await stream(small);
+    for (let n = 0; n < 150; n++) {
+      const key = videoKey(large, '0123456789abcdef', `video/t/seg_${n}.m4s`);
+      await api.d.media.put(key, Buffer.alloc(1), { contentType: 'video/iso.segment' });
+    }
+    for (const hash of [large, small]) await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    await query(`update media_deletions set due_at = now() - interval '1 hour' where hash = $1`, [large]);
+    await round(deletions({ turnMs: 0 }));
+    const { rows } = await query(
+      'select hash from media_deletions where hash = any($1) and finished_at is not null order by finished_at',
+      [[large, small]],
+    );
+    expect(rows.map(({ hash }) => hash)).toEqual([small, large]);
+    expect(await keysOf(large)).toEqual([]);
+  });
+
   it('C29.10: the jobs are cancelled and the key is deleted once the request is answered', async () => {
     const hash = newHash();
     await stream(hash);
