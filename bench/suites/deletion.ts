@@ -12,6 +12,7 @@ import { startProgram } from '../../testing/programs.ts';
 import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
 import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
+import type { PacedOutcome } from '../support/client-options.ts';
 import { percentile, play } from '../support/load-processes.ts';
 import { lowerPriority } from '../support/priority.ts';
 
@@ -22,6 +23,8 @@ const objectsPerMedia = 500;
 const rev = 'fedcba9876543210';
 /** So many that a percentile is of a thousand requests of each kind. */
 const perSecond = 120;
+/** The worker is stopped and goes on by turns, so that what else changes with time changes both. */
+const roundSeconds = 10;
 const warmUp = { perSecond: 200, seconds: 10 };
 const kinds = ['segments', 'keys', 'playlists'] as const;
 
@@ -88,11 +91,18 @@ async function measure(scene: DeliveryScene, deleting: Deleting): Promise<BenchL
   });
   // Workers have nodes of their own: this one comes after the server that is measured, and after the storage.
   await lowerPriority(worker.pid, 10);
-  const seconds = Math.max(10, Math.min(60, Math.round(deleting.objects / 4_000)));
-  worker.signal('SIGSTOP');
-  const quiet = await play({ ...viewers, perSecond, seconds });
-  worker.signal('SIGCONT');
-  const [rate, loaded] = await Promise.all([deletedPerSecond(deleting), play({ ...viewers, perSecond, seconds })]);
+  const quiet = new Outcomes();
+  const loaded = new Outcomes();
+  const deletion = new DeletionWatch(deleting);
+  while (!(await deletion.hasEnded())) {
+    worker.signal('SIGSTOP');
+    quiet.add(await play({ ...viewers, perSecond, seconds: roundSeconds }));
+    worker.signal('SIGCONT');
+    const playing = play({ ...viewers, perSecond, seconds: roundSeconds });
+    await deletion.during(playing);
+    loaded.add(await playing);
+  }
+  const rate = deletion.perSecond;
   const failed = loaded.failures.length;
   return [
     {
@@ -104,7 +114,7 @@ async function measure(scene: DeliveryScene, deleting: Deleting): Promise<BenchL
       peer: '–',
     },
     ...kinds.map((kind): BenchLine => {
-      const [alone, beside] = [percentile(quiet.ms[kind] ?? [], 0.99), percentile(loaded.ms[kind] ?? [], 0.99)];
+      const [alone, beside] = [percentile(quiet.ms[kind], 0.99), percentile(loaded.ms[kind], 0.99)];
       return {
         id: `deletion.${kind}-p99`,
         what: `${kind} of others meanwhile, 99th percentile, to before`,
@@ -119,26 +129,66 @@ async function measure(scene: DeliveryScene, deleting: Deleting): Promise<BenchL
       what: `requests of others that failed ${loaded.failures[0] ?? ''}`.trim(),
       value: failed,
       unit: 'calls',
-      ours: `${failed} of ${perSecond * seconds}`,
+      ours: `${failed} of ${loaded.requests}`,
       peer: `${quiet.failures.length} before`,
     },
   ];
 }
 
-/** From the first object that is removed to the last deletion that has ended. */
-async function deletedPerSecond({ database, objects }: Deleting): Promise<number> {
-  const state = async () => {
-    const { rows } = await database.pool.query<{ deleted: number; open: number }>(
+/** What players saw in some rounds. */
+class Outcomes {
+  readonly ms: Record<(typeof kinds)[number], number[]> = { segments: [], keys: [], playlists: [] };
+  readonly failures: string[] = [];
+  requests = 0;
+
+  add(outcome: PacedOutcome): void {
+    for (const kind of kinds) this.ms[kind].push(...(outcome.ms[kind] ?? []));
+    this.failures.push(...outcome.failures);
+    this.requests += perSecond * roundSeconds;
+  }
+}
+
+/** The rate of the worker, from its first object on, without the time for which it is stopped. */
+class DeletionWatch {
+  readonly #database: Database;
+  readonly #objects: number;
+  #activeMs = 0;
+  #notCounted = 0;
+
+  constructor({ database, objects }: Deleting) {
+    this.#database = database;
+    this.#objects = objects;
+  }
+
+  get perSecond(): number {
+    return ((this.#objects - this.#notCounted) * 1000) / this.#activeMs;
+  }
+
+  async hasEnded(): Promise<boolean> {
+    return (await this.#state()).open === 0;
+  }
+
+  /** Until players have ended their round, or nothing is left. */
+  async during(playing: Promise<unknown>): Promise<void> {
+    const round = new AbortController();
+    void playing.finally(() => round.abort());
+    let sinceMs = performance.now();
+    while (!round.signal.aborted) {
+      const { deleted, open } = await this.#state();
+      const nowMs = performance.now();
+      if (this.#activeMs > 0 || this.#notCounted > 0) this.#activeMs += nowMs - sinceMs;
+      else this.#notCounted = deleted;
+      if (open === 0) return;
+      sinceMs = nowMs;
+      await sleep(100);
+    }
+  }
+
+  async #state(): Promise<{ deleted: number; open: number }> {
+    const { rows } = await this.#database.pool.query<{ deleted: number; open: number }>(
       `select sum(objects_deleted)::float8 as deleted, count(*) filter (where finished_at is null)::float8 as open
        from media_deletions`,
     );
     return rows[0] ?? { deleted: 0, open: 1 };
-  };
-  let first: { readonly atMs: number; readonly deleted: number } | null = null;
-  for (;;) {
-    const { deleted, open } = await state();
-    if (first === null && deleted > 0) first = { atMs: performance.now(), deleted };
-    if (first !== null && open === 0) return (objects - first.deleted) / ((performance.now() - first.atMs) / 1000);
-    await sleep(100);
   }
 }
