@@ -12,7 +12,7 @@ export async function sha256Of(
   { key, etag }: Pick<ObjectInfo, 'key' | 'etag'>,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  const download = await objects.download(key, signal);
+  const download = await objects.download(key, { signal });
   if (download === null) return null;
   if (download.info.etag !== etag) {
     download.destroy();

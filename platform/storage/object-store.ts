@@ -36,6 +36,12 @@ export interface GetOptions extends ReadOptions {
   readonly isSmall?: boolean;
 }
 
+export interface DownloadOptions extends Pick<GetOptions, 'ifMatch'> {
+  /** Of the object, within it. */
+  readonly range?: Required<ByteRange>;
+  readonly signal?: AbortSignal | undefined;
+}
+
 export interface ReadStartOptions extends ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
@@ -55,7 +61,7 @@ export interface PieceReceiver {
   onFailure(error: unknown): void;
 }
 
-/** An object being read. Nothing comes before `start`; it must be read to its end or destroyed. */
+/** An object, or a part of it, being read. Nothing comes before `start`; it must be read to its end or destroyed. */
 export interface Download {
   readonly info: ObjectInfo;
   start(receiver: PieceReceiver): void;
@@ -79,10 +85,10 @@ export interface ObjectStore {
   /** Up to `bytesMax` first bytes, none of an empty object. Null when there is no such object. */
   readStart(key: string, bytesMax: number, options?: ReadStartOptions): Promise<Buffer | null>;
   /**
-   * The whole object, in pieces of reused memory: the fastest read. A failing read is requested once. Null when there
-   * is no such object.
+   * The object or a part of it, in pieces of reused memory: the fastest read. A failing read is requested once. Null
+   * when there is no such object.
    */
-  download(key: string, signal?: AbortSignal): Promise<Download | null>;
+  download(key: string, options?: DownloadOptions): Promise<Download | null>;
   /** Whole or not at all: a reader sees the old object or the new one. */
   put(key: string, body: Buffer | string | Readable, options: PutOptions): Promise<void>;
   /** Writes an object unless the key has one, whole or not at all; false when it has. Of two writers one gets true. */

@@ -1,6 +1,14 @@
 import type { Readable } from 'node:stream';
 import { isWorkKey } from '#domain/media/object-keys.ts';
-import type { GetOptions, ObjectInfo, ObjectStore, PutOptions, ReadOptions, ReadStartOptions } from './object-store.ts';
+import type {
+  DownloadOptions,
+  GetOptions,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  ReadOptions,
+  ReadStartOptions,
+} from './object-store.ts';
 
 /**
  * The media bucket whose working objects lie in a bucket of their own (`WORK_BUCKET`): the one place that says which
@@ -31,8 +39,8 @@ export class WorkStore implements ObjectStore {
     return this.#of(key).readStart(key, bytesMax, options);
   }
 
-  download(key: string, signal?: AbortSignal) {
-    return this.#of(key).download(key, signal);
+  download(key: string, options?: DownloadOptions) {
+    return this.#of(key).download(key, options);
   }
 
   put(key: string, body: Buffer | string | Readable, options: PutOptions) {

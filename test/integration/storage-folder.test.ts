@@ -344,7 +344,7 @@ const openIn = async () => {
   return (await Promise.all(paths)).filter((path) => path.startsWith(dir));
 };
 const begin = async (key: string, signal?: AbortSignal) => {
-  const download = await store.download(key, signal);
+  const download = await store.download(key, { signal });
   if (download === null) throw new Error(`${key} is not there`);
   return download;
 };

@@ -108,6 +108,29 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
       },
     );
 
+    it('the raw path reads ranges and whole objects over one connection, and leaves another range to the SDK path', async () => {
+      const range = { start: 10, end: 19 };
+      const partOf = (start: number) =>
+        headOf(10, `Content-Range: bytes ${start}-${start + 9}/${body.length}\r\n`).replace(
+          '200 OK',
+          '206 Partial Content',
+        );
+      const seen: string[] = [];
+      const from = await openAt((socket, { connection, request }) => {
+        seen.push(`${connection}.${request}`);
+        if (seen.length === 2) whole(socket);
+        else socket.write(Buffer.concat([Buffer.from(partOf(seen.length === 4 ? 0 : 10)), body.subarray(10, 20)]));
+      });
+      const readRange = async () => readDownload((await from.download('key', { range }))!);
+      expect(await readRange()).toEqual(body.subarray(10, 20));
+      expect((await read(from))?.equals(body)).toBe(true);
+      expect(await readRange()).toEqual(body.subarray(10, 20));
+      expect(seen).toEqual(['1.1', '1.2', '1.3']);
+      // The fourth answer has another range.
+      expect(await readRange()).toEqual(body.subarray(10, 20));
+      expect(seen).toEqual(['1.1', '1.2', '1.3', '1.4', '2.1']);
+    });
+
     it('the raw path reads empty and tiny objects', async () => {
       const lengths = [0, 1, 0, 5, 0];
       let asked = 0;
@@ -267,7 +290,7 @@ describe.each(['http', 'https'] as const)('over %s', (of) => {
     it('a download that is aborted before the server answers fails with the reason of the abort', async () => {
       const from = await openAt(() => {});
       const giveUp = new AbortController();
-      const opening = from.download('key', giveUp.signal);
+      const opening = from.download('key', { signal: giveUp.signal });
       setTimeout(() => giveUp.abort(new Error('not wanted')), 50);
       await expect(opening).rejects.toThrow('not wanted');
     });

@@ -105,7 +105,7 @@ describe('a download', () => {
     let asked = 0;
     const store = await openAgainst(() => (asked += 1));
     const giveUp = new AbortController();
-    const opening = store.download('key', giveUp.signal);
+    const opening = store.download('key', { signal: giveUp.signal });
     giveUp.abort(new Error('not wanted'));
     await expect(opening).rejects.toThrow('not wanted');
     expect(asked).toBe(0);

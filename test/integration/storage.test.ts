@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import type { S3Settings } from '#platform/config/storage-settings.ts';
+import { readDownload } from '../../testing/read-download.ts';
 
 // One suite for every kind of store: what holds for a bucket holds for a folder.
 
@@ -136,6 +137,27 @@ describe.each([
       expect(await range(2, 4)).toBe('234');
       expect(await range(7)).toBe('789');
       expect(await range(8, 100)).toBe('89');
+    });
+
+    it('a part of an object is downloaded, of the version that is wanted', async () => {
+      const bytes = randomBytes(1_500_000);
+      await store.put('part', bytes, { contentType });
+      const { etag } = (await store.head('part'))!;
+      for (const range of [
+        { start: 0, end: 0 },
+        { start: 2, end: 700_000 },
+        { start: 1_000_000, end: 1_499_999 },
+        { start: 0, end: 1_499_999 },
+      ]) {
+        const download = await store.download('part', { range, ifMatch: etag });
+        expect(download!.info).toMatchObject({ key: 'part', sizeBytes: bytes.length, etag });
+        expect((await readDownload(download!)).equals(bytes.subarray(range.start, range.end + 1))).toBe(true);
+      }
+      const range = { start: 0, end: 9 };
+      await expect(store.download('part', { range, ifMatch: '"other"' })).rejects.toEqual(problem('source_changed'));
+      const past = { start: 1_500_000, end: 1_500_001 };
+      await expect(store.download('part', { range: past })).rejects.toEqual(problem('storage_error'));
+      expect(await store.download('nothing/here', { range })).toBeNull();
     });
 
     it('the first bytes are read, or all of a smaller object, and none of an empty one', async () => {

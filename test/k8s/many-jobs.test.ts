@@ -23,7 +23,7 @@ function holdingManifests(media: ObjectStore, isHeld: (key: string) => boolean) 
       return media.get(key, options);
     },
     readStart: (...args) => media.readStart(...args),
-    download: (key, signal) => media.download(key, signal),
+    download: (key, options) => media.download(key, options),
     put: (key, body, options) => media.put(key, body, options),
     putNew: (key, body, options) => media.putNew(key, body, options),
     list: (prefix) => media.list(prefix),

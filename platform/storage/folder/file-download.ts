@@ -2,17 +2,24 @@ import { KnownProblem } from '#domain/errors.ts';
 import type { BlockPool } from '../blocks.ts';
 import { toStorageError } from '../errors.ts';
 import type { OpenFile } from './file-info.ts';
-import type { Download, PieceReceiver } from '../object-store.ts';
+import type { ByteRange, Download, PieceReceiver } from '../object-store.ts';
 
-/** Downloads an open file through reused memory; the file is closed at the end. */
-export function downloadOfFile(file: OpenFile, blocks: BlockPool, signal?: AbortSignal): Download {
-  return new FileDownload(file, blocks, signal);
+interface FileDownloadOptions {
+  readonly blocks: BlockPool;
+  readonly range: Required<ByteRange>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Downloads a part of an open file through reused memory; the file is closed at the end. */
+export function downloadOfFile(file: OpenFile, options: FileDownloadOptions): Download {
+  return new FileDownload(file, options);
 }
 
 class FileDownload implements Download {
   readonly info: Download['info'];
   readonly #handle: OpenFile['handle'];
   readonly #blocks: BlockPool;
+  readonly #range: Required<ByteRange>;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort = () => void this.#end((receiver) => receiver.onFailure(this.#signal?.reason));
   #receiver: PieceReceiver | null = null;
@@ -20,10 +27,11 @@ class FileDownload implements Download {
   /** Resolved unless paused. */
   #resumed = Promise.withResolvers<void>();
 
-  constructor({ handle, info }: OpenFile, blocks: BlockPool, signal: AbortSignal | undefined) {
+  constructor({ handle, info }: OpenFile, { blocks, range, signal }: FileDownloadOptions) {
     this.info = info;
     this.#handle = handle;
     this.#blocks = blocks;
+    this.#range = range;
     this.#signal = signal;
     this.#resumed.resolve();
     signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -56,11 +64,11 @@ class FileDownload implements Download {
   }
 
   async #readAll(receiver: PieceReceiver): Promise<void> {
-    const { sizeBytes } = this.info;
-    for (let position = 0; position < sizeBytes && !this.#hasEnded; await this.#resumed.promise) {
+    const { start, end } = this.#range;
+    for (let position = start; position <= end && !this.#hasEnded; await this.#resumed.promise) {
       const block = this.#blocks.take();
       try {
-        const length = Math.min(block.room.length, sizeBytes - position);
+        const length = Math.min(block.room.length, end - position + 1);
         const { bytesRead } = await this.#handle.read(block.room, 0, length, position);
         if (bytesRead === 0) throw new KnownProblem('storage_error', 'The object was cut off.');
         block.fill(bytesRead);

@@ -15,6 +15,7 @@ import { removeObject, removeOldTemporaries, writeNewObject, writeObject } from 
 import { checkKey } from '../keys.ts';
 import type {
   Download,
+  DownloadOptions,
   GetOptions,
   ObjectInfo,
   ObjectStore,
@@ -61,30 +62,22 @@ class FileStore implements ObjectStore {
     return start ?? readStart(this, key, bytesMax, { signal });
   }
 
-  async get(key: string, { range, ifMatch, signal }: GetOptions = {}): Promise<StoredObject | null> {
+  async get(key: string, { signal, ...version }: GetOptions = {}): Promise<StoredObject | null> {
     return this.#guard(signal, async (root) => {
-      const file = await this.#open(root, key);
-      if (file === null) return null;
-      try {
-        if (ifMatch !== undefined && ifMatch !== file.info.etag) throw new KnownProblem('source_changed');
-        const { start, end } = rangeWithin(file.info.sizeBytes, range);
-        const sizeBytes = end - start + 1;
-        const bytes =
-          sizeBytes === 0
-            ? await nothing(file)
-            : file.handle.createReadStream({ start, end, highWaterMark: readBytes });
-        return { info: file.info, body: new CheckedBody(bytes, { sizeBytes, signal }) };
-      } catch (error) {
-        await file.handle.close();
-        throw error;
-      }
+      const opened = await this.#openPart(root, key, version);
+      if (opened === null) return null;
+      const { file, part } = opened;
+      const sizeBytes = part.end - part.start + 1;
+      const bytes =
+        sizeBytes === 0 ? await nothing(file) : file.handle.createReadStream({ ...part, highWaterMark: readBytes });
+      return { info: file.info, body: new CheckedBody(bytes, { sizeBytes, signal }) };
     });
   }
 
-  async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+  async download(key: string, { signal, ...version }: DownloadOptions = {}): Promise<Download | null> {
     return this.#guard(signal, async (root) => {
-      const file = await this.#open(root, key);
-      return file === null ? null : downloadOfFile(file, this.#blocks, signal);
+      const opened = await this.#openPart(root, key, version);
+      return opened && downloadOfFile(opened.file, { blocks: this.#blocks, range: opened.part, signal });
     });
   }
 
@@ -140,6 +133,19 @@ class FileStore implements ObjectStore {
 
   async close(): Promise<void> {
     // Nothing is kept open.
+  }
+
+  /** The file of a version, and which part of it is wanted. @throws KnownProblem `source_changed`, `storage_error` */
+  async #openPart(root: string, key: string, { range, ifMatch }: Pick<GetOptions, 'range' | 'ifMatch'>) {
+    const file = await this.#open(root, key);
+    if (file === null) return null;
+    try {
+      if (ifMatch !== undefined && ifMatch !== file.info.etag) throw new KnownProblem('source_changed');
+      return { file, part: rangeWithin(file.info.sizeBytes, range) };
+    } catch (error) {
+      await file.handle.close();
+      throw error;
+    }
   }
 
   #open(root: string, key: string): Promise<OpenFile | null> {

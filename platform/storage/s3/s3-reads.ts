@@ -5,7 +5,15 @@ import { delayAfter } from '#domain/backoff.ts';
 import { KnownProblem } from '#domain/errors.ts';
 import { incompleteMetadata } from '../errors.ts';
 import { CheckedBody } from './checked-body.ts';
-import type { ByteRange, Download, GetOptions, ObjectInfo, ReadOptions, StoredObject } from '../object-store.ts';
+import type {
+  ByteRange,
+  Download,
+  DownloadOptions,
+  GetOptions,
+  ObjectInfo,
+  ReadOptions,
+  StoredObject,
+} from '../object-store.ts';
 import { type Endpoint, resolveEndpoint } from './s3-endpoint.ts';
 import { encodePath, S3Signer } from './s3-signature.ts';
 import type { S3Settings } from '../../config/storage-settings.ts';
@@ -64,10 +72,7 @@ export class S3Reads {
       caller,
     }: GetOptions & { signal: AbortSignal; caller: AbortSignal | undefined },
   ): Promise<StoredObject | null> {
-    const headers = {
-      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-      ...(range === undefined ? {} : { range: rangeHeader(range) }),
-    };
+    const headers = partHeaders(range, ifMatch);
     const answer = await this.#send('GET', key, { headers, signal, isSmall, attemptsMax });
     if (answer === null) return null;
     try {
@@ -84,12 +89,12 @@ export class S3Reads {
   }
 
   /** By the raw path, with its own timeouts; null when that does not understand the response. */
-  async downloadRaw(key: string, signal: AbortSignal | undefined): Promise<Download | 'missing' | null> {
+  async downloadRaw(key: string, { range, ifMatch, signal }: DownloadOptions): Promise<Download | 'missing' | null> {
     const { raw, host, path } = await this.#resolved();
     const target = `${path}/${encodePath(key)}`;
-    const headers = await this.#sign('GET', host, target);
+    const headers = { ...(await this.#sign('GET', host, target)), ...partHeaders(range, ifMatch) };
     signal?.throwIfAborted();
-    return raw.get({ key, path: target, headers }, signal);
+    return raw.get({ key, path: target, headers, range }, signal);
   }
 
   async close(): Promise<void> {
@@ -231,6 +236,13 @@ function infoOf(
   ];
   if (absent.length > 0) throw incompleteMetadata({ bucket, key, absent });
   return { key, sizeBytes: Number(length), etag, lastModified };
+}
+
+function partHeaders(range: ByteRange | undefined, ifMatch: string | undefined): Record<string, string> {
+  return {
+    ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+    ...(range === undefined ? {} : { range: rangeHeader(range) }),
+  };
 }
 
 function rangeHeader({ start, end }: ByteRange): string {

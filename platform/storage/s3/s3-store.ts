@@ -14,6 +14,7 @@ import { chunksOf, incompleteMetadata, toStorageError } from '../errors.ts';
 import { checkKey } from '../keys.ts';
 import type {
   Download,
+  DownloadOptions,
   GetOptions,
   ObjectInfo,
   ObjectStore,
@@ -75,12 +76,13 @@ class S3Store implements ObjectStore {
     return readStart(this, key, bytesMax, options);
   }
 
-  async download(key: string, signal?: AbortSignal): Promise<Download | null> {
+  async download(key: string, options: DownloadOptions = {}): Promise<Download | null> {
+    const { signal } = options;
     const startedAtMs = performance.now();
     try {
       signal?.throwIfAborted();
       checkKey(key);
-      const download = await this.#reads.downloadRaw(key, signal);
+      const download = await this.#reads.downloadRaw(key, options);
       if (signal?.aborted === true && typeof download === 'object') download?.destroy();
       signal?.throwIfAborted();
       if (download === 'missing') return null;
@@ -91,7 +93,7 @@ class S3Store implements ObjectStore {
     // Whatever the raw path did not understand is requested on the SDK path, which names the cause.
     const leftMs = Math.max(0, this.#timeoutMs - (performance.now() - startedAtMs));
     const readBySdkPath = (abortSignal: AbortSignal) =>
-      this.#reads.get(key, { signal: abortSignal, caller: signal, attemptsMax: 1 });
+      this.#reads.get(key, { ...options, signal: abortSignal, caller: signal, attemptsMax: 1 });
     const found = await this.#requests.run(signal, readBySdkPath, leftMs);
     return found === null ? null : downloadOf(found);
   }

@@ -1,3 +1,4 @@
+import type { ByteRange } from '../../object-store.ts';
 import { type RawHead, readMissing, readRawHead, readRefusal } from './raw-head.ts';
 
 const headBytesMax = 16 * 1024;
@@ -19,15 +20,17 @@ export class RawAnswerStart {
   /** All of it: where the next answer begins. */
   readonly memory = Buffer.allocUnsafeSlow(headBytesMax);
   #filledBytes = 0;
+  #range: Required<ByteRange> | undefined;
 
   /** The memory for the next bytes. */
   get room(): Buffer {
     return this.memory.subarray(this.#filledBytes);
   }
 
-  /** Forgets the answer before. */
-  reset(): void {
+  /** Forgets the answer before; the next one is to a request of `range`. */
+  reset(range: Required<ByteRange> | undefined): void {
     this.#filledBytes = 0;
+    this.#range = range;
   }
 
   /** Called when `count` bytes were written at the beginning of `room`. */
@@ -45,10 +48,10 @@ export class RawAnswerStart {
       return missing.what === 'bucket' ? { kind: 'unfit' } : { kind: 'missing', isReusable: missing.isReusable };
     }
     if (refusal !== null) return { kind: 'failed', status: refusal };
-    const head = readRawHead(bytes);
+    const head = readRawHead(bytes, this.#range);
     if (head === 'incomplete' || head === 'unfit') return { kind: head };
     const early = bytes.subarray(head.headBytes);
     // More than the body has come: the length is not to be trusted.
-    return early.length > head.sizeBytes ? { kind: 'unfit' } : { kind: 'found', head, early };
+    return early.length > head.bodyBytes ? { kind: 'unfit' } : { kind: 'found', head, early };
   }
 }

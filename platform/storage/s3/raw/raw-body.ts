@@ -38,11 +38,11 @@ export class RawBody implements Download {
   #receiver: PieceReceiver | null = null;
   #handOnAtMs = 0;
 
-  /** `early` is the part of the body that came with the head; it is copied. */
-  constructor(source: RawSource, info: ObjectInfo, early: Buffer) {
+  /** `early` came with the head; it is copied. */
+  constructor(source: RawSource, info: ObjectInfo, { bodyBytes, early }: { bodyBytes: number; early: Buffer }) {
     this.info = info;
     this.#source = source;
-    this.#leftBytes = info.sizeBytes - early.length;
+    this.#leftBytes = bodyBytes - early.length;
     if (early.length === 0) return;
     this.#block = source.shared.blocks.take();
     early.copy(this.#block.room);

@@ -2,14 +2,14 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { KnownProblem } from '#domain/errors.ts';
 import type { BlockPool } from '../../blocks.ts';
-import type { Download } from '../../object-store.ts';
+import type { ByteRange, Download } from '../../object-store.ts';
 import { RawBody, type RawSource } from './raw-body.ts';
 import { RawAnswerStart } from './raw-answer.ts';
 
 // The raw path to a storage server: HTTP/1.1 on a socket whose bytes go into large blocks that are sent on as they are.
 // A general HTTP client copies each body through small buffers and a stream, which costs two to three times as much
-// (docs/design/delivery.md). It knows one exchange: a GET, answered by a 200 with a length or by a plain refusal. For
-// any other answer it closes the connection and returns null, and the caller repeats the request on the SDK path.
+// (docs/design/delivery.md). It knows one exchange: a GET, answered by a 200 or 206 with a length or a plain refusal.
+// For any other answer it closes the connection and returns null, and the caller repeats the request on the SDK path.
 //
 // A connection is in one of these states, and a failure in any of them ends it:
 //   idle      no request is sent; an incoming byte is unexpected and closes it
@@ -26,6 +26,8 @@ export interface RawRequest {
   readonly key: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The one that the headers request. */
+  readonly range: Required<ByteRange> | undefined;
 }
 
 export interface RawAddress {
@@ -84,12 +86,12 @@ export class RawConnection implements RawSource {
   }
 
   /** @throws KnownProblem `storage_error` when the server fails or does not answer in time */
-  async get({ key, path, headers }: RawRequest, signal: AbortSignal | undefined): Promise<RawAnswer> {
+  async get({ key, path, headers, range }: RawRequest, signal: AbortSignal | undefined): Promise<RawAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.#pending = { key, resolve, reject };
     this.#state = 'waiting';
     this.#sinceMs = this.shared.nowMs;
-    this.#start.reset();
+    this.#start.reset(range);
     this.#socket.ref();
     this.#socket.write(requestText(path, headers), 'latin1');
     return closedByAbort(promise, this, signal);
@@ -151,8 +153,9 @@ export class RawConnection implements RawSource {
       pending.resolve('missing');
       return start.isReusable ? this.#rest() : this.close();
     }
-    const { sizeBytes, etag, lastModified, isKeptAlive } = start.head;
-    this.#body = new RawBody(this, { key: pending.key, sizeBytes, etag, lastModified }, start.early);
+    const { bodyBytes, sizeBytes, etag, lastModified, isKeptAlive } = start.head;
+    const info = { key: pending.key, sizeBytes, etag, lastModified };
+    this.#body = new RawBody(this, info, { bodyBytes, early: start.early });
     this.#isKeptAlive = isKeptAlive;
     this.#state = 'body';
     // A server that closes after the whole of an answer does not fail it, so no more is read until it is taken.

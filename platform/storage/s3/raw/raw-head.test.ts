@@ -18,11 +18,34 @@ describe('readRawHead', () => {
     const head = headOf(lines);
     expect(readRawHead(Buffer.concat([head, Buffer.from('0123')]))).toEqual({
       headBytes: head.length,
+      bodyBytes: 10,
       sizeBytes: 10,
       etag: '"abc"',
       lastModified: new Date('2025-11-21T00:00:00Z'),
       isKeptAlive: true,
     });
+  });
+
+  const ofRange = ['HTTP/1.1 206 Partial Content', ...lines.slice(1), 'Content-Range: bytes 20-29/100'] as const;
+  const range = { start: 20, end: 29 };
+
+  it('the head of an answer to a range says how large the object is', () => {
+    const answer = { bodyBytes: 10, sizeBytes: 100, etag: '"abc"', isKeptAlive: true };
+    expect(readRawHead(headOf(ofRange), range)).toMatchObject(answer);
+  });
+
+  it.each([
+    ['the whole', headOf(lines)],
+    ['a whole that says its range', headOf([lines[0] ?? '', ...ofRange.slice(1)])],
+    ['no range', headOf(ofRange.slice(0, -1))],
+    ['an earlier range', headOf([...ofRange.slice(0, -1), 'Content-Range: bytes 19-28/100'])],
+    ['a shorter range', headOf([...ofRange.slice(0, -1), 'Content-Range: bytes 20-28/100'])],
+    ['another length', headOf(ofRange.map((line) => line.replace('Length: 10', 'Length: 11')))],
+    ['an unknown size', headOf([...ofRange.slice(0, -1), 'Content-Range: bytes 20-29/*'])],
+    ['two ranges', headOf([...ofRange, 'Content-Range: bytes 20-29/100'])],
+    ['several parts', headOf([...ofRange.slice(0, -1), 'Content-Type: multipart/byteranges; boundary=a'])],
+  ])('an answer of %s to a range is left to the SDK path', (_what, head) => {
+    expect(readRawHead(head, range)).toBe('unfit');
   });
 
   it('a head is incomplete until its empty line has come whole', () => {

@@ -1,9 +1,13 @@
+import type { ByteRange } from '../../object-store.ts';
+
 // The head of an HTTP/1.1 answer (RFC 9112), read narrowly: what the raw path to storage can use, and nothing else.
 
 /** What must be known of an answer whose body is read off the socket. */
 export interface RawHead {
   /** Of the head, its empty line included. */
   readonly headBytes: number;
+  readonly bodyBytes: number;
+  /** Of the whole object. */
   readonly sizeBytes: number;
   readonly etag: string;
   readonly lastModified: Date;
@@ -12,29 +16,43 @@ export interface RawHead {
 }
 
 /** With any of these the body is not simply the object's bytes up to its length. */
-const unfit = /\n(?:transfer-encoding|content-encoding|content-range|trailer|upgrade):/i;
+const unfit = /\n(?:transfer-encoding|content-encoding|trailer|upgrade):/i;
 const contentLength = /\ncontent-length:([^\r]*)/i;
+const contentRange = /\ncontent-range:([^\r]*)/i;
 const entityTag = /\netag:([^\r]*)/i;
 const modified = /\nlast-modified:([^\r]*)/i;
 const closing = /\nconnection:(?:[^\r]*,)?[ \t]*close[ \t]*[,\r]/i;
-/** A 200, and lines that are headers and nothing else: an ambiguous head is refused. */
+/** A 200 or 206, and lines that are headers and nothing else: an ambiguous head is refused. */
 const headForm =
-  /^HTTP\/1\.1 200(?: [^\r\n]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\u0020-\u007e\u0080-\u00ff]*\r\n)*$/;
+  /^HTTP\/1\.1 (200|206)(?: [^\r\n]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\u0020-\u007e\u0080-\u00ff]*\r\n)*$/;
 
 /**
  * Reads the head at the beginning of `bytes`. `incomplete` until its empty line has come; `unfit` for anything but a
- * 200 of HTTP/1.1 with one length, an ETag and a date, which is left to the SDK path.
+ * 200 of HTTP/1.1, or a 206 with just the range that was requested, with one length, an ETag and a date, which is left
+ * to the SDK path.
  */
-export function readRawHead(bytes: Buffer): RawHead | 'incomplete' | 'unfit' {
+export function readRawHead(bytes: Buffer, range?: Required<ByteRange>): RawHead | 'incomplete' | 'unfit' {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return 'incomplete';
   const text = bytes.toString('latin1', 0, end + 2);
-  if (!headForm.test(text) || unfit.test(text)) return 'unfit';
-  const length = /^[ \t]*(\d{1,15})[ \t]*$/.exec(only(text, contentLength))?.[1];
+  const status = headForm.exec(text)?.[1];
+  if (status !== (range === undefined ? '200' : '206') || unfit.test(text)) return 'unfit';
+  const bodyBytes = Number(/^[ \t]*(\d{1,15})[ \t]*$/.exec(only(text, contentLength))?.[1]);
+  const sizeBytes = range === undefined ? wholeBytes(text, bodyBytes) : totalBytes(text, range, bodyBytes);
   const etag = only(text, entityTag).trim();
   const lastModified = new Date(only(text, modified).trim());
-  if (length === undefined || etag === '' || Number.isNaN(lastModified.getTime())) return 'unfit';
-  return { headBytes: end + 4, sizeBytes: Number(length), etag, lastModified, isKeptAlive: !closing.test(text) };
+  if (Number.isNaN(sizeBytes) || etag === '' || Number.isNaN(lastModified.getTime())) return 'unfit';
+  return { headBytes: end + 4, bodyBytes, sizeBytes, etag, lastModified, isKeptAlive: !closing.test(text) };
+}
+
+const wholeBytes = (text: string, bodyBytes: number) => (contentRange.test(text) ? Number.NaN : bodyBytes);
+
+/** The size of the object whose range is the body; not a number when it is another range. */
+function totalBytes(text: string, { start, end }: Required<ByteRange>, bodyBytes: number): number {
+  const wanted = `bytes ${start}-${end}/`;
+  const given = only(text, contentRange).trim();
+  const isWanted = given.startsWith(wanted) && /^\d{1,15}$/.test(given.slice(wanted.length));
+  return isWanted && bodyBytes === end - start + 1 ? Number(given.slice(wanted.length)) : Number.NaN;
 }
 
 /** The beginning of a response that refuses: no such object, or a server that fails. */
