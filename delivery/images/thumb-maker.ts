@@ -9,7 +9,8 @@ import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/
 import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
 import type { Piece } from '#platform/storage/blocks.ts';
-import type { Download, ObjectStore } from '#platform/storage/object-store.ts';
+import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { readPieces } from '#platform/storage/read-pieces.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 
@@ -117,14 +118,16 @@ export class ThumbMaker {
 
   async #process(variant: ThumbVariant, client: string): Promise<Buffer> {
     const { images, recent } = this.#dependencies;
-    const source = await this.#read(variant.key);
-    if (source === null) throw new KnownProblem('not_found', 'The object that encoded_key names does not exist.');
+    let source: readonly Piece[] = [];
+    const readSource = async () => {
+      const found = await this.#read(variant.key);
+      if (found === null) throw new KnownProblem('not_found', 'The object that encoded_key names does not exist.');
+      source = found;
+      return found.map(({ bytes }) => bytes);
+    };
+    const hasOthers = () => recent.hasOther(client, performance.now());
     try {
-      return await images.make(
-        source.map(({ bytes }) => bytes),
-        variant,
-        { client, hasOthers: () => recent.hasOther(client, performance.now()) },
-      );
+      return await images.make(readSource, variant, { client, hasOthers });
     } catch (error) {
       if (error instanceof ImageRefused) throw new KnownProblem('unreadable_image', undefined, { cause: error });
       if (error instanceof ImagesBusy) throw new KnownProblem('busy', undefined, { cause: error });
@@ -146,7 +149,7 @@ export class ThumbMaker {
   async #read(key: string): Promise<readonly Piece[] | null> {
     const download = await this.#dependencies.media.download(key);
     if (download === null) return null;
-    if (download.info.sizeBytes <= sourceBytesMax) return allPieces(download);
+    if (download.info.sizeBytes <= sourceBytesMax) return readPieces(download);
     download.destroy();
     throw new KnownProblem('unreadable_image', 'The object is too large for an image.');
   }
@@ -167,20 +170,6 @@ export class ThumbMaker {
       this.#dependencies.log.warn({ err: error }, 'thumbnail cache write failed');
     }
   }
-}
-
-function allPieces(download: Download): Promise<readonly Piece[]> {
-  const pieces: Piece[] = [];
-  return new Promise((resolve, reject) => {
-    download.start({
-      onPiece: (piece) => pieces.push(piece),
-      onEnd: () => resolve(pieces),
-      onFailure: (error) => {
-        for (const piece of pieces) piece.release();
-        reject(error);
-      },
-    });
-  });
 }
 
 function thumbOf(bytes: Buffer): Thumb {

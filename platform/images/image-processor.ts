@@ -15,13 +15,16 @@ interface Requester {
   readonly hasOthers?: () => boolean;
 }
 
+/** The bytes of an image, in pieces. */
+type ImageSource = readonly Uint8Array[];
+
 interface Image extends Requester {
-  readonly source: readonly Uint8Array[];
+  readonly readSource: () => Promise<ImageSource>;
   readonly work: ImageWork;
-  readonly sizeBytes: number;
   readonly queuedAtMs: number;
   readonly resolve: (bytes: Buffer) => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (error: unknown) => void;
+  source: ImageSource | null;
   /** How often it was begun in a process that a neighbour's slowness ended. */
   restarts: number;
 }
@@ -43,7 +46,6 @@ const answerBounds = { headBytesMax: 4 * 1024, sizeBytesMax: 256 * 1024 * 1024 }
 /** Bounds of the work that is accepted at once; above them requests are refused with `ImagesBusy`. */
 interface ImageBounds {
   readonly requestsMax: number;
-  readonly bytesMax: number;
   /** An image that takes longer from its beginning is given up, with the process that makes it. */
   readonly timeoutMs: number;
   /** The longest time that an image waits for its beginning: clients do not wait longer. */
@@ -57,7 +59,6 @@ const niceness = 5;
 
 const defaultBounds: ImageBounds = {
   requestsMax: 256,
-  bytesMax: 128 * 1024 * 1024,
   timeoutMs: 20_000,
   waitMsMax: 20_000,
 };
@@ -91,9 +92,10 @@ export class ImageProcessor {
   readonly #bounds: ImageBounds;
   readonly #isolation: Isolation;
   readonly #waiting = new FairQueue<Image>();
+  /** Whose turn it is, while their sources are read. */
+  readonly #reading = new Set<Image>();
   readonly #running = new Map<number, RunningImage>();
   #count = 0;
-  #sizeBytes = 0;
   #meanMs = 0;
   #child: ImageChild | null = null;
   #nextId = 1;
@@ -106,55 +108,71 @@ export class ImageProcessor {
   }
 
   /**
-   * Makes an image of `source`, whose pieces stay the caller's and must not change until this has ended.
+   * Makes an image of a source, which is read when it is the image's turn. Its bytes stay the caller's and must not
+   * change until this has ended.
    *
-   * @throws ImageRefused, ImagesBusy, or Error when the process died
+   * @throws ImageRefused, ImagesBusy, Error when the process died, and what `readSource` throws
    */
-  async make(source: readonly Uint8Array[], work: ImageWork, requester: Requester = { client: '' }): Promise<Buffer> {
+  async make(
+    readSource: () => Promise<ImageSource>,
+    work: ImageWork,
+    requester: Requester = { client: '' },
+  ): Promise<Buffer> {
     if (this.#isClosed) throw new Error('the image processor is closed');
-    const sizeBytes = source.reduce((sum, { length }) => sum + length, 0);
-    const { requestsMax, bytesMax, waitMsMax } = this.#bounds;
-    const isFull = this.#count >= requestsMax || this.#sizeBytes + sizeBytes > bytesMax;
-    if (isFull && this.#count > 0) throw new ImagesBusy('too many images at once');
+    const { requestsMax, waitMsMax } = this.#bounds;
+    if (this.#count >= requestsMax) throw new ImagesBusy('too many images at once');
     // By what images took lately.
     const ofClient = atOnceOf(requester);
     if (this.#waiting.roundsBefore(requester.client, { atOnce: atOnceMax, ofClient }) * this.#meanMs > waitMsMax)
       throw new ImagesBusy('too many images are waiting');
     this.#count += 1;
-    this.#sizeBytes += sizeBytes;
     try {
       return await new Promise((resolve, reject) => {
         const queuedAtMs = performance.now();
-        this.#waiting.push({ ...requester, source, work, sizeBytes, queuedAtMs, resolve, reject, restarts: 0 });
+        const image = { ...requester, readSource, work, queuedAtMs, resolve, reject, source: null, restarts: 0 };
+        this.#waiting.push(image);
         this.#startNext();
       });
     } finally {
       this.#count -= 1;
-      this.#sizeBytes -= sizeBytes;
     }
   }
 
   #startNext(): void {
-    while (this.#running.size < atOnceMax) {
+    while (this.#running.size + this.#reading.size < atOnceMax) {
       const image = this.#waiting.take((next) => this.#mayStart(next));
       if (image === null) return;
       const waitedMs = performance.now() - image.queuedAtMs;
       if (waitedMs > this.#bounds.waitMsMax) image.reject(new ImagesBusy('the image waited too long'));
-      else this.#start(image);
+      else void this.#read(image);
     }
   }
 
   #mayStart(next: Image): boolean {
-    const own = this.#running.values().filter(({ image }) => image.client === next.client);
-    return own.toArray().length < atOnceOf(next);
+    const begun = [...this.#reading, ...this.#running.values().map(({ image }) => image)];
+    return begun.filter(({ client }) => client === next.client).length < atOnceOf(next);
   }
 
-  #start(image: Image): void {
+  async #read(image: Image): Promise<void> {
+    this.#reading.add(image);
+    try {
+      image.source ??= await image.readSource();
+      if (this.#isClosed) throw new Error('the image processor was closed');
+      this.#start(image, image.source);
+    } catch (error) {
+      image.reject(error);
+    } finally {
+      this.#reading.delete(image);
+    }
+    this.#startNext();
+  }
+
+  #start(image: Image, source: ImageSource): void {
     const id = this.#nextId++;
     const child = this.#childNow();
     const timer = setTimeout(() => this.#giveUp(id, child), this.#bounds.timeoutMs);
     this.#running.set(id, { image, timer, beganAtMs: performance.now() });
-    writeFrame(child.pipe, { id, work: image.work } satisfies ImageRequest, image.source);
+    writeFrame(child.pipe, { id, work: image.work } satisfies ImageRequest, source);
   }
 
   /** Ends the process, since its libraries cannot be interrupted; the other images begin again. */

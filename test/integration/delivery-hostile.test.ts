@@ -320,7 +320,18 @@ describe.skipIf(!('isolation' in found))('the process that makes images', () => 
     const images = new ImageProcessor('isolation' in found ? found : {});
     const look = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
     const work = { width: 4, height: null, fit: 'inside', format: 'png', quality: 80 } as const;
-    expect((await images.make([await sharp(look).png().toBuffer()], work)).length).toBeGreaterThan(0);
+    expect(
+      (
+        await images.make(
+          () =>
+            sharp(look)
+              .png()
+              .toBuffer()
+              .then((bytes) => [bytes]),
+          work,
+        )
+      ).length,
+    ).toBeGreaterThan(0);
     // unshare, and below it the process itself.
     const [unshare = 0] = childrenOf(process.pid).filter((pid) => commandOf(pid).includes('image-process.ts'));
     const [pid = 0] = childrenOf(unshare);

@@ -234,10 +234,12 @@ describe('image sources that name other files and addresses, or are larger than 
     touched();
     const ends = await Promise.all(
       hostile.map((bytes, index) =>
-        images.make([bytes], work, { client: String(index) }).then(
-          () => 'made',
-          (error: Error) => error.name,
-        ),
+        images
+          .make(() => Promise.resolve([bytes]), work, { client: String(index) })
+          .then(
+            () => 'made',
+            (error: Error) => error.name,
+          ),
       ),
     );
     expect(ends.flatMap((end, index) => (end === 'ImageRefused' ? [] : [[index, end]]))).toEqual([]);
@@ -245,11 +247,16 @@ describe('image sources that name other files and addresses, or are larger than 
     const polyglots = [jpg, png, gif].flatMap((bytes) =>
       texts.slice(0, 3).map((text) => Buffer.concat([bytes, Buffer.from(text)])),
     );
-    for (const bytes of polyglots) expect((await images.make([bytes], work)).toString('latin1')).not.toContain('svg');
+    for (const bytes of polyglots)
+      expect((await images.make(() => Promise.resolve([bytes]), work)).toString('latin1')).not.toContain('svg');
     // Of a GIF, libvips takes no absurd size of the screen, but the one of its frame.
     const screen = Buffer.from(gif);
     screen.fill(0xff, 6, 10);
-    expect(await sharp(await images.make([screen], { ...work, width: null, height: null })).metadata()).toMatchObject({
+    expect(
+      await sharp(
+        await images.make(() => Promise.resolve([screen]), { ...work, width: null, height: null }),
+      ).metadata(),
+    ).toMatchObject({
       width: 64,
     });
     expect(touched()).toEqual({ requests: 0, reads: 0 });
