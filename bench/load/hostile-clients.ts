@@ -1,15 +1,12 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostileOptionsSchema } from '../support/client-options.ts';
 
 // The clients of one address that take what they can get, until the process is ended by SIGTERM: then it prints what it
-// did. Its standard input says how many of each kind there are. They cost little, and come after everything else.
-
-setPriority(15);
+// did. Its standard input says how many of each kind there are.
 
 const { host, port, from, ...options } = hostileOptionsSchema.parse(JSON.parse(await text(process.stdin)));
 /** A read of 64 KiB in this time: more than the least rate that a server accepts. */

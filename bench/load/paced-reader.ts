@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { type PacedOptions, type PacedOutcome, pacedOptionsSchema } from '../support/client-options.ts';
+import {
+  type PacedOptions,
+  type PacedOutcome,
+  pacedOptionsSchema,
+  unmeasuredSeconds,
+} from '../support/client-options.ts';
 
 // A client that requests a mix at a steady rate, each on a connection of its own, whether the last one was answered or
 // not, and prints how long each took. Its standard input says what.
@@ -13,7 +18,7 @@ const timeoutMs = 10_000;
 
 const outcome: PacedOutcome = { ms: {}, failures: [] };
 
-async function measure(kind: string, { path, token }: PacedRequest): Promise<void> {
+async function measure(kind: string, { path, token }: PacedRequest, isCounted: boolean): Promise<void> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const signal = AbortSignal.timeout(timeoutMs);
   const startedAtMs = performance.now();
@@ -23,7 +28,7 @@ async function measure(kind: string, { path, token }: PacedRequest): Promise<voi
     response.resume();
     await once(response, 'end');
     if (response.statusCode !== 200) throw new Error(String(response.statusCode));
-    (outcome.ms[kind] ??= []).push(performance.now() - startedAtMs);
+    if (isCounted) (outcome.ms[kind] ??= []).push(performance.now() - startedAtMs);
   } catch (error) {
     outcome.failures.push(`${path}: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -35,9 +40,10 @@ await new Promise<void>((resolve) => {
   let sent = 0;
   const timer = setInterval(() => {
     const [kind, list] = kinds[sent % kinds.length] as [string, readonly PacedRequest[]];
-    running.push(measure(kind, list[Math.floor(sent / kinds.length) % list.length] as PacedRequest));
+    const request = list[Math.floor(sent / kinds.length) % list.length] as PacedRequest;
+    running.push(measure(kind, request, sent >= perSecond * unmeasuredSeconds));
     sent += 1;
-    if (sent < perSecond * seconds) return;
+    if (sent < perSecond * (unmeasuredSeconds + seconds)) return;
     clearInterval(timer);
     resolve();
   }, 1000 / perSecond);

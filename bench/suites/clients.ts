@@ -1,15 +1,15 @@
 import { writeFile } from 'node:fs/promises';
-import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { freePort } from '../../testing/free-port.ts';
 import { memoryOf } from '../../testing/process-memory.ts';
 import { findProgram } from '../../testing/servers.ts';
 import type { BenchLine, BenchSuite } from '../harness.ts';
-import type { HostileOptions } from '../support/client-options.ts';
+import { type HostileOptions, unmeasuredSeconds } from '../support/client-options.ts';
 import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
 import { outcomeOf, percentile, play, startLoad } from '../support/load-processes.ts';
 import { type OtherMachine, startOtherMachine } from '../support/other-machine.ts';
+import { renice } from '../support/priority.ts';
 
 // One address takes what it can get of delivery: 300 slow readers of ranges, requests whose heads never end, and 200
 // clients for images that are in no cache. Another address plays a few streams before and meanwhile: how much longer it
@@ -56,7 +56,7 @@ export const clientsSuite: BenchSuite = {
  */
 async function comeFirst(pid: number): Promise<void> {
   try {
-    setPriority(pid, -10);
+    await renice(pid, -10);
     await writeFile(`/proc/${pid}/autogroup`, '-20');
   } catch {
     // Only an administrator may, or there are no groups.
@@ -85,7 +85,7 @@ async function measure(scene: DeliveryScene, { probePort, attacker, before, duri
   const failed = loaded.failures.length;
   const refused = {
     value: failed,
-    ours: `${failed} of ${during * perSecond}`,
+    ours: `${failed} of ${(during + unmeasuredSeconds) * perSecond}`,
     peer: `${quiet.failures.length} before`,
   };
   const memory = { value: memoryBytes / mebibyte, ours: mib(memoryBytes), peer: `${mib(quietBytes)} before` };
@@ -103,7 +103,7 @@ async function measure(scene: DeliveryScene, { probePort, attacker, before, duri
   ];
 }
 
-/** What `work` gives while the hostile clients are at theirs, and what they did. */
+/** What `work` gives while the hostile clients are at theirs, from where it measures, and what they did. */
 async function besideHostileClients<T>(
   scene: DeliveryScene,
   { command, host, from }: OtherMachine,
@@ -119,11 +119,16 @@ async function besideHostileClients<T>(
     imageClients: 200,
     imagePaths: scene.imagePaths,
   };
-  const clients = startLoad('hostile-clients.ts', options, command);
+  const working = work();
+  // Thrown below, after the clients have begun.
+  working.catch(() => {});
+  await sleep(unmeasuredSeconds * 1000);
+  // They have processors of their own in practice.
+  const clients = startLoad('hostile-clients.ts', options, ['nice', '-n', '25', ...command]);
   const counts = outcomeOf(clients);
   // Thrown below, after the work has ended.
   counts.catch(() => {});
-  const result = await work().finally(() => clients.kill('SIGTERM'));
+  const result = await working.finally(() => clients.kill('SIGTERM'));
   return { result, counts: z.record(z.string(), z.number()).parse(await counts) };
 }
 

@@ -14,7 +14,7 @@ import type { BenchLine, BenchSuite } from '../harness.ts';
 import { type DeliveryScene, setUpDelivery } from '../support/delivery-scene.ts';
 import type { PacedOutcome } from '../support/client-options.ts';
 import { percentile, play } from '../support/load-processes.ts';
-import { lowerPriority } from '../support/priority.ts';
+import { renice } from '../support/priority.ts';
 
 // Many media are deleted by one worker while others play: objects a second, and how much longer players wait.
 // BENCH_MEDIA media (1,000 by default) of 500 small objects each.
@@ -90,7 +90,7 @@ async function measure(scene: DeliveryScene, deleting: Deleting): Promise<BenchL
     env: { ...scene.env, WORK_DIR: dirname(scene.bucketDir) },
   });
   // Workers have nodes of their own: this one comes after the server that is measured, and after the storage.
-  await lowerPriority(worker.pid, 10);
+  await renice(worker.pid, 10);
   const quiet = new Outcomes();
   const loaded = new Outcomes();
   const deletion = new DeletionWatch(deleting);

@@ -19,6 +19,9 @@ export const hostileOptionsSchema = z.object({
 });
 export type HostileOptions = z.infer<typeof hostileOptionsSchema>;
 
+/** How long paced-reader.ts plays before it measures: a program that was just started is slow itself. */
+export const unmeasuredSeconds = 3;
+
 /** Of paced-reader.ts. */
 export const pacedOptionsSchema = z.object({
   port: z.number(),

@@ -13,7 +13,7 @@ import { startS3 } from '../../testing/servers.ts';
 import type { PacedOptions } from './client-options.ts';
 import { startOnOwnServers } from './own-servers.ts';
 import { photo } from './photo.ts';
-import { lowerPriority } from './priority.ts';
+import { renice } from './priority.ts';
 
 // A server on PostgreSQL, Redis and an S3 server, with streams to play, large objects to read
 // slowly, and images that were never made.
@@ -53,7 +53,7 @@ export async function setUpDelivery(
   stops.push(() => s3.stop());
   if (s3.dir === null) throw new Error('expected versitygw');
   // Storage is on other machines: here it comes after the server that is measured.
-  await lowerPriority(s3.pid ?? 0, 5);
+  await renice(s3.pid ?? 0, 5);
   await fillBucket(s3, s3.dir);
   const media = {
     MEDIA_BUCKET: bucket,

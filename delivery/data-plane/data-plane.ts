@@ -41,9 +41,9 @@ export class DataPlane {
   readonly #rangeWrites = new WriteTurns(writeMs.range);
 
   constructor(options: DataPlaneOptions) {
-    const { store, ...rest } = options;
+    const { store, fastPaths, ...rest } = options;
     this.#options = options;
-    this.media = new MediaReader(store, rest);
+    this.media = new MediaReader(store, { ...rest, recent: fastPaths.recent });
   }
 
   /** Answers whole objects and cached playlists before the framework, where `targetOf` gives their object. */

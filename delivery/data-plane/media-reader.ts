@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
@@ -8,8 +8,10 @@ import { isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
-import type { ByteRange, ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
+import type { ByteRange, Download, ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
+import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
+import { RangePace } from './range-pace.ts';
 import { ReadCache } from './read-cache.ts';
 import { firstPiece, type RangeRead } from './send-range.ts';
 import type { CoalescedRead } from './coalesced-read.ts';
@@ -57,6 +59,7 @@ export type Reader = Pick<IncomingMessage, 'socket' | 'headers'>;
 
 interface MediaReaderOptions {
   readonly clients: ClientAddresses;
+  readonly recent: RecentClients;
   readonly cacheBytesMax: number;
   readonly metrics: Pick<Metrics, 'streamCacheEvents'>;
 }
@@ -75,12 +78,14 @@ export class MediaReader {
   readonly #clients: ClientAddresses;
   readonly #bucketReads = new Shares(readsMax);
   readonly #requests = new ClientQueues(requestsMax);
+  readonly #pace: RangePace;
   readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
 
   /** `cacheBytesMax` bounds all that is cached and shared; with 0 only the playlists under way are shared. */
-  constructor(media: ObjectStore, { cacheBytesMax, metrics, clients }: MediaReaderOptions) {
+  constructor(media: ObjectStore, { cacheBytesMax, metrics, clients, recent }: MediaReaderOptions) {
     this.#media = media;
     this.#clients = clients;
+    this.#pace = new RangePace(recent);
     this.#metrics = metrics;
     const playlistBytes = Math.max(1, Math.floor(cacheBytesMax * playlistShare));
     this.#playlists = new LRUCache({ maxSize: playlistBytes, maxEntrySize: Math.ceil(playlistBytes / 8) });
@@ -177,16 +182,17 @@ export class MediaReader {
   ): Promise<RangeRead | null> {
     const close = this.#share(reader);
     const client = this.#clients.bucketOf(reader);
-    const reopen = async (part: ByteRange) => {
-      const get = () => this.#media.get(key, { ...options, range: part, attemptsMax: 1 });
-      return (await this.#requests.run(client, get))?.body ?? null;
+    const next = async (part: Required<ByteRange>) => {
+      const { piece, waitMs } = this.#pace.next(client, part, performance.now());
+      if (waitMs > 0) await sleep(waitMs);
+      return this.#requests.run(client, () => this.#media.download(key, { ...options, range: piece }));
     };
-    let body: Readable | null = null;
+    let first: Download | null = null;
     try {
-      body = await reopen(firstPiece(range));
-      return body && { range, body, reopen, close };
+      first = await next(firstPiece(range));
+      return first && { range, first, next, close };
     } finally {
-      if (body === null) close();
+      if (first === null) close();
     }
   }
 

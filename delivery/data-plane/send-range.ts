@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
-import type { ByteRange } from '#platform/storage/object-store.ts';
-import { readWhole } from '#platform/storage/read-whole.ts';
+import type { Piece } from '#platform/storage/blocks.ts';
+import type { ByteRange, Download } from '#platform/storage/object-store.ts';
+import { readPieces } from '#platform/storage/read-pieces.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 /**
@@ -9,32 +9,48 @@ import type { WriteTurns } from './write-turns.ts';
  * kernel holds megabytes: hundreds of those slow every connection of a machine.
  */
 export const slowMs = 1_000;
-/** What is read first, and of a slow client at once; each piece has twice the bytes of the one before. */
-const pieceBytes = 256 * 1024;
+/** What is read first, and of a slow client at once; and what is read of one that keeps up: one block of memory. */
+const pieceBytes = { min: 256 * 1024, max: 512 * 1024 } as const;
 
 /** The first part of a range that is read from the bucket. */
 export function firstPiece({ start, end }: Required<ByteRange>): Required<ByteRange> {
-  return { start, end: Math.min(start + pieceBytes - 1, end) };
+  return { start, end: Math.min(start + pieceBytes.min - 1, end) };
 }
 
 /** A part of an object on its way to one client, who is charged for it until `close`. */
 export interface RangeRead {
   readonly range: Required<ByteRange>;
   /** Of its first piece. */
-  readonly body: Readable;
-  /** Requests a part of the same version again. Null when there is no such object any more. */
-  readonly reopen: (range: ByteRange) => Promise<Readable | null>;
+  readonly first: Download;
+  /** Requests a part of the same version, or its beginning. Null when there is no such object any more. */
+  readonly next: (range: Required<ByteRange>) => Promise<Download | null>;
   readonly close: () => void;
 }
 
 /**
- * Sends a range as the body of a response whose head was written, each chunk in its turn: the next one is read when a
- * chunk is written. The bucket is asked for more as the client keeps up: hundreds that begin at once take little until
- * they have read it. When a read fails, the response is destroyed, and never ended as if it were whole.
+ * Sends a range as the body of a response whose head was written, in pieces that are whole in memory: while one is
+ * sent, no connection to the bucket waits for the client. The bucket is asked for more as the client keeps up: hundreds
+ * that begin at once take little until they have read it. When a read fails, the response is destroyed, and never ended
+ * as if it were whole.
  */
 export async function sendRange(response: ServerResponse, read: RangeRead, writes: WriteTurns): Promise<void> {
+  const left = new AbortController();
+  const onClose = () => left.abort(new Error('the client has left'));
+  // `close` is not emitted again for a client that has left already.
+  if (response.destroyed) onClose();
+  response.once('close', onClose);
   try {
-    await new RangeSender(response, read, writes).send();
+    const { end } = read.range;
+    let download: Download | null = read.first;
+    for (let position = read.range.start; ;) {
+      if (download === null) throw new Error('the object was removed');
+      const pieces = await readPieces(download, left.signal);
+      const sentAtMs = performance.now();
+      position += await send(pieces, { response, writes });
+      if (position > end) break;
+      const bytes = performance.now() - sentAtMs < slowMs ? pieceBytes.max : pieceBytes.min;
+      download = await read.next({ start: position, end: Math.min(position + bytes - 1, end) });
+    }
     response.end();
   } catch {
     response.destroy();
@@ -43,89 +59,31 @@ export async function sendRange(response: ServerResponse, read: RangeRead, write
   }
 }
 
-class RangeSender {
-  readonly #response: ServerResponse;
-  readonly #read: RangeRead;
-  readonly #writes: WriteTurns;
-  #body: Readable;
-  #position: number;
+interface Sending {
+  readonly response: ServerResponse;
+  readonly writes: WriteTurns;
+}
 
-  constructor(response: ServerResponse, read: RangeRead, writes: WriteTurns) {
-    this.#response = response;
-    this.#read = read;
-    this.#writes = writes;
-    this.#body = read.body;
-    this.#position = read.range.start;
-  }
-
-  async send(): Promise<void> {
-    const close = () => this.#body.destroy();
-    // `close` is not emitted again for a client that has left already.
-    if (this.#response.destroyed) close();
-    this.#response.once('close', close);
-    const { end } = this.#read.range;
-    for (let bytes = pieceBytes; ;) {
-      const keepsUp = await (bytes === pieceBytes ? this.#sendPiece() : this.#sendWhileRead());
-      if (this.#position > end) return;
-      bytes = keepsUp ? bytes * 2 : pieceBytes;
-      await this.#hasRoom();
-      await this.#open(Math.min(this.#position + bytes - 1, end));
-    }
-  }
-
-  /** A small piece, whole in memory: its connection to the bucket does not wait for the client. */
-  async #sendPiece(): Promise<boolean> {
-    await this.#write(await readWhole(this.#body, pieceBytes));
-    return this.#hasRoom(slowMs);
-  }
-
-  /** False when the client is slow: the connection to the bucket is closed then. */
-  async #sendWhileRead(): Promise<boolean> {
-    const start = this.#position;
-    for await (const chunk of this.#body) {
-      await this.#write(chunk as Buffer);
-      if (!(await this.#hasRoom(slowMs))) return false;
-    }
-    if (this.#position === start) throw new Error('the bucket sent nothing');
-    return true;
-  }
-
-  async #open(end: number): Promise<void> {
-    const body = await this.#read.reopen({ start: this.#position, end });
-    if (body === null) throw new Error('the object was removed');
-    this.#body = body;
-    if (this.#response.destroyed) body.destroy();
-  }
-
-  /** In a turn of the event loop. @throws Error when the client has left, and when there is nothing to write */
-  #write(chunk: Buffer): Promise<void> {
-    return new Promise((resolve, reject) =>
-      this.#writes.run(() => {
-        if (this.#response.destroyed || chunk.length === 0) return reject(new Error('the response ended early'));
-        this.#position += chunk.length;
+/** Writes pieces in a turn of the event loop. Returns how many bytes were taken. @throws Error when the client left */
+async function send(pieces: readonly Piece[], { response, writes }: Sending): Promise<number> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const onClose = () => reject(new Error('the client has left'));
+      response.once('close', onClose);
+      writes.run(() => {
+        if (response.destroyed || pieces.length === 0) return onClose();
         // Without the cork the system call is made later, outside of the turn.
-        this.#response.cork();
-        this.#response.write(chunk);
-        this.#response.uncork();
-        resolve();
-      }),
-    );
-  }
-
-  /** Whether the client has taken what was written, after `waitMs` at most. @throws Error when it has left */
-  async #hasRoom(waitMs?: number): Promise<boolean> {
-    const response = this.#response;
-    if (response.writableNeedDrain && !response.destroyed)
-      await new Promise<void>((resolve) => {
-        const timer = waitMs === undefined ? undefined : setTimeout(onEnd, waitMs);
-        function onEnd(): void {
-          clearTimeout(timer);
-          response.off('drain', onEnd).off('close', onEnd);
+        response.cork();
+        for (const { bytes } of pieces.slice(0, -1)) response.write(bytes);
+        response.write(pieces.at(-1)?.bytes, () => {
+          response.off('close', onClose);
           resolve();
-        }
-        response.once('drain', onEnd).once('close', onEnd);
+        });
+        response.uncork();
       });
-    if (response.destroyed) throw new Error('the client has left');
-    return !response.writableNeedDrain;
+    });
+    return pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  } finally {
+    for (const piece of pieces) piece.release();
   }
 }

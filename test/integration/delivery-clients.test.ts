@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { stalledClients, startDelivery, statusOf } from './delivery-rig.ts';
@@ -31,8 +32,9 @@ async function answerTo(port: number, path: string, from: string, range?: string
 const slowBucket: RequestListener = (request, response) => {
   const isSmall = request.url?.includes('seg_small') === true;
   const sizeBytes = isSmall ? 100 : 8 * mebibyte;
-  const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT', 'content-length': sizeBytes };
-  const range = { 'content-range': `bytes 0-${sizeBytes - 1}/${sizeBytes}` };
+  const last = Number(/^bytes=0-(\d+)$/.exec(request.headers.range ?? '')?.[1] ?? sizeBytes - 1);
+  const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT', 'content-length': last + 1 };
+  const range = { 'content-range': `bytes 0-${last}/${sizeBytes}` };
   if (request.method === 'HEAD') response.writeHead(200, head).end();
   else {
     if (request.headers.range === undefined) response.writeHead(200, head);
@@ -62,6 +64,34 @@ it.each([
   },
   60_000,
 );
+
+it('C17.36: ranges of one address take their time while another one makes requests', async () => {
+  const bytes = Buffer.alloc(8 * mebibyte);
+  const { port } = await startDelivery((request, response) => {
+    const [start = 0, end = bytes.length - 1] =
+      /^bytes=(\d+)-(\d+)$/
+        .exec(request.headers.range ?? '')
+        ?.slice(1)
+        .map(Number) ?? [];
+    const body = bytes.subarray(start, end + 1);
+    const head = { etag: '"e"', 'last-modified': 'Fri, 21 Nov 2025 00:00:00 GMT', 'content-length': body.length };
+    if (request.headers.range === undefined) response.writeHead(200, head);
+    else response.writeHead(206, { ...head, 'content-range': `bytes ${start}-${end}/${bytes.length}` });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  });
+  const readAll = async (n: number, from: string) => {
+    const headers = { range: 'bytes=0-' };
+    const asked = get({ host: '127.0.0.1', port, path: segment(n), localAddress: from, headers, agent: false });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    return (await buffer(response)).length;
+  };
+  expect(await readAll(0, '127.0.0.1')).toBe(bytes.length);
+  const startedAtMs = performance.now();
+  const sizes = await Promise.all(Array.from({ length: 8 }, (_, n) => readAll(n, hog)));
+  expect(sizes).toEqual(sizes.map(() => bytes.length));
+  // All but the first mebibyte, and what a client that waits has been given already.
+  expect(performance.now() - startedAtMs).toBeGreaterThan((1000 * (64 - 2)) / 32);
+}, 20_000);
 
 const isOpen = (socket: Socket | undefined) => socket?.destroyed === false;
 
