@@ -32,7 +32,9 @@ export interface Product<T extends JobType = JobType> {
 
 /** What a unit hands to the units that follow it. */
 export interface WorkProduct {
-  /** Uploaded first, each unless its key has an object. */
+  /** Written first: what leads from the job to the objects, so that they are found when no more is written. */
+  readonly announcements: readonly WorkDocument[];
+  /** Uploaded next, each unless its key has an object. */
   readonly once: readonly PublishedFile[];
   readonly sources: readonly PublishedFile[];
   /** Called for each of `once` that another process has stored before, with the bytes that are stored. */
@@ -44,7 +46,7 @@ export interface WorkProduct {
 }
 
 /** A document for other units; `isOnce` leaves one that exists as it is. */
-interface WorkDocument {
+export interface WorkDocument {
   readonly key: string;
   readonly content: unknown;
   readonly isOnce: boolean;

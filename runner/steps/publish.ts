@@ -10,7 +10,7 @@ import { unitKindRow } from '#domain/work/unit.ts';
 import { programVersion } from '#platform/telemetry/program-version.ts';
 import { workspaceFiles } from '../context/step-context.ts';
 import { loadHandler } from '../handlers/index.ts';
-import type { WorkProduct, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
+import type { WorkDocument, WorkProduct, Product, PublishContext, PublishedFile } from '../handlers/job-handler.ts';
 import { openPlainFile, readPlainFile, refuseLinks } from './plain-files.ts';
 import { readWhole } from '#platform/storage/read-whole.ts';
 
@@ -64,13 +64,15 @@ async function publishOutcome(product: Product, context: PublishContext): Promis
 async function publishWork(product: WorkProduct, context: PublishContext): Promise<void> {
   const { media, signal, log } = context;
   const onStored = (key: string, bytes: Buffer) => product.onStored?.(key, bytes);
-  const objects = await uploadEach(product.once, context, (file) => uploadOnce(file, context, onStored));
-  await uploadEach(product.sources, context, upload);
-  for (const { key, content, isOnce } of product.documents(objects)) {
+  const write = async ({ key, content, isOnce }: WorkDocument) => {
     const json = Buffer.from(JSON.stringify(content));
     const options = { contentType: 'application/json', signal };
     await (isOnce ? media.putNew(key, json, options) : media.put(key, json, options));
-  }
+  };
+  for (const document of product.announcements) await write(document);
+  const objects = await uploadEach(product.once, context, (file) => uploadOnce(file, context, onStored));
+  await uploadEach(product.sources, context, upload);
+  for (const document of product.documents(objects)) await write(document);
   await media.delete(product.spent);
   log.info({ objects: objects.length }, 'unit published');
 }

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -10,11 +10,13 @@ import {
   chunkSourceKey,
   encodePlanKey,
   resultManifestKey,
+  splitKey,
   videoKey,
+  videoRoot,
 } from '#domain/media/object-keys.ts';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { foldersOf } from '#domain/work/manifest.ts';
-import { parseChunkResult } from '#domain/work/split.ts';
+import { parseChunkResult, parseSplit } from '#domain/work/split.ts';
 import { parseTask } from '#domain/work/task.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { makeChunked, runUnit, split } from '../../testing/chunked.ts';
@@ -45,6 +47,20 @@ const clip = () => sample('long-parts.mp4', `${pattern} -f lavfi -i sine=f=440:r
 const keyEnv = { CONTENT_KEY: `${contentKey.kid}:${contentKey.key}`, KEY_ENDPOINT: keyEndpoint };
 
 describe('the units of a chunked encode', () => {
+  it('a split that fails while it publishes has named its revision, so that cleanup finds what it wrote', async () => {
+    const rig = await runnerRig('video:transcode', await clip(), {});
+    const { hash, job_id: id } = parseTask(rig.task);
+    // A file lies where the folder of the stream must be.
+    const folder = rig.at(videoRoot(hash));
+    await mkdir(dirname(folder), { recursive: true });
+    await writeFile(folder, '');
+    await expect(split(rig)).rejects.toThrow('storage_error');
+    const { rev } = parseSplit(await readFile(rig.at(splitKey(id)), 'utf8'));
+    await rm(folder);
+    await rm(join(rig.dir, `workspace-split${id}`), { recursive: true });
+    expect((await split(rig))?.rev).toBe(rev);
+  });
+
   it('two processes that encode one chunk at once leave one encrypted stream, and its records name what is stored', async () => {
     const rig = await runnerRig('video:transcode', await clip(), { encrypt: true });
     const plan = await split(rig, keyEnv);

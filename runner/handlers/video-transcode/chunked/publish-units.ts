@@ -50,8 +50,8 @@ export async function readWork(
 }
 
 /**
- * What `split` publishes: the segments of audio and text, the sources of the chunks, the plan, and last the job's split
- * document.
+ * What `split` publishes: first the job's split document, which names the revision to cleanup, then the segments of
+ * audio and text, the sources of the chunks, and last the plan.
  */
 export async function publishSplit(
   plan: EncodePlan,
@@ -69,12 +69,12 @@ export async function publishSplit(
     context,
   );
   return {
+    announcements: [{ key: splitKey(context.task.job_id), content: split, isOnce: false }],
     once: files,
     sources: await missingSources(plan, rev, context),
     documents: (objects) => [
       { key: chunkResultKey(rev, 'audio'), content: { ...result, objects }, isOnce: true },
       { key: encodePlanKey(rev), content: plan, isOnce: false },
-      { key: splitKey(context.task.job_id), content: split, isOnce: false },
     ],
     spent: [],
   };
@@ -130,6 +130,7 @@ export async function publishChunk(
   }
   const stored = new Map<string, ReturnType<typeof keyFrameRanges>>();
   return {
+    announcements: [],
     once: [...files, ...(plan.hasStoryboard ? sheetsOf(chunk, plan, context) : [])],
     sources: [],
     // x264 makes other bytes each time that it runs on several threads, so the result describes those that are stored.
