@@ -15,7 +15,7 @@ import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { type Isolation, isolated } from '#platform/commands/isolation.ts';
+import { type Isolation, isolated, outcomeBehind } from '#platform/commands/isolation.ts';
 import type { TaskOutcome } from './warm-runner.ts';
 import type { WarmRunners } from './warm-runners.ts';
 import { type ProgressOfReport, reportReader, showLogLine } from './step-output.ts';
@@ -93,7 +93,7 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
     if (step === 'all')
       return dependencies.warmRunners.run({ task: writtenTask(attempt, dependencies), workspace }, watch);
     const command = { program: runner.program, args: [runner.script, step] };
-    return runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
+    const ended = await runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
       ...watch,
       cwd: workspace,
       env: await environmentOf(step, attempt, dependencies),
@@ -102,6 +102,7 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
       onStderrLine: watch.onLogLine,
       stdoutBytesMax: 0,
     });
+    return outcomeBehind(ended);
   };
   const startedAt = clock();
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();

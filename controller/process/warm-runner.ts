@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
+import { outcomeBehind } from '#platform/commands/isolation.ts';
 import { runCommand } from '#platform/commands/run-command.ts';
 
 /** What happens while a task runs. */
@@ -53,7 +54,10 @@ export class WarmRunner {
       onStdoutLine: (line) => this.#read(line, (watch) => watch.onReportLine(line)),
       onStderrLine: (line) => this.#read(line, (watch) => watch.onLogLine(line)),
     }).then(
-      ({ exitCode, signal }) => ({ exitCode, signal, rssBytes: null }),
+      (outcome) => {
+        const { exitCode, signal } = outcomeBehind(outcome);
+        return { exitCode, signal, rssBytes: null };
+      },
       (error: unknown) => {
         if (!this.#stopping.signal.aborted) throw error;
         return { exitCode: null, signal: 'SIGTERM', rssBytes: null };

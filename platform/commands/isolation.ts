@@ -1,4 +1,4 @@
-import { runCommand } from './run-command.ts';
+import { type CommandOutcome, runCommand } from './run-command.ts';
 
 /** The start of a command line that isolates the command behind it. */
 export type Isolation = readonly string[];
@@ -57,7 +57,16 @@ export function memoryLimit(bytes: number): Isolation {
   return ['prlimit', `--data=${bytes}`, '--core=0', '--'];
 }
 
-/** The command behind `isolation`, which may be empty. */
+/** What util-linux before 2.40 says of a command that was killed, since it cannot end itself by SIGKILL; it exits 1. */
+const saidOfKilled = 'unshare: sigprocmask unblock failed';
+
+/** How the command behind an isolation has ended: one that the kernel killed for its memory has no exit code. */
+export function outcomeBehind(outcome: CommandOutcome): CommandOutcome {
+  const isKilled = outcome.exitCode === 1 && outcome.stderrTail.includes(saidOfKilled);
+  return isKilled ? { ...outcome, exitCode: null, signal: 'SIGKILL' } : outcome;
+}
+
+/** The command behind `isolation`, which may be empty; see `outcomeBehind` for its end. */
 export function isolated(
   { program, args }: { readonly program: string; readonly args: readonly string[] },
   isolation: Isolation,
