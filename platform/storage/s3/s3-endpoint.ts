@@ -13,7 +13,7 @@ export interface Endpoint {
   readonly small: Pool;
   /** For bodies whose reader sets the pace. */
   readonly bodies: Pool;
-  /** For whole objects (docs/design/delivery.md). */
+  /** For objects and parts of them (docs/design/delivery.md). */
   readonly raw: RawConnections;
   readonly host: string;
   /** Of the bucket, without a slash at its end. */
