@@ -33,7 +33,7 @@ export interface Product<T extends JobType = JobType> {
 /** What a unit hands to the units that follow it. */
 export interface WorkProduct {
   /** Written first: what leads from the job to the objects, so that they are found when no more is written. */
-  readonly announcements: readonly WorkDocument[];
+  readonly announcements?: readonly WorkDocument[];
   /** Uploaded next, each unless its key has an object. */
   readonly once: readonly PublishedFile[];
   readonly sources: readonly PublishedFile[];

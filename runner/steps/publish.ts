@@ -69,7 +69,7 @@ async function publishWork(product: WorkProduct, context: PublishContext): Promi
     const options = { contentType: 'application/json', signal };
     await (isOnce ? media.putNew(key, json, options) : media.put(key, json, options));
   };
-  for (const document of product.announcements) await write(document);
+  for (const document of product.announcements ?? []) await write(document);
   const objects = await uploadEach(product.once, context, (file) => uploadOnce(file, context, onStored));
   await uploadEach(product.sources, context, upload);
   for (const document of product.documents(objects)) await write(document);

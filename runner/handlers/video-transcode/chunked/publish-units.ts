@@ -130,7 +130,6 @@ export async function publishChunk(
   }
   const stored = new Map<string, ReturnType<typeof keyFrameRanges>>();
   return {
-    announcements: [],
     once: [...files, ...(plan.hasStoryboard ? sheetsOf(chunk, plan, context) : [])],
     sources: [],
     // x264 makes other bytes each time that it runs on several threads, so the result describes those that are stored.
