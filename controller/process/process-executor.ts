@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Job } from '#domain/jobs/job.ts';
 import { type QueueName } from '#domain/jobs/routing.ts';
 import { warmRunnerVariables } from '#domain/work/access.ts';
-import { findIsolation, type Isolation, isolated, memoryLimit } from '#platform/commands/isolation.ts';
+import { findIsolation, type Isolation, memoryLimit } from '#platform/commands/isolation.ts';
 import type { Executor } from '../executor.ts';
 import { type AttemptDependencies, runAttempt } from './attempt.ts';
 import { WarmRunner } from './warm-runner.ts';
@@ -135,8 +135,8 @@ export class ProcessExecutor implements Executor {
     const workspace = await mkdtemp(join(this.#options.workDir, workspacePrefix()));
     const base = this.#base('images');
     const env = { ...warmRunnerVariables({ workspace, base, storage }), ...endsWithParent };
-    const command = isolated({ program: runner.program, args: [runner.script, 'serve'] }, this.#warmIsolation);
-    const started = new WarmRunner(command, { env, cwd: workspace });
+    const command = { program: runner.program, args: [runner.script, 'serve'] };
+    const started = new WarmRunner(command, { isolation: this.#warmIsolation, env, cwd: workspace });
     void started
       .ended()
       .then(() => rm(workspace, { recursive: true, force: true, maxRetries: 3 }))

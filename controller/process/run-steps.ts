@@ -10,12 +10,11 @@ import { runnerVariables, type StepName } from '#domain/work/steps.ts';
 import { type Task, taskOf } from '#domain/work/task.ts';
 import { type Unit, unitAttributes, unitKindRow } from '#domain/work/unit.ts';
 import type { StepRun, UnitRun } from '#domain/work/unit-run.ts';
-import { runCommand } from '#platform/commands/run-command.ts';
 import type { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { BriefTracing } from '#platform/telemetry/brief-tracing.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
-import { type Isolation, isolated, outcomeBehind } from '#platform/commands/isolation.ts';
+import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
 import type { TaskOutcome } from './warm-runner.ts';
 import type { WarmRunners } from './warm-runners.ts';
 import { type ProgressOfReport, reportReader, showLogLine } from './step-output.ts';
@@ -93,7 +92,7 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
     if (step === 'all')
       return dependencies.warmRunners.run({ task: writtenTask(attempt, dependencies), workspace }, watch);
     const command = { program: runner.program, args: [runner.script, step] };
-    const ended = await runCommand(step === 'process' && isolation !== null ? isolated(command, isolation) : command, {
+    return runIsolated(command, (step === 'process' ? isolation : null) ?? [], {
       ...watch,
       cwd: workspace,
       env: await environmentOf(step, attempt, dependencies),
@@ -102,7 +101,6 @@ async function runStep(step: StepName, attempt: StepToRun, dependencies: StepDep
       onStderrLine: watch.onLogLine,
       stdoutBytesMax: 0,
     });
-    return outcomeBehind(ended);
   };
   const startedAt = clock();
   const ended = step === 'process' ? await traced(run, attempt, dependencies) : await run();

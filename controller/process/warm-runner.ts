@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { parseTaskEnd, type ServedTask, type TaskEnd } from '#domain/work/warm-runner.ts';
-import { outcomeBehind } from '#platform/commands/isolation.ts';
-import { runCommand } from '#platform/commands/run-command.ts';
+import { type Isolation, runIsolated } from '#platform/commands/isolation.ts';
 
 /** What happens while a task runs. */
 export interface TaskWatch {
@@ -32,6 +31,12 @@ interface CurrentTask {
 /** The longest time that a timer can have, about 25 days. */
 const timerMsMax = 2 ** 31 - 1;
 
+interface WarmRunnerOptions {
+  readonly isolation: Isolation;
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
 /** A runner's process that is handed one task after another (domain/work/warm-runner.ts). */
 export class WarmRunner {
   readonly #tasks = new PassThrough();
@@ -42,9 +47,9 @@ export class WarmRunner {
 
   constructor(
     command: { readonly program: string; readonly args: readonly string[] },
-    { env, cwd }: { readonly env: Readonly<Record<string, string>>; readonly cwd: string },
+    { isolation, env, cwd }: WarmRunnerOptions,
   ) {
-    this.#ended = runCommand(command, {
+    this.#ended = runIsolated(command, isolation, {
       env,
       cwd,
       stdin: this.#tasks,
@@ -54,10 +59,7 @@ export class WarmRunner {
       onStdoutLine: (line) => this.#read(line, (watch) => watch.onReportLine(line)),
       onStderrLine: (line) => this.#read(line, (watch) => watch.onLogLine(line)),
     }).then(
-      (outcome) => {
-        const { exitCode, signal } = outcomeBehind(outcome);
-        return { exitCode, signal, rssBytes: null };
-      },
+      ({ exitCode, signal }) => ({ exitCode, signal, rssBytes: null }),
       (error: unknown) => {
         if (!this.#stopping.signal.aborted) throw error;
         return { exitCode: null, signal: 'SIGTERM', rssBytes: null };

@@ -1,4 +1,4 @@
-import { type CommandOutcome, runCommand } from './run-command.ts';
+import { type CommandOutcome, runCommand, type RunOptions } from './run-command.ts';
 
 /** The start of a command line that isolates the command behind it. */
 export type Isolation = readonly string[];
@@ -42,7 +42,7 @@ export async function findIsolation({
 > {
   const isolation = isolationOf(process.getuid?.() === 0, options);
   try {
-    const { exitCode, stderrTail } = await runCommand(isolated({ program: 'true', args: [] }, isolation), {
+    const { exitCode, stderrTail } = await runIsolated({ program: 'true', args: [] }, isolation, {
       timeoutMs: probeTimeoutMs,
       env,
     });
@@ -60,13 +60,22 @@ export function memoryLimit(bytes: number): Isolation {
 /** What util-linux before 2.40 says of a command that was killed, since it cannot end itself by SIGKILL; it exits 1. */
 const saidOfKilled = 'unshare: sigprocmask unblock failed';
 
-/** How the command behind an isolation has ended: one that the kernel killed for its memory has no exit code. */
-export function outcomeBehind(outcome: CommandOutcome): CommandOutcome {
+/**
+ * Runs a command behind `isolation`, which may be empty. One that the kernel killed for its memory has no exit code.
+ *
+ * @throws see `runCommand`
+ */
+export async function runIsolated(
+  command: { readonly program: string; readonly args: readonly string[] },
+  isolation: Isolation,
+  options: RunOptions,
+): Promise<CommandOutcome> {
+  const outcome = await runCommand(isolated(command, isolation), options);
   const isKilled = outcome.exitCode === 1 && outcome.stderrTail.includes(saidOfKilled);
   return isKilled ? { ...outcome, exitCode: null, signal: 'SIGKILL' } : outcome;
 }
 
-/** The command behind `isolation`, which may be empty; see `outcomeBehind` for its end. */
+/** The command behind `isolation`, which may be empty. `runIsolated` knows how it has ended. */
 export function isolated(
   { program, args }: { readonly program: string; readonly args: readonly string[] },
   isolation: Isolation,

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { findIsolation, isolated, outcomeBehind } from '#platform/commands/isolation.ts';
-import { runCommand } from '#platform/commands/run-command.ts';
+import { findIsolation, runIsolated } from '#platform/commands/isolation.ts';
 
 const env = { PATH: process.env['PATH'] ?? '' };
 const found = await findIsolation({ env, readOnly: null });
@@ -23,7 +22,11 @@ it.skipIf(!('isolation' in found))('a command that is killed behind its isolatio
   };
   const command = { program: 'bash', args: ['-c', `echo ready && exec -a ${name} sleep 60`] };
   const options = { env, timeoutMs: 30_000, onStdoutLine: () => void kill() };
-  const outcome = outcomeBehind(await runCommand(isolated(command, isolation), options));
+  const outcome = await runIsolated(command, isolation, options);
   expect(outcome).toMatchObject({ exitCode: null, signal: 'SIGKILL', timedOut: false });
-  expect(outcomeBehind({ ...outcome, exitCode: 1, signal: null, stderrTail: 'Error' })).toMatchObject({ exitCode: 1 });
+  const failing = { program: 'bash', args: ['-c', 'echo Error >&2; exit 1'] };
+  expect(await runIsolated(failing, isolation, { env, timeoutMs: 30_000 })).toMatchObject({
+    exitCode: 1,
+    signal: null,
+  });
 });
