@@ -9,6 +9,7 @@ import { ImageProcessor } from '#platform/images/image-processor.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { type ApiUnderTest, keyTokenSecret, startApi } from '../contract/api-under-test.ts';
 import { getRaw, type RawAnswer } from '../../testing/raw-http.ts';
+import { sourceOf } from '../../testing/image-source.ts';
 
 // What attackers send to delivery, byte for byte on a socket: no client on the way encodes or tidies it. No answer may
 // hold what lies outside, none may be a fault of ours (5xx), and the server must be there afterwards.
@@ -320,18 +321,8 @@ describe.skipIf(!('isolation' in found))('the process that makes images', () => 
     const images = new ImageProcessor('isolation' in found ? found : {});
     const look = { create: { width: 8, height: 8, channels: 3, background: 'red' } } as const;
     const work = { width: 4, height: null, fit: 'inside', format: 'png', quality: 80 } as const;
-    expect(
-      (
-        await images.make(
-          () =>
-            sharp(look)
-              .png()
-              .toBuffer()
-              .then((bytes) => [bytes]),
-          work,
-        )
-      ).length,
-    ).toBeGreaterThan(0);
+    const red = await sharp(look).png().toBuffer();
+    expect((await images.make(sourceOf(red), work)).length).toBeGreaterThan(0);
     // unshare, and below it the process itself.
     const [unshare = 0] = childrenOf(process.pid).filter((pid) => commandOf(pid).includes('image-process.ts'));
     const [pid = 0] = childrenOf(unshare);

@@ -13,6 +13,7 @@ import { postOutbound } from '#platform/outbound-http/outbound-http.ts';
 import { describeCommand } from '../../runner/tools/ffprobe.ts';
 import { removeRigs } from '../../testing/runner.ts';
 import { refusal } from '../../testing/transcode.ts';
+import { sourceOf } from '../../testing/image-source.ts';
 
 // Sources and addresses that would make the service read something else: a server and a file stand there as canaries,
 // and neither may be touched. Each attack that a program of ours would carry out is first shown to work without its
@@ -234,12 +235,10 @@ describe('image sources that name other files and addresses, or are larger than 
     touched();
     const ends = await Promise.all(
       hostile.map((bytes, index) =>
-        images
-          .make(() => Promise.resolve([bytes]), work, { client: String(index) })
-          .then(
-            () => 'made',
-            (error: Error) => error.name,
-          ),
+        images.make(sourceOf(bytes), work, { client: String(index) }).then(
+          () => 'made',
+          (error: Error) => error.name,
+        ),
       ),
     );
     expect(ends.flatMap((end, index) => (end === 'ImageRefused' ? [] : [[index, end]]))).toEqual([]);
@@ -248,14 +247,12 @@ describe('image sources that name other files and addresses, or are larger than 
       texts.slice(0, 3).map((text) => Buffer.concat([bytes, Buffer.from(text)])),
     );
     for (const bytes of polyglots)
-      expect((await images.make(() => Promise.resolve([bytes]), work)).toString('latin1')).not.toContain('svg');
+      expect((await images.make(sourceOf(bytes), work)).toString('latin1')).not.toContain('svg');
     // Of a GIF, libvips takes no absurd size of the screen, but the one of its frame.
     const screen = Buffer.from(gif);
     screen.fill(0xff, 6, 10);
     expect(
-      await sharp(
-        await images.make(() => Promise.resolve([screen]), { ...work, width: null, height: null }),
-      ).metadata(),
+      await sharp(await images.make(sourceOf(screen), { ...work, width: null, height: null })).metadata(),
     ).toMatchObject({
       width: 64,
     });

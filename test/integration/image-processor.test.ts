@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import sharp from 'sharp';
 import { afterEach, expect, it } from 'vitest';
 import { ImageProcessor } from '#platform/images/image-processor.ts';
+import { sourceOf } from '../../testing/image-source.ts';
 
 const closings: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -28,32 +29,30 @@ it('C20.14: an image that takes too long is refused by itself, and its neighbour
   const images = open({ timeoutMs: 3_000 });
   const [large, little] = [await noise(4096, 4096), await noise(32, 32)];
   // The process starts before the clock of the test runs.
-  await images.make(() => Promise.resolve([little]), small);
-  const slowOne = images.make(() => Promise.resolve([large]), slow, { client: 'a' }).then(() => 'made', String);
+  await images.make(sourceOf(little), small);
+  const slowOne = images.make(sourceOf(large), slow, { client: 'a' }).then(() => 'made', String);
   const ended = new AbortController();
   void slowOne.then(() => ended.abort());
   // One of these is always under way, also when the slow one is given up.
   const others = Array.from({ length: 6 }, async () => {
     while (!ended.signal.aborted)
-      expect((await images.make(() => Promise.resolve([little]), small, { client: 'b' })).length).toBeGreaterThan(0);
+      expect((await images.make(sourceOf(little), small, { client: 'b' })).length).toBeGreaterThan(0);
   });
   expect(await slowOne).toBe('ImagesBusy: the image took too long');
   await Promise.all(others);
-  expect((await images.make(() => Promise.resolve([little]), small)).length).toBeGreaterThan(0);
+  expect((await images.make(sourceOf(little), small)).length).toBeGreaterThan(0);
 }, 30_000);
 
 it('C20.15: a client that is not alone leaves a processor to the images of others', async () => {
   const images = open({});
   const [large, little] = [await noise(1024, 1024), await noise(32, 32)];
-  await images.make(() => Promise.resolve([little]), small);
+  await images.make(sourceOf(little), small);
   const ends: string[] = [];
   const first = { client: 'a', hasOthers: () => true };
   const many = Array.from({ length: availableParallelism() + 1 }, () =>
-    images
-      .make(() => Promise.resolve([large]), { ...slow, width: 1024, height: 1024 }, first)
-      .then(() => ends.push('a')),
+    images.make(sourceOf(large), { ...slow, width: 1024, height: 1024 }, first).then(() => ends.push('a')),
   );
-  await images.make(() => Promise.resolve([little]), small, { client: 'b' }).then(() => ends.push('b'));
+  await images.make(sourceOf(little), small, { client: 'b' }).then(() => ends.push('b'));
   expect(ends).toEqual(['b']);
   await Promise.all(many);
 }, 60_000);
@@ -63,9 +62,9 @@ async function timedImage() {
   const source = await noise(256, 256);
   const work = { ...slow, width: 256, height: 256 };
   const images = open({});
-  await images.make(() => Promise.resolve([source]), work);
+  await images.make(sourceOf(source), work);
   const beganAtMs = performance.now();
-  await images.make(() => Promise.resolve([source]), work);
+  await images.make(sourceOf(source), work);
   return { source, work, eachMs: performance.now() - beganAtMs };
 }
 
@@ -74,7 +73,7 @@ it('C20.14: an image is timed from its beginning, however long it waits', async 
   const timeoutMs = 1_000 + 10 * eachMs;
   const images = open({ timeoutMs, waitMsMax: 600_000 });
   const beganAtMs = performance.now();
-  const made = await Promise.all(Array.from({ length: 120 }, () => images.make(() => Promise.resolve([source]), work)));
+  const made = await Promise.all(Array.from({ length: 120 }, () => images.make(sourceOf(source), work)));
   expect(made).toHaveLength(120);
   expect(performance.now() - beganAtMs).toBeGreaterThan(timeoutMs);
 }, 120_000);
@@ -82,11 +81,11 @@ it('C20.14: an image is timed from its beginning, however long it waits', async 
 it('C20.14: images that would wait for too long are refused at once, the one of another client is made', async () => {
   const { source, work, eachMs } = await timedImage();
   const images = open({ waitMsMax: 8 * eachMs });
-  for (let n = 0; n < 3; n++) await images.make(() => Promise.resolve([source]), work, { client: 'a' });
+  for (let n = 0; n < 3; n++) await images.make(sourceOf(source), work, { client: 'a' });
   const outcomes = Array.from({ length: 100 }, () =>
-    images.make(() => Promise.resolve([source]), work, { client: 'a' }).then(() => 'made', String),
+    images.make(sourceOf(source), work, { client: 'a' }).then(() => 'made', String),
   );
-  expect((await images.make(() => Promise.resolve([source]), small, { client: 'b' })).length).toBeGreaterThan(0);
+  expect((await images.make(sourceOf(source), small, { client: 'b' })).length).toBeGreaterThan(0);
   const busy = (await Promise.all(outcomes)).filter((outcome) => outcome !== 'made');
   expect(new Set(busy.map((text) => text.split(':')[0]))).toEqual(new Set(['ImagesBusy']));
   // At once: those that waited say so.
