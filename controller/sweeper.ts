@@ -1,5 +1,6 @@
 import type { Ticket } from '#domain/jobs/ticket.ts';
 import type { Component } from '#platform/lifecycle/component.ts';
+import { lapsedAtOnce } from '#platform/postgres/job-attempts.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import type { TicketQueue } from '#platform/queue/ticket-queue.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
@@ -37,7 +38,7 @@ export function sweeperComponent(dependencies: SweeperDependencies): Component {
       await addAll(await jobs.withoutTicket({ olderThanMs: ticketAgeMs, limit: ticketsAtOnce }), dependencies);
       answersSince ??= performance.now();
       const isGraceOver = performance.now() - answersSince >= Math.min(renewalGraceMsMax, leaseMs);
-      if (isGraceOver && !signal.aborted) await releaseLapsed(dependencies);
+      if (isGraceOver) await releaseLapsed(dependencies, signal);
     } catch (error) {
       answersSince = null;
       throw error;
@@ -46,10 +47,14 @@ export function sweeperComponent(dependencies: SweeperDependencies): Component {
   return periodicComponent({ name: 'sweeper', everyMs, log, work });
 }
 
-async function releaseLapsed(dependencies: SweeperDependencies): Promise<void> {
-  const lapsed = await dependencies.jobs.releaseLapsed();
-  for (const { jobId, attempt } of lapsed) dependencies.log.warn({ job_id: jobId, attempt }, 'lapsed lease released');
-  await addAll(lapsed, dependencies);
+async function releaseLapsed(dependencies: SweeperDependencies, signal: AbortSignal): Promise<void> {
+  const { jobs, log } = dependencies;
+  for (let goesOn = true; goesOn && !signal.aborted;) {
+    const lapsed = await jobs.releaseLapsed();
+    for (const { jobId, attempt } of lapsed) log.warn({ job_id: jobId, attempt }, 'lapsed lease released');
+    await addAll(lapsed, dependencies);
+    goesOn = lapsed.length === lapsedAtOnce;
+  }
 }
 
 /** A job whose ticket cannot be added is found again in a later round. */

@@ -16,17 +16,16 @@ export const lockHash = 'select pg_advisory_xact_lock(hashtextextended($1, 0))';
 // A job counts from its submission on, so its claim needs no lock. One that is submitted while a page is deleted finds
 // chunks without a source, and its next attempt splits again.
 const mayContinue = `
-  select count(*) > ${unfinishedMax} or coalesce(bool_or(is_like), false) as is_so from (
+  with own as (select source_etag from jobs where id = $1), unfinished as (
     select type = any($3::text[]) and jobs.source_etag is not distinct from own.source_etag and id <> $1 as is_like
-    from jobs, (select source_etag from jobs where id = $1) as own
-    where hash = $2 and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
-  ) as unfinished`;
-const hasJustEnded = `
-  select exists (
-    select from jobs, (select source_etag from jobs where id = $1) as own
-    where hash = $2 and swept_at is null and finished_at >= now() - $4 * interval '1 millisecond'
-      and id <> $1 and type = any($3::text[]) and jobs.source_etag is not distinct from own.source_etag
-  ) as is_so`;
+    from jobs, own where hash = $2 and swept_at is null and finished_at is null limit ${unfinishedMax + 1}
+  )
+  select exists (select from unfinished where is_like) or (select count(*) from unfinished) > ${unfinishedMax}
+    or exists (
+      select from jobs, own
+      where hash = $2 and swept_at is null and finished_at >= now() - $4 * interval '1 millisecond'
+        and id <> $1 and type = any($3::text[]) and jobs.source_etag is not distinct from own.source_etag
+    ) as is_so`;
 const namedLater = `
   select exists (
     select from jobs where hash = $2 and stream_rev = $3 and id <> $1 and replaced_at is null and not results_expired
@@ -59,9 +58,8 @@ export class LockedHash {
   }
 
   /** Whether another job may go on with the job's chunked encode: it has not ended, or not `graceMs` ago. */
-  async mayBeContinued({ jobId, hash }: JobOfHash, graceMs = 0): Promise<boolean> {
-    const isUnfinished = await this.#is(mayContinue, [jobId, hash, typesWithChunks]);
-    return isUnfinished || (await this.#is(hasJustEnded, [jobId, hash, typesWithChunks, graceMs]));
+  mayBeContinued({ jobId, hash }: JobOfHash, graceMs = 0): Promise<boolean> {
+    return this.#is(mayContinue, [jobId, hash, typesWithChunks, graceMs]);
   }
 
   /** Whether another job's results name the revision; with `retentionMs`, unless they were replaced longer ago. */

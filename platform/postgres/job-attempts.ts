@@ -87,10 +87,12 @@ const next = `
     ${endAssignments(7)}
   where id = $1 and attempt = $2 and status = any($5)
   returning ${ticketColumns}`;
+/** As many leases as are released by one statement. */
+export const lapsedAtOnce = 500;
 const release = `
   with lapsed as (
     select id from jobs where lease_owner is not null and lease_expires_at < coalesce($2, now()) and status = any($1)
-    order by lease_expires_at limit 1000 for update skip locked
+    order by lease_expires_at limit ${lapsedAtOnce} for update skip locked
   )
   update jobs set attempt = attempt + 1, disruptions = disruptions + 1, progress = 0, phase = 'admitted', lease_owner = null,
     lease_expires_at = null, waiting_reason = null, not_before = null, ticketed_at = now(),
@@ -194,8 +196,8 @@ export class AttemptStore extends BatchRows {
   }
 
   /**
-   * Releases jobs whose lease has ended and makes their next attempt the current one: the tickets, at most 1000 at
-   * once. A lapsed lease counts as a disruption. `now` is for tests; the database's clock by default.
+   * Releases jobs whose lease has ended and makes their next attempt the current one: the tickets, at most
+   * `lapsedAtOnce`. A lapsed lease counts as a disruption. `now` is for tests; the database's clock by default.
    */
   async releaseLapsed(now: Date | null = null): Promise<Ticket[]> {
     const parameters = [statusesBefore('completed'), now, ...endParameters({ result: 'disrupted' })];

@@ -15,6 +15,7 @@ import {
 } from '#domain/media/object-keys.ts';
 import { masterPath } from '#domain/media/revision-layout.ts';
 import { cleanupTask } from '../../controller/cleanup.ts';
+import { unfinishedMax } from '#platform/postgres/deletion-fence.ts';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
 
@@ -155,6 +156,49 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await sweep();
     expect((await keys()).filter((key) => key.startsWith(`work/${rev}/`))).toHaveLength(records - 1_000);
     expect(await keys()).toContain(splitKey(id));
+  });
+
+  it('a chunked encode stays until an equal job has ended so long ago that no worker writes for it', async () => {
+    const { id, hash } = await twoAttempts();
+    await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
+    const record = chunkResultKey('0123456789abcdef', 0);
+    await put(record);
+    await end(id, null, jobErrorOf('storage_error', 2));
+    const equal = await rig.submit('equal', { ticket: false, type: 'video:full', hash });
+    await rig.jobs.claim({ jobId: equal, attempt: 1, owner: 'the test', leaseMs: 60_000 });
+    await end(equal, null, jobErrorOf('storage_error', 1), 1);
+    const endedAgo = (interval: string) =>
+      rig.database.pool.query(
+        `update jobs set cleanup_after = null,
+           finished_at = now() - case when id = $1 then interval '1 hour' else $2::interval end`,
+        [id, interval],
+      );
+    await endedAgo('20 minutes');
+    await sweep(30 * 60_000);
+    expect(await keys()).toContain(record);
+    await endedAgo('40 minutes');
+    await sweep(30 * 60_000);
+    expect(await keys()).toEqual([]);
+  });
+
+  it('of a hash with too many unfinished jobs to look at, no chunked encode is removed', async () => {
+    const { id, hash } = await twoAttempts();
+    await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
+    const record = chunkResultKey('0123456789abcdef', 0);
+    await put(record);
+    await end(id, null, jobErrorOf('storage_error', 2));
+    await rig.database.pool.query(
+      `insert into jobs (id, type, hash, source, options, idempotency_key, queue)
+       select gen_random_uuid(), 'image:thumbnail', $1, 'ok', '{}', 'image ' || n, 'default'
+       from generate_series(0, $2::int) as n`,
+      [hash, unfinishedMax],
+    );
+    await sweep();
+    expect(await keys()).toContain(record);
+    await rig.database.pool.query(`delete from jobs where idempotency_key = 'image 0'`);
+    await rig.database.pool.query('update jobs set cleanup_after = null');
+    await sweep();
+    expect(await keys()).toEqual([]);
   });
 
   it('a hash that is always in use is cleaned up: only a job of the same source defers a chunked encode', async () => {

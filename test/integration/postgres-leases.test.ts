@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { lapsedAtOnce } from '#platform/postgres/job-attempts.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { sweeperComponent } from '../../controller/sweeper.ts';
 import { claimedJob, newJob } from './postgres-fixtures.ts';
@@ -52,6 +53,25 @@ describeStores('leases and claims', (stores) => {
         expect(rows).toEqual([{ is_ordered: true, is_due: true, is_now: true }]);
       },
     );
+  });
+
+  test('one round releases all lapsed leases, in several statements', async () => {
+    const jobs = await Promise.all(Array.from({ length: lapsedAtOnce + 1 }, () => stores.jobs.insertOrFind(newJob())));
+    await stores.database.pool.query(
+      `update jobs set status = 'processing', lease_owner = 'dead', lease_expires_at = now() - interval '1 second'`,
+    );
+    const released = new Set<string>();
+    const sweeper = sweeperComponent({
+      jobs: stores.jobs,
+      queue: { add: ({ jobId }) => Promise.resolve(void released.add(jobId)) },
+      log,
+      everyMs: 60 * minuteMs,
+      leaseMs: 0,
+      ticketAgeMs: 60 * minuteMs,
+    });
+    await sweeper.start();
+    await expect.poll(() => released.size).toBe(jobs.length);
+    await sweeper.stop(AbortSignal.timeout(5_000));
   });
 
   test.each([2, 10, 20])('a lease that ends in %i seconds is not taken, and one that has ended is', async (seconds) => {
