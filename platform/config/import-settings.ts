@@ -35,7 +35,7 @@ export const importVariables = {
   hosts: declare('IMPORT_HOSTS', hostsValue, {
     defaultDoc: 'none; imports are refused',
     absent: none,
-    doc: 'Hosts from which `POST /api/imports` fetches files: `media.example.com`, `*.cdn.example.com` for every name below it, `10.0.0.5:8080` for a port of its own. Needs uploads.',
+    doc: 'Hosts of files: `media.example.com`, `*.cdn.example.com` for every name below it, `10.0.0.5:8080` for a port of its own. Needs uploads.',
   }),
   allowedCidrs: declare('IMPORT_ALLOWED_CIDRS', cidrsValue, {
     defaultDoc: 'none',
@@ -44,11 +44,11 @@ export const importVariables = {
   }),
   bytesMax: declare('IMPORT_MAX_BYTES', importSizeValue, {
     default: '20GiB',
-    doc: 'Largest file that is imported; at most 625 GiB.',
+    doc: 'Largest imported file; at most 625 GiB.',
   }),
   concurrency: declareForWorker('IMPORT_CONCURRENCY', integerValue(1, 100), {
     default: '2',
-    doc: 'Imports that one worker fetches at once; each takes the memory of one part, 8 MiB up to 78 GiB.',
+    doc: 'Imports of one worker at once; each takes the memory of one part (8 MiB for a file of up to 78 GiB).',
   }),
 };
 

@@ -76,7 +76,7 @@ export const kubernetesVariables = {
   runnerImagePullSecrets: forKubernetes('RUNNER_IMAGE_PULL_SECRETS', objectNamesValue, {
     defaultDoc: 'none',
     absent: none,
-    doc: "Secrets of the runners' namespace for pulling the image, separated by commas.",
+    doc: "Secrets of the runners' namespace for pulling the image.",
   }),
   runnerSourceSecret: forKubernetes('RUNNER_SOURCE_SECRET', objectNameValue, {
     defaultDoc: 'required when this process has such keys',
@@ -95,7 +95,7 @@ export const kubernetesVariables = {
   }),
   runnerServiceAccount: forKubernetes('RUNNER_SERVICE_ACCOUNT', objectNameValue, {
     default: 'default',
-    doc: "Service account of runner pods, in the runners' namespace; they mount no token of it.",
+    doc: 'Service account of runner pods, which mount no token of it.',
   }),
   runnerPod: forKubernetes('RUNNER_POD', podValue, {
     default: '{}',
@@ -115,7 +115,7 @@ export const kubernetesVariables = {
   reportUrl: forKubernetes('REPORT_URL', reportUrlValue, {
     defaultDoc: 'none: progress goes by steps, no batches',
     absent: nothing,
-    doc: 'Address at which runner pods reach the listener of mode `worker`, for progress between the steps and for the tasks of batches.',
+    doc: 'Address of the listener of mode `worker` for runner pods: for progress between steps, and for tasks of batches.',
   }),
   pendingDeadlineMs: forKubernetes('PENDING_DEADLINE', positiveDurationValue, {
     default: '1h',
@@ -127,7 +127,7 @@ export const kubernetesVariables = {
   }),
   queuedMediaJobsMax: forKubernetes('QUEUED_MEDIA_JOBS', integerValue(0, 10_000), {
     default: '20',
-    doc: 'How many jobs that wait for a slot `kubectl get mj` shows beside those that run; 0: none.',
+    doc: 'How many waiting jobs `kubectl get mj` shows beside those that run; 0: none.',
   }),
   imageBatchMin: forKubernetes('IMAGE_BATCH_MIN', integerValue(0, 10_000), {
     default: '4',
@@ -136,6 +136,6 @@ export const kubernetesVariables = {
   kubeconfig: forKubernetes('KUBECONFIG', pathValue, {
     defaultDoc: 'none',
     absent: nothing,
-    doc: "Kubeconfig files outside a cluster; inside, the pod's own service account is used.",
+    doc: "Kubeconfig files outside a cluster; inside, the pod's service account is used.",
   }),
 };

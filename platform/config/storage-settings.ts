@@ -47,7 +47,7 @@ export function storageVariables(which: StorageName) {
   const declare = which === 'SOURCE' ? declareFor('api', 'worker') : declareFor('api', 'delivery', 'worker');
   return {
     bucket: declare(`${which}_BUCKET`, bucketValue, {
-      doc: "The store: a bucket's name, or `file:DIR`, a folder that exists.",
+      doc: "A bucket's name, or `file:DIR`, a folder that exists.",
     }),
     endpoint: declare(`${which}_S3_ENDPOINT`, httpUrlValue, {
       absent: notGiven,
@@ -58,7 +58,7 @@ export function storageVariables(which: StorageName) {
     accessKeyId: declare(`${which}_S3_ACCESS_KEY_ID`, plainText, {
       absent: notGiven,
       isSecret: true,
-      doc: "Access key; without one, the SDK's own chain (IRSA, instance roles, `AWS_*`).",
+      doc: "Access key; without one, the SDK's chain (IRSA, instance roles, `AWS_*`).",
     }),
     secretAccessKey: declare(`${which}_S3_SECRET_ACCESS_KEY`, plainText, {
       absent: notGiven,
@@ -67,15 +67,15 @@ export function storageVariables(which: StorageName) {
     }),
     forcePathStyle: declare(`${which}_S3_FORCE_PATH_STYLE`, booleanValue, {
       default: 'true',
-      doc: "Whether the bucket is in the address's path (`true`) or in its host name (`false`).",
+      doc: 'Whether the bucket is in the path (`true`) or host name (`false`) of addresses.',
     }),
     checksums: declare(`${which}_S3_CHECKSUMS`, wordValue(['when_supported', 'when_required']), {
       default: 'when_supported',
-      doc: '`when_required` for old stores that do not know the newer checksums.',
+      doc: '`when_required` for stores without the newer checksums.',
     }),
     timeoutMs: declare(`${which}_S3_TIMEOUT`, positiveDurationValue, {
       default: '30s',
-      doc: 'How long a request may wait for an answer or for another byte.',
+      doc: 'How long a request may wait for an answer or another byte.',
     }),
   };
 }
@@ -86,7 +86,7 @@ export const mediaVariables = {
   workBucket: declareFor('worker')('WORK_BUCKET', bucketValue, {
     absent: notGiven,
     defaultDoc: '`MEDIA_BUCKET`',
-    doc: 'Where working objects (`work/`) are, in place of the media bucket: another bucket of its server, or folder.',
+    doc: 'For working objects (`work/`): another bucket of the same server, or another folder.',
   }),
 };
 

@@ -28,16 +28,16 @@ export const uploadVariables = {
   bucket: declare('UPLOAD_BUCKET', bucketValue, {
     absent: notGiven,
     defaultDoc: '`SOURCE_BUCKET`',
-    doc: 'Where uploads go: a bucket of the server of the source bucket, or `file:DIR`. Uploads are on where this or `UPLOAD_S3_ACCESS_KEY_ID` is set.',
+    doc: "A bucket of the source bucket's server, or `file:DIR`. Uploads are on where this or `UPLOAD_S3_ACCESS_KEY_ID` is set.",
   }),
   prefix: declare('UPLOAD_PREFIX', prefixValue, {
     default: 'uploads/',
-    doc: 'The beginning of every key of an upload; the right to write needs to cover no other key.',
+    doc: 'Beginning of every key of an upload; the right to write needs to cover no other key.',
   }),
   accessKeyId: declare('UPLOAD_S3_ACCESS_KEY_ID', plainText, {
     absent: notGiven,
     isSecret: true,
-    doc: "Access key with the right to write uploads; without one, the SDK's own chain.",
+    doc: "Access key with the right to write uploads; without one, the SDK's chain.",
   }),
   secretAccessKey: declare('UPLOAD_S3_SECRET_ACCESS_KEY', plainText, {
     absent: notGiven,
@@ -47,15 +47,15 @@ export const uploadVariables = {
   publicEndpoint: declare('UPLOAD_S3_PUBLIC_ENDPOINT', httpUrlValue, {
     absent: notGiven,
     defaultDoc: '`SOURCE_S3_ENDPOINT`',
-    doc: 'Address of the S3 server for clients, which the addresses of parts begin with.',
+    doc: 'Address of the S3 server for clients, in addresses of parts.',
   }),
   expiryMs: declare('UPLOAD_EXPIRY', positiveDurationValue, {
     default: '24h',
-    doc: 'How long an upload may stay open; then its parts are removed.',
+    doc: 'How long an upload may stay open.',
   }),
   openMax: declare('UPLOADS_OPEN_MAX', integerValue(1, 100_000), {
     default: '100',
-    doc: 'Uploads of one API key that may be open at once, and likewise imports.',
+    doc: 'Open uploads of one API key, and likewise imports.',
   }),
 };
 

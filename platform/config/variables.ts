@@ -87,7 +87,7 @@ const forWorker = declareFor('worker');
 const processVariables = {
   mode: forAll('MODE', wordValue(modes), {
     default: 'all',
-    doc: '`all`, `server` or `worker`; the flag `--mode=` wins over it.',
+    doc: '`all`, `server` or `worker`; `--mode=` wins over it.',
   }),
   databaseUrl: forAll('DATABASE_URL', databaseUrlValue, {
     isSecret: true,
@@ -95,7 +95,7 @@ const processVariables = {
   }),
   databasePoolSize: forAll('DATABASE_POOL_SIZE', integerValue(2, 1_000), {
     default: '10',
-    doc: 'Connections of this process to the database; surface `api` opens two more for lists of jobs.',
+    doc: 'Connections to the database; surface `api` opens two more for lists.',
   }),
   redis: forAll('REDIS_URL', redisUrlValue, {
     requiredBy: ['api', 'worker'],
@@ -105,12 +105,12 @@ const processVariables = {
   }),
   logLevel: forAll('LOG_LEVEL', wordValue(logLevels), {
     default: 'info',
-    doc: `One of ${logLevels.join(', ')}. Logs are JSON lines on standard error and hold no secrets.`,
+    doc: `One of ${logLevels.join(', ')}.`,
   }),
   otlpEndpoint: forAll('OTEL_EXPORTER_OTLP_ENDPOINT', httpUrlValue, {
     defaultDoc: 'no export',
     absent: nothing,
-    doc: 'OTLP/HTTP collector for traces; without one, spans are created and not exported.',
+    doc: 'OTLP/HTTP collector for traces.',
   }),
 };
 
@@ -122,16 +122,16 @@ const serverVariables = {
   }),
   probePort: forServer('PROBE_PORT', portValue, {
     default: '0',
-    doc: 'Port of a listener for the probes of Kubernetes alone, which no client can occupy; `0` opens none.',
+    doc: 'Port of a listener for the probes of Kubernetes alone; `0` opens none.',
   }),
   surfaces: forServer('SERVER_SURFACES', wordsValue(surfaces), {
     default: 'api,delivery',
-    doc: 'Which route groups a server has: `api` (jobs), `delivery` (streams, keys, images).',
+    doc: 'Routes of a server: `api` (jobs), `delivery` (streams, keys, images).',
   }),
   baseUrl: forJobs('BASE_URL', baseUrlValue, {
     isRequired: true,
     absent: () => '',
-    doc: 'Public address of the media host, without a `/` at its end; `results.encryption.key_endpoint` begins with it.',
+    doc: 'Public address of the media host without a final `/`; `results.encryption.key_endpoint` begins with it.',
   }),
   trustedProxies: forServer('TRUSTED_PROXIES', cidrsValue, {
     defaultDoc: 'none',
@@ -148,7 +148,7 @@ const serverVariables = {
   }),
   repairMissing: forApi('REPAIR_MISSING', booleanValue, {
     default: 'false',
-    doc: 'Whether a submission makes a completed job again whose results are missing in the bucket.',
+    doc: 'Whether a submission makes a completed job again whose results are missing.',
   }),
   console: forApi('CONSOLE', wordValue(consoleChoices), {
     default: 'off',
@@ -174,7 +174,7 @@ export const secretVariables = {
     isRequired: true,
     absent: none,
     isSecret: true,
-    doc: 'Keys accepted in `X-API-Key`; several separated by commas while they are changed.',
+    doc: 'Keys accepted in `X-API-Key`.',
   }),
   eventsTokens: forApi('EVENTS_TOKEN', secretsValue, {
     defaultDoc: 'none; an API key is needed',
@@ -192,20 +192,20 @@ export const secretVariables = {
     isRequired: true,
     absent: unusableSecret,
     isSecret: true,
-    doc: 'Signs webhooks; `whsec_` and base64, as Standard Webhooks has it, or any other text.',
+    doc: 'Signs webhooks; `whsec_` and base64 (Standard Webhooks), or any other text.',
   }),
   // The worker wraps content keys, the key endpoint unwraps them.
   encryptionKeys: forKeys('ENCRYPTION_KEY', secretsValue, {
     isRequired: true,
     absent: none,
     isSecret: true,
-    doc: 'Protects stored content keys; of several separated by commas the first wraps and each unwraps.',
+    doc: 'Protects stored content keys; of several, the first wraps and each unwraps.',
   }),
   thumbSecrets: forDelivery('THUMB_SECRET', secretsValue, {
     defaultDoc: 'derived from `KEY_TOKEN_SECRET`',
     absent: none,
     isSecret: true,
-    doc: 'Signs `/thumb` addresses; of several separated by commas each is accepted.',
+    doc: 'Signs `/thumb` addresses; of several, each is accepted.',
   }),
 };
 
@@ -213,19 +213,19 @@ const jobVariables = {
   maxFileSizeBytes: forJobs('MAX_FILE_SIZE', sizeValue, { default: '20GiB', doc: 'Largest accepted video source.' }),
   largeVideoThresholdBytes: forJobs('LARGE_VIDEO_THRESHOLD', sizeValue, {
     default: '2GiB',
-    doc: 'Measured size from which on a video goes to the queue `video:large`.',
+    doc: 'Measured size from which on a video goes to `video:large`.',
   }),
   mediaProfiles: forJobs('MEDIA_PROFILES', mediaProfilesValue, {
     defaultDoc: 'the built-in ones; every video gets `default`',
     absent: () => builtInMediaProfiles,
     isDocument: true,
-    doc: 'Encoding profiles and the rules by which a video gets one (YAML; docs/reference/media.md, "Profiles"); `MEDIA_PROFILES_FILE` names a file.',
+    doc: 'Encoding profiles and their rules (YAML; docs/reference/media.md, "Profiles"); `MEDIA_PROFILES_FILE` names a file.',
   }),
   eventRules: forApi('EVENT_RULES', eventRulesValue, {
     defaultDoc: 'none; events of the bucket are refused',
     absent: none,
     isDocument: true,
-    doc: 'Rules by which objects that were created in the source bucket are submitted (YAML; docs/guides/api.md, "Events of the bucket"); `EVENT_RULES_FILE` names a file.',
+    doc: 'Rules by which new objects of the source bucket are submitted (YAML; docs/guides/api.md, "Events of the bucket"); `EVENT_RULES_FILE` names a file.',
   }),
   executor: forWorker('EXECUTOR', wordValue(['kubernetes', 'process']), {
     // Kubernetes sets this variable in every container.
@@ -239,15 +239,15 @@ const jobVariables = {
   }),
   largeWorkerConcurrency: forWorker('LARGE_WORKER_CONCURRENCY', concurrencyValue, {
     default: '1',
-    doc: 'Jobs of the queue `video:large` that run at once.',
+    doc: 'Jobs of `video:large` that run at once.',
   }),
   imageJobsPerProcess: forWorker('IMAGE_JOBS_PER_PROCESS', integerValue(1, 1_000_000), {
     default: '250',
-    doc: 'Image jobs that one runner process does, one after another, before another replaces it; `1`: a process for each.',
+    doc: 'Image jobs that one runner process does in turn before it is replaced; `1`: a process for each.',
   }),
   chunkLengthMs: forWorker('CHUNK_LENGTH', positiveDurationValue, {
     default: '60s',
-    doc: 'Length of the chunks in which a video of at least about three of them is encoded.',
+    doc: 'Length of chunks; a video of at least about three is encoded in chunks.',
   }),
   chunkParallelism: forWorker('WORKER_CHUNK_PARALLELISM', concurrencyValue, {
     default: '1',
@@ -259,32 +259,32 @@ const jobVariables = {
   }),
   jobAttempts: forWorker('JOB_ATTEMPTS', integerValue(1, 100), {
     default: '3',
-    doc: 'Attempts that may fail by themselves before a job fails; a disruption costs none.',
+    doc: 'Failed attempts that end a job; a disruption costs none.',
   }),
   outageDeadlineMs: forWorker('OUTAGE_DEADLINE', positiveDurationValue, {
     default: '1h',
-    doc: 'How long an outage of the object storage costs no attempt and pauses admission.',
+    doc: 'How long a storage outage costs no attempt and pauses admission.',
   }),
   jobRetentionMs: forWorker('JOB_RETENTION', positiveDurationValue, {
-    defaultDoc: 'for ever',
+    defaultDoc: 'forever',
     absent: nothing,
-    doc: 'How long a job, the objects of its results and its webhook events are kept after its end.',
+    doc: 'How long a job, its result objects and its webhook events are kept after its end.',
   }),
   // Delivery warns where it is set and caches keep what it deletes.
   revisionRetentionMs: declareFor('delivery', 'worker')('REVISION_RETENTION', positiveDurationValue, {
-    defaultDoc: 'for ever',
+    defaultDoc: 'forever',
     absent: nothing,
-    doc: 'How long the objects of a stream are kept after a newer one of the same hash replaced it.',
+    doc: 'How long the objects of a stream are kept after a newer one replaced it.',
   }),
   receiptRetentionMs: forWorker('RECEIPT_RETENTION', positiveDurationValue, {
-    defaultDoc: 'for ever',
+    defaultDoc: 'forever',
     absent: nothing,
     doc: 'How long the receipt of a deleted media is kept, and its addresses answer 410.',
   }),
   purgeHookUrl: forJobs('PURGE_HOOK_URL', httpUrlValue, {
     defaultDoc: 'none',
     absent: nothing,
-    doc: 'Is sent the paths of each deleted media, signed and repeated as webhooks are, for a CDN to purge.',
+    doc: 'Gets the paths of each deleted media, signed and repeated like webhooks, for a CDN to purge.',
   }),
   jobDeadlineMs: forWorker('JOB_DEADLINE', positiveDurationValue, {
     default: '6h',
@@ -292,7 +292,7 @@ const jobVariables = {
   }),
   leaseMs: forWorker('LEASE_DURATION', positiveDurationValue, {
     default: '15s',
-    doc: 'Another worker takes over a job (process executor) or an import whose worker has not renewed its lease for this long.',
+    doc: 'Time without renewal after which another worker takes over a job (process executor) or an import.',
   }),
   sweepIntervalMs: forWorker('SWEEP_INTERVAL', positiveDurationValue, {
     default: '5s',
@@ -300,7 +300,7 @@ const jobVariables = {
   }),
   ticketAgeMs: forWorker('TICKET_AGE', positiveDurationValue, {
     default: '30s',
-    doc: 'How long a job may wait unclaimed before its ticket is added to the queue again.',
+    doc: 'How long a job may wait unclaimed before its ticket is added again.',
   }),
   workDir: forWorker('WORK_DIR', absolutePathValue, {
     default: (env) => env['TMPDIR'] ?? '/tmp',
@@ -334,7 +334,7 @@ const jobVariables = {
   }),
   webhookBackoffMs: forWorker('WEBHOOK_BACKOFF', durationsValue(webhookAttemptsMax), {
     default: '0s,5s,30s,3m,18m',
-    doc: 'The pause before each attempt at a webhook; at most five attempts.',
+    doc: 'Pause before each attempt at a webhook; at most five attempts.',
   }),
 };
 
