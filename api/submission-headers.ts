@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { type Fault, KnownProblem } from '#domain/errors.ts';
+import { priorityMax } from '#domain/jobs/ticket.ts';
 import type { Choices } from '#jobs/choices.ts';
 
 /** A profile is named as in `MEDIA_PROFILES` and as a MediaProfile. */
 const profilePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const priorityPattern = /^-?\d{1,4}$/;
-const priorityMax = 1000;
 
 /**
  * What the headers `X-Profile` and `X-Priority` of a submission choose: the body of version 1 gets no new fields.

@@ -1,5 +1,8 @@
 import type { QueueName } from './routing.ts';
 
+/** The highest priority of a job; the lowest is as far below 0. */
+export const priorityMax = 1000;
+
 /**
  * A line in a queue that says "this attempt of this job wants to run". Losing one loses nothing: the row is the truth.
  */
@@ -8,7 +11,7 @@ export interface Ticket {
   /** Counts from 1; part of the ticket's id, since a queue ignores an id that it still holds. */
   readonly attempt: number;
   readonly queue: QueueName;
-  /** -1000 to 1000, 0 when absent: tickets below 0 are taken after all others, the lowest last. */
+  /** At least -`priorityMax`, 0 when absent. A queue's tickets are taken by it, the highest first, then in order. */
   readonly priority?: number;
   /** W3C trace context of the submission. */
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string };

@@ -4,6 +4,7 @@ import { type JobType, jobTypeNames, jobTypes } from '../job-types/index.ts';
 import { videoPreviewOptions } from '../job-types/video-preview.ts';
 import { jobErrorSchema } from '../job-error.ts';
 import { jobPhases } from '../jobs/status.ts';
+import { priorityMax } from '../jobs/ticket.ts';
 import {
   bare,
   type CelRule,
@@ -175,11 +176,11 @@ const specSchema = z
     suspend: z.boolean().default(false).describe('Stops the work and begins none, at no cost of an attempt.'),
     priority: z
       .int()
-      .min(-1000)
-      .max(1000)
+      .min(-priorityMax)
+      .max(priorityMax)
       .default(0)
       .describe(
-        'Above 0, the job starts before all waiting jobs of its pool with a lower one; below 0, after all. Jobs of the API have 0.',
+        'Above 0, the job starts before all waiting jobs of its pool with a lower one; below 0, after all. Jobs of the API have their X-Priority.',
       ),
     pool: z
       .string()

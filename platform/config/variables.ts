@@ -68,7 +68,7 @@ const absolutePathValue: TextValue<string> = { ...pathValue, read: (text) => res
 const portValue = integerValue(0, 65_535);
 const ratePerMinute = integerValue(1, 1_000_000);
 const concurrencyValue = integerValue(1, 10_000);
-/** The most attempts that a webhook may have (docs/reference/contract.md, "Webhook attempts"). */
+/** The most attempts that a webhook may have (docs/reference/contract.md, "Attempts"). */
 const webhookAttemptsMax = 5;
 
 const none = () => [] as const;

@@ -1,6 +1,6 @@
 import type { JobsOptions } from 'bullmq';
 import { poolOfQueue, type QueueName, queueNames } from '#domain/jobs/routing.ts';
-import { type Ticket, ticketId } from '#domain/jobs/ticket.ts';
+import { priorityMax, type Ticket, ticketId } from '#domain/jobs/ticket.ts';
 import { externalWrite } from '../external-writes/external-write.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { CoalescedCalls } from '../coalesce/coalesced-calls.ts';
@@ -79,7 +79,7 @@ export class BullTicketQueue implements TicketQueue {
     const jobs = additions.map(({ ticket, delayMs }) => ({
       name: 'ticket',
       data: ticket,
-      opts: { jobId: bullId(ticket), delay: delayMs, ...bullPriority(ticket) },
+      opts: { jobId: bullId(ticket), delay: delayMs, priority: bullPriority(ticket) },
     }));
     await externalWrite(
       () => ({ kind: 'ticket', name: `add to ${queue}` }),
@@ -158,9 +158,9 @@ function bullId(ticket: Pick<Ticket, 'jobId' | 'attempt'>): string {
   return ticketId(ticket).replaceAll(':', '.');
 }
 
-/** BullMQ takes tickets without a priority first, and of the others those with the lowest number. */
-function bullPriority({ priority = 0 }: Ticket): Pick<JobsOptions, 'priority'> {
-  return priority < 0 ? { priority: -priority } : {};
+/** Of 1 and more: BullMQ takes tickets without one first, and of the others those with the lowest number. */
+function bullPriority({ priority = 0 }: Ticket): number {
+  return priorityMax + 1 - priority;
 }
 
 /** Says goodbye; when the store is away, the connection is dropped instead. */

@@ -96,13 +96,14 @@ describe.each(storeKinds)('the ticket queue on %s', (kind) => {
       expect(waitedMs).toBeLessThan(4_000);
     });
 
-    test('tickets below priority 0 are pending and are taken after all others, the lowest last', async () => {
-      const [lowest, low] = [newTicket({ priority: -9 }), newTicket({ priority: -1 })];
-      const plain = newTicket();
-      for (const ticket of [lowest, low, plain]) await queue.add(ticket);
-      expect((await queue.depth()).default).toEqual({ pending: 3, active: 0, retry: 0 });
+    test('C11.35: tickets are taken by their priority, the highest first, then in the order they came', async () => {
+      const [lowest, low, high] = [-1000, -1, 7].map((priority) => newTicket({ priority }));
+      const [first, second, highest] = [newTicket(), newTicket(), newTicket({ priority: 1000 })];
+      const inOrder = [highest, high, first, second, low, lowest];
+      for (const ticket of [lowest, low, first, second, high, highest]) await queue.add(ticket!);
+      expect((await queue.depth()).default).toEqual({ pending: inOrder.length, active: 0, retry: 0 });
       const reader = queue.reader('default');
-      expect([await taken(reader), await taken(reader), await taken(reader)]).toEqual([plain, low, lowest]);
+      for (const ticket of inOrder) expect(await taken(reader)).toEqual(ticket);
     });
 
     test('the two queues are apart', async () => {
