@@ -23,7 +23,12 @@ OopT9oXcsxN5C1Y5aPm5N1r0cBKMTlrcEi5CScOeyf2/6hJE2N+/q38U
 `,
 } as const;
 
-/** Makes this process trust the certificate, as `NODE_EXTRA_CA_CERTS` would. */
-export function trustCertificate(): void {
-  setDefaultCACertificates([...getCACertificates(), certificate.cert]);
+/**
+ * Makes this process trust the certificate, as `NODE_EXTRA_CA_CERTS` would, until the returned function is called: test
+ * files share processes, and one of them needs an authority that is unknown.
+ */
+export function trustCertificate(): () => void {
+  const before = getCACertificates();
+  setDefaultCACertificates([...before, certificate.cert]);
+  return () => setDefaultCACertificates(before);
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 
 // What a person can finish: a new page takes the place of words that are read no more.
 
-const wordsMax = 47_500;
+const wordsMax = 42_000;
 const decisionsMax = 45;
 
 it(`the pages of docs have at most ${wordsMax} words together, and no more than ${decisionsMax} are decisions`, () => {

@@ -201,16 +201,21 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('a hash that is always in use is cleaned up: only a job of the same source defers a chunked encode', async () => {
-    const { id, hash } = await twoAttempts();
-    await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
-    await put(chunkResultKey('0123456789abcdef', 0));
-    await end(id, null, jobErrorOf('storage_error', 2));
-    await rig.submit('another', { ticket: false, type: 'video:transcode', hash, sourceEtag: '"another"' });
-    await rig.submit('image', { ticket: false, type: 'image:thumbnail', hash });
-    await sweep();
-    expect(await keys()).toEqual([]);
-  });
+  it.each(['waits', 'has just ended'])(
+    'a hash that is always in use is cleaned up: no job of another source or type that %s defers a chunked encode',
+    async (state) => {
+      const { id, hash } = await twoAttempts();
+      await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
+      await put(chunkResultKey('0123456789abcdef', 0));
+      await end(id, null, jobErrorOf('storage_error', 2));
+      await rig.submit('another', { ticket: false, type: 'video:transcode', hash, sourceEtag: '"another"' });
+      await rig.submit('image', { ticket: false, type: 'image:thumbnail', hash });
+      if (state !== 'waits')
+        await rig.database.pool.query(`update jobs set status = 'cancelled', finished_at = now() where id <> $1`, [id]);
+      await sweep(30_000);
+      expect(await keys()).toEqual([]);
+    },
+  );
 
   it('cleanup keeps the revision that the top master playlist names, also when its job failed', async () => {
     const { id, hash, inRevision } = await twoAttempts();

@@ -206,6 +206,32 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect(await keys()).toEqual([initIn(shared), masterKey(hash)].toSorted());
     });
 
+    it('a stream of several chunks goes with its old job: neither another stream nor an expired job keeps it', async () => {
+      const shared = '0123456789abcdef';
+      const [old, replaced] = [await submit(), await ended(2)];
+      await end(old, 30, streamIn(shared));
+      const [first, second] = [await submit(), await submit()];
+      for (const id of [first, second]) await end(id, 3, streamIn(shared));
+      const last = await ended(1);
+      await put(initIn(shared));
+      await query(
+        `update jobs set results_expired = true, replaced_at = case when id = $1 then now() end where id in ($1, $2)`,
+        [first, second],
+      );
+      await run({ jobRetentionMs: 7 * dayMs });
+      expect(await rig.jobs.find(old)).toBeNull();
+      expect(await keys()).toEqual([initOf(replaced), initOf(last)].toSorted());
+    });
+
+    it('the last stream of a hash goes with its old job when it was made of several chunks', async () => {
+      const shared = '0123456789abcdef';
+      await end(await submit(), 30, streamIn(shared));
+      await put(initIn(shared));
+      await publish(shared);
+      await run({ jobRetentionMs: 7 * dayMs });
+      expect(await keys()).toEqual([]);
+    });
+
     it('the stream of an old job stays while a job of the same source may go on with it', async () => {
       const shared = '0123456789abcdef';
       const old = await submit();
