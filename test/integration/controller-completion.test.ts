@@ -262,6 +262,24 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       expect(await completeFirst(rig, earlier)).toMatchObject({ outcome: 'recorded', job: { status: 'completed' } });
       expect(await publicRevision(rig, 'two-jobs')).toBe(revisionOf(later.id, 1));
     });
+
+    it('a stream is published beside later jobs of its hash that have none', async () => {
+      const stream = await transcoded('first-stream');
+      const more = { hash: 'first-stream', ticket: false } as const;
+      await rig.submit('waits', { ...more, type: 'video:full' });
+      const cover = await rig.submit('cover', { ...more, type: 'video:cover' });
+      await rig.jobs.claim({ jobId: cover, attempt: 1, owner: 'the test', leaseMs: 60_000 });
+      const end = {
+        attempt: 1,
+        status: 'completed',
+        results: {} as never,
+        error: null,
+        eventId: randomUUID(),
+      } as const;
+      await rig.jobs.finish({ jobId: cover, ...end });
+      expect(await completeFirst(rig, stream)).toMatchObject({ outcome: 'recorded' });
+      expect(await publicRevision(rig, 'first-stream')).toBe(revisionOf(stream.id, 1));
+    });
   });
 });
 

@@ -178,6 +178,14 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect((await query('select job_id from webhook_events')).rows).toEqual([{ job_id: pending }]);
     });
 
+    it('no row is deleted of a job that has not ended, or whose webhook is sent again meanwhile', async () => {
+      const [running, pending, old] = [await submit(), await ended(30), await ended(30)];
+      await query(`update jobs set callback_status = 'pending' where id = $1`, [pending]);
+      await rig.retention.deleteJobs([running, pending, old]);
+      const { rows } = await query('select id from jobs');
+      expect(rows.map(({ id }) => id as string).toSorted()).toEqual([running, pending].toSorted());
+    });
+
     it('JOB_RETENTION takes the images, the replaced streams and the last stream of a hash with their rows', async () => {
       const image = await submit({ type: 'image:thumbnail' });
       const variant = imageKey(hash, revisionOf(image, 1), { variant: 'thumb', format: 'webp' });

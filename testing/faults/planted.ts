@@ -65,21 +65,32 @@ async function holderOf(world: World, id: string): Promise<Supervised> {
   return holder;
 }
 
+function send(signal: NodeJS.Signals, to: readonly number[]): void {
+  for (const pid of to.filter(isAlive)) process.kill(pid, signal);
+}
+
 /** A worker and its runners are frozen until another one has continued its job. */
 const frozenWorker =
   (hasContinued: string): Scenario =>
   async (world) => {
     const id = await world.submit('video:transcode', 'long');
     const holder = await holderOf(world, id);
-    const pids = [holder.current().pid, ...(await holder.current().descendants())];
-    const send = (signal: NodeJS.Signals) => pids.filter(isAlive).forEach((pid) => process.kill(pid, signal));
-    send('SIGSTOP');
+    const { pid } = holder.current();
+    const runners = await holder.current().descendants();
+    send('SIGSTOP', [pid, ...runners]);
     const text = `select 1 from jobs where id = $1 and ${hasContinued}`;
-    await until(
-      async () => (await world.database.pool.query(text, [id])).rowCount,
-      (count) => count === 1,
-      60_000,
-    ).finally(() => send('SIGCONT'));
+    try {
+      await until(
+        async () => (await world.database.pool.query(text, [id])).rowCount,
+        (count) => count === 1,
+        60_000,
+      );
+    } finally {
+      // What they report waits for their worker, which writes it before it learns that its lease is lost.
+      send('SIGCONT', runners);
+      await sleep(1_000);
+      send('SIGCONT', [pid]);
+    }
     // What it does next, unless it sees that its lease is lost: it ends its attempt.
     const manifest = () => world.media.head(resultManifestKey(id, 1));
     await until(manifest, (info) => info !== null, 25_000).catch(() => undefined);
