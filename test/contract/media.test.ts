@@ -392,6 +392,63 @@ describe('deletion', () => {
     expect((await api.call(`/api/jobs/${running}`)).json.status).toBe('cancelled');
   });
 
+  it('C29.10: a deletion changes nothing of another media: no job, result, key or object', async () => {
+    const [doomed, other] = [newHash(), newHash()];
+    const jobs: string[] = [];
+    for (const hash of [doomed, other]) {
+      await stream(hash);
+      await api.d.contentKeys.findOrCreate(hash);
+      for (const type of ['video:cover', 'video:preview'])
+        jobs.push((await api.submit({ type, hash, source: 'a.mp4' })).json.job_id);
+      await api.d.jobs.claim({ jobId: jobs.at(-1)!, attempt: 1, owner: 'test', leaseMs: 60_000 });
+    }
+    const tables = ['jobs', 'content_keys', 'media', 'media_deletions'];
+    const all = async () => {
+      const rows = tables.map((table) => query(`select to_jsonb(${table}) from ${table} where hash = $1`, [other]));
+      const files = api.call(`/api/media/${other}/files`);
+      return { rows: (await Promise.all(rows)).map((each) => each.rows), files: (await files).json };
+    };
+    const before = await all();
+    expect(before.rows.map(({ length }) => length)).toEqual([3, 1, 1, 0]);
+    await api.call(`/api/media/${doomed}`, { method: 'DELETE' });
+    await finished(doomed);
+    const statuses = await Promise.all(jobs.map(async (id) => (await api.call(`/api/jobs/${id}`)).json.status));
+    expect(statuses).toEqual(['cancelled', 'cancelled', 'queued', 'processing']);
+    expect(await all()).toEqual(before);
+    expect((await api.call(`/stream/${other}/master.m3u8`)).status).toBe(200);
+  });
+
+  it('C29.12: a deletion waits for what its last job may still write, and for no other job', async () => {
+    const [hash, other] = [newHash(), newHash()];
+    const { jobId } = await stream(hash);
+    await stream(other);
+    await query(`update jobs set created_at = now() - interval '2 hours' where hash = $1`, [other]);
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    const later = (await api.submit({ type: 'video:cover', hash, source: 'a.mp4' })).json.job_id;
+    await api.call(`/api/jobs/${later}/cancel`, { method: 'POST' });
+    await query(`update media_deletions set requested_at = now() - interval '1 hour' where hash = $1`, [hash]);
+    const before = await keysOf(hash);
+    const roundAfter = async (interval: string) => {
+      await query(
+        `update jobs set created_at = now() - interval '2 hours', finished_at = now() - $2::interval where id = $1`,
+        [jobId, interval],
+      );
+      await query('update media_deletions set due_at = now() where hash = $1', [hash]);
+      await round(deletions({ quietMs: 60_000 }));
+    };
+    await roundAfter('20 seconds');
+    expect(await keysOf(hash)).toEqual(before);
+    const { rows } = await query(
+      `select due_at between now() + interval '30 seconds' and now() + interval '41 seconds' as is_later
+       from media_deletions where hash = $1`,
+      [hash],
+    );
+    expect(rows).toEqual([{ is_later: true }]);
+    await roundAfter('61 seconds');
+    expect((await api.call(`/api/media/${hash}/deletion`)).json.status).toBe('deleted');
+    expect(await keysOf(hash)).toEqual([]);
+  });
+
   it('C29.11: every address answers 410 within five seconds on each server, and after the end', async () => {
     const hash = newHash();
     const { rev } = await stream(hash);
@@ -619,6 +676,13 @@ describe('deletion', () => {
     await until(async () => (await api.call(`/stream/${hash}/master.m3u8`)).status === 200);
     expect((await api.call(`/api/media/${hash}`)).json).toMatchObject({ status: 'live', deletion: null, current: own });
     expect((await api.call(`/stream/${hash}/${rev}/master.m3u8`)).status).toBe(404);
+    // The deletion has ended: no later round does it again.
+    const { json: media } = await api.call(`/api/media/${hash}`);
+    await query(`update media_deletions set due_at = now() - interval '1 day' where hash = $1`, [hash]);
+    await round();
+    expect((await api.call(`/api/media/${hash}`)).json).toEqual(media);
+    expect((await api.d.contentKeys.find(hash))?.key.equals(after.key)).toBe(true);
+    expect((await api.call(`/api/jobs/${job.job_id}`)).json.status).toBe('completed');
   });
 
   it('C29.16: the purge hook gets the paths as a webhook without a job', async () => {
