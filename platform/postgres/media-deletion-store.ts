@@ -70,16 +70,19 @@ const later = `
 const active = `
   select jobs.id from jobs join media_deletions on media_deletions.id = $1 and media_deletions.hash = jobs.hash
   where swept_at is null and jobs.finished_at is null and status = any($2)
-    and (created_at <= requested_at or lease_owner is not null)
+    and (created_at <= requested_at or lease_owner is not null) and media_deletions.finished_at is null
   limit 1000`;
 const unswept = `
   select id from jobs where hash = $1 and swept_at is null and id > $2::uuid order by id limit 1000`;
 const listed = `
   update media_deletions set objects = $2, bytes = $3, objects_sha256 = $4 where id = $1 and objects is null`;
 const count = 'update media_deletions set objects_deleted = objects_deleted + $2 where id = $1 and finished_at is null';
+// Results of a new media come after the end of the deletion, which a process that was frozen does not know of.
 const forgetResults = `
   with page as (
-    select id from jobs where hash = $1 and results is not null limit 500 for update
+    select id from jobs where hash = $1 and results is not null
+      and exists (select from media_deletions where media_deletions.id = $2 and finished_at is null)
+    limit 500 for update
   )
   update jobs set results = null, results_expired = true, stream_rev = null,
     idempotency_key = 'expired ' || jobs.id
@@ -156,7 +159,7 @@ export class MediaDeletionStore {
     await this.#database.pool.query(later, [id, delayMs]);
   }
 
-  /** Jobs that must end before objects are removed, at most 1000. */
+  /** Jobs that must end before objects are removed, at most 1000; none of a deletion that has ended. */
   async activeJobs(id: string): Promise<string[]> {
     const { rows } = await this.#database.pool.query<{ id: string }>(active, [id, activeStatuses]);
     return rows.map((row) => row.id);
@@ -183,18 +186,19 @@ export class MediaDeletionStore {
 
   /**
    * Ends a deletion whose objects are removed: the results of the media's jobs are forgotten, its row and a key that an
-   * attempt made meanwhile are deleted, and jobs that were submitted meanwhile may begin.
+   * attempt made meanwhile are deleted, and jobs that were submitted meanwhile may begin. Null, and nothing is changed,
+   * when it has ended already.
    */
   async finish(
     { id, hash }: Pick<MediaDeletion, 'id' | 'hash'>,
     receiptOf: (ended: MediaDeletion) => DeletionReceipt,
   ): Promise<MediaDeletion | null> {
-    while (((await this.#database.pool.query(forgetResults, [hash])).rowCount ?? 0) > 0);
+    while (((await this.#database.pool.query(forgetResults, [hash, id])).rowCount ?? 0) > 0);
     return this.#database.transaction(async (client) => {
       await client.query(lockHash, [hash]);
-      await client.query(destroyKey, [hash]);
       const { rows } = await client.query<DeletionRow>(finish, [id]);
       if (rows[0] === undefined) return null;
+      await client.query(destroyKey, [hash]);
       const ended = deletionOfRow(rows[0]);
       const receipt = receiptOf(ended);
       await client.query(writeReceipt, [id, toJson(receipt)]);

@@ -675,14 +675,22 @@ describe('deletion', () => {
     await api.complete(job.job_id, results(hash, own));
     await until(async () => (await api.call(`/stream/${hash}/master.m3u8`)).status === 200);
     expect((await api.call(`/api/media/${hash}`)).json).toMatchObject({ status: 'live', deletion: null, current: own });
-    expect((await api.call(`/stream/${hash}/${rev}/master.m3u8`)).status).toBe(404);
-    // The deletion has ended: no later round does it again.
+    // Whether the media is deleted is remembered for a second.
+    await until(async () => (await api.call(`/stream/${hash}/${rev}/master.m3u8`)).status === 404);
+    // The deletion has ended: neither a later round does it again, nor a process that was frozen before its end.
     const { json: media } = await api.call(`/api/media/${hash}`);
     await query(`update media_deletions set due_at = now() - interval '1 day' where hash = $1`, [hash]);
     await round();
+    const { rows } = await query('select id from media_deletions where hash = $1', [hash]);
+    const noReceipt = () => Promise.reject(new Error('it has ended')) as never;
+    expect(await api.d.deletions.finish({ id: rows[0]!.id, hash }, noReceipt)).toBeNull();
     expect((await api.call(`/api/media/${hash}`)).json).toEqual(media);
     expect((await api.d.contentKeys.find(hash))?.key.equals(after.key)).toBe(true);
     expect((await api.call(`/api/jobs/${job.job_id}`)).json.status).toBe('completed');
+    const { json: next } = await api.submit({ type: 'video:cover', hash, source: 'a.mp4' });
+    await api.d.jobs.claim({ jobId: next.job_id, attempt: 1, owner: 'next', leaseMs: 60_000 });
+    expect(await api.d.deletions.activeJobs(rows[0]!.id)).toEqual([]);
+    expect((await api.call(`/api/jobs/${next.job_id}/cancel`, { method: 'POST' })).status).toBe(200);
   });
 
   it('C29.16: the purge hook gets the paths as a webhook without a job', async () => {
