@@ -40,6 +40,14 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     return rig.find(id);
   }
 
+  async function markDeleted(hash: string, more?: 'and made again'): Promise<void> {
+    await rig.query(
+      `insert into media_deletions (id, hash, reason, finished_at, lifted_at)
+       values (gen_random_uuid(), $1, 'request', now(), case when $2 then now() end)`,
+      [hash, more !== undefined],
+    );
+  }
+
   it('C32.3: media are chosen by prefix, profile and time, and one that is deleted, held or without a stream is not', async () => {
     const { prefix, all } = hashes(7);
     await rig.makeMedia(all.slice(0, 5));
@@ -47,9 +55,8 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     await rig.end((await rig.submit(all[6]!)).id, null);
     await rig.query(`insert into media (hash) values ($1) on conflict do nothing`, [all[6]]);
     await rig.query('update media set legal_hold = true where hash = $1', [all[0]]);
-    await rig.query(`insert into media_deletions (id, hash, reason) values (gen_random_uuid(), $1, 'request')`, [
-      all[1],
-    ]);
+    await markDeleted(all[1]!);
+    await markDeleted(all[3]!, 'and made again');
     await rig.query(`update jobs set finished_at = now() + interval '1 day' where hash = $1`, [all[2]]);
     const which = { hash_prefix: prefix, profile: 'default', made_before: new Date(Date.now() + 60_000).toISOString() };
     const ended = await run(await rig.create({ which }));
@@ -196,6 +203,33 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     expect(await rig.queued()).toHaveLength(1);
   });
 
+  const claimed = `status = 'processing', lease_owner = 'other', lease_expires_at = 'infinity'`;
+  const hasNoSlot = `${claimed}, phase = 'admitted'`;
+  const otherReason = `waiting_reason = '{"code": "storage_away", "message": "away"}'`;
+  it.each([
+    ['one that has no slot yet', 'priority = 0', 1],
+    ['one that a cluster was given and has no slot for', hasNoSlot, 1],
+    ['one that runs', `${claimed}, phase = 'encoding'`, 0],
+    ['one that has ended', `status = 'cancelled', finished_at = now()`, 0],
+    ['a rerun', 'priority = -1000', 0],
+    ['a rerun that has no slot in a cluster', `${hasNoSlot}, priority = -1000`, 0],
+    ['one that waits for something else', otherReason, 0],
+    ['one of a cluster that waits for something else', `${hasNoSlot}, ${otherReason}`, 0],
+    ['one whose next attempt comes later', `not_before = now() + interval '1 hour'`, 0],
+  ])('C32.6: a rerun gives way to jobs that wait for a slot: %s (%i)', async (_what, changes, expected) => {
+    const { id } = await rig.submit(`${hashes(1).prefix}new`);
+    await rig.query(`update jobs set ${changes} where id = $1`, [id]);
+    const waiting = async () => {
+      const found = await rig.d.rollouts.slots.waitingSubmissions(2_000);
+      return found.reduce((sum, { jobs }) => sum + jobs, 0);
+    };
+    // Of just now, none.
+    expect(await waiting()).toBe(0);
+    const before = `now() - interval '5 s'`;
+    await rig.query(`update jobs set created_at = ${before}, updated_at = ${before} where id = $1`, [id]);
+    expect(await waiting()).toBe(expected);
+  });
+
   it('C32.7: the status has planned, running, done and failed, bytes saved, and mean scores', async () => {
     const { prefix, all } = hashes(4);
     await rig.makeMedia(all);
@@ -337,9 +371,8 @@ describe.skipIf(!inject('postgres'))('rollouts', () => {
     await rig.d.rollouts.setPaused(id, true);
     await rig.round(id);
     await rig.query('update media set legal_hold = true where hash = $1', [all[0]]);
-    await rig.query(`insert into media_deletions (id, hash, reason) values (gen_random_uuid(), $1, 'request')`, [
-      all[1],
-    ]);
+    await markDeleted(all[1]!);
+    await markDeleted(all[3]!, 'and made again');
     await rig.end((await rig.submit(all[2]!, { idempotencyKey: 'newer still' })).id, better);
     await rig.d.rollouts.setPaused(id, false);
     expect(totalOf(await run(id))).toMatchObject({ done: 1, skipped: 3 });
