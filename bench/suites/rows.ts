@@ -18,7 +18,7 @@ import { type BenchLine, type BenchSuite, interleave, median, shown } from '../h
 // The tables of a busy installation after years (BENCH_ROWS jobs, ten million by default, and twice as many webhook
 // events and attempts): how long each repeated query takes, and what cleanup and retention cost submissions, which come
 // from a process of their own, like a server's. The bucket is empty and costs nothing, so that the database is what is
-// measured: the queries of a folder took three quarters of the tasks' processor time.
+// measured: a folder takes most of the tasks' processor time.
 
 const rowsOf = (jobs: number): ManyRows => ({
   jobs,

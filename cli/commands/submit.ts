@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { jobTypeNames } from '#domain/job-types/index.ts';
+import { priorityMax } from '#domain/jobs/ticket.ts';
 import type { Command, Context } from '../command.ts';
 import { UsageError } from '../exit-codes.ts';
 import { describeFile, uploadFromUrl, uploadLocalFile } from '../upload.ts';
@@ -28,7 +29,7 @@ export const submit: Command = {
       doc: 'an option of the job, such as transcode.encrypt=true; the value is JSON or a text',
     },
     profile: { value: 'NAME', doc: 'the encoding profile, in place of the one that the rules choose' },
-    priority: { value: 'N', doc: 'from -1000 to 1000; higher ones begin first (0)' },
+    priority: { value: 'N', doc: `from -${priorityMax} to ${priorityMax}; higher ones begin first (0)` },
     'callback-url': { value: 'URL', doc: 'where the webhook goes' },
     key: { doc: 'the argument is an object key, even where a file has that name' },
     ...waitOptions,
@@ -37,7 +38,7 @@ export const submit: Command = {
     const { options, output, signal } = context;
     const type = options.word('type', jobTypeNames);
     if (type === undefined) throw new UsageError(`--type: expected one of ${jobTypeNames.join(', ')}, found nothing`);
-    const priority = options.whole('priority', -1000, 1000);
+    const priority = options.whole('priority', -priorityMax, priorityMax);
     const profile = options.text('profile');
     const callbackUrl = options.text('callback-url');
     const jobOptions = jobOptionsOf(options.all('option'));

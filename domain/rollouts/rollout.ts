@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { mediaHashSchema } from '../jobs/submission.ts';
+import { priorityMax } from '../jobs/ticket.ts';
 import type { NamedProfile } from '../media/profiles.ts';
 import { toolVersionPattern } from '../work/tool-version.ts';
 
@@ -173,7 +174,7 @@ export function totalOf({ canary, rest }: Pick<Rollout, 'canary' | 'rest'>): Rol
 }
 
 /** The lowest priority of jobs: every other waiting job begins before a rerun of a rollout. */
-export const rolloutPriority = -1000;
+export const rolloutPriority = -priorityMax;
 
 /** The reason that reruns of a rollout have. */
 export function rerunReasonOf(rolloutId: string): string {

@@ -62,6 +62,17 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
     await rig.database.pool.query(`update jobs set finished_at = now() - interval '1 minute' where id = $1`, [id]);
   }
 
+  /** A job that failed after one chunk of its chunked encode. */
+  async function failedInChunks() {
+    const rev = '0123456789abcdef';
+    const { id, hash } = await twoAttempts();
+    const record = chunkResultKey(rev, 0);
+    await put(splitKey(id), JSON.stringify({ v: 1, rev, chunk_frames: [150] }));
+    await put(record);
+    await end(id, null, jobErrorOf('storage_error', 2));
+    return { id, hash, record };
+  }
+
   /** One round. */
   const sweep = (graceMs = 1_000) =>
     cleanupTask({ ...rig, metrics: new Metrics(), graceMs }).work(new AbortController().signal);
@@ -159,11 +170,7 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
   });
 
   it('a chunked encode stays until an equal job has ended so long ago that no worker writes for it', async () => {
-    const { id, hash } = await twoAttempts();
-    await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
-    const record = chunkResultKey('0123456789abcdef', 0);
-    await put(record);
-    await end(id, null, jobErrorOf('storage_error', 2));
+    const { id, hash, record } = await failedInChunks();
     const equal = await rig.submit('equal', { ticket: false, type: 'video:full', hash });
     await rig.jobs.claim({ jobId: equal, attempt: 1, owner: 'the test', leaseMs: 60_000 });
     await end(equal, null, jobErrorOf('storage_error', 1), 1);
@@ -182,11 +189,7 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
   });
 
   it('of a hash with too many unfinished jobs to look at, no chunked encode is removed', async () => {
-    const { id, hash } = await twoAttempts();
-    await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
-    const record = chunkResultKey('0123456789abcdef', 0);
-    await put(record);
-    await end(id, null, jobErrorOf('storage_error', 2));
+    const { hash, record } = await failedInChunks();
     await rig.database.pool.query(
       `insert into jobs (id, type, hash, source, options, idempotency_key, queue)
        select gen_random_uuid(), 'image:thumbnail', $1, 'ok', '{}', 'image ' || n, 'default'
@@ -204,10 +207,7 @@ describe.skipIf(!inject('postgres'))('cleanup of final jobs', () => {
   it.each(['waits', 'has just ended'])(
     'a hash that is always in use is cleaned up: no job of another source or type that %s defers a chunked encode',
     async (state) => {
-      const { id, hash } = await twoAttempts();
-      await put(splitKey(id), JSON.stringify({ v: 1, rev: '0123456789abcdef', chunk_frames: [150] }));
-      await put(chunkResultKey('0123456789abcdef', 0));
-      await end(id, null, jobErrorOf('storage_error', 2));
+      const { id, hash } = await failedInChunks();
       await rig.submit('another', { ticket: false, type: 'video:transcode', hash, sourceEtag: '"another"' });
       await rig.submit('image', { ticket: false, type: 'image:thumbnail', hash });
       if (state !== 'waits')

@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '#platform/commands/is-alive.ts';
 import * as callers from './callers.ts';
 import { type ChaosGround, openChaosGround } from './chaos-ground.ts';
 import { submitForever } from './chaos-jobs.ts';
@@ -10,6 +9,7 @@ import { type StorageFault, storageFaults } from './faulty-storage.ts';
 import { changedTables, recordedWrites } from './history.ts';
 import { Checker } from './invariants.ts';
 import { probe } from './prober.ts';
+import { send } from './processes.ts';
 import { pick, type Random, randomOf } from './random.ts';
 import { addSources } from './sources.ts';
 import { openWorld, type World } from './world.ts';
@@ -32,10 +32,6 @@ const nothing = () => undefined;
 async function victim({ world, random }: Scene, isRunner: boolean): Promise<number> {
   const program = pick(random, isRunner ? world.workers : world.processes).current();
   return isRunner ? pick(random, [0, ...(await program.descendants())]) : program.pid;
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  if (pid > 0 && isAlive(pid)) process.kill(pid, signal);
 }
 
 const killed =

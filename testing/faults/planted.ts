@@ -2,13 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { resultManifestKey } from '#domain/media/object-keys.ts';
-import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../controller-rig.ts';
 import { slowFfmpeg } from '../counted-ffmpeg.ts';
 import { announce, beginUpload, completeUpload, putPart } from './callers.ts';
 import { Checker } from './invariants.ts';
 import type { PlantedBug } from './planted-bugs.ts';
-import type { Supervised } from './processes.ts';
+import { send, type Supervised } from './processes.ts';
 import { probe } from './prober.ts';
 import { rolledOut, type Scenario, scenarios } from './scenarios.ts';
 import { addSources, otherClip, smallImage, shortClip } from './sources.ts';
@@ -65,10 +64,6 @@ async function holderOf(world: World, id: string): Promise<Supervised> {
   return holder;
 }
 
-function send(signal: NodeJS.Signals, to: readonly number[]): void {
-  for (const pid of to.filter(isAlive)) process.kill(pid, signal);
-}
-
 /** A worker and its runners are frozen until another one has continued its job. */
 const frozenWorker =
   (hasContinued: string): Scenario =>
@@ -77,7 +72,7 @@ const frozenWorker =
     const holder = await holderOf(world, id);
     const { pid } = holder.current();
     const runners = await holder.current().descendants();
-    send('SIGSTOP', [pid, ...runners]);
+    for (const each of [pid, ...runners]) send(each, 'SIGSTOP');
     const text = `select 1 from jobs where id = $1 and ${hasContinued}`;
     try {
       await until(
@@ -87,9 +82,9 @@ const frozenWorker =
       );
     } finally {
       // What they report waits for their worker, which writes it before it learns that its lease is lost.
-      send('SIGCONT', runners);
+      for (const each of runners) send(each, 'SIGCONT');
       await sleep(1_000);
-      send('SIGCONT', [pid]);
+      send(pid, 'SIGCONT');
     }
     // What it does next, unless it sees that its lease is lost: it ends its attempt.
     const manifest = () => world.media.head(resultManifestKey(id, 1));

@@ -2,6 +2,11 @@ import { isAlive } from '#platform/commands/is-alive.ts';
 import { until } from '../controller-rig.ts';
 import { startProgram } from '../programs.ts';
 
+/** Nothing is sent to a process that has ended, nor to 0, which stands for none. */
+export function send(pid: number, signal: NodeJS.Signals): void {
+  if (pid > 0 && isAlive(pid)) process.kill(pid, signal);
+}
+
 export type Supervised = Awaited<ReturnType<typeof supervised>>;
 
 /** A process that is started again whenever it ends, until it is stopped. */
