@@ -4,6 +4,10 @@ import { isOlderVersion, toolVersionPattern } from './tool-version.ts';
 // https://semver.org/#spec-item-11
 const inOrder = [
   '0.9.10',
+  '1.0.0-2',
+  '1.0.0-11',
+  '1.0.0-2a',
+  '1.0.0-a2',
   '1.0.0-alpha',
   '1.0.0-alpha.1',
   '1.0.0-alpha.beta',

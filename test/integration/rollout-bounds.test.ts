@@ -7,6 +7,7 @@ import { openRolloutRig, type RerunEnd, type RolloutRig } from '../../testing/ro
 // docs/reference/contract.md, "Rollouts": what happens between two steps of a round, and the bounds of the worker.
 
 const signal = () => new AbortController().signal;
+const hashesOf = (items: readonly { readonly hash: string }[]) => items.map(({ hash }) => hash);
 
 describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
   let rig: RolloutRig;
@@ -142,6 +143,63 @@ describe.skipIf(!inject('postgres'))('rollouts, between two steps', () => {
     await rig.round(id);
     const { canary, rest } = await rig.find(id);
     expect([canary.running, rest.planned]).toEqual([1, 2]);
+  });
+
+  it('C32.13: an item that is put off is not looked at before its time, whatever its status', async () => {
+    const { id, hashes } = await rolloutOf(2, { budget: { jobs: 2 } });
+    const { items } = rig.d.rollouts;
+    const putOff = (delayMs: number) => Promise.all(hashes.map((hash) => items.delay(id, hash, delayMs)));
+    await rig.d.rollouts.move(id, 'running');
+    await items.planPage(id, 10);
+    await putOff(60_000);
+    expect(await items.begin(id, randomUUID())).toBeNull();
+    await putOff(0);
+    const item = await items.begin(id, randomUUID());
+    if (item === null) throw new Error('nothing is due');
+    await putOff(60_000);
+    expect(await items.unsubmitted(id, 10)).toEqual([]);
+    await putOff(0);
+    expect(hashesOf(await items.unsubmitted(id, 10))).toEqual([item.hash]);
+    await items.move(id, item.hash, { from: 'running', to: 'done', delayMs: 60_000 });
+    expect(await items.done(id, 10)).toEqual([]);
+    await putOff(0);
+    expect(hashesOf(await items.done(id, 10))).toEqual([item.hash]);
+  });
+
+  it('C32.14: a rerun is made once: when it is noted as made, it is no longer among what is to be made', async () => {
+    const { id, hashes } = await rolloutOf(1);
+    const { items } = rig.d.rollouts;
+    await rig.d.rollouts.move(id, 'running');
+    await items.planPage(id, 10);
+    const item = await items.begin(id, randomUUID());
+    if (item === null) throw new Error('nothing is due');
+    expect([await items.unsubmitted(id, 10), await items.running(id, 10)]).toEqual([[item], []]);
+    expect(await items.noteSubmitted(id, { ...item, jobId: randomUUID() }, { bytes: 1, score: null })).toBe(false);
+    expect(await items.noteSubmitted(id, item, { bytes: 1, score: null })).toBe(true);
+    expect([await items.unsubmitted(id, 10), await items.running(id, 10)]).toEqual([[], [item]]);
+    expect(item.hash).toBe(hashes[0]);
+  });
+
+  it('C32.5: a rerun that has ended does not count as running until its item goes on', async () => {
+    const { id } = await rolloutOf(1);
+    await rig.round(id);
+    const [jobId = ''] = await rig.queued();
+    await claim(jobId);
+    await rig.query(`update jobs set started_at = now() - interval '1 hour' where id = $1`, [jobId]);
+    const seconds = () => rig.d.rollouts.items.runningSeconds(id);
+    expect(await seconds()).toBeGreaterThanOrEqual(3600);
+    await rig.query(`update jobs set status = 'cancelled', finished_at = now() where id = $1`, [jobId]);
+    expect(await seconds()).toBe(0);
+  });
+
+  it('C32.13: a media that was deleted and made again is not taken for deleted', async () => {
+    const { hashes } = await rolloutOf(1);
+    const [hash = ''] = hashes;
+    const isDeleted = async () => (await rig.d.rollouts.items.mediaNow(hash)).isDeleted;
+    await rig.query(`insert into media_deletions (id, hash, reason) values ($1, $2, 'request')`, [randomUUID(), hash]);
+    expect(await isDeleted()).toBe(true);
+    await rig.query('update media_deletions set lifted_at = now() where hash = $1', [hash]);
+    expect(await isDeleted()).toBe(false);
   });
 
   it('a rollout is one worker’s for ten seconds, and due again after them', async () => {
