@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { around, describeDocuments, type DocumentFault, many } from '../../testing/document-cases.ts';
 import { exampleJob } from '../../testing/example-job.ts';
 import { namedProfileSchema } from '../media/profiles.ts';
 import { parseTaskAnswer, parseTaskRequest } from './batch-tasks.ts';
@@ -33,23 +34,8 @@ const task = taskOf({
 });
 const profile = namedProfileSchema.parse({ name: 'small', crf: 30 });
 const cover = { key: 'c.jpg', format: 'jpg', size: 1 };
-/** The faults of a text that must match a pattern as a whole. */
-const around = (path: string, value: string): [string, unknown][] => [
-  [path, `x${value}`],
-  [path, `${value}x`],
-];
 const revFaults = (path: string) => around(path, rev);
-const many = (length: number, each: unknown) => Array.from({ length }, () => each);
 const oneTooMany = (max: number, each: unknown) => many(max + 1, each);
-
-interface Reader {
-  readonly read: (json: string) => unknown;
-  readonly valid: object;
-  /** What the reader gives; by default the document. */
-  readonly gives?: object;
-  /** A place in the document, such as `tracks.0.kind`, and a value that makes it faulty; undefined removes it. */
-  readonly faults: readonly (readonly [path: string, value: unknown])[];
-}
 
 const split = { v: 1, rev, earlier: ['f'.repeat(16)], chunk_frames: [1, 12 * 3600 * 60] };
 const manifest = {
@@ -70,7 +56,7 @@ const folder = {
   sha256: object.sha256,
 };
 
-const readers: Readonly<Record<string, Reader>> = {
+describeDocuments({
   'a split': {
     read: parseSplit,
     valid: split,
@@ -117,7 +103,7 @@ const readers: Readonly<Record<string, Reader>> = {
       ['tracks', oneTooMany(64, { kind: 'text', id: 't', playlist: '', iframe_playlist: null })],
       ['tracks.0.kind', 'other'],
       ['tracks.0.id', 'i'.repeat(129)],
-      ...['tracks.0.playlist', 'tracks.0.iframe_playlist', 'master', 'dash'].map((path): [string, unknown] => [
+      ...['tracks.0.playlist', 'tracks.0.iframe_playlist', 'master', 'dash'].map((path): DocumentFault => [
         path,
         'p'.repeat(4 * 1024 * 1024 + 1),
       ]),
@@ -266,7 +252,7 @@ const readers: Readonly<Record<string, Reader>> = {
       ['more', 1],
     ],
   },
-};
+});
 
 function refuse(): never {
   throw new TypeError('refused');
@@ -275,37 +261,6 @@ function refuse(): never {
 function reportOf(line: string) {
   return parseReport(line) ?? refuse();
 }
-
-/** The document with another value at a place. */
-function changed(document: object, path: string, value: unknown): object {
-  const copy: object = structuredClone(document);
-  const names = path.split('.');
-  const last = names.pop() ?? '';
-  const place = names.reduce<object>((at, name) => Reflect.get(at, name) as object, copy);
-  if (value === undefined) Reflect.deleteProperty(place, last);
-  else Reflect.set(place, last, value);
-  return copy;
-}
-
-const shown = (value: unknown) => (JSON.stringify(value) ?? 'nothing').slice(0, 40);
-
-describe.each(Object.entries(readers))('%s', (_, { read, valid, gives = valid, faults }) => {
-  it('is read as it was written', () => {
-    expect(read(JSON.stringify(valid))).toEqual(gives);
-  });
-
-  it.each(faults.map(([path, value]) => ({ path, with: shown(value), value })))(
-    'with $with as $path is refused',
-    ({ path, value }) => {
-      expect(() => read(JSON.stringify(changed(valid, path, value)))).toThrow();
-    },
-  );
-
-  it('is refused when it is cut off, or no document at all', () => {
-    for (const text of [JSON.stringify(valid).slice(0, -1), 'null', '[]', '', 'a tool says: {"type":"end"}'])
-      expect(() => read(text)).toThrow();
-  });
-});
 
 it('a manifest of the most objects that an attempt may have is read', () => {
   const folders = many(5, { ...folder, files: [], segments: { extension: 'm4s', sizes: many(100_000, 1) } });

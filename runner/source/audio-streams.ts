@@ -19,7 +19,7 @@ export function readAudioStreams(
   for (const stream of streams.filter(({ codec_type: type }) => type === 'audio')) {
     const read = readAudioStream(stream, fileStartSec);
     if (read === null) {
-      const message = `Audio stream ${stream.index} is of a kind that is not supported and was left out.`;
+      const message = `Audio stream ${stream.index} was left out: its kind is not supported, or it has no packets near the start.`;
       warnings.push({ code: 'audio_track_skipped', message });
     } else {
       audio.push(read);

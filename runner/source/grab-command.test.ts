@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sourceArgs } from '../tools/ffmpeg.ts';
 import type { VideoSource } from './examine-video.ts';
 import { grabFramesCommand, grabLastFrameCommand, parseFrameTimes } from './grab-command.ts';
 
@@ -22,8 +23,8 @@ describe('the command that takes a frame', () => {
     expect(command).toEqual({
       program: 'ffmpeg',
       args: [
-        ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
-        ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac'),
+        ...words('-nostdin -hide_banner -nostats -loglevel warning -y'),
+        ...sourceArgs,
         ...words('-max_pixels 36000000 -flags +unaligned -ss 2.961000 -i source -map 0:1 -vf'),
         'bwdif=mode=send_frame:parity=tff:deint=all,scale=w=640:h=360:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt709,setsar=1,format=rgb24,metadata=mode=add:key=grabbed:value=1,metadata=mode=print:key=grabbed:file=-',
         ...words('-fps_mode passthrough -c:v png -compression_level 1 -f image2 -frames:v 1'),

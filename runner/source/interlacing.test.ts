@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sourceArgs } from '../tools/ffmpeg.ts';
 import { fieldOrderOf, idetCommand, mayBeInterlaced, parseIdet } from './interlacing.ts';
 
 describe('interlacing', () => {
@@ -12,10 +13,7 @@ describe('interlacing', () => {
         '-loglevel',
         'warning',
         '-y',
-        '-protocol_whitelist',
-        'file',
-        '-format_whitelist',
-        'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac',
+        ...sourceArgs,
         '-max_pixels',
         '36000000',
         '-flags',

@@ -26,10 +26,13 @@ const demuxers = [
 /** Slightly more pixels than a frame of 8K DCI (8192 × 4320); a larger frame is a decompression bomb. */
 export const pixelsMax = 36_000_000;
 
-/** Arguments before every `-i` of ffmpeg and ffprobe: they may open the file itself, and no address or playlist. */
-export const guardArgs = guardArgsFor(demuxers);
+/**
+ * Arguments before every source of ffmpeg and ffprobe. They may open the file itself, and no address or playlist. All
+ * search as far for streams that begin late, since one that ffprobe alone finds cannot be decoded.
+ */
+export const sourceArgs = [...guardArgsFor(demuxers), '-probesize', '20M', '-analyzeduration', '20M'] as const;
 
-/** The same for a file of our own, which has one format. */
+/** The guards for a file of our own, which has one format. */
 export const chunkGuardArgs = guardArgsFor(['nut']);
 
 function guardArgsFor(formats: readonly string[]): readonly string[] {
@@ -61,7 +64,7 @@ export const chunkMp4Args = [
 /** Guarded arguments that open `source` as an input, at `seekSec` seconds, within further `limits`. */
 export function inputArgs(source: string, seekSec?: number, limits: readonly string[] = []): string[] {
   return [
-    ...guardArgs,
+    ...sourceArgs,
     ...frameArgs,
     ...(seekSec === undefined || seekSec <= 0 ? [] : ['-ss', seekSec.toFixed(6)]),
     ...limits,

@@ -65,8 +65,8 @@ describe('the commands that look at a source', () => {
 
   it('the sizes of key frames are read from several places', () => {
     expect(keyFramesCommand('ffprobe', 'source', { streamIndex: 1, fromSec: [1.5, 9], sampleSec: 2 }).args).toEqual([
-      ...look.slice(0, -4),
-      ...words('-max_pixels 36000000 -flags +unaligned -probesize 20M -analyzeduration 20M'),
+      ...look,
+      ...words('-max_pixels 36000000 -flags +unaligned'),
       ...words('-select_streams 1 -skip_frame nokey -read_intervals +1.500%+2,+9.000%+2'),
       ...words('-show_entries frame=width,height,sample_aspect_ratio -of compact=print_section=0 -i source'),
     ]);

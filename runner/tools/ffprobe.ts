@@ -1,8 +1,5 @@
 import type { Command } from '#platform/commands/command.ts';
-import { frameArgs, guardArgs } from './ffmpeg.ts';
-
-/** How much ffprobe reads in search of streams that begin late. */
-const analyseArgs = ['-probesize', '20M', '-analyzeduration', '20M'] as const;
+import { frameArgs, sourceArgs } from './ffmpeg.ts';
 
 /** Prints container, streams, programs and chapters of `source`, as its headers describe them, as JSON. */
 export function describeCommand(program: string, source: string): Command {
@@ -11,8 +8,7 @@ export function describeCommand(program: string, source: string): Command {
     args: [
       '-v',
       'error',
-      ...guardArgs,
-      ...analyseArgs,
+      ...sourceArgs,
       '-show_format',
       '-show_streams',
       '-show_programs',
@@ -48,8 +44,7 @@ export function packetTimesCommand(
     args: [
       '-v',
       'error',
-      ...guardArgs,
-      ...analyseArgs,
+      ...sourceArgs,
       '-select_streams',
       String(streamIndex),
       ...(interval === '%' ? [] : ['-read_intervals', interval]),
@@ -65,20 +60,20 @@ export function packetTimesCommand(
 /** Prints index, times and flags of the packets of every stream, a line each, without decoding. */
 export function streamPacketsCommand(program: string, source: string): Command {
   const entries = ['-show_entries', packetFields, ...lineArgs];
-  return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...entries, '-i', source] };
+  return { program, args: ['-v', 'error', ...sourceArgs, ...entries, '-i', source] };
 }
 
 /** Decodes the first frame of a stream and prints its properties and side data as JSON. */
 export function firstFrameCommand(program: string, source: string, streamIndex: number): Command {
   const frame = ['-select_streams', String(streamIndex), '-read_intervals', '%+#1', '-show_frames', '-of', 'json'];
-  return { program, args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...frame, '-i', source] };
+  return { program, args: ['-v', 'error', ...sourceArgs, ...frame, '-i', source] };
 }
 
 /** Decodes the first packets of a stream and prints the times that ffmpeg gives to their frames, a line each. */
 export function frameTimesCommand(program: string, source: string, at: PacketSample): Command {
   const stream = ['-select_streams', String(at.streamIndex), '-read_intervals', `%+#${at.packets}`];
   const entries = ['-show_entries', 'frame=best_effort_timestamp_time', ...lineArgs];
-  const input = [...guardArgs, ...frameArgs, ...analyseArgs];
+  const input = [...sourceArgs, ...frameArgs];
   return { program, args: ['-v', 'error', ...input, ...stream, ...entries, '-i', source] };
 }
 
@@ -101,7 +96,7 @@ export function sideDataCommand(
   const stream = ['-select_streams', String(streamIndex)];
   return {
     program,
-    args: ['-v', 'error', ...guardArgs, ...analyseArgs, ...stream, ...intervals, ...entries, '-i', source],
+    args: ['-v', 'error', ...sourceArgs, ...stream, ...intervals, ...entries, '-i', source],
   };
 }
 
@@ -114,7 +109,7 @@ export function keyFramesCommand(
   const intervals = fromSec.map((sec) => `+${sec.toFixed(3)}%+${sampleSec}`).join(',');
   const stream = ['-select_streams', String(streamIndex), '-skip_frame', 'nokey', '-read_intervals', intervals];
   const entries = ['-show_entries', 'frame=width,height,sample_aspect_ratio', ...lineArgs];
-  const input = [...guardArgs, ...frameArgs, ...analyseArgs];
+  const input = [...sourceArgs, ...frameArgs];
   return { program, args: ['-v', 'error', ...input, ...stream, ...entries, '-i', source] };
 }
 

@@ -243,6 +243,25 @@ describe('odd times', () => {
     expect(Math.abs((await audioBegins(await wholeTrack(made.rig, track))) - before)).toBeLessThan(0.005);
   });
 
+  it.each([
+    ['ts', `${x264} -c:a aac`],
+    ['mpg', '-c:v mpeg2video -q:v 3 -c:a mp2 -f vob'],
+  ])(
+    'audio that begins eight seconds late in a file .%s is found by every tool, and begins there',
+    async (ext, codecs) => {
+      // Neither container says at its start what the audio is like.
+      const audio = '-itsoffset 8 -f lavfi -i sine=f=440:r=48000:d=1';
+      const source = await sample(
+        `late-audio.${ext}`,
+        `-f lavfi -i testsrc2=s=320x180:r=25:d=9 ${audio} -map 0 -map 1 ${codecs}`,
+      );
+      const made = await transcode(source);
+      const [track] = made.results.audio_tracks;
+      if (track === undefined) throw new Error('no audio');
+      expect(Math.abs((await audioBegins(await wholeTrack(made.rig, track))) - 8)).toBeLessThan(0.05);
+    },
+  );
+
   it('a source with timestamps from ten hours on begins at 0', async () => {
     const made = await transcode(
       await sample('late.ts', `${pattern()} ${tone()} ${x264} -c:a aac -output_ts_offset 36000 -muxdelay 0`),

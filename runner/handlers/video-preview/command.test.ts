@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sourceArgs } from '../../tools/ffmpeg.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { previewCommand } from './command.ts';
 import { previewSize, previewSpan } from './make-preview.ts';
@@ -20,8 +21,8 @@ const preview = {
   size: { width: 480, height: 270 },
 };
 const input = [
-  ...words('-nostdin -hide_banner -nostats -loglevel warning -y -protocol_whitelist file'),
-  ...words('-format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac'),
+  ...words('-nostdin -hide_banner -nostats -loglevel warning -y'),
+  ...sourceArgs,
   ...words('-max_pixels 36000000 -flags +unaligned -ss 1.500000 -t 3.000000 -i source'),
 ];
 const scaled =

@@ -6,6 +6,7 @@ import { defaultEncoding, encodingProfileOf } from '#domain/media/encoding-profi
 import { mediaProfilesSchema, type NamedProfile, videoCodecs } from '#domain/media/profiles.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import type { Mastering } from '../../source/mastering.ts';
+import { sourceArgs } from '../../tools/ffmpeg.ts';
 import { encodeAudioCommand, measureAudioCommand } from './audio-command.ts';
 import { encodeVideoCommand, extractCaptionsCommand, extractSubtitlesCommand } from './command.ts';
 
@@ -50,12 +51,7 @@ const audio: VideoSource['audio'][number] = {
   role: null,
   endSec: 10,
 };
-const guard = [
-  ...words(
-    '-protocol_whitelist file -format_whitelist mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac',
-  ),
-  ...words('-max_pixels 36000000 -flags +unaligned -i source'),
-];
+const guard = [...sourceArgs, ...words('-max_pixels 36000000 -flags +unaligned -i source')];
 /** With the same filters for frames of any size. */
 const goingOn = [...guard.slice(0, -2), ...words('-reinit_filter 0 -i source')];
 const quiet = [

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { sourceArgs } from '../../../tools/ffmpeg.ts';
 import { cutCommand, encodeChunkCommand, parseFirstTime } from './commands.ts';
 
 const words = (text: string) => text.split(' ');
-const guard = words('-protocol_whitelist file -format_whitelist');
-const demuxers = 'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac';
 const quiet = words('-nostdin -hide_banner -nostats -loglevel warning -y');
 
 const graph = (args: readonly string[]) => args[args.indexOf('-filter_complex') + 1];
@@ -30,8 +29,7 @@ describe('the command that cuts', () => {
     expect(cutCommand('ffmpeg', { ...source, container, cuts }).args).toEqual([
       ...quiet,
       '-copyts',
-      ...guard,
-      demuxers,
+      ...sourceArgs,
       ...words('-max_pixels 36000000 -flags +unaligned'),
       ...seek,
       ...words('-i source'),

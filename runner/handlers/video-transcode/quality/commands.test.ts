@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sourceArgs } from '../../../tools/ffmpeg.ts';
 import { defaultEncoding } from '#domain/media/encoding-profile.ts';
 import type { Rung } from '#domain/media/ladder.ts';
 import type { VideoSource } from '../../../source/examine-video.ts';
@@ -6,8 +7,6 @@ import { measureCommand, parseScore, sampleCommand, trialCommand } from './comma
 
 const words = (text: string) => text.split(' ');
 const quiet = words('-nostdin -hide_banner -nostats -loglevel warning -y');
-const guard = words('-protocol_whitelist file -format_whitelist');
-const demuxers = 'mov,matroska,mpegts,mpeg,avi,flv,asf,ogg,mxf,gif,apng,wav,mp3,flac,aac';
 const grid = { rate: { num: 25, den: 1 }, gopFrames: 50, segmentFrames: 150 };
 const rung = (height: number, more: Partial<Rung> = {}): Rung => ({
   id: `r${height}_h264`,
@@ -39,8 +38,7 @@ describe('the commands that measure quality', () => {
     const source = { path: 'source', video };
     const { args } = sampleCommand('ffmpeg', { source, grid, places: [0, 100], rungs: [rung(180), rung(360)] });
     const input = (seek: string) => [
-      ...guard,
-      demuxers,
+      ...sourceArgs,
       ...words(`-max_pixels 36000000 -flags +unaligned ${seek}-t 2.500000 -i source`),
     ];
     const frames = 'fps=fps=25:start_time=0,trim=end_frame=50,setpts=PTS-STARTPTS';
@@ -67,8 +65,7 @@ describe('the commands that measure quality', () => {
     const { args } = trialCommand('ffmpeg', [rung(180, { quality })], { grid, profile: defaultEncoding });
     expect(args).toEqual([
       ...quiet,
-      ...guard,
-      ...words('nut -i made/samples/r180_h264.nut -map 0:0'),
+      ...words('-protocol_whitelist file -format_whitelist nut -i made/samples/r180_h264.nut -map 0:0'),
       ...words('-c:v libx264 -preset medium -profile:v high -pix_fmt yuv420p -crf 27.3 -maxrate 1000000'),
       ...words('-bufsize 2000000 -g 50 -keyint_min 50 -sc_threshold 0 -flags +cgop -fps_mode passthrough'),
       ...words('-map_metadata -1 -map_chapters -1 -threads 1 -f mp4 made/samples/r180_h264.mp4'),

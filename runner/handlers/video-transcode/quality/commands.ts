@@ -8,7 +8,7 @@ import { showRational } from '#domain/media/rational.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { workspaceFiles } from '../../../context/step-context.ts';
 import type { VideoSource } from '../../../source/examine-video.ts';
-import { chunkGuardArgs, guardArgs, inputArgs, keepGraphArgs, quietArgs } from '../../../tools/ffmpeg.ts';
+import { chunkGuardArgs, inputArgs, keepGraphArgs, quietArgs, sourceArgs } from '../../../tools/ffmpeg.ts';
 import { deinterlaceFilters, firstFilters } from '../../../tools/video-filters.ts';
 import { rungsGraph } from '../command.ts';
 import { encoderArgs } from '../encoders.ts';
@@ -136,7 +136,7 @@ export function measureCommand(
     args: [
       ...quietArgs,
       ...comparisons.flatMap(({ encoded, reference }) => [
-        ...guardArgs,
+        ...sourceArgs,
         '-i',
         sampleFiles(encoded).encoded,
         ...chunkGuardArgs,
