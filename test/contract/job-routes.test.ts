@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type ApiUnderTest, apiKey, startApi } from './api-under-test.ts';
 import { thumbnailResults } from './results.ts';
 
@@ -116,9 +116,24 @@ describe('`POST /api/jobs/{id}/cancel`', () => {
     await api.complete(completed, thumbnailResults);
     const failed = await submitOne();
     await api.fail(failed);
-    expect((await post(`/api/jobs/${completed}/cancel`)).json).toMatchObject({ status: 409, code: 'conflict' });
+    expect((await post(`/api/jobs/${completed}/cancel`)).json).toMatchObject({
+      status: 409,
+      code: 'conflict',
+      detail: 'The job has completed already.',
+    });
     expect((await post(`/api/jobs/${failed}/cancel`)).status).toBe(409);
     expect((await post(`/api/jobs/${unknownId}/cancel`)).status).toBe(404);
+  });
+
+  it('C13.26: a job whose attempt changes while it is cancelled is cancelled all the same', async () => {
+    const id = await submitOne();
+    await api.d.jobs.claim({ jobId: id, attempt: 1, owner: 'w', leaseMs: 60_000 });
+    const before = await api.d.jobs.find(id);
+    await api.d.jobs.nextAttempt({ jobId: id, attempt: 1, countsAsFailure: true, delayMs: 0 });
+    const find = vi.spyOn(api.d.jobs, 'find').mockResolvedValueOnce(before);
+    expect((await post(`/api/jobs/${id}/cancel`)).json.status).toBe('cancelled');
+    find.mockRestore();
+    expect(await api.d.jobs.find(id)).toMatchObject({ status: 'cancelled', attempt: 2 });
   });
 
   it('C12.3, C11.29: a cancelled job cannot be retried, and an equal submission makes a new one', async () => {

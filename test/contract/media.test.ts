@@ -103,6 +103,10 @@ function mediaWith(changes: Partial<ObjectStore>): ObjectStore {
   });
 }
 
+async function replacedAt({ jobId }: { readonly jobId: string }): Promise<Date | null> {
+  return (await query('select replaced_at from jobs where id = $1', [jobId])).rows[0]?.replaced_at as Date | null;
+}
+
 const round = (dependencies = deletions()) => mediaDeletionTask(dependencies).work(new AbortController().signal);
 
 async function until(isSo: () => Promise<boolean>, ms = 10_000): Promise<void> {
@@ -145,6 +149,10 @@ describe('reading media', () => {
   });
 
   it('C29.2: a hash under which nothing was submitted is 404, and so is what is no hash', async () => {
+    // Others are known, and one of them is deleted.
+    const deleted = newHash();
+    for (const hash of [newHash(), deleted]) await stream(hash);
+    await api.call(`/api/media/${deleted}`, { method: 'DELETE' });
     for (const hash of ['nothing-here', 'no%20hash', '..%2F..']) {
       for (const [path, method] of [
         ['', 'GET'],
@@ -159,6 +167,7 @@ describe('reading media', () => {
         ]);
       expect((await api.call(`/api/media/${hash}`, json('PATCH', { legal_hold: true }))).status).toBe(404);
     }
+    expect((await query(`select from media where hash = 'nothing-here'`)).rowCount).toBe(0);
   });
 
   it('C29.3: lists page through the media by age, prefix, size and expiry, none twice', async () => {
@@ -258,6 +267,25 @@ describe('reading media', () => {
     expect((await api.call(path, json('PUT', { revision: second.rev }))).status).toBe(200);
     expect((await api.call(path, json('PUT', { revision: '0123456789abcdef' }))).status).toBe(404);
     expect((await api.call(path, json('PUT', { revision: '../x' }))).status).toBe(400);
+  });
+
+  it('C29.6: publishing an earlier revision leaves when another one was replaced, by which it is kept', async () => {
+    const hash = newHash();
+    const [first, second, third] = [await stream(hash), await stream(hash), await stream(hash)];
+    const before = await replacedAt(first);
+    expect((await api.call(`/api/media/${hash}/current`, json('PUT', { revision: second.rev }))).status).toBe(200);
+    expect([await replacedAt(first), await replacedAt(second)]).toEqual([before, null]);
+    expect(await replacedAt(third)).not.toBeNull();
+  });
+
+  it('C29.1: a revision whose objects are deleted is neither shown nor published again', async () => {
+    const hash = newHash();
+    const [first, second] = [await stream(hash), await stream(hash)];
+    await query('update jobs set results_expired = true where id = $1', [first.jobId]);
+    const { json: media } = await api.call(`/api/media/${hash}`);
+    expect(media.revisions.map((one: { revision: string }) => one.revision)).toEqual([second.rev]);
+    expect(media.jobs).toHaveLength(2);
+    expect((await api.call(`/api/media/${hash}/current`, json('PUT', { revision: first.rev }))).status).toBe(404);
   });
 });
 
@@ -690,6 +718,9 @@ describe('deletion', () => {
     await api.d.jobs.claim({ jobId: next.job_id, attempt: 1, owner: 'next', leaseMs: 60_000 });
     expect(await api.d.deletions.activeJobs(rows[0]!.id)).toEqual([]);
     expect((await api.call(`/api/jobs/${next.job_id}/cancel`, { method: 'POST' })).status).toBe(200);
+    expect((await api.call(`/api/media/${hash}`, json('PATCH', { expires_at: null }))).status).toBe(200);
+    await api.putMedia(videoKey(hash, own, 'master.m3u8'), '#EXTM3U\nvideo/r64_h264/playlist.m3u8\n');
+    expect((await api.call(`/api/media/${hash}/current`, json('PUT', { revision: own }))).status).toBe(200);
   });
 
   it('C29.16: the purge hook gets the paths as a webhook without a job', async () => {

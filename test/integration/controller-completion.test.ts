@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { Metrics } from '#platform/telemetry/metrics.ts';
+import { KnownProblem } from '#domain/errors.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
@@ -22,14 +23,17 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     job = (await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'the test', leaseMs: 60_000 })) as Job;
   });
   afterEach(async () => {
+    vi.restoreAllMocks();
     await rig.close();
   });
 
-  const complete = () =>
-    completeAttempt(
-      { job, attempt: job.attempt },
-      { jobs: rig.jobs, media: rig.media, metrics: new Metrics(), randomUuid: () => randomUUID() },
-    );
+  const dependencies = () => ({
+    jobs: rig.jobs,
+    media: rig.media,
+    metrics: new Metrics(),
+    randomUuid: () => randomUUID(),
+  });
+  const complete = () => completeAttempt({ job, attempt: job.attempt }, dependencies());
 
   /** The manifest of a cover whose one object is there, with what a test changes of it. */
   async function leave(changes: Partial<ResultManifest> = {}, body = 'cover'): Promise<void> {
@@ -76,6 +80,28 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await events()).toHaveLength(1);
   });
 
+  it('storage that does not answer decides nothing: the completion throws, and records once it answers', async () => {
+    await leave();
+    vi.spyOn(rig.media, 'get').mockRejectedValueOnce(new KnownProblem('storage_error', 'away'));
+    await expect(complete()).rejects.toThrow('away');
+    expect(await rig.find(job.id)).toMatchObject({ status: 'processing', attempt: 1 });
+    expect(await complete()).toMatchObject({ outcome: 'recorded', job: { status: 'completed' } });
+  });
+
+  it('a job is completed by the last earlier attempt whose output is whole', async () => {
+    await leave();
+    const whole = job;
+    for (const attempt of [2, 3]) {
+      await rig.jobs.nextAttempt({ jobId: job.id, attempt: attempt - 1, countsAsFailure: false, delayMs: 0 });
+      job = (await rig.jobs.claim({ jobId: job.id, attempt, owner: 'the test', leaseMs: 60_000 })) as Job;
+      if (attempt === 2) await leave({}, '');
+    }
+    const completion = await completeByEarlierAttempt(job, dependencies());
+    expect(completion).toMatchObject({ outcome: 'recorded', job: { status: 'completed', attempt: 3 } });
+    const { results } = await rig.find(job.id);
+    expect(results).toMatchObject({ key: videoKey(job.hash, revisionOf(whole.id, 1), 'cover.jpg') });
+  });
+
   it('the completion of an attempt that is no longer the current one records nothing', async () => {
     await leave();
     await rig.jobs.nextAttempt({ jobId: job.id, attempt: 1, countsAsFailure: false, delayMs: 0 });
@@ -85,28 +111,34 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   });
 
   it.each([
-    ['whose object is missing', {}, ''],
-    ['whose object has another size', {}, 'a longer cover'],
-    ['of another job', { job_id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10' }, 'cover'],
-    ['of another attempt', { attempt: 2 }, 'cover'],
-    ['of another media', { hash: 'another' }, 'cover'],
-    ['of another revision', { rev: '0123456789abcdef' }, 'cover'],
-    ['whose results do not have the shape of the type', { results: { key: 'x' } }, 'cover'],
-    ['that completed without results', { results: null }, 'cover'],
-    ['that failed without an error', { status: 'failed' as const, results: null }, 'cover'],
+    ['whose object is missing', {}, '', 'does not exist'],
+    ['whose object has another size', {}, 'a longer cover', 'has 14 bytes, not 5'],
+    ['of another job', { job_id: '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10' }, 'cover', 'another attempt'],
+    ['of another attempt', { attempt: 2 }, 'cover', 'another attempt'],
+    ['of another media', { hash: 'another' }, 'cover', 'another attempt'],
+    ['of another revision', { rev: '0123456789abcdef' }, 'cover', 'another attempt'],
+    ['of another type', { type: 'image:thumbnail' as const, results: { key: 'x', outputs: [] } }, 'cover', ''],
+    ['whose results do not have the shape of the type', { results: { key: 'x' } }, 'cover', 'not valid'],
+    ['that completed without results', { results: null }, 'cover', 'not valid'],
+    ['that failed without an error', { status: 'failed' as const, results: null }, 'cover', 'not valid'],
     [
       'with an object outside its revision',
-      { objects: [{ key: 'videos/x', size: 1, sha256: '0'.repeat(64) }] },
+      { objects: [{ key: 'videos/aa/other/0123456789abcdef/x', size: 1, sha256: '0'.repeat(64) }] },
       'cover',
+      'outside its revision',
     ],
-  ])('the completion of a manifest %s records nothing', async (_what, changes, body) => {
+  ])('the completion of a manifest %s records nothing', async (_what, changes, body, reason) => {
+    await rig.media.put('videos/aa/other/0123456789abcdef/x', 'x', { contentType: 'text/plain' });
     await leave(changes, body);
-    expect(await complete()).toMatchObject({ outcome: 'not_whole' });
+    expect(await complete()).toMatchObject({
+      outcome: 'not_whole',
+      reason: expect.stringContaining(reason) as string,
+    });
     expect(await rig.find(job.id)).toMatchObject({ status: 'processing' });
   });
 
   it('a completion without a manifest, or with a broken one, records nothing', async () => {
-    expect(await complete()).toMatchObject({ outcome: 'not_whole' });
+    expect(await complete()).toMatchObject({ outcome: 'not_whole', reason: 'the attempt left no result manifest' });
     await rig.media.put(resultManifestKey(job.id, 1), '{"v":1', { contentType: 'text/plain' });
     expect(await complete()).toMatchObject({ outcome: 'not_whole' });
     expect(await events()).toEqual([]);
@@ -170,13 +202,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       expect(await events()).toEqual([]);
       // The next worker looks for the end of an earlier attempt, and finds none.
       const next = await rig.find(job.id);
-      const completion = await completeByEarlierAttempt(next, {
-        jobs: rig.jobs,
-        media: rig.media,
-        metrics: new Metrics(),
-        randomUuid: () => randomUUID(),
-      });
-      expect(completion).toBeNull();
+      expect(await completeByEarlierAttempt(next, dependencies())).toBeNull();
     });
 
     it('ends the job with what it made after the last try', async () => {
@@ -200,7 +226,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     const masterText = '#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nvideo/r360_h264/playlist.m3u8\n';
 
     /** A transcode job that is claimed, and its whole revision with a result manifest. */
-    async function transcoded(hash: string): Promise<Job> {
+    async function transcoded(hash: string, changes: Partial<ResultManifest> = {}): Promise<Job> {
       const id = await rig.submit('ok', { type: 'video:transcode', hash, ticket: false });
       const claimed = (await rig.jobs.claim({ jobId: id, attempt: 1, owner: 'the test', leaseMs: 60_000 })) as Job;
       const rev = revisionOf(id, 1);
@@ -217,6 +243,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
         results: transcodeResults(hash, rev),
         error: null,
         objects: [{ key, size: masterText.length, sha256: createHash('sha256').update(masterText).digest('hex') }],
+        ...changes,
       };
       await rig.media.put(resultManifestKey(id, 1), JSON.stringify(manifest), { contentType: 'application/json' });
       return claimed;
@@ -226,6 +253,18 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       const claimed = await transcoded('published');
       expect(await completeFirst(rig, claimed)).toMatchObject({ outcome: 'recorded' });
       expect(await publicRevision(rig, 'published')).toBe(revisionOf(claimed.id, 1));
+    });
+
+    it.each([
+      ['another master playlist', { results: transcodeResults('other', 'r') }, 'the results name another'],
+      ['no master playlist of the revision', { objects: [] }, 'the revision has no master playlist'],
+    ])('a stream whose manifest names %s is not published', async (_what, changes, reason) => {
+      const claimed = await transcoded('misnamed', changes);
+      expect(await completeFirst(rig, claimed)).toMatchObject({
+        outcome: 'not_whole',
+        reason: expect.stringContaining(reason) as string,
+      });
+      expect(await publicRevision(rig, 'misnamed')).toBeNull();
     });
 
     it('an attempt that is no longer the current one publishes nothing', async () => {

@@ -99,6 +99,14 @@ describeStores('the webhook event store', (c) => {
       expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'sent' });
     });
 
+    test('an attempt that two senders made counts once, by the first record', async () => {
+      const { job, eventId } = await ended();
+      await events.recordAttempt(attemptOf(eventId, 1, { inMs: 5_000 }));
+      await events.recordAttempt(attemptOf(eventId, 1, 'failed'));
+      expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'pending' });
+      expect(await due({ now: after(5_000), limit: 1 })).toMatchObject([{ id: eventId, attempt: 2 }]);
+    });
+
     test('a late record of an attempt of the first delivery changes nothing of a redelivery', async () => {
       const { job, eventId } = await ended();
       await events.recordAttempt(attemptOf(eventId, 1, 'sent'));
@@ -137,5 +145,15 @@ describeStores('the webhook event store', (c) => {
       'pending',
     ]);
     expect(await new CallbackStore(c.database).redeliver(old.job.id)).toBe('begun');
+  });
+
+  test('giving up a further receiver of a job says nothing of its first one', async () => {
+    const { job } = await c.jobs.insertOrFind(newJob({ callbackUrl: 'https://first.example/' }));
+    expect(await c.jobs.addCallback(job.id, callbackUrl)).toBe('added');
+    await c.jobs.finish(failure(job.id, 1, { now: start }));
+    await events.giveUp('example.com', after(25 * 60 * 60_000));
+    expect(await c.jobs.find(job.id)).toMatchObject({ callbackStatus: 'pending' });
+    const { rows } = await c.database.pool.query('select url from webhook_events where next_attempt_at is not null');
+    expect(rows).toEqual([{ url: 'https://first.example/' }]);
   });
 });
