@@ -1,7 +1,7 @@
 import { externalWrite } from '../external-writes/external-write.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { Credentials } from './credentials.ts';
-import { KubeError, type KubeStatus } from './errors.ts';
+import { KubeError } from './errors.ts';
 import type { KubeList, KubeObject, ObjectRef, Resource, WatchEvent } from './objects.ts';
 
 /** The name under which the API server records which fields are ours (managedFields). */
@@ -251,6 +251,6 @@ function eventOf<T>(what: string, line: string): WatchEvent<T> {
   if (typeof object !== 'object' || object === null)
     throw new KubeError(`${what}: an event has no object`, { status: 0, reason: 'Unreachable' });
   if (event?.type !== 'ERROR') return event as WatchEvent<T>;
-  const status: KubeStatus = object;
-  throw KubeError.ofStatus(what, status.code ?? 500, status);
+  const { code }: { readonly code?: unknown } = object;
+  throw KubeError.ofStatus(what, typeof code === 'number' ? code : 500, object);
 }
