@@ -3,7 +3,9 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { Metrics } from '#platform/telemetry/metrics.ts';
 import { KnownProblem } from '#domain/errors.ts';
+import { exitCodes } from '#domain/exit-codes.ts';
 import { jobErrorOf } from '#domain/job-error.ts';
+import type { AttemptEnd } from '#domain/jobs/attempts.ts';
 import type { Job } from '#domain/jobs/job.ts';
 import { masterKey, resultManifestKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import type { ResultManifest } from '#domain/work/manifest.ts';
@@ -175,9 +177,9 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     expect(await rig.media.head(masterKey(job.hash))).toBeNull();
   });
 
-  const conclude = (failures: number, isOutage = false) =>
+  const conclude = (failures: number, isOutage = false, end: AttemptEnd = { kind: 'done' }) =>
     concludeAttempt(
-      { job: { ...job, failures }, end: { kind: 'done' }, units: [] },
+      { job: { ...job, failures }, end, units: [] },
       {
         jobs: rig.jobs,
         media: rig.media,
@@ -191,6 +193,29 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
         attemptsMax: 3,
       },
     );
+  it.each<[string, AttemptEnd, number]>([
+    ['that is to be followed by another one', { kind: 'failed', exitCode: 1, error: null }, 0],
+    ['that is the last one', { kind: 'failed', exitCode: 1, error: null }, 2],
+    ['that was interrupted', { kind: 'disrupted' }, 0],
+  ])('the end of an attempt %s changes nothing once it is not the current one', async (_what, end, failures) => {
+    await rig.jobs.nextAttempt({ jobId: job.id, attempt: 1, countsAsFailure: false, delayMs: 0 });
+    const next = await rig.find(job.id);
+    expect(await conclude(failures, false, end)).toEqual({ kind: 'not_current' });
+    expect(await rig.find(job.id)).toEqual(next);
+    expect(await events()).toEqual([]);
+  });
+
+  it('an attempt that ended without a manifest fails its job at the last try', async () => {
+    const end = { kind: 'failed', exitCode: 1, error: null } as const;
+    expect(await conclude(2, false, end)).toMatchObject({ kind: 'ended', job: { status: 'failed', results: null } });
+    expect(await events()).toMatchObject([{ status: 'failed' }]);
+  });
+
+  it('a fault of the source ends its job while the storage is away, too', async () => {
+    const end = { kind: 'failed', exitCode: exitCodes.permanent, error: jobErrorOf('corrupt_input', 1) } as const;
+    expect(await conclude(0, true, end)).toMatchObject({ kind: 'ended', job: { error: { code: 'corrupt_input' } } });
+  });
+
   const leaveFailed = (code: 'resource_exhausted' | 'storage_error' | 'corrupt_input') =>
     leave({ status: 'failed', results: null, error: jobErrorOf(code, 1) });
 

@@ -44,6 +44,10 @@ describe.skipIf(!inject('postgres'))('the reflection of MediaRollouts', () => {
     expect([(await rig.find(ofApi)).status, (await rig.find(id)).status]).toEqual(['running', 'running']);
     await reflect();
     expect([(await rig.find(ofApi)).status, (await rig.find(id)).status]).toEqual(['running', 'cancelling']);
+    // One that has ended is looked at no more.
+    expect(await rig.d.rollouts.ofResources()).toContain(id);
+    await rig.d.rollouts.move(id, 'cancelled');
+    expect(await rig.d.rollouts.ofResources()).not.toContain(id);
   });
 
   it('C32.16: a status is written for the uid of its object alone, and only when it has changed', async () => {
