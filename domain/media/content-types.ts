@@ -1,21 +1,21 @@
 /** The objects that `/stream` serves, by extension (docs/reference/contract.md). */
-const streamed: Readonly<Record<string, string>> = {
-  m3u8: 'application/vnd.apple.mpegurl',
-  mpd: 'application/dash+xml',
-  m4s: 'video/iso.segment',
-  mp4: 'video/mp4',
-  jpg: 'image/jpeg',
-  webp: 'image/webp',
-  vtt: 'text/vtt',
-};
+const streamed: ReadonlyMap<string, string> = new Map([
+  ['m3u8', 'application/vnd.apple.mpegurl'],
+  ['mpd', 'application/dash+xml'],
+  ['m4s', 'video/iso.segment'],
+  ['mp4', 'video/mp4'],
+  ['jpg', 'image/jpeg'],
+  ['webp', 'image/webp'],
+  ['vtt', 'text/vtt'],
+]);
 
 /** Further types of stored objects. */
-const storedOnly: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  avif: 'image/avif',
-  gif: 'image/gif',
-  json: 'application/json',
-};
+const storedOnly: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['avif', 'image/avif'],
+  ['gif', 'image/gif'],
+  ['json', 'application/json'],
+]);
 
 function extensionOf(key: string): string {
   return /\.([a-z0-9]+)$/.exec(key)?.[1] ?? '';
@@ -25,10 +25,10 @@ function extensionOf(key: string): string {
 export function streamContentType(key: string): string | null {
   const extension = extensionOf(key);
   if (extension === 'mp4' && /(?:^|\/)audio\//.test(key)) return 'audio/mp4';
-  return streamed[extension] ?? null;
+  return streamed.get(extension) ?? null;
 }
 
 /** The content type that an object is stored with. */
 export function storedContentType(key: string): string {
-  return streamContentType(key) ?? storedOnly[extensionOf(key)] ?? 'application/octet-stream';
+  return streamContentType(key) ?? storedOnly.get(extensionOf(key)) ?? 'application/octet-stream';
 }

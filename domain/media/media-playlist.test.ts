@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import {
+  joinPlaylists,
+  mediaPlaylist,
+  parseMediaPlaylist,
+  sharedTargetDuration,
+  withByteRanges,
+  withTargetDuration,
+} from './media-playlist.ts';
+
+const text = [
+  '#EXTM3U',
+  '#EXT-X-VERSION:6',
+  '#EXT-X-TARGETDURATION:7',
+  '#EXT-X-MAP:URI="init.mp4"',
+  '#EXTINF:6.000,',
+  'seg_1.m4s',
+  '#EXTINF:5.5,a title',
+  '#EXT-X-BYTERANGE:100@20',
+  'seg_2.m4s',
+  '#EXTINF:1,',
+  'seg_3.m4s',
+  '#EXT-X-ENDLIST',
+  '',
+].join('\n');
+
+describe('a media playlist', () => {
+  it.each([
+    ['\n', text],
+    ['\r\n', text.replaceAll('\n', '\r\n')],
+  ])('is read with lines that end with %j', (_, written) => {
+    expect(parseMediaPlaylist(written)).toEqual({
+      targetDurationSec: 7,
+      segments: [
+        { uri: 'seg_1.m4s', durationSec: 6 },
+        { uri: 'seg_2.m4s', durationSec: 5.5, rangeBytes: 100 },
+        { uri: 'seg_3.m4s', durationSec: 1 },
+      ],
+    });
+  });
+
+  it.each(['#EXT-X-TARGETDURATION:x', '#EXTINF:', '#EXTINF:-1,', '#EXTINF:1x,', '#EXT-X-BYTERANGE:1.2.3', 'x'])(
+    'is refused where a number is another text: %s',
+    (line) => {
+      if (line === 'x') expect(parseMediaPlaylist(line).segments).toEqual([{ uri: 'x', durationSec: 0 }]);
+      else expect(() => parseMediaPlaylist(line)).toThrow(`expected a number in a media playlist, found ${line}`);
+    },
+  );
+
+  it('gets another target duration, and nothing else', () => {
+    expect(withTargetDuration(text, 12)).toBe(text.replace('TARGETDURATION:7', 'TARGETDURATION:12'));
+  });
+
+  it('is written with whole segments', () => {
+    const segments = [
+      { uri: 'a.jpg', durationSec: 60 },
+      { uri: 'b.jpg', durationSec: 12.3456 },
+    ];
+    const written = mediaPlaylist(segments);
+    expect(written).toBe(
+      '#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-TARGETDURATION:60\n#EXT-X-PLAYLIST-TYPE:VOD\n' +
+        '#EXTINF:60.000,\na.jpg\n#EXTINF:12.346,\nb.jpg\n#EXT-X-ENDLIST\n',
+    );
+  });
+});
+
+it.each([
+  [[[6.4], [5]], 6],
+  [[[6.5]], 7],
+  [[[0.2]], 1],
+  [[], 1],
+])('tracks of %j seconds share the target duration %d', (tracks, expected) => {
+  const playlists = tracks.map((durations) => ({
+    targetDurationSec: 99,
+    segments: durations.map((durationSec) => ({ uri: 'x', durationSec })),
+  }));
+  expect(sharedTargetDuration(playlists)).toBe(expected);
+});
+
+describe('the playlists of chunks', () => {
+  const head = '#EXTM3U\n#EXT-X-TARGETDURATION:6\n';
+
+  it('are joined under the head of the first', () => {
+    const chunks = ['#EXTINF:6,\na\n#EXTINF:6,\nb\n#EXT-X-ENDLIST\n', '#EXTINF:2,\nc\n#EXT-X-ENDLIST\n'];
+    expect(joinPlaylists(chunks.map((each) => head + each))).toBe(
+      `${head}#EXTINF:6,\na\n#EXTINF:6,\nb\n#EXTINF:2,\nc\n#EXT-X-ENDLIST\n`,
+    );
+  });
+
+  it('are joined where the last has no segment', () => {
+    expect(joinPlaylists([`${head}#EXTINF:6,\na\n#EXT-X-ENDLIST\n`, head])).toBe(
+      `${head}#EXTINF:6,\na\n#EXT-X-ENDLIST\n`,
+    );
+  });
+});
+
+const iframes = (ranges: readonly [string, string][]) =>
+  ranges.map(([range, uri]) => `#EXTINF:2,\n#EXT-X-BYTERANGE:${range}\n${uri}\n`).join('');
+
+describe('an I-frame playlist', () => {
+  const playlist = iframes([
+    ['1@1', 'a'],
+    ['2@2', 'a'],
+    ['3@3', 'b'],
+  ]);
+
+  it('gets the ranges of the key frames of each segment, in their order', () => {
+    const ranges = new Map([
+      [
+        'a',
+        [
+          { offset: 10, bytes: 11 },
+          { offset: 20, bytes: 21 },
+        ],
+      ],
+    ]);
+    expect(withByteRanges(playlist, (uri) => ranges.get(uri) ?? null)).toBe(
+      iframes([
+        ['11@10', 'a'],
+        ['21@20', 'a'],
+        ['3@3', 'b'],
+      ]),
+    );
+  });
+
+  it('names more key frames than the segment has: that is a fault', () => {
+    expect(() => withByteRanges(playlist, () => [{ offset: 1, bytes: 1 }])).toThrow('the segment a has 1 key frames');
+  });
+});

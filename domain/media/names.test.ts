@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { cueTime } from './cue-time.ts';
+import { displaySizeOf, evenDown, evenNear } from './frame-size.ts';
+import { languageName, languageTag } from './languages.ts';
+import { rational, showRational, valueOf } from './rational.ts';
+import { isTrackName, trackName, trackNameMax, uniqueNames } from './track-names.ts';
+import { audioTrackIds, videoTrackId } from './tracks.ts';
+
+// How languages, tracks, times and sizes are written.
+
+describe('a language', () => {
+  it.each([
+    ['eng', 'en'],
+    ['ger', 'de'],
+    ['pt_br', 'pt-BR'],
+    ['zh-Hans-CN', 'zh-Hans-CN'],
+    ['und', null],
+    ['mul', null],
+    ['zxx', null],
+    ['mis', null],
+    ['unk', null],
+    ['root', null],
+    ['und-Latn', null],
+    ['e', null],
+    ['en-', null],
+    ['-en', null],
+    ['en--us', null],
+    ['de"x', null],
+    ['en-'.padEnd(36, 'a'), null],
+    [`en-x-${'abcdefgh-'.repeat(3)}abc`, 'en-x-abcdefgh-abcdefgh-abcdefgh-abc'],
+    [`en-x-${'abcdefgh-'.repeat(3)}abcd`, null],
+    ['en-a', null],
+    ['', null],
+    [undefined, null],
+  ])('%s is the tag %s', (named, tag) => expect(languageTag(named)).toBe(tag));
+
+  it.each([
+    ['de', 'German'],
+    ['qaa', 'qaa'],
+  ])('%s is called %s', (tag, name) => expect(languageName(tag)).toBe(name));
+});
+
+describe('the name of a track', () => {
+  it.each([
+    ['Director', 'en', 'Director'],
+    [' a "quoted"" title ', null, 'a  quoted  title'],
+    ['""', 'de', 'German'],
+    ['', 'de', 'German'],
+    [undefined, 'de', 'German'],
+    [undefined, null, 'Track 1'],
+    ['"'.repeat(300), null, 'Track 1'],
+    ['x'.repeat(100), null, 'x'.repeat(60)],
+  ])('of the title %j and the language %s is %j', (title, language, name) => {
+    expect(trackName(title, language, 'Track 1')).toBe(name);
+    expect(isTrackName(name)).toBe(true);
+  });
+
+  it('is a clean title of a bounded length', () => {
+    expect(['', 'a"b', ' a', 'a\n', 'x'.repeat(trackNameMax + 1)].map((name) => isTrackName(name))).toEqual(
+      Array.from({ length: 5 }, () => false),
+    );
+    expect(isTrackName('x'.repeat(trackNameMax))).toBe(true);
+  });
+
+  it('is followed by a number where another one has it', () => {
+    expect(uniqueNames(['a', 'b', 'a', 'a 2', 'a'])).toEqual(['a', 'b', 'a 2', 'a 2 2', 'a 3']);
+  });
+});
+
+it('ids of tracks name height, language, codec and channels, and are unique', () => {
+  const track = { language: 'en', codec: 'aac', channels: 2 };
+  expect(videoTrackId(720, 'h264')).toBe('r720_h264');
+  expect(audioTrackIds([track, { ...track, channels: 6 }, track, track])).toEqual([
+    'audio_en_aac_2ch',
+    'audio_en_aac_6ch',
+    'audio_en_aac_2ch_2',
+    'audio_en_aac_2ch_3',
+  ]);
+});
+
+it.each([
+  [0, '00:00:00.000'],
+  [3661.0014, '01:01:01.001'],
+  [59.9996, '00:01:00.000'],
+])('%d seconds are the cue time %s', (sec, written) => expect(cueTime(sec)).toBe(written));
+
+it('ratios are in lowest terms', () => {
+  expect([rational(60_000, 2002), rational(50, 2)].map(showRational)).toEqual(['30000/1001', '25']);
+  expect(valueOf({ num: 1, den: 4 })).toBe(0.25);
+});
+
+describe('a size', () => {
+  const coded = { width: 720, height: 576, sampleAspect: 1, rotation: 0 };
+  it.each([
+    [{}, 720, 576],
+    [{ rotation: 90 }, 576, 720],
+    [{ rotation: 180 }, 720, 576],
+    [{ rotation: 270 }, 576, 720],
+    [{ sampleAspect: 64 / 45 }, 1024, 576],
+    [{ sampleAspect: 0.5 }, 720, 1152],
+    [{ sampleAspect: 2, rotation: 90 }, 576, 1440],
+    // Further from square than anything is.
+    [{ sampleAspect: 10 }, 720, 576],
+    [{ sampleAspect: 0.1 }, 720, 576],
+    [{ sampleAspect: 0 }, 720, 576],
+  ])('of a frame with %j is %d × %d', (changes, width, height) => {
+    expect(displaySizeOf({ ...coded, ...changes })).toEqual({ width, height });
+  });
+
+  it('is made even, and is two at least', () => {
+    expect([evenDown(5.9), evenDown(1), evenDown(4), evenNear(5), evenNear(4.9), evenNear(0.4)]).toEqual([
+      4, 2, 4, 6, 4, 2,
+    ]);
+  });
+});
