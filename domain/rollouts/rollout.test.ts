@@ -4,6 +4,7 @@ import {
   activeStatuses,
   isBeginning,
   itemStatuses,
+  rerunReasonOf,
   type RolloutCounts,
   rolloutListQuerySchema,
   rolloutPriority,
@@ -124,6 +125,14 @@ it('the counts of both groups are added one by one', () => {
   expect(totalOf({ canary: counts(1), rest: counts(10) })).toEqual(counts(11));
 });
 
-it('a rerun of a rollout comes after every other job', () => {
-  expect(rolloutPriority).toBe(-1000);
+it('a rerun of a rollout comes after every other job, and names it', () => {
+  expect([rolloutPriority, rerunReasonOf('r1')]).toEqual([-1000, 'rollout r1']);
+});
+
+it.each([
+  [{ to_profile: 'A' }, 'must be the name of a profile'],
+  [{ to_profile: 'a', which: { tool_version: '1' } }, 'must be a version, such as 1.4.0'],
+  [{ to_profile: 'a', canary: { share: 0 } }, 'must be more than 0'],
+])('the fault of %j says what is right', (body, message) => {
+  expect(rolloutRequestSchema.safeParse(body).error?.issues).toMatchObject([{ message }]);
 });

@@ -14,6 +14,7 @@ it.each([
   ['/', 'file'],
   ['Größe.mkv', 'Größe.mkv'],
   ['a\u0000b\u202ec.mp4', 'a_b_c.mp4'],
+  ['a.b.tar', 'a.b.tar'],
   [`${'ä'.repeat(300)}.mp4`, `${'ä'.repeat(98)}.mp4`],
 ])('a file named %j gets the key that ends with %j, which every store and job takes', (name, kept) => {
   const key = uploadKey('uploads/', id, name);

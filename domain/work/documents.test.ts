@@ -23,8 +23,14 @@ const rev = '0123456789abcdef';
 const jobId = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
 const error = { code: 'internal', message: 'A fault.', retryable: false, attempt: 1 };
 const object = { key: 'a/b', size: 7, sha256: 'ab'.repeat(32) };
-const step = { step: 'all', started_at: '2026-11-24T08:00:00.000Z', duration_ms: 5, processor_ms: null, code: null };
 const yearMs = 366 * 24 * 3600 * 1000;
+const step = {
+  step: 'all',
+  started_at: '2026-11-24T08:00:00.000Z',
+  duration_ms: yearMs,
+  processor_ms: null,
+  code: null,
+};
 const options = { outputs: [{ variant: 'thumb', width: 300, format: 'webp' as const }] };
 const task = taskOf({
   job: exampleJob({ type: 'image:thumbnail', options, sourceSizeBytes: 10, sourceEtag: '"a"', rerunOfJobId: jobId }),
@@ -271,4 +277,20 @@ it('a completed manifest has results of its type', () => {
   const completed = { v: 2, ...manifest, type: 'image:thumbnail', status: 'completed', error: null, folders: [] };
   expect(() => parseManifest(JSON.stringify(completed))).toThrow('needs results');
   expect(() => parseManifest(JSON.stringify({ ...completed, results: {} }))).toThrow();
+  const results = { key: 'k', outputs: [{ variant: 'thumb', key: 'k', width: 1, height: 1, format: 'webp', size: 1 }] };
+  expect(parseManifest(JSON.stringify({ ...completed, results }))).toMatchObject({ results, error: null });
+  expect(() => parseManifest(JSON.stringify({ v: 2, ...manifest, error: null, folders: [] }))).toThrow(
+    'needs an error',
+  );
+});
+
+it('a line that is no document of its protocol is null', () => {
+  for (const line of ['', 'a tool says', '{', '{}', '{"type":"end"', '{"type":"end"}'])
+    expect([parseReport(line), parseTaskRequest(line), parseTaskEnd(line)]).toEqual([null, null, null]);
+});
+
+it('a task says which job it makes again, where it makes one again', () => {
+  expect(task.rerun_of).toBe(jobId);
+  const plain = taskOf({ job: exampleJob(), unit: { kind: 'whole' }, split: null, maxFileSizeBytes: 1 });
+  expect(plain).not.toHaveProperty('rerun_of');
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type StepRun, sumOfKnown, type UnitRun, unitsListedMax, workOf } from './unit-run.ts';
+import { type StepRun, sumOfKnown, type UnitRun, unitRunSchema, unitsListedMax, workOf } from './unit-run.ts';
 
 const step = (second: number, processor: number | null): StepRun => ({
   step: 'process',
@@ -32,4 +32,11 @@ it('an attempt whose units ran no step is recorded with them', () => {
 
 it('the sum of numbers leaves out those that are not known', () => {
   expect([sumOfKnown([1, null, 2]), sumOfKnown([0]), sumOfKnown([null])]).toEqual([3, 0, null]);
+});
+
+it('a recorded run has a unit of a known kind, and a chunk from 0 on', () => {
+  const run = chunk(0, step(1, 5));
+  expect(unitRunSchema.parse(run)).toEqual(run);
+  for (const changes of [{ unit: 'other' }, { chunk: -1 }, { pod: 1 }, { steps: [{}] }])
+    expect(unitRunSchema.safeParse({ ...run, ...changes }).success).toBe(false);
 });
