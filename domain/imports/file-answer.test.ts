@@ -39,6 +39,7 @@ describe('the answer of a server that a file is fetched from', () => {
     // The file has changed, or the server knows no ranges: it sends the whole again.
     [200, { 'content-length': '10', etag: '"b"' }, 5, [0, 10, null, '"b"']],
     [206, { 'content-range': 'bytes 5-9/10', etag: '"a"' }, 5, [5, 10, null, '"a"']],
+    [206, { 'content-range': 'bytes 1234567-1999999/2000000' }, 1_234_567, [1_234_567, 2_000_000, null, null]],
     [200, { etag: 'W/"a"', 'last-modified': before, date }, 0, [0, null, null, null]],
     [200, { 'last-modified': before, date }, 0, [0, null, null, before]],
     [200, { 'last-modified': date, date }, 0, [0, null, null, null]],

@@ -26,6 +26,14 @@ describe('parseSubmission', () => {
     });
   });
 
+  it('a fault of an option says what is right, as one of the body does', () => {
+    const body = { ...valid, hash: 1, options: { outputs: 1 } };
+    expect(parseSubmission(body).faults?.map(({ pointer, detail }) => [pointer, detail])).toEqual([
+      ['/hash', 'must be a string, not a number'],
+      ['/options/outputs', 'must be an array, not a number'],
+    ]);
+  });
+
   it('a body with too many faults is answered with a thousand of them, and a thousand of its options', () => {
     const pointers = pointersOf({ ...valid, ...unknown('x'), options: unknown('y') });
     expect([pointers.length, pointers[0], pointers[1_000]]).toEqual([
