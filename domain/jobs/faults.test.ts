@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { explain, faultsOf } from './faults.ts';
+import { explain, faultOfToString, faultsOf } from './faults.ts';
 
 /** The faults of an input, as `pointer code: detail`. */
 function faults(schema: z.ZodType, input: unknown, options: Parameters<typeof faultsOf>[1] = { schema }): string[] {
@@ -110,4 +110,22 @@ describe('an unknown field', () => {
       ),
     ).toHaveLength(1_000);
   });
+});
+
+describe('a field toString', () => {
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+
+  it.each([
+    [{ a: [1, { 'x/y': { toString: 1 } }] }, '/a/1/x~1y/toString'],
+    [{ toString: null }, '/toString'],
+    [JSON.parse(`${'['.repeat(100_000)}{"toString":1}${']'.repeat(100_000)}`), ''],
+  ])('is found wherever it is', (document: unknown, pointer) => {
+    expect(faultOfToString(document)).toMatchObject({ pointer, code: 'unknown_field' });
+  });
+
+  it.each([[{ valueOf: 1, a: ['toString', null, 1] }], ['toString'], [null], [undefined], [cyclic]])(
+    'is not in document %#',
+    (document) => expect(faultOfToString(document)).toBeNull(),
+  );
 });

@@ -52,6 +52,34 @@ interface FaultOptions {
   readonly schema?: z.ZodType;
 }
 
+/** Above this length a pointer is of no use to anybody. */
+const pointerLengthMax = 1_000;
+
+/**
+ * The fault of a field `toString` anywhere in a document; null without one. Of an object that has it neither a text nor
+ * a number can be made, and zod compares the `length` of a value before it looks at the type: it would throw.
+ */
+export function faultOfToString(document: unknown): Fault | null {
+  const open: { readonly value: unknown; readonly pointer: string }[] = [{ value: document, pointer: '' }];
+  // An alias of YAML may lead back to what it is in.
+  const seen = new Set<unknown>();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next.value !== 'object' || next.value === null || seen.has(next.value)) continue;
+    seen.add(next.value);
+    for (const [name, value] of Object.entries(next.value)) {
+      const pointer = next.pointer + jsonPointer([name]);
+      if (name === 'toString')
+        return {
+          pointer: pointer.length > pointerLengthMax ? '' : pointer,
+          code: 'unknown_field',
+          detail: 'no field may be called toString',
+        };
+      open.push({ value, pointer });
+    }
+  }
+  return null;
+}
+
 /** The faults that zod found; each unknown field is one of its own. */
 export function faultsOf(error: z.ZodError, { under = [], schema }: FaultOptions = {}): Fault[] {
   const faults = error.issues.flatMap((issue) => {

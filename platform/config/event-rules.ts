@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
 import { type EventRule, readEventRules } from '#domain/bucket-events/event-rules.ts';
+import { faultOfToString } from '#domain/jobs/faults.ts';
 import type { TextValue } from './values.ts';
 
 function read(text: string): { readonly rules?: readonly EventRule[]; readonly faults: string[] } {
@@ -9,6 +10,8 @@ function read(text: string): { readonly rules?: readonly EventRule[]; readonly f
   } catch (error) {
     return { faults: [`expected YAML: ${(error as Error).message.split('\n')[0]}`] };
   }
+  const unusable = faultOfToString(document);
+  if (unusable !== null) return { faults: [`${unusable.pointer}: ${unusable.detail}`] };
   const found = readEventRules(document);
   if ('rules' in found) return { rules: found.rules, faults: [] };
   return { faults: found.faults.map(({ pointer, detail }) => `${pointer}: ${detail}`) };

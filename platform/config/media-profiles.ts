@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { explain, faultsOf } from '#domain/jobs/faults.ts';
+import { explain, faultOfToString, faultsOf } from '#domain/jobs/faults.ts';
 import { type MediaProfiles, mediaProfilesSchema } from '#domain/media/profiles.ts';
 import type { TextValue } from './values.ts';
 
@@ -10,6 +10,8 @@ function read(text: string): { readonly profiles?: MediaProfiles; readonly fault
   } catch (error) {
     return { faults: [`expected YAML: ${(error as Error).message.split('\n')[0]}`] };
   }
+  const unusable = faultOfToString(document);
+  if (unusable !== null) return { faults: [`${unusable.pointer}: ${unusable.detail}`] };
   const { data, error } = mediaProfilesSchema.safeParse(document, { error: explain });
   if (data !== undefined) return { profiles: data, faults: [] };
   return { faults: faultsOf(error).map(({ pointer, detail }) => `${pointer}: ${detail}`) };

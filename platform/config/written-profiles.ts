@@ -1,6 +1,6 @@
 import { type Document, isNode, isScalar, LineCounter, parseAllDocuments, stringify, visit } from 'yaml';
 import { z } from 'zod';
-import { explain, faultsOf } from '#domain/jobs/faults.ts';
+import { explain, faultOfToString, faultsOf } from '#domain/jobs/faults.ts';
 import { mediaProfileResource, readMediaProfile } from '#domain/kubernetes/media-profile.ts';
 import { mediaProfilesSchema, type NamedProfile } from '#domain/media/profiles.ts';
 
@@ -76,6 +76,9 @@ export function readWrittenProfiles(text: string): WrittenProfiles {
     // Too many aliases, or too deep.
     return { profiles: [], faults: [yamlFault(error as Error)] };
   }
+  const [unusable] = values.flatMap((value) => faultOfToString(value) ?? []);
+  if (unusable !== undefined)
+    return { profiles: [], faults: [{ ...ofText(unusable.detail), field: unusable.pointer }] };
   const objects = values.map((value) => objectSchema.safeParse(value));
   const isOfObjects = objects.some(({ success }) => success);
   if (!isOfObjects && documents.length > 1)

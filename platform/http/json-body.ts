@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
+import { faultOfToString } from '#domain/jobs/faults.ts';
 
 /** The largest body of a request: 1 MiB, far over the largest valid submission. */
 const bodyBytesMax = 1024 * 1024;
@@ -25,11 +26,16 @@ export function addJsonBody(app: FastifyInstance): void {
       } catch (cause) {
         return done(new KnownProblem('invalid_json', 'The body is not valid UTF-8.', { cause }));
       }
+      let document: unknown;
       try {
-        return done(null, JSON.parse(text));
+        document = JSON.parse(text);
       } catch (cause) {
         return done(new KnownProblem('invalid_json', jsonFault(text, cause), { cause }));
       }
+      const fault = faultOfToString(document);
+      return fault === null
+        ? done(null, document)
+        : done(new KnownProblem('invalid_request', undefined, { faults: [fault] }));
     },
   );
 }

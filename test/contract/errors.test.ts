@@ -100,6 +100,10 @@ describe('JSON that is not valid', () => {
     ['with a prototype', '{"__proto__":{"type":"image:thumbnail","hash":"h","source":"s"}}'],
     ['with a constructor', '{"constructor":{"prototype":{"type":"image:thumbnail"}}}'],
     [
+      'of which no text can be made',
+      '{"type":"video:cover","hash":"h","source":{"length":{"toString":1,"valueOf":1}}}',
+    ],
+    [
       'with numbers over all bounds',
       '{"type":"video:cover","hash":"h","source":"s","options":{"timestamp_sec":1e999}}',
     ],

@@ -86,6 +86,8 @@ it('C16.16: hostile text of profiles is a fault and never an error', async () =>
     '__proto__: {}',
     '}'.repeat(50_000),
     'a: 1\na: 2',
+    'profiles: { a: { ladder: { length: { toString: 1 } } } }',
+    '&a [*a]',
   ]) {
     const { status, json } = await check({ text });
     expect.soft([text.slice(0, 20), status, json.valid]).toEqual([text.slice(0, 20), 200, false]);
