@@ -50,10 +50,15 @@ export const naughtyTexts: readonly string[] = [
 /** Any text, malformed Unicode among it. */
 export const anyText = oneof(constantFrom(...naughtyTexts), string({ unit: 'binary' }), string({ unit: 'grapheme' }));
 
+/** Of which neither a text nor a number can be made. */
+const unprintable = { toString: 1, valueOf: 1 };
+
 /** Any value that JSON can hold. */
 const anyJson = oneof(
   anyText,
-  constantFrom<unknown>(null, true, -1, 0, 1.5, 1e308, 2 ** 53, [], {}, { toString: 1, valueOf: 1 }, [[[[[[]]]]]]),
+  constantFrom<unknown>(null, true, -1, 0, 1.5, 1e308, 2 ** 53, [], {}, [[[[[[]]]]]], unprintable, {
+    length: unprintable,
+  }),
   jsonValue(),
 );
 

@@ -1,13 +1,24 @@
+import { sample } from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { naughtyTexts } from '../../testing/hostile-values.ts';
+import { readEventRules } from '#domain/bucket-events/event-rules.ts';
+import { changedJson, naughtyTexts } from '../../testing/hostile-values.ts';
 import { apiKey, type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // Every naughty text in every place that a caller writes to. An answer is a 2xx or a 4xx as the contract has it, and
 // the server is there afterwards.
 
+const eventsToken = 'token-of-events-of-hostile-requests';
 let api: ApiUnderTest;
 beforeAll(async () => {
-  api = await startApi({ apiRateLimitPerMinute: 1_000_000, keyRateLimitPerMinute: 1_000_000 });
+  const perMinute = 1_000_000;
+  const limits = {
+    apiRateLimitPerMinute: perMinute,
+    keyRateLimitPerMinute: perMinute,
+    batchRateLimitPerMinute: perMinute,
+  };
+  const read = readEventRules([{ prefix: '', type: 'image:thumbnail' }]);
+  const eventRules = 'rules' in read ? read.rules : [];
+  api = await startApi({ ...limits, eventRules, eventsTokens: [eventsToken] });
   await api.putSource('a.png', 'x');
 });
 afterAll(async () => {
@@ -42,6 +53,44 @@ const fields: Readonly<Record<string, (text: string) => unknown>> = {
 it.each(Object.entries(fields))('%s takes no text that is a fault of ours', async (_, make) => {
   const found = await statuses((text) => api.submit(make(text)));
   for (const status of found.keys()) expect([202, 200, 400, 409, 413]).toContain(status);
+});
+
+const event = {
+  eventName: 'ObjectCreated:Put',
+  s3: { bucket: { name: 'sources' }, object: { key: 'a.png', size: 1 } },
+};
+const bodies: Readonly<Record<string, object>> = {
+  'POST /api/jobs': {
+    ...body,
+    options: { outputs: [{ variant: 'v', width: 10, format: 'webp' }] },
+    callback_url: 'https://example.com/hook',
+  },
+  'POST /api/jobs/batch': { jobs: [body, body] },
+  'POST /api/jobs/6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10/rerun': { reason: 'r', profile: 'default', source: 'a.png' },
+  'POST /api/jobs/6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10/retry': {},
+  'POST /api/jobs/6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10/cancel': {},
+  'PATCH /api/media/h': { expires_at: '2100-01-01T00:00:00Z', legal_hold: true },
+  'PUT /api/media/h/current': { revision: '0123456789abcdef' },
+  'POST /api/rollouts': {
+    to_profile: 'default',
+    which: { hash_prefix: 'h' },
+    budget: { jobs: 1 },
+    canary: { share: 0.1 },
+  },
+  'POST /api/profiles/check': { text: 'a: 1', source: { width: 1, height: 1, duration_sec: 1 } },
+  'POST /api/events/s3': { Records: [event, event] },
+};
+const changedBodies = 150;
+
+it.each(Object.entries(bodies))('%s takes no body that is a fault of ours', async (route, valid) => {
+  const [method = '', path = ''] = route.split(' ');
+  const headers = { 'x-api-key': apiKey, authorization: `Bearer ${eventsToken}`, 'content-type': 'application/json' };
+  const changed = sample(changedJson(valid), { seed: 1, numRuns: changedBodies });
+  const uncounted = Object.keys(valid).map((name) => JSON.stringify({ ...valid, [name]: { length: { toString: 1 } } }));
+  for (const text of [...changed, ...uncounted]) {
+    const { status } = await api.raw(path, { method, headers, body: Buffer.from(text) });
+    expect([text, status < 500]).toEqual([text, true]);
+  }
 });
 
 const paths: Readonly<Record<string, (text: string) => string>> = {
