@@ -102,7 +102,9 @@ it('a master with 5.1 lists each variant for two groups with the same renditions
 
 it('a master without audio has no audio group', () => {
   const master = masterOf({ video: [video] });
-  expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a/);
+  expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a|SUBTITLES|IMAGE-STREAM/);
+  // One empty line after the head, and none for renditions that it has not.
+  expect(master).toMatch(/^#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n\n#EXT-X-STREAM-INF/);
   expect(master).toContain('BANDWIDTH=2000000,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f",');
 });
 
@@ -116,6 +118,22 @@ video/r720_h264/playlist.m3u8
     video: new Map([['video/r720_h264/playlist.m3u8', 'avc1.42c01f']]),
     audio: 'mp4a.40.2',
   });
+});
+
+it.each([
+  ['#EXT-X-STREAM-INF:BANDWIDTH=1\nv.m3u8\n', new Map(), null],
+  ['  #EXT-X-STREAM-INF:CODECS="hvc1.2.4,mp4a.40.2"  \n  v.m3u8  \n', new Map([['v.m3u8', 'hvc1.2.4']]), 'mp4a.40.2'],
+  ['#EXT-X-STREAM-INF:CODECS="mp4a.40.2"\na.m3u8\n', new Map(), 'mp4a.40.2'],
+  ['#EXT-X-STREAM-INF:CODECS="x-avc1,av01.0.4"\nv.m3u8\n', new Map([['v.m3u8', 'av01.0.4']]), null],
+  ['#EXT-X-MEDIA:CODECS="avc1.42c01f"\nv.m3u8\n', new Map(), null],
+])('codec strings of %j are read', (text, found, audio) => {
+  expect(codecsOfMaster(text)).toEqual({ video: found, audio });
+});
+
+it('a master that has subtitles names them on the variant of its audio, too', () => {
+  const german = { id: 'text_de', name: 'German', language: 'de', isForced: false, isHearingImpaired: false };
+  const master = masterOf({ audio: [english], text: [german] });
+  expect(master).toContain('AUDIO="audio",SUBTITLES="text"\naudio/audio_en_aac_2ch/playlist.m3u8');
 });
 
 it('a master lists subtitles in one group, with the forced ones and those for people who do not hear marked', () => {
@@ -151,6 +169,17 @@ it('a master of several codecs has the range and the rank of each variant', () =
   ]);
   expect(master).toMatch(/CODECS="mp4a.40.2",SCORE=0.5,AUDIO="audio"/);
   expect(master).toMatch(/#EXT-X-I-FRAME-STREAM-INF:.*VIDEO-RANGE=PQ,SCORE=4,URI="video\/r1080_hevc/);
+});
+
+it('renditions of one size are ranked by their range, then by their codec, whatever their order', () => {
+  const rungs = [
+    named('av1', 'sdr', 540),
+    named('hevc', 'pq', 540),
+    named('hevc', 'sdr', 540),
+    named('h264', 'sdr', 540),
+  ];
+  const lines = masterOf({ video: rungs }).matchAll(/^#EXT-X-STREAM-INF:.*SCORE=(\d),/gm);
+  expect([...lines].map(([, score]) => score)).toEqual(['3', '4', '2', '1']);
 });
 
 it('C14.10: a master without video has a variant for each group, whose playlist is the playlist of its default track', () => {

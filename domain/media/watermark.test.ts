@@ -20,6 +20,8 @@ describe('the place of a watermark', () => {
     ['top-left', { width: 0.25, margin: 0.1 }, { width: 160, height: 80, x: 36, y: 36 }],
     ['top-right', { width: 0.25, margin: 0 }, { width: 160, height: 80, x: 480, y: 0 }],
     ['bottom-left', { width: 0.1, margin: 0.03 }, { width: 64, height: 32, x: 10, y: 318 }],
+    // A tall frame, and one in which the image is too high.
+    ['top-left', { width: 0.1, margin: 0.4 }, { width: 64, height: 32, x: 144, y: 144 }],
     // As large as fits between the margins.
     ['bottom-right', { width: 1, margin: 0.1 }, { width: 568, height: 284, x: 36, y: 40 }],
   ] as const)('%s with %o is %o', (position, shares, place) => {
