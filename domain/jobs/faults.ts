@@ -52,32 +52,43 @@ interface FaultOptions {
   readonly schema?: z.ZodType;
 }
 
-/** Above this length a pointer is of no use to anybody. */
-const pointerLengthMax = 1_000;
+interface Place {
+  readonly value: object;
+  readonly name: PropertyKey;
+  readonly within: Place | null;
+}
+
+/** A pointer of more fields is not shown. */
+const depthShown = 50;
 
 /**
  * The fault of a field `toString` anywhere in a document; null without one. Of an object that has it neither a text nor
  * a number can be made, and zod compares the `length` of a value before it looks at the type: it would throw.
  */
 export function faultOfToString(document: unknown): Fault | null {
-  const open: { readonly value: unknown; readonly pointer: string }[] = [{ value: document, pointer: '' }];
+  const open: Place[] = [];
   // An alias of YAML may lead back to what it is in.
-  const seen = new Set<unknown>();
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next.value !== 'object' || next.value === null || seen.has(next.value)) continue;
-    seen.add(next.value);
-    for (const [name, value] of Object.entries(next.value)) {
-      const pointer = next.pointer + jsonPointer([name]);
-      if (name === 'toString')
-        return {
-          pointer: pointer.length > pointerLengthMax ? '' : pointer,
-          code: 'unknown_field',
-          detail: 'no field may be called toString',
-        };
-      open.push({ value, pointer });
-    }
+  const seen = new Set<object>();
+  const look = (value: unknown, name: PropertyKey, within: Place | null) => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return;
+    seen.add(value);
+    open.push({ value, name, within });
+  };
+  look(document, '', null);
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value } = place;
+    if (Object.hasOwn(value, 'toString')) return faultAt({ value, name: 'toString', within: place });
+    if (Array.isArray(value)) for (const [index, each] of value.entries()) look(each, index, place);
+    else for (const name in value) look((value as Record<string, unknown>)[name], name, place);
   }
   return null;
+}
+
+function faultAt(place: Place): Fault {
+  const path: PropertyKey[] = [];
+  for (let at = place; at.within !== null && path.length <= depthShown; at = at.within) path.unshift(at.name);
+  const pointer = path.length > depthShown ? '' : jsonPointer(path);
+  return { pointer, code: 'unknown_field', detail: 'no field may be called toString' };
 }
 
 /** The faults that zod found; each unknown field is one of its own. */

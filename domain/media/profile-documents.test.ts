@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { around, describeDocuments, many } from '../../testing/document-cases.ts';
+import { pngHeader } from '../../testing/png-header.ts';
 import { defaultEncoding } from './encoding-profile.ts';
 import {
   builtInMediaProfiles,
@@ -11,19 +12,10 @@ import {
 
 // Every field of a profile with its bounds; docs/reference/media.md has what each does.
 
-/** The beginning of a PNG, with its size. */
-function png(width: number, height: number, bytes = 33): string {
-  const header = Buffer.alloc(bytes);
-  header.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
-  header.writeUInt32BE(width, 16);
-  header.writeUInt32BE(height, 20);
-  return header.toString('base64');
-}
-
 const rung = { short_side: 360, bitrate: 730_000 };
-const largestPng = png(2048, 2048, 48 * 1024);
+const largestPng = pngHeader(2048, 2048, 48 * 1024);
 const broken = (at: number) => {
-  const bytes = Buffer.from(png(64, 32), 'base64');
+  const bytes = Buffer.from(pngHeader(64, 32), 'base64');
   bytes.writeUInt8(0, at);
   return bytes.toString('base64');
 };
@@ -95,15 +87,15 @@ describeDocuments({
       ['storyboard', 'other'],
       ['captions', 'other'],
       ['audio_only', 'other'],
-      ['watermark.png', png(2049, 1)],
-      ['watermark.png', png(1, 2049)],
-      ['watermark.png', png(0, 1)],
-      ['watermark.png', png(64, 32, 48 * 1024 + 1)],
-      ['watermark.png', `!${png(64, 32)}`],
-      ['watermark.png', `${png(64, 32)}!`],
+      ['watermark.png', pngHeader(2049, 1)],
+      ['watermark.png', pngHeader(1, 2049)],
+      ['watermark.png', pngHeader(0, 1)],
+      ['watermark.png', pngHeader(64, 32, 48 * 1024 + 1)],
+      ['watermark.png', `!${pngHeader(64, 32)}`],
+      ['watermark.png', `${pngHeader(64, 32)}!`],
       ['watermark.png', broken(1)],
       ['watermark.png', broken(12)],
-      ['watermark.png', Buffer.from(png(64, 32), 'base64').subarray(0, 23).toString('base64')],
+      ['watermark.png', Buffer.from(pngHeader(64, 32), 'base64').subarray(0, 23).toString('base64')],
       ['watermark.position', 'middle'],
       ['watermark.width', 0.009],
       ['watermark.width', 1.01],
@@ -127,7 +119,7 @@ describeDocuments({
   },
   'a profile of which nothing is said': {
     read: (json) => documentSchema.parse(JSON.parse(json)),
-    valid: { hevc: {}, av1: {}, watermark: { png: png(64, 32) } },
+    valid: { hevc: {}, av1: {}, watermark: { png: pngHeader(64, 32) } },
     gives: {
       ladder: [
         { short_side: 360, bitrate: 730_000 },
@@ -142,7 +134,7 @@ describeDocuments({
       av1: { crf: 32, preset: 8 },
       frame_rate_max: 60,
       storyboard: 'clear',
-      watermark: { png: png(64, 32), position: 'bottom-right', width: 0.15, margin: 0.03, opacity: 1 },
+      watermark: { png: pngHeader(64, 32), position: 'bottom-right', width: 0.15, margin: 0.03, opacity: 1 },
       audio: { bitrate: 128_000, tracks_max: 8 },
     },
     faults: [],
@@ -161,7 +153,7 @@ describeDocuments({
 });
 
 it.each(['top-left', 'top-right', 'bottom-left', 'bottom-right'])('a watermark may be %s', (position) => {
-  const watermark = { png: png(1, 1, 24), position };
+  const watermark = { png: pngHeader(1, 1, 24), position };
   expect(documentSchema.parse({ watermark }).watermark).toMatchObject({ position });
 });
 

@@ -1,17 +1,8 @@
-import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { pngHeader } from '../../testing/png-header.ts';
 import { explain, faultsOf } from '../jobs/faults.ts';
 import { mediaProfilesSchema } from './profiles.ts';
 import { placeWatermark } from './watermark.ts';
-
-/** The beginning of a PNG, with its size. */
-function png(width: number, height: number, more = 16): string {
-  const header = Buffer.alloc(33);
-  header.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
-  header.writeUInt32BE(width, 16);
-  header.writeUInt32BE(height, 20);
-  return Buffer.concat([header, deflateSync(Buffer.alloc(more)), Buffer.alloc(more)]).toString('base64');
-}
 
 describe('the place of a watermark', () => {
   const mark = { width: 200, height: 100 };
@@ -20,7 +11,7 @@ describe('the place of a watermark', () => {
     ['top-left', { width: 0.25, margin: 0.1 }, { width: 160, height: 80, x: 36, y: 36 }],
     ['top-right', { width: 0.25, margin: 0 }, { width: 160, height: 80, x: 480, y: 0 }],
     ['bottom-left', { width: 0.1, margin: 0.03 }, { width: 64, height: 32, x: 10, y: 318 }],
-    // A tall frame, and one in which the image is too high.
+    // The margin is a share of the shorter side.
     ['top-left', { width: 0.1, margin: 0.4 }, { width: 64, height: 32, x: 144, y: 144 }],
     // As large as fits between the margins.
     ['bottom-right', { width: 1, margin: 0.1 }, { width: 568, height: 284, x: 36, y: 40 }],
@@ -31,15 +22,15 @@ describe('the place of a watermark', () => {
 
 describe('the watermark of a profile', () => {
   it('the watermark of a profile has an image within bounds; every fault is reported at once', () => {
-    const { byName } = mediaProfilesSchema.parse({ profiles: { a: { watermark: { png: png(64, 32) } } } });
+    const { byName } = mediaProfilesSchema.parse({ profiles: { a: { watermark: { png: pngHeader(64, 32) } } } });
     expect(byName.get('a')?.watermark).toMatchObject({ position: 'bottom-right', width: 0.15, opacity: 1 });
     const document = {
       profiles: {
-        a: { watermark: { png: png(4096, 1), opacity: 2, position: 'middle' } },
+        a: { watermark: { png: pngHeader(4096, 1), opacity: 2, position: 'middle' } },
         b: { watermark: { png: 'no base64!' } },
-        c: { watermark: { png: png(64, 32, 70_000) } },
+        c: { watermark: { png: pngHeader(64, 32, 70_000) } },
         d: { watermark: { png: Buffer.from('GIF89a and more than a header').toString('base64') } },
-        e: { hdr: 'keep', watermark: { png: png(64, 32) } },
+        e: { hdr: 'keep', watermark: { png: pngHeader(64, 32) } },
       },
     };
     const { error } = mediaProfilesSchema.safeParse(document, { error: explain });

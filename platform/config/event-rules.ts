@@ -1,18 +1,11 @@
-import { parse } from 'yaml';
 import { type EventRule, readEventRules } from '#domain/bucket-events/event-rules.ts';
-import { faultOfToString } from '#domain/jobs/faults.ts';
 import type { TextValue } from './values.ts';
+import { readYaml } from './yaml-document.ts';
 
 function read(text: string): { readonly rules?: readonly EventRule[]; readonly faults: string[] } {
-  let document: unknown;
-  try {
-    document = parse(text);
-  } catch (error) {
-    return { faults: [`expected YAML: ${(error as Error).message.split('\n')[0]}`] };
-  }
-  const unusable = faultOfToString(document);
-  if (unusable !== null) return { faults: [`${unusable.pointer}: ${unusable.detail}`] };
-  const found = readEventRules(document);
+  const written = readYaml(text);
+  if ('faults' in written) return written;
+  const found = readEventRules(written.document);
   if ('rules' in found) return { rules: found.rules, faults: [] };
   return { faults: found.faults.map(({ pointer, detail }) => `${pointer}: ${detail}`) };
 }

@@ -1,18 +1,12 @@
-import { parse } from 'yaml';
-import { explain, faultOfToString, faultsOf } from '#domain/jobs/faults.ts';
+import { explain, faultsOf } from '#domain/jobs/faults.ts';
 import { type MediaProfiles, mediaProfilesSchema } from '#domain/media/profiles.ts';
 import type { TextValue } from './values.ts';
+import { readYaml } from './yaml-document.ts';
 
 function read(text: string): { readonly profiles?: MediaProfiles; readonly faults: string[] } {
-  let document: unknown;
-  try {
-    document = parse(text);
-  } catch (error) {
-    return { faults: [`expected YAML: ${(error as Error).message.split('\n')[0]}`] };
-  }
-  const unusable = faultOfToString(document);
-  if (unusable !== null) return { faults: [`${unusable.pointer}: ${unusable.detail}`] };
-  const { data, error } = mediaProfilesSchema.safeParse(document, { error: explain });
+  const written = readYaml(text);
+  if ('faults' in written) return written;
+  const { data, error } = mediaProfilesSchema.safeParse(written.document, { error: explain });
   if (data !== undefined) return { profiles: data, faults: [] };
   return { faults: faultsOf(error).map(({ pointer, detail }) => `${pointer}: ${detail}`) };
 }
