@@ -97,7 +97,7 @@ function apply(document: object, place: readonly number[], kind: string, value: 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 
 /** Texts in whatever JavaScript can hold: for a document that may come from YAML. */
-export const anyValue = oneof(anyJson, anything({ withBigInt: true, withDate: true }));
+export const anyValue = oneof(anyJson, anything({ withBigInt: true, withDate: true, withNullPrototype: true }));
 
 /** Every string in a value, names of fields too. */
 export function stringsIn(value: unknown): string[] {

@@ -77,7 +77,8 @@ export function faultOfToString(document: unknown): Fault | null {
   look(document, '', null);
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const { value } = place;
-    if (Object.hasOwn(value, 'toString')) return faultAt({ value, name: 'toString', within: place });
+    if (typeof Reflect.get(value, 'toString') !== 'function')
+      return faultAt({ value, name: 'toString', within: place });
     if (Array.isArray(value)) for (const [index, each] of value.entries()) look(each, index, place);
     else for (const name in value) look((value as Record<string, unknown>)[name], name, place);
   }
