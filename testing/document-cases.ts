@@ -42,6 +42,7 @@ export function around(path: string, value: string): DocumentFault[] {
   ];
 }
 
+/** A list of one value, so many times. */
 export function many<T>(length: number, each: T): T[] {
   return Array.from({ length }, () => each);
 }

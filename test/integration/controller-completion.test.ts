@@ -15,6 +15,7 @@ import { completeAttempt, completeByEarlierAttempt } from '#jobs/complete-attemp
 import { concludeAttempt } from '#jobs/conclude-attempt.ts';
 import { createLogger } from '#platform/telemetry/logger.ts';
 import { openRig, type Rig } from '../../testing/controller-rig.ts';
+import { thumbnailResults } from '../contract/results.ts';
 
 describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   let rig: Rig;
@@ -29,13 +30,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     await rig.close();
   });
 
-  const dependencies = () => ({
-    jobs: rig.jobs,
-    media: rig.media,
-    metrics: new Metrics(),
-    randomUuid: () => randomUUID(),
-  });
-  const complete = () => completeAttempt({ job, attempt: job.attempt }, dependencies());
+  const complete = () => completeAttempt({ job, attempt: job.attempt }, dependenciesOf(rig));
 
   /** The manifest of a cover whose one object is there, with what a test changes of it. */
   async function leave(changes: Partial<ResultManifest> = {}, body = 'cover'): Promise<void> {
@@ -98,7 +93,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       job = (await rig.jobs.claim({ jobId: job.id, attempt, owner: 'the test', leaseMs: 60_000 })) as Job;
       if (attempt === 2) await leave({}, '');
     }
-    const completion = await completeByEarlierAttempt(job, dependencies());
+    const completion = await completeByEarlierAttempt(job, dependenciesOf(rig));
     expect(completion).toMatchObject({ outcome: 'recorded', job: { status: 'completed', attempt: 3 } });
     const { results } = await rig.find(job.id);
     expect(results).toMatchObject({ key: videoKey(job.hash, revisionOf(whole.id, 1), 'cover.jpg') });
@@ -119,7 +114,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     ['of another attempt', { attempt: 2 }, 'cover', 'another attempt'],
     ['of another media', { hash: 'another' }, 'cover', 'another attempt'],
     ['of another revision', { rev: '0123456789abcdef' }, 'cover', 'another attempt'],
-    ['of another type', { type: 'image:thumbnail' as const, results: { key: 'x', outputs: [] } }, 'cover', ''],
+    ['of another type', { type: 'image:thumbnail' as const, results: thumbnailResults }, 'cover', 'another attempt'],
     ['whose results do not have the shape of the type', { results: { key: 'x' } }, 'cover', 'not valid'],
     ['that completed without results', { results: null }, 'cover', 'not valid'],
     ['that failed without an error', { status: 'failed' as const, results: null }, 'cover', 'not valid'],
@@ -181,11 +176,8 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
     concludeAttempt(
       { job: { ...job, failures }, end, units: [] },
       {
-        jobs: rig.jobs,
-        media: rig.media,
+        ...dependenciesOf(rig),
         queue: rig.queue,
-        metrics: new Metrics(),
-        randomUuid: () => randomUUID(),
         log: createLogger({ level: 'silent', name: 'test' }),
         clock: () => new Date(),
         storageWatch: { isOutage: () => Promise.resolve(isOutage) },
@@ -193,6 +185,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
         attemptsMax: 3,
       },
     );
+
   it.each<[string, AttemptEnd, number]>([
     ['that is to be followed by another one', { kind: 'failed', exitCode: 1, error: null }, 0],
     ['that is the last one', { kind: 'failed', exitCode: 1, error: null }, 2],
@@ -227,7 +220,7 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
       expect(await events()).toEqual([]);
       // The next worker looks for the end of an earlier attempt, and finds none.
       const next = await rig.find(job.id);
-      expect(await completeByEarlierAttempt(next, dependencies())).toBeNull();
+      expect(await completeByEarlierAttempt(next, dependenciesOf(rig))).toBeNull();
     });
 
     it('ends the job with what it made after the last try', async () => {
@@ -347,8 +340,12 @@ describe.skipIf(!inject('postgres'))('the completion of an attempt', () => {
   });
 });
 
-function completeFirst({ jobs, media }: Rig, job: Job) {
-  return completeAttempt({ job, attempt: 1 }, { jobs, media, metrics: new Metrics(), randomUuid: () => randomUUID() });
+function dependenciesOf({ jobs, media }: Rig) {
+  return { jobs, media, metrics: new Metrics(), randomUuid: () => randomUUID() };
+}
+
+function completeFirst(rig: Rig, job: Job) {
+  return completeAttempt({ job, attempt: 1 }, dependenciesOf(rig));
 }
 
 /** The revision that the top master playlist of a media leads into; null when it has none. */
