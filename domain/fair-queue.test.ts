@@ -30,3 +30,18 @@ it('a client waits for its own entries and as many of each other client', () => 
   expect(queue.roundsBefore('a', { atOnce: 4, ofClient: 4 })).toBe(101 / 4);
   expect(queue.roundsBefore('a', { atOnce: 4, ofClient: 2 })).toBe(50);
 });
+
+it('all entries can be taken at once, and none is left', () => {
+  const queue = new FairQueue<{ client: string; n: number }>();
+  for (const entry of [...entries('a', 2), ...entries('b', 1)]) queue.push(entry);
+  expect(queue.drain()).toEqual([...entries('a', 2), ...entries('b', 1)]);
+  expect([queue.drain(), queue.take(), queue.roundsBefore('a', { atOnce: 1, ofClient: 1 })]).toEqual([[], null, 0]);
+});
+
+it('a client without entries has no turn', () => {
+  const queue = new FairQueue<{ client: string; n: number }>();
+  queue.push({ client: 'a', n: 0 });
+  queue.take();
+  for (const entry of [...entries('b', 1), ...entries('a', 1)]) queue.push(entry);
+  expect([queue.take(), queue.take()].map((entry) => entry?.client)).toEqual(['b', 'a']);
+});

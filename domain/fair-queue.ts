@@ -32,7 +32,7 @@ export class FairQueue<Entry extends { readonly client: string }> {
   roundsBefore(client: string, { atOnce, ofClient }: { readonly atOnce: number; readonly ofClient: number }): number {
     const own = this.#queues.get(client)?.length ?? 0;
     let ahead = 0;
-    for (const [other, queue] of this.#queues) ahead += other === client ? own : Math.min(queue.length, own + 1);
+    for (const queue of this.#queues.values()) ahead += Math.min(queue.length, own + 1);
     return Math.max(ahead / atOnce, own / ofClient);
   }
 

@@ -21,6 +21,23 @@ describe('what a thrown value becomes in a job', () => {
     expect(jobErrorSchema.safeParse(error).success).toBe(true);
   });
 
+  it('a known problem without a stage or log has neither field', () => {
+    const error = toJobError(new KnownProblem('storage_error'), 1);
+    expect(Object.keys(error).toSorted()).toEqual(['attempt', 'code', 'message', 'retryable']);
+    expect(error.message).toBe('Object storage failed.');
+  });
+
+  it('an error that is read keeps the end of a long log', () => {
+    const stored = { ...toJobError(new KnownProblem('storage_error'), 1), details: { log_tail: 'x'.repeat(5000) } };
+    expect(jobErrorSchema.parse(stored).details).toEqual({ log_tail: 'x'.repeat(4096) });
+  });
+
+  it('a known problem has its name, and its cause where it has one', () => {
+    const cause = new TypeError('not shown');
+    expect(new KnownProblem('internal', undefined, { cause })).toMatchObject({ name: 'KnownProblem', cause });
+    expect(Object.hasOwn(new KnownProblem('internal'), 'cause')).toBe(false);
+  });
+
   it.each([
     ['a bug', new TypeError('cannot read /srv/keys/secret.pem')],
     ['a problem of a request', new KnownProblem('invalid_request', 'not for jobs')],

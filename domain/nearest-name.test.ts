@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nearestName } from './nearest-name.ts';
+import { editDistance, nearestName } from './nearest-name.ts';
 
 const names = ['type', 'hash', 'source', 'callback_url', 'timestamp_sec'];
 
@@ -16,5 +16,26 @@ describe('nearestName', () => {
     ['x'.repeat(1_000_000), null],
   ])('the name meant by %.20j is %j', (given, meant) => {
     expect(nearestName(given, names)).toBe(meant);
+  });
+
+  it('of two names that are near, the nearest is meant', () => {
+    expect(nearestName('timestamp', ['timestamps12', 'time_stamp', 'timestamps'])).toBe('time_stamp');
+    expect(nearestName('callback_urls', ['callback_uris', 'callback_url'])).toBe('callback_uris');
+    expect(nearestName('timestampx', ['timestam_y', 'timestamp'])).toBe('timestamp');
+  });
+});
+
+describe('editDistance', () => {
+  it.each([
+    ['kitten', 'sitten', 1],
+    ['kitten', 'sitting', 3],
+    ['abc', 'abc', 0],
+    ['', '', 0],
+    ['', 'ab', 2],
+    ['ab', '', 2],
+    ['abcd', 'badc', 3],
+    ['abc', 'abcdef', Infinity],
+  ])('from %j to %j it is %s characters', (from, to, edits) => {
+    expect(editDistance(from, to)).toBe(edits);
   });
 });

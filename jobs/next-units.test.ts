@@ -2,18 +2,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { jobErrorOf } from '#domain/job-error.ts';
 import {
   chunkResultKey,
   chunkSourceKey,
   encodePlanKey,
   resultManifestKey,
+  splitImagesKey,
   splitKey,
 } from '#domain/media/object-keys.ts';
 import type { UnitKind } from '#domain/work/unit.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
-import { nextUnits } from './next-units.ts';
+import { nextUnits, readSplitImages } from './next-units.ts';
 
+const images = {
+  v: 1,
+  artifacts: { cover: { key: 'images/c.jpg', format: 'jpg', size: 1 } },
+  errors: { cover: null, preview: jobErrorOf('internal', 1) },
+  warnings: [],
+  objects: Array.from({ length: 16 }, (_, n) => ({ key: `images/${n}.jpg`, size: 1, sha256: 'ab'.repeat(32) })),
+};
 const id = '6f1c8a4e-3b7d-4b52-9f0e-2a5c9d8e7f10';
 const rev = '0123456789abcdef';
 const split = { v: 1, rev, chunk_frames: [150, 150, 90] };
@@ -77,7 +86,23 @@ describe('the units that follow', () => {
     expect(await next('chunk')).toMatchObject({ split, chunks: [] });
     expect(list).not.toHaveBeenCalled();
     await next('split');
-    expect(list).toHaveBeenCalledTimes(1);
+    expect(list.mock.calls.map(([prefix]) => prefix)).toEqual([`work/${rev}/`]);
+  });
+
+  it('nothing follows a chunk whose split was removed meanwhile', async () => {
+    await leave({ isSplit: false });
+    expect(await next('chunk')).toBeNull();
+  });
+
+  it('an attempt that has split goes on although an object is missing', async () => {
+    await leave({ keys: without(encodePlanKey(rev)) });
+    expect(await next('split')).toEqual({ kind: 'chunk', split, chunks: [0, 1, 2] });
+  });
+
+  it('an attempt that begins again is not done by its manifest alone', async () => {
+    await leave({ keys: [...ofSplit, resultManifestKey(id, 2)] });
+    expect(await next(null, 2)).toEqual({ kind: 'chunk', split, chunks: [0, 1, 2] });
+    expect(await next('split', 2)).toBeNull();
   });
 
   it('a later attempt goes on with the chunks that have no result', async () => {
@@ -109,5 +134,20 @@ describe('the units that follow', () => {
   it('a split document that is larger than any may be is refused unread', async () => {
     await media.put(splitKey(id), ' '.repeat(200_000), { contentType: 'application/json' });
     await expect(next(null, 2)).rejects.toMatchObject({ code: 'limit_exceeded' });
+  });
+});
+
+const putImages = (text: string) => media.put(splitImagesKey(id), text, { contentType: 'application/json' });
+
+describe('the images that split made', () => {
+  it('they are read with a stage each, and are null where there are none', async () => {
+    expect(await readSplitImages(id, media)).toBeNull();
+    await putImages(JSON.stringify(images));
+    expect(await readSplitImages(id, media)).toEqual(images);
+  });
+
+  it('a document that is larger than any may be is refused unread', async () => {
+    await putImages(' '.repeat(1024 * 1024 + 1));
+    await expect(readSplitImages(id, media)).rejects.toMatchObject({ code: 'limit_exceeded' });
   });
 });

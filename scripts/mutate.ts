@@ -46,7 +46,8 @@ async function mutantsOf(folder: string, files: readonly string[]): Promise<Muta
       vitest: { configFile: 'testing/mutation/vitest.config.ts', related: true },
       coverageAnalysis: 'perTest',
       concurrency: Number(process.env['WORKERS'] ?? 1),
-      ignorePatterns: ['.*', '/web', '/bench', '/demo', '/test-results'],
+      // The configuration of prettier, by which the custom resource definitions are formatted, stays.
+      ignorePatterns: ['.*', '!.prettierrc.json', '/web', '/bench', '/demo', '/test-results'],
       tempDirName: temporary,
       incremental: true,
       incrementalFile: join(cache, `${folder.replaceAll('/', '-')}.json`),

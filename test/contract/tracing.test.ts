@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { startCollector } from '../../testing/collector.ts';
 import { until } from '../../testing/controller-rig.ts';
 import { migratedDatabase, type TestDatabase } from '../../testing/databases.ts';
 import { endPrograms, secrets, startProgram } from '../../testing/programs.ts';
@@ -16,67 +14,21 @@ import { startApi } from './api-under-test.ts';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const callersSpan = 'b7ad6b7169203331';
 
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly service: string;
-}
-
-interface Attribute {
-  readonly key: string;
-  readonly value: { readonly stringValue?: string };
-}
-
-interface Export {
-  readonly resourceSpans: {
-    readonly resource: { readonly attributes: Attribute[] };
-    readonly scopeSpans: { readonly spans: Omit<Span, 'service'>[] }[];
-  }[];
-}
-
-/** An OTLP/HTTP collector and a webhook's receiver in one. */
-async function startListener() {
-  const spans: Span[] = [];
-  const webhooks: IncomingHttpHeaders[] = [];
-  const server: Server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-    request.on('end', () => {
-      if (request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body) as Export));
-      else webhooks.push(request.headers);
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { spans, webhooks, origin, close: () => server.close() };
-}
-
-function spansOf({ resourceSpans }: Export): Span[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
-    const service = resource.attributes.find(({ key }) => key === 'service.name')?.value.stringValue ?? '';
-    return scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, service })));
-  });
-}
-
 describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, runner and webhook', () => {
   let dir: string;
   let database: TestDatabase;
-  let listener: Awaited<ReturnType<typeof startListener>>;
+  let collector: Awaited<ReturnType<typeof startCollector>>;
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'reelwright-tracing-'));
     for (const name of ['source', 'media', 'work']) await mkdir(join(dir, name));
     await makeVideo({ path: join(dir, 'source', 'clip.mp4'), seconds: 1, width: 128, height: 72 });
     database = await migratedDatabase();
-    listener = await startListener();
+    collector = await startCollector();
   });
   afterAll(async () => {
     await endPrograms();
-    listener.close();
+    collector.close();
     await database.drop();
     await rm(dir, { recursive: true, force: true });
   });
@@ -90,7 +42,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
       MEDIA_BUCKET: `file:${join(dir, 'media')}`,
       WORK_DIR: join(dir, 'work'),
       WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
-      OTEL_EXPORTER_OTLP_ENDPOINT: listener.origin,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     };
     const server = await startProgram({ args: ['--mode=server'], env });
     const worker = await startProgram({ args: ['--mode=worker'], env });
@@ -106,12 +58,12 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
         type: 'video:cover',
         hash: 'clip-1',
         source: 'clip.mp4',
-        callback_url: `${listener.origin}/hook`,
+        callback_url: `${collector.origin}/hook`,
       }),
     });
     expect([answer.status, answer.headers.get('x-trace-id')]).toEqual([202, traceId]);
     await until(
-      () => listener.webhooks.length,
+      () => collector.webhooks.length,
       (count) => count > 0,
       60_000,
     );
@@ -120,7 +72,7 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
       expect(await program.ended).toBe(0);
     }
 
-    const spans = listener.spans.filter((span) => span.traceId === traceId);
+    const spans = collector.spans.filter((span) => span.traceId === traceId);
     const nameOf = new Map(spans.map(({ spanId, name }) => [spanId, name]));
     nameOf.set(callersSpan, 'the caller');
     const inOrder = spans.toSorted((a, b) => (BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1));
@@ -135,9 +87,17 @@ describe.skipIf(!inject('postgres'))('the trace of one job over server, worker, 
       ['reelwright', 'completion', 'attempt'],
       ['reelwright', 'webhook', 'POST /api/jobs'],
     ]);
+    const { job_id: id } = (await answer.json()) as { job_id: string };
+    const attempt = spans.find(({ name }) => name === 'attempt');
+    expect(Object.fromEntries((attempt?.attributes ?? []).map(({ key, value }) => [key, value]))).toMatchObject({
+      'job.id': { stringValue: id },
+      'job.type': { stringValue: 'video:cover' },
+      'job.attempt': { intValue: 1 },
+      'job.result': { stringValue: 'completed' },
+    });
     // C25.17
     const sent = spans.find(({ name }) => name === 'webhook');
-    expect(listener.webhooks[0]).toMatchObject({
+    expect(collector.webhooks[0]).toMatchObject({
       traceparent: `00-${traceId}-${sent?.spanId}-01`,
       tracestate: 'vendor=1',
       'x-trace-id': traceId,
