@@ -9,6 +9,16 @@ export interface ProbedAudio extends AudioSource {
   readonly endSec: number | null;
 }
 
+/** What ffmpeg, like players, takes channels for whose layout is not stated, by their number. */
+const assumedLayouts: Readonly<Record<number, string>> = {
+  3: '2.1',
+  4: '4.0',
+  5: '5.0',
+  6: '5.1',
+  7: '6.1',
+  8: '7.1',
+};
+
 /** The audio streams that can be decoded, in the order of the source, and a warning for each other one. */
 export function readAudioStreams(
   streams: readonly FfprobeStream[],
@@ -38,7 +48,7 @@ function readAudioStream(stream: FfprobeStream, fileStartSec: number): ProbedAud
     codec,
     channels,
     sampleRate,
-    channelLayout: layout === undefined || layout === 'unknown' ? null : layout,
+    channelLayout: layout === undefined || layout === 'unknown' ? (assumedLayouts[channels] ?? null) : layout,
     language: tags['language'] ?? tags['LANGUAGE'],
     title: tags['title'] ?? (isGenericHandler(tags['handler_name']) ? undefined : tags['handler_name']),
     isDefault: disposition['default'] === 1,

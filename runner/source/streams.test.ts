@@ -153,7 +153,19 @@ describe('the streams of a source', () => {
     ]);
     expect(tracks.map(({ role, title, channelLayout }) => [role, title, channelLayout])).toEqual([
       ['commentary', 'Director', 'stereo'],
-      ['description', 'Für Blinde', null],
+      ['description', 'Für Blinde', '4.0'],
     ]);
+  });
+
+  it.each([
+    [1, null],
+    [2, null],
+    [3, '2.1'],
+    [6, '5.1'],
+    [8, '7.1'],
+    [9, null],
+  ])('%i channels without a layout are taken for %s', (channels, layout) => {
+    const unstated = { ...audio, channels, channel_layout: 'unknown' };
+    expect(read([video, unstated]).audio.map(({ channelLayout }) => channelLayout)).toEqual([layout]);
   });
 });

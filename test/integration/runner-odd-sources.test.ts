@@ -309,6 +309,27 @@ describe('odd times', () => {
 });
 
 describe('odd audio', () => {
+  it.each([
+    ['six channels of PCM', 'six.mkv', 6, '-c:a pcm_s16le'],
+    ['seven channels of AAC', 'seven.mp4', 7, '-c:a aac -b:a 256k'],
+  ])('%s without a layout are mixed, the centre too', async (_, name, channels, codec) => {
+    const layers = Array.from({ length: channels }, (__, channel) => (channel === 2 ? 'sin(6283*t)/2' : '0')).join('|');
+    const source = await sample(
+      `centre-${name}`,
+      `-f lavfi -i testsrc2=s=160x90:r=25:d=2 -f lavfi -i aevalsrc=${layers}:s=48000:d=2 ${x264} ${codec}`,
+    );
+    const { rig, results } = await transcode(source);
+    const [track] = results.audio_tracks;
+    if (track === undefined) throw new Error('no audio track');
+    const level = 'astats=metadata=1:measure_perchannel=RMS_level:measure_overall=none,ametadata=print:file=-';
+    const args = ['-v', 'error', '-i', await wholeTrack(rig, track), '-af', level, '-f', 'null', '-'];
+    const measured = await runTool('ffmpeg', args);
+    for (const channel of [1, 2]) {
+      const levels = [...measured.matchAll(new RegExp(`astats\\.${channel}\\.RMS_level=(\\S+)`, 'g'))];
+      expect(Number(levels.at(-1)?.[1])).toBeGreaterThan(-30);
+    }
+  });
+
   it('audio tracks become stereo, eight at most, with the default of the source', async () => {
     const tracks = Array.from({ length: 9 }, (_, index) => `-f lavfi -i sine=f=${200 + 100 * index}:r=22050:d=2`).join(
       ' ',

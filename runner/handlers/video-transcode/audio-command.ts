@@ -93,8 +93,8 @@ function streamsOf({ video, audio }: AudioInput): number[] {
 }
 
 /**
- * Audio from time 0 on, as long as the video, with silence in gaps of its timestamps. Channels without a layout cannot
- * be mixed down; the first two become left and right.
+ * Audio from time 0 on, as long as the video, with silence in gaps of its timestamps. So many channels without a layout
+ * that none is assumed cannot be mixed down; the first two become left and right.
  */
 function trackFilters(
   { channels, channelLayout, outputChannels }: AudioPlan,
