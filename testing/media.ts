@@ -186,3 +186,13 @@ export function firstSliceType(segment: Buffer): number | null {
   }
   return null;
 }
+
+/** The level of each channel of a file between two times, in dB of a full sine. */
+export async function channelLevels(path: string, fromSec = 0, toSec = 3600): Promise<number[]> {
+  const filters = `atrim=${fromSec}:${toSec},astats=metadata=1:measure_overall=none:measure_perchannel=RMS_level,ametadata=print:file=-`;
+  const args = ['-v', 'error', '-nostdin', '-i', path, '-af', filters, '-f', 'null', '-'];
+  const last = new Map<number, number>();
+  for (const [, channel, level] of (await runTool('ffmpeg', args)).matchAll(/astats\.(\d+)\.RMS_level=(\S+)/g))
+    last.set(Number(channel), Number(level) + 3.01);
+  return [...last.values()];
+}

@@ -4,7 +4,7 @@ import { Parser } from 'm3u8-parser';
 import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { videoKey } from '#domain/media/object-keys.ts';
 import { makeChunked } from '../../testing/chunked.ts';
-import { probeStreams, runTool, sample } from '../../testing/media.ts';
+import { channelLevels, probeStreams, sample } from '../../testing/media.ts';
 import { removeRigs, run, type RunnerRig, runnerRig, wholeTrack } from '../../testing/runner.ts';
 
 // Loudness and 5.1 by profile, judged by decoded samples.
@@ -30,16 +30,6 @@ async function made(rig: RunnerRig<'video:transcode'>) {
   return manifest;
 }
 
-/** The level of each channel of a file between two times, in dB of a full sine. */
-async function levels(path: string, fromSec: number, toSec: number): Promise<number[]> {
-  const filters = `atrim=${fromSec}:${toSec},astats=metadata=1:measure_overall=none:measure_perchannel=RMS_level,ametadata=print:file=-`;
-  const args = ['-v', 'error', '-nostdin', '-i', path, '-af', filters, '-f', 'null', '-'];
-  const last = new Map<number, number>();
-  for (const [, channel, level] of (await runTool('ffmpeg', args)).matchAll(/astats\.(\d+)\.RMS_level=(\S+)/g))
-    last.set(Number(channel), Number(level) + 3.01);
-  return [...last.values()];
-}
-
 describe('loudness by profile', () => {
   it('C16.3: tracks get the loudness of the profile by one gain, as far as their peaks allow, and silence stays silent', async () => {
     const peaks = `-f lavfi -i aevalsrc=0.9*eq(mod(n\\,48000)\\,0)+${tone(0.02)}:s=48000:d=6`;
@@ -55,7 +45,7 @@ describe('loudness by profile', () => {
       if (track === undefined) throw new Error('no track');
       expect(track.loudness?.integrated_lufs).toBeCloseTo(-16, 0);
       const path = await wholeTrack(rig, track);
-      const [[before = 0], [after = 0]] = [await levels(path, 1, 2), await levels(path, 4, 5)];
+      const [[before = 0], [after = 0]] = [await channelLevels(path, 1, 2), await channelLevels(path, 4, 5)];
       // One gain for both halves: they stay 20 dB apart.
       expect(after - before).toBeCloseTo(20, 0);
     }
@@ -92,7 +82,7 @@ describe('5.1 by profile', () => {
     const path = await wholeTrack(rig, wide);
     expect(await probeStreams(path)).toMatchObject([{ codec_name: 'aac', profile: 'LC', channels: 6 }]);
     // Every channel sounds, the front ones by the same gain.
-    const channels = await levels(path, 1, 6);
+    const channels = await channelLevels(path, 1, 6);
     expect(channels).toHaveLength(6);
     expect(Math.min(...channels)).toBeGreaterThan(-40);
     expect(Math.abs((channels[0] ?? 0) - (channels[1] ?? 0))).toBeLessThan(1);
