@@ -46,6 +46,13 @@ describe('a MediaProfile', () => {
     });
   });
 
+  it('a MediaProfile without rules has none, and one whose name alone is at fault is refused', () => {
+    expect(entryOf({ crf: 20 }).rules).toEqual([]);
+    const read = readMediaProfile('Lectures', { crf: 20 });
+    if (!('faults' in read)) throw new Error('it has a fault');
+    expect(read.faults).toEqual([expect.stringMatching(/^metadata\.name: /)]);
+  });
+
   it('a MediaProfile shows its rungs, its codecs and the digest that decides which submissions are equal', () => {
     const { ladder, hdr, audio } = builtIn('hdr') ?? {};
     const { profile } = entryOf({ ladder, hdr, audio }, 'mine');

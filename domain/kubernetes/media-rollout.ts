@@ -75,7 +75,7 @@ export function readMediaRollout(given: MediaRolloutSpec): ReadRollout | { reado
 }
 
 /** What a status shows of a rollout. */
-export function outlineOfRollout(rollout: Rollout): MediaRolloutStatus {
+export function outlineOfRollout(rollout: Pick<Rollout, 'status' | 'canary' | 'rest'>): MediaRolloutStatus {
   const total = totalOf(rollout);
   const score = meanScore(total.scoreSum, total.scored);
   return {

@@ -94,8 +94,8 @@ function tooLarge(): KnownProblem {
   return new KnownProblem('limit_exceeded', `The image has more than ${imagePixelsMax / 1e6} megapixels.`);
 }
 
-/** What libjpeg says of JPEG-LS, and of lossless and hierarchical JPEG. */
-const unknownJpeg = /unsupported (marker type 0xf7|jpeg process)/i;
+/** What libjpeg says of JPEG-LS, of lossless and hierarchical JPEG, and of samples of 12 bits. */
+const unknownJpeg = /unsupported (marker type 0xf7|jpeg process|jpeg data precision)/i;
 
 /** Throws the problem of an image of a supported kind that libvips refuses. */
 export function decodeProblem(error: unknown): never {

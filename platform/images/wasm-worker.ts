@@ -75,8 +75,8 @@ function toSrgb(image: IMagickImage, profiles: WasmRequest['profiles'], isP3: bo
   if (image.colorSpace !== ColorSpace.sRGB) image.colorSpace = ColorSpace.sRGB;
 }
 
-/** What ImageMagick and its libraries say of a file whose coding they do not know. */
-const unknownCoding = /unsupported|not supported|no decod|not implemented|not configured/i;
+/** What ImageMagick (`CompressNotSupported`) and its libraries say of a file whose coding they do not know. */
+const unknownCoding = /unsupported|not ?supported|no decod|not implemented|not configured/i;
 /** As ImageMagick's codes (`CacheResourcesExhausted`) and as its libraries write it. */
 const overLimit =
   /exceeds ?limit|security limit|limit ?exceeded|resources ?exhausted|memory ?allocation|resource ?limit/i;

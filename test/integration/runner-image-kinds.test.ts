@@ -56,9 +56,11 @@ async function cut(name: string, share: number): Promise<Buffer> {
 }
 
 /** The JPEG as if it had a frame of another coding. */
-async function asFrame(marker: number): Promise<Buffer> {
+async function asFrame(marker: number, bits = 8): Promise<Buffer> {
   const changed = Buffer.from(files.get('JPEG') ?? Buffer.alloc(0));
-  changed[changed.indexOf(Buffer.from([0xff, 0xc0])) + 1] = marker;
+  const at = changed.indexOf(Buffer.from([0xff, 0xc0]));
+  changed[at + 1] = marker;
+  changed[at + 4] = bits;
   return changed;
 }
 
@@ -96,6 +98,18 @@ describe('the kinds of still images', () => {
       async () => tiff({ ...page, tags: { 259: 50_000 } }),
       'unsupported_media',
       /: tiff in a coding that is not known/,
+    ],
+    [
+      'a TIFF in JPEG 2000',
+      async () => tiff({ ...page, tags: { 259: 34_712 } }),
+      'unsupported_media',
+      /: tiff in a coding that is not known/,
+    ],
+    [
+      'a JPEG of 12 bits a sample',
+      () => asFrame(0xc1, 12),
+      'unsupported_media',
+      /: jpeg in a coding that is not known/,
     ],
     ['a JPEG-LS', () => asFrame(0xf7), 'unsupported_media', /: jpeg in a coding that is not known/],
     ['a Targa', async () => Buffer.from('\0\0\x02\0\0\0\0\0\0\0\0\0', 'latin1'), 'unsupported_media', /not an image/],
