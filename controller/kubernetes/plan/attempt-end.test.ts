@@ -227,7 +227,7 @@ describe('how an attempt ended', () => {
     ],
   ];
   it.each(cases)('%s', (_, seenJob, seenPod, end) => {
-    expect(endOfAttempt({ attempt: 1, job: seenJob, pod: seenPod }, now)).toEqual(end);
+    expect(endOfAttempt({ attempt: 1, job: seenJob, pod: seenPod }, now)).toStrictEqual(end);
   });
 });
 

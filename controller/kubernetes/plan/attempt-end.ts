@@ -38,7 +38,7 @@ export function endOfAttempt({ attempt, job, pod }: ObservedAttempt, nowMs: numb
 /** How a pod ended; null while it continues. */
 export function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): AttemptEnd | null {
   if (pod.phase === 'Succeeded' || lastStepOf(pod)?.terminated?.exitCode === 0) return { kind: 'done' };
-  const broken = pod.containers.find(({ terminated }) => terminated !== undefined && terminated.exitCode !== 0);
+  const broken = pod.containers.find(isBroken);
   const { deletionTimestamp } = pod.metadata;
   if (pod.phase !== 'Failed' && broken === undefined) {
     const isOverdue = deletionTimestamp !== undefined && nowMs > Date.parse(deletionTimestamp) + afterDeletionMs;
@@ -52,6 +52,14 @@ export function endOfPod(pod: PodSnapshot, attempt: number, nowMs: number): Atte
   // Without a container that failed, the node refused or lost the pod (NodeAffinity, OutOfcpu, NodeShutdown).
   if (isTarget || deletionTimestamp !== undefined || broken === undefined) return { kind: 'disrupted' };
   return endOfContainer(broken, attempt);
+}
+
+/** A container that has ended. */
+type EndedContainer = ContainerSnapshot & Required<Pick<ContainerSnapshot, 'terminated'>>;
+
+function isBroken(container: ContainerSnapshot): container is EndedContainer {
+  const { terminated } = container;
+  return terminated !== undefined && terminated.exitCode !== 0;
 }
 
 /** An outage of the storage explains failures within this time. */
@@ -69,8 +77,8 @@ function exceedsLimit(message: string): boolean {
   return /exceeds the (?:total )?limit|exceeded its local ephemeral storage limit/.test(message);
 }
 
-function endOfContainer({ name, terminated }: ContainerSnapshot, attempt: number): AttemptEnd {
-  const { exitCode = 1, reason = '', message = '' } = terminated ?? {};
+function endOfContainer({ name, terminated }: EndedContainer, attempt: number): AttemptEnd {
+  const { exitCode, reason, message } = terminated;
   if (reason === 'OOMKilled') return failed('resource_exhausted', exitCodes.outOfResource, attempt, name);
   // Stopped, and not by us: the node is shutting down and stops its processes one by one.
   if (exitCode === exitCodes.stopped) return { kind: 'disrupted' };

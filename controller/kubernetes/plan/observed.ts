@@ -118,7 +118,11 @@ export interface PlanSettings {
   readonly mediaJobTtlMs: number;
 }
 
+/** The observed state of a MediaJob with a row. */
+export type ObservedWithUnits = Observed & { readonly units: ObservedUnits };
+
 /** Whether the units that the attempt is at run several at once. */
-export function isParallel({ units }: Observed): boolean {
+export function isParallel(observed: Observed): observed is ObservedWithUnits {
+  const { units } = observed;
   return units !== null && unitKindRow(units.kind).isParallel;
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Job } from '#domain/jobs/job.ts';
+import type { JobPhase } from '#domain/jobs/status.ts';
+import type { UnitKind } from '#domain/work/unit.ts';
 import {
   ago,
   begun,
@@ -22,6 +24,18 @@ import {
   waitingRow,
   withStatus,
 } from '../../../testing/k8s/plan-cases.ts';
+import type { ObservedUnits } from './observed.ts';
+
+const unitsOf = (kind: UnitKind, more: Partial<ObservedUnits> = {}): ObservedUnits => ({
+  kind,
+  pending: null,
+  pods: [],
+  parallelism: 1,
+  next: null,
+  isUnread: false,
+  ...more,
+});
+const unread = unitsOf('split', { isUnread: true });
 
 describe('the plan for a MediaJob', () => {
   it.each<PlanCase>([
@@ -47,8 +61,12 @@ describe('the plan for a MediaJob', () => {
       ['reportPhase', 'writeStatus'],
     ],
     [
-      'whose pod runs is to report its phase',
-      { job, pod: running('process'), mediaJob: withStatus(begun) },
+      'whose pod runs a step after another has ended is to report its phase',
+      {
+        job,
+        pod: { ...stalled(6), containers: [...stalled(6).containers.slice(0, 1), ...running('process').containers] },
+        mediaJob: withStatus(begun),
+      },
       ['reportPhase'],
     ],
     [
@@ -83,6 +101,16 @@ describe('the plan for a MediaJob', () => {
       ['concludeAttempt'],
     ],
     [
+      'whose pod has failed while it is unknown which units follow is to conclude the attempt',
+      { job, pod: { ...pod, phase: 'Failed' }, units: unread, mediaJob: withStatus(begun) },
+      ['concludeAttempt'],
+    ],
+    [
+      'whose pod has succeeded while it is unknown which units follow is to show that',
+      { job, pod: { ...pod, phase: 'Succeeded' }, units: unread, mediaJob: withStatus(begun) },
+      ['writeStatus'],
+    ],
+    [
       'that is suspended is to delete its Job',
       { job, pod, mediaJob: { ...suspended, status: begun } },
       ['deleteJob', 'reportPhase', 'writeStatus'],
@@ -90,12 +118,40 @@ describe('the plan for a MediaJob', () => {
     ['that was suspended from the start is to show that', { mediaJob: suspended }, ['reportPhase', 'writeStatus']],
     ['with a Job of an earlier attempt is to delete that Job', { otherJobs: [job], hasCapacity: false }, ['deleteJob']],
     [
+      'with Jobs of earlier attempts that have ended or are being deleted is to leave these',
+      {
+        otherJobs: [
+          { ...job, conditions: [{ type: 'Failed', status: 'True' }] },
+          { ...job, metadata: { ...job.metadata, deletionTimestamp: ago(1) } },
+        ],
+        hasCapacity: false,
+      },
+      [],
+    ],
+    [
       'whose pod runs with outdated settings is to leave it',
       { job, pod: running('fetch'), isOutdated: true, row: { ...row, phase: 'probing' }, mediaJob: withStatus(begun) },
       [],
     ],
   ])('the plan for a MediaJob %s', (_, more, actions) => {
     expect(done(more)).toEqual(actions);
+  });
+
+  it('the plan for a MediaJob ends an attempt whose Job was deleted as a disruption', () => {
+    expect(shownBy({ isJobNeverCreated: false })).toEqual([{ do: 'concludeAttempt', end: { kind: 'disrupted' } }]);
+  });
+
+  it.each<[step: string, kind: UnitKind, before: JobPhase, phase: JobPhase]>([
+    ['fetch', 'whole', 'scheduling', 'probing'],
+    ['fetch', 'whole', 'suspended', 'probing'],
+    ['process', 'whole', 'probing', 'encoding'],
+    ['publish', 'whole', 'encoding', 'packaging'],
+    ['all', 'image', 'scheduling', 'encoding'],
+    ['fetch', 'split', 'scheduling', 'probing'],
+    ['publish', 'split', 'scheduling', 'encoding'],
+  ])('the plan for a MediaJob whose pod runs %s of %s reports after %s the phase %s', (step, kind, before, phase) => {
+    const seen = { job, pod: running(step), units: unitsOf(kind), row: { ...row, phase: before } };
+    expect(shownBy({ ...seen, mediaJob: withStatus(begun) })).toEqual([{ do: 'reportPhase', phase }]);
   });
 
   it('the plan for a MediaJob shows a job that was suspended as resumed, also when its attempt has already ended', () => {
@@ -131,10 +187,10 @@ describe('the plan for a MediaJob', () => {
 
   it('the plan for a MediaJob names the node that does not answer and keeps the phase of its job', () => {
     const lost = { job, unreadyNode: lostNode, mediaJob: withStatus(begun) };
-    expect(shownBy({ ...lost, pod: running('process'), row: { ...row, phase: 'encoding' } })).toMatchObject([
+    expect(shownBy({ ...lost, pod: running('publish'), row: { ...row, phase: 'publishing' } })).toMatchObject([
       {
         status: {
-          phase: 'encoding',
+          phase: 'publishing',
           conditions: [{ status: 'False', reason: 'NodeNotReady', message: expect.stringContaining('node-1') }],
         },
       },
@@ -142,7 +198,7 @@ describe('the plan for a MediaJob', () => {
     ]);
     const unstarted = { ...pod, metadata: { creationTimestamp: ago(10) } };
     expect(shownBy({ ...lost, pod: unstarted })).toMatchObject([
-      { status: { conditions: [{ reason: 'NodeNotReady' }] } },
+      { status: { phase: 'scheduling', conditions: [{ reason: 'NodeNotReady' }] } },
       { do: 'recordProblem' },
     ]);
   });

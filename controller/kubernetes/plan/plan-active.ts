@@ -1,7 +1,7 @@
 import type { Job } from '#domain/jobs/job.ts';
 import type { JobPhase } from '#domain/jobs/status.ts';
 import { unitKindRow } from '#domain/work/unit.ts';
-import type { PodSnapshot } from '../snapshots/pod.ts';
+import { lastFinishedMs, type PodSnapshot } from '../snapshots/pod.ts';
 import { endOfAttempt } from './attempt-end.ts';
 import { type Action, isParallel, type Observed, type Plan, type PlanSettings } from './observed.ts';
 import { planChunks } from './plan-chunks.ts';
@@ -16,7 +16,6 @@ import {
   planStorageAway,
   planSuspendedJob,
   planWaiting,
-  stalledSince,
   type WaitingInput,
 } from './plan-waiting.ts';
 
@@ -39,10 +38,10 @@ export function planActive(observed: Observed, row: Job, nowMs: number, settings
   if (end?.kind === 'done' && (observed.units?.next != null || observed.units?.isUnread === true))
     return planCreation(observed, row, { stops, nowMs, settings });
   if (end !== null) return { actions: [...stops, { do: 'concludeAttempt', end }], requeueAfterMs: 0 };
-  if (job.isSuspended) return planSuspendedJob(observed, row, stops, nowMs);
+  if (job.isSuspended) return planSuspendedJob(observed, row, { job, stops, nowMs });
   const phase = phaseOf(observed);
-  const stalledAt = stalledSince(pod);
-  if (phase === null || stalledAt !== null) {
+  if (phase === null) {
+    const stalledAt = pod === null ? null : lastFinishedMs(pod);
     const waitedMs = nowMs - (stalledAt ?? pendingSince(pod, job, nowMs));
     return planPending(observed, row, { stops, nowMs, settings, waitedMs });
   }
@@ -83,25 +82,17 @@ const phaseOfStep: Readonly<Record<string, JobPhase>> = {
   all: 'encoding',
 };
 
-/** The phase of the step that started last; null before the first. A runner's own reports are finer. */
+/** The phase of the step that runs; null while no step does. A runner's own reports are finer. */
 function phaseOf({ current: { pod }, units }: Observed): JobPhase | null {
-  const started = (pod?.containers ?? []).filter(({ isRunning, terminated }) => isRunning || terminated !== undefined);
-  const last = started.at(-1);
-  const phase = last === undefined ? null : (phaseOfStep[last.name] ?? null);
+  const step = pod?.containers.findLast(({ isRunning }) => isRunning);
+  const phase = step === undefined ? null : (phaseOfStep[step.name] ?? null);
   // `split` publishes chunk sources, not the stream, so the phase stays `encoding`.
   const isOutput = units === null || unitKindRow(units.kind).packagesOutput;
   return phase === 'packaging' && !isOutput ? 'encoding' : phase;
 }
 
-const phaseOrder: readonly (JobPhase | null)[] = [
-  null,
-  'admitted',
-  'scheduling',
-  'suspended',
-  'probing',
-  'encoding',
-  'packaging',
-];
+/** The phases of a claimed row up to the last that a step has. */
+const phaseOrder: readonly (JobPhase | null)[] = [null, 'scheduling', 'suspended', 'probing', 'encoding', 'packaging'];
 
 function isLater(phase: JobPhase, than: JobPhase | null): boolean {
   const index = phaseOrder.indexOf(than);

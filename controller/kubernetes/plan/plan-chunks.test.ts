@@ -1,124 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import type { PendingChunks } from '#domain/work/split.ts';
-import { labels } from '../snapshots/names.ts';
+import { jobErrorOf } from '#domain/job-error.ts';
 import type { JobSnapshot } from '../snapshots/job.ts';
 import type { PodSnapshot } from '../snapshots/pod.ts';
-import { ago, type FlatObserved, now, observedOf, settings } from '../../../testing/k8s/plan-cases.ts';
-import { exampleJob } from '../../../testing/example-job.ts';
-import type { Action, ObservedUnits } from './observed.ts';
-import { plan } from './plan.ts';
-
-const row = exampleJob({
-  type: 'video:transcode',
-  options: { encrypt: false },
-  phase: 'encoding',
-  progress: 23,
-  updatedAt: new Date(now - 60_000),
-});
-const { id } = row;
-const begun = { type: 'Progressing', status: 'True', reason: 'AttemptBegun', message: '', lastTransitionTime: ago(60) };
-const mediaJob = {
-  metadata: { name: `mj-${id}`, namespace: 'r', uid: 'u', generation: 1, labels: { [labels.jobId]: id } },
-  spec: { type: 'video:transcode', hash: 'h', source: 's' },
-  status: { attempt: 1, jobId: id, progress: 23, chunks: '1/4', conditions: [begun] },
-} as MediaJob;
-const pendingChunks: PendingChunks = { v: 1, rev: 'r', chunk_frames: [100, 100, 100, 100], chunks: [1, 2, 3] };
-const job: JobSnapshot = {
-  metadata: { name: `mj-${id}-1-c`, uid: 'e', creationTimestamp: ago(60) },
-  isSuspended: false,
-  conditions: [],
-  hasPod: true,
-  indexed: { parallelism: 2, completions: 3, completed: '', failed: '' },
-};
-const ended = (type: string, reason = ''): JobSnapshot => ({ ...job, conditions: [{ type, status: 'True', reason }] });
-const podOf = (index: number, more: Partial<PodSnapshot> = {}): PodSnapshot => ({
-  metadata: { creationTimestamp: ago(60), labels: { 'batch.kubernetes.io/job-completion-index': String(index) } },
-  phase: 'Running',
-  reason: '',
-  message: '',
-  conditions: [],
-  containers: [{ name: 'process', isRunning: true }],
-  hasRunningSidecar: false,
-  ...more,
-});
-const failed = (index: number, exitCode: number, { reason = 'Error', seconds = 1 } = {}) =>
-  podOf(index, {
-    phase: 'Failed',
-    containers: [
-      { name: 'process', isRunning: false, terminated: { exitCode, reason, message: '', finishedAt: ago(seconds) } },
-    ],
-  });
-const pending = (index: number) =>
-  podOf(index, {
-    phase: 'Pending',
-    containers: [],
-    conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
-  });
-const lost = (index: number) => podOf(index, { metadata: { ...podOf(index).metadata, deletionTimestamp: ago(30) } });
-const waiting = (index: number, seconds: number, reason = 'CreateContainerConfigError') =>
-  podOf(index, {
-    metadata: { ...podOf(index).metadata, creationTimestamp: ago(seconds + 5) },
-    phase: 'Pending',
-    containers: [
-      {
-        name: 'fetch',
-        isRunning: false,
-        terminated: { exitCode: 0, reason: 'Completed', message: '', finishedAt: ago(seconds) },
-      },
-      { name: 'process', isRunning: false, waiting: { reason: 'PodInitializing', message: '' } },
-      { name: 'publish', isRunning: false, waiting: { reason, message: 'secret "media" not found' } },
-    ],
-  });
-const held = (index: number, exitCode: number, seconds: number) =>
-  podOf(index, {
-    containers: [
-      {
-        name: 'publish',
-        isRunning: false,
-        terminated: { exitCode, reason: 'Completed', message: '', finishedAt: ago(seconds) },
-      },
-    ],
-    hasRunningSidecar: true,
-  });
-const units: ObservedUnits = {
-  kind: 'chunk',
-  pending: pendingChunks,
-  pods: [podOf(0), podOf(1)],
-  parallelism: 2,
-  next: null,
-  isUnread: false,
-};
-const observed: FlatObserved = {
+import {
+  actionOf,
+  done,
+  ended,
+  failed,
+  finish,
+  held,
+  job,
+  lost,
   mediaJob,
+  observed,
+  pending,
+  pendingChunks,
+  planned,
+  podOf,
   row,
   units,
-  job,
-  isJobBeingCreated: false,
-  isJobNeverCreated: false,
-  runningMs: 60_000,
-  otherJobs: [],
-  pod: podOf(0),
-  unreadyNode: null,
-  hasCapacity: true,
-  podCreationFailure: null,
-  isOutdated: false,
-  isStorageAway: false,
-  pool: { name: 'default', spec: { concurrency: 4 } },
-  sinceWrittenMs: Infinity,
-  mayReportProgress: true,
-};
-type Case = Partial<FlatObserved> & { pods?: PodSnapshot[]; parallelism?: number; next?: ObservedUnits['next'] };
-const planned = ({ pods = [...units.pods], parallelism = 2, next = null, ...more }: Case) =>
-  plan(
-    observedOf({ ...observed, units: { ...units, pods, parallelism, next }, pod: pods[0] ?? null, ...more }),
-    now,
-    settings,
-  );
-const done = (of: Case) => planned(of).actions.map((action) => action.do);
-const actionOf = <Kind extends Action['do']>(of: Case, kind: Kind) =>
-  planned(of).actions.find((action): action is Extract<Action, { do: Kind }> => action.do === kind);
-const finish: ObservedUnits['next'] = { kind: 'finish', split: pendingChunks, chunks: [] };
+  waiting,
+} from '../../../testing/k8s/chunk-cases.ts';
+import { type FlatObserved, now, observedOf, settings } from '../../../testing/k8s/plan-cases.ts';
+import type { ObservedUnits } from './observed.ts';
+import { plan } from './plan.ts';
+
+const unknown = (...pods: PodSnapshot[]) => ({ units: { ...units, pending: null, pods }, pod: pods[0] ?? null });
 
 describe('the plan while chunks are encoded', () => {
   it('the plan waits while nothing changes', () => {
@@ -130,6 +37,17 @@ describe('the plan while chunks are encoded', () => {
     expect(done(more)).toEqual(['reportPhase', 'writeStatus']);
     expect(actionOf(more, 'writeStatus')?.status.chunks).toBe('2/4');
     expect(actionOf(more, 'reportPhase')?.fraction).toBe(0.5);
+    expect(planned({ row: { ...row, phase: 'scheduling' } }).actions).toEqual([
+      { do: 'reportPhase', phase: 'encoding', fraction: 0.25 },
+    ]);
+  });
+
+  it.each([
+    ['others work', {}, 5_000],
+    ['a pod finds no node', { pods: [pending(2)] }, 5_000],
+    ['the deadline of a step is near', { pods: [waiting(2, 3_598)] }, 2_000],
+  ])('the plan for chunks says when they are looked at again while %s', (_, more, requeueAfterMs) => {
+    expect(planned(more).requeueAfterMs).toBe(requeueAfterMs);
   });
 
   it('an attempt ends once every chunk is finished and the bucket lost what the source was split into', () => {
@@ -148,7 +66,7 @@ describe('the plan while chunks are encoded', () => {
   });
 
   it.each<[string, PodSnapshot[], object]>([
-    ['a fault of the input', [failed(0, 1), failed(2, 10)], { exitCode: 10, error: { message: /^Chunk 3: / } }],
+    ['a fault of the input', [failed(2, 10), failed(0, 1)], { exitCode: 10, error: { message: /^Chunk 3: / } }],
     [
       'lack of memory',
       [failed(1, 137, { reason: 'OOMKilled' })],
@@ -184,6 +102,37 @@ describe('the plan while chunks are encoded', () => {
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'deadline_exceeded' } });
   });
 
+  it('an attempt goes on after other failures of a chunk, which its Job counts', () => {
+    expect(done({ pods: [failed(1, 20), failed(1, 20), failed(1, 20), podOf(0)] })).toEqual([]);
+  });
+
+  it('an attempt whose Job has failed ends also while the storage is away', () => {
+    expect(done({ job: ended('Failed'), pods: [failed(1, 20)], isStorageAway: true })).toEqual(['concludeAttempt']);
+  });
+
+  it('a Job that is suspended is shown as such', () => {
+    const suspended = { job: { ...job, isSuspended: true }, pods: [] };
+    expect(actionOf(suspended, 'writeStatus')?.status.conditions).toMatchObject([{ reason: 'JobSuspended' }]);
+  });
+
+  it('a Job without indexes is a Job of one pod', () => {
+    const { indexed: _, ...plain } = job;
+    expect(done({ job: plain, parallelism: 1, pods: [podOf(0)] })).toEqual([]);
+    const { conditions } = ended('Failed');
+    expect(done({ job: { ...plain, conditions }, pods: [failed(1, 20)] })).toEqual(['concludeAttempt']);
+  });
+
+  it('a chunk has no number while it is unknown which chunks the Job has', () => {
+    expect(done(unknown(podOf(0), podOf(1)))).toEqual([]);
+    expect(actionOf(unknown(podOf(0), waiting(2, 20)), 'writeStatus')?.status.conditions).toMatchObject([
+      { message: 'Chunk ?: publish: secret "media" not found' },
+    ]);
+    const failedJob = { ...ended('Failed'), indexed: { parallelism: 2, completions: 3, completed: '', failed: '1' } };
+    expect(actionOf({ ...unknown(failed(1, 20)), job: failedJob }, 'concludeAttempt')?.end).toMatchObject({
+      error: jobErrorOf('storage_error', 1),
+    });
+  });
+
   it('another attempt follows at no cost when the Job failed and no pod did', () => {
     expect(actionOf({ job: ended('Failed'), pods: [] }, 'concludeAttempt')?.end).toEqual({ kind: 'disrupted' });
   });
@@ -196,6 +145,15 @@ describe('the plan while chunks are encoded', () => {
     expect(actionOf({ parallelism: 1, pods: [podOf(0), pending(1)] }, 'scaleJob')?.parallelism).toBe(1);
   });
 
+  it.each<[string, { current: number; completed: string; wanted: number; pods: PodSnapshot[] }]>([
+    ['every pod works', { current: 3, completed: '0', wanted: 1, pods: [podOf(1), podOf(2)] }],
+    ['fewer chunks are left than slots', { current: 3, completed: '0-1', wanted: 2, pods: [podOf(2)] }],
+    ['as many chunks are left as slots', { current: 3, completed: '0-1', wanted: 1, pods: [podOf(2)] }],
+  ])('chunks keep their slots while %s', (_, { current, completed, wanted, pods }) => {
+    const indexed = { parallelism: current, completions: 3, completed, failed: '' };
+    expect(actionOf({ job: { ...job, indexed }, parallelism: wanted, pods }, 'scaleJob')).toBeUndefined();
+  });
+
   it('the status says why no chunk runs, with its number, but nothing while another one does', () => {
     const shown = actionOf({ pods: [pending(2)] }, 'writeStatus')?.status.conditions;
     expect(shown).toMatchObject([{ reason: 'Unschedulable', message: 'Chunk 3: 0/1 nodes' }]);
@@ -205,10 +163,20 @@ describe('the plan while chunks are encoded', () => {
     expect(silent).toMatchObject([
       { reason: 'NodeNotReady', message: expect.stringMatching(/^Chunk 2: Its node node-1 is not ready/) },
     ]);
+    expect(done({ pods: [podOf(2, { phase: 'Pending', containers: [] })] })).toEqual([]);
+  });
+
+  it.each([
+    [null, 'encoding'],
+    ['scheduling', 'scheduling'],
+  ] as const)('a problem of one chunk keeps the phase %s of its job, or shows %s', (phase, shown) => {
+    const unreadyNode = { metadata: { name: 'node-1' }, unreadyBecause: null };
+    for (const more of [{ pods: [podOf(1)], unreadyNode }, { pods: [podOf(0), waiting(2, 20)] }])
+      expect(actionOf({ ...more, row: { ...row, phase } }, 'writeStatus')?.status.phase).toBe(shown);
   });
 
   it('the plan shows a chunk whose next step cannot start, whether others run or not', () => {
-    for (const pods of [[waiting(2, 20)], [podOf(0), waiting(2, 20)]]) {
+    for (const pods of [[waiting(2, 20)], [podOf(0), waiting(1, 10), waiting(2, 20)]]) {
       const { conditions, phase } = actionOf({ pods }, 'writeStatus')?.status ?? {};
       expect(conditions).toMatchObject([
         { reason: 'CreateContainerConfigError', message: 'Chunk 3: publish: secret "media" not found' },
@@ -217,13 +185,16 @@ describe('the plan while chunks are encoded', () => {
       expect(actionOf({ pods }, 'recordWaiting')?.reason?.code).toBe('cannot_start');
       expect(done({ pods })).toContain('recordProblem');
     }
-    expect(done({ pods: [podOf(0), waiting(2, 2)] })).not.toContain('recordProblem');
+    expect(done({ pods: [podOf(0), waiting(2, 4.9)] })).not.toContain('recordProblem');
+    expect(done({ pods: [podOf(0), waiting(2, 5)] })).toContain('recordProblem');
   });
 
   it('the plan fails the job once a chunk has waited past the pending deadline, whether others run or not', () => {
-    for (const pods of [[waiting(2, 3_700)], [podOf(0), waiting(2, 3_700)]]) {
+    for (const pods of [[waiting(2, 3_600)], [podOf(0), waiting(2, 3_600)]]) {
       expect(actionOf({ pods }, 'failJob')?.error.message).toMatch(/^CreateContainerConfigError: Chunk 3: /);
     }
+    const { metadata } = waiting(0, 3_700);
+    expect(done({ pods: [{ ...failed(0, 20, { seconds: 100 }), metadata }] })).toEqual([]);
   });
 
   it('the plan shows an outage of the storage, in which chunks that work go on while no chunk is at its last try', () => {
@@ -235,7 +206,7 @@ describe('the plan while chunks are encoded', () => {
       { reason: 'StorageUnavailable', message: expect.stringMatching(/media bucket .*ECONNREFUSED/) as string },
     ]);
     expect(done({ ...away, pods: [...pods, failed(0, 20)] })).not.toContain('deleteJob');
-    expect(done({ ...away, pods: [...pods, failed(1, 20, { seconds: 90 })] })).toContain('deleteJob');
+    expect(done({ ...away, pods: [...pods, failed(1, 20, { seconds: 90 }), failed(2, 20)] })).toContain('deleteJob');
     expect(done({ ...away, pods: [failed(0, 20), pending(1)] })).toContain('deleteJob');
     expect(done({ ...away, pods: [failed(1, 20), failed(1, 20)] })).not.toContain('concludeAttempt');
   });
@@ -249,11 +220,12 @@ describe('the plan while chunks are encoded', () => {
     expect(done({ pods: [held(0, 0, 20), held(1, 0, 20)] })).toEqual(['deleteJob']);
     expect(done({ pods: [held(0, 0, 20), held(1, 0, 1)] })).toEqual([]);
     expect(done({ pods: [held(0, 0, 20), podOf(1)] })).not.toContain('deleteJob');
+    expect(done({ pods: [failed(0, 20, { seconds: 20 })] })).not.toContain('deleteJob');
   });
 
   it('the plan ends the attempt after a failure that an added container hides from the Job controller', () => {
     expect(done({ pods: [held(0, 20, 1), podOf(1)] })).toEqual([]);
-    const end = actionOf({ pods: [held(0, 20, 20), podOf(1)] }, 'concludeAttempt')?.end;
+    const end = actionOf({ pods: [held(0, 20, 5), podOf(1)] }, 'concludeAttempt')?.end;
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'storage_error' } });
   });
 
@@ -275,13 +247,13 @@ describe('the plan while chunks are encoded', () => {
   it('the Job of a job that is suspended or has been cancelled is stopped', () => {
     const suspended = { ...mediaJob, spec: { ...mediaJob.spec, suspend: true } };
     expect(done({ mediaJob: suspended })).toContain('deleteJob');
-    const cancelled = exampleJob({ ...row, status: 'cancelled' });
+    const cancelled = { ...row, status: 'cancelled' } as const;
     expect(done({ row: cancelled, pods: [failed(0, 20)] })).toContain('deleteJob');
   });
 });
 
 describe('the plan after the first part', () => {
-  const split: JobSnapshot = { ...job, metadata: { ...job.metadata, name: `mj-${id}-1` } };
+  const split: JobSnapshot = { ...job, metadata: { ...job.metadata, name: `mj-${row.id}-1` } };
   const { indexed: _, ...splitJob } = split;
   const published = podOf(0, { phase: 'Succeeded', containers: [] });
   const afterSplit = (next: ObservedUnits['next'], more: Partial<FlatObserved> = {}) =>

@@ -7,9 +7,9 @@ import { chunkOf, chunksProgress } from '../snapshots/units.ts';
 import { endOfJob, indexesOf, type JobSnapshot, podsMaxOf } from '../snapshots/job.ts';
 import { hasStarted, isPodOver, isWorking, lastFinishedMs, type PodSnapshot } from '../snapshots/pod.ts';
 import { endOfPod, isStorageFailure } from './attempt-end.ts';
-import type { Action, Observed, ObservedUnits, Plan } from './observed.ts';
+import type { Action, ObservedUnits, ObservedWithUnits, Plan } from './observed.ts';
 import { nodeProblemOf, type PodProblem, podProblemOf } from './pod-problem.ts';
-import { problemWrite, statusWrite } from './plan-status.ts';
+import { problemWrite } from './plan-status.ts';
 import {
   deletionsOf,
   ofChunk,
@@ -21,7 +21,6 @@ import {
   planSuspendedJob,
   planWaiting,
   problemAfterMs,
-  stalledSince,
   type WaitingInput,
 } from './plan-waiting.ts';
 
@@ -36,11 +35,10 @@ interface ChunksInput extends WaitingInput {
  * The plan while chunks are encoded. A chunk's pod may be replaced, unlike the pod of a unit that runs alone: so the
  * Job controller repeats what was disrupted, and the attempt ends only with the Job.
  */
-export function planChunks(observed: Observed, row: Job, input: ChunksInput): Plan {
+export function planChunks(observed: ObservedWithUnits, row: Job, input: ChunksInput): Plan {
   const { units } = observed;
   const { pod, unreadyNode } = observed.current;
   const { job, stops, nowMs } = input;
-  if (units === null) throw new TypeError('a Job has units');
   const ended = endOfJob(job);
   if (ended?.type === 'Complete') {
     if (units.next !== null || units.isUnread) return planCreation(observed, row, input);
@@ -48,7 +46,7 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
     // manifest the attempt fails, and the next one splits the source again.
     return { actions: [...stops, { do: 'concludeAttempt', end: { kind: 'done' } }], requeueAfterMs: 0 };
   }
-  const outage = ended === null ? planOutage(observed, row, { ...input, units }) : null;
+  const outage = ended === null ? planOutage(observed, row, input) : null;
   if (outage !== null) return outage;
   const failures = failuresOf(units, row.attempt, nowMs);
   const failure =
@@ -59,7 +57,7 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
     const end = failure === null ? ({ kind: 'disrupted' } as const) : endOfFailure(failure, row.attempt);
     return { actions: [...stops, { do: 'concludeAttempt', end }], requeueAfterMs: 0 };
   }
-  if (job.isSuspended) return planSuspendedJob(observed, row, stops, nowMs);
+  if (job.isSuspended) return planSuspendedJob(observed, row, input);
   const active = units.pods.filter((each) => !isPodOver(each));
   const lost = active.filter((each) => endOfPod(each, row.attempt, nowMs)?.kind === 'disrupted');
   // Kubernetes never replaces a pod of a lost node, since it does not end: so the Job is created again for the
@@ -90,8 +88,7 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
     unreadyNode === null ? null : ofChunk(nodeProblemOf(unreadyNode, row.phase ?? 'encoding'), observed);
   const problem =
     nodeProblem ?? (stuck === null ? null : { ...problemOfChunk(stuck, units), phase: row.phase ?? 'encoding' });
-  const writes =
-    problem === null ? statusWrite(observed, row, { problem, nowMs }) : problemWrite(observed, row, { problem, nowMs });
+  const writes = problemWrite(observed, row, { problem, nowMs });
   const actions = [...stops, ...scaling, ...progressReport(units, job, row), ...writes];
   return { actions, requeueAfterMs: checkMs };
 }
@@ -101,8 +98,8 @@ export function planChunks(observed: Observed, row: Job, input: ChunksInput): Pl
  * may answer before it publishes. The Job is deleted once no chunk works, or before the last try of one: when the
  * storage answers, a Job follows for the chunks that are not finished, whose tries are all left.
  */
-function planOutage(observed: Observed, row: Job, input: ChunksInput & { readonly units: ObservedUnits }): Plan | null {
-  const { job, units, stops, nowMs } = input;
+function planOutage(observed: ObservedWithUnits, row: Job, { job, stops, nowMs }: ChunksInput): Plan | null {
+  const { units } = observed;
   const failed = units.pods.filter((each) => isStorageFailure(each, row.attempt, nowMs));
   if (observed.storageProblem === null || failed.length === 0) return null;
   const planned = planStorageAway(observed, row, stops, nowMs);
@@ -127,7 +124,7 @@ function stuckAmong(active: readonly PodSnapshot[], { job, nowMs }: ChunksInput)
   const stuck = active.flatMap((pod) => {
     const problem = isWorking(pod) ? null : podProblemOf(pod, null);
     if (problem === null || problem.phase === 'unschedulable') return [];
-    return [{ pod, problem, waitedMs: nowMs - (stalledSince(pod) ?? pendingSince(pod, job, nowMs)) }];
+    return [{ pod, problem, waitedMs: nowMs - (lastFinishedMs(pod) ?? pendingSince(pod, job, nowMs)) }];
   });
   const [first] = stuck.toSorted((a, b) => b.waitedMs - a.waitedMs);
   return first === undefined || first.waitedMs < problemAfterMs ? null : first;
@@ -200,11 +197,9 @@ function endOfFailure({ end, chunk }: ChunkFailure, attempt: number): AttemptEnd
  */
 function scalingOf(job: JobSnapshot, { parallelism: wanted }: ObservedUnits, started: number): Action[] {
   const current = job.indexed?.parallelism ?? 1;
-  const used = podsMaxOf(job);
-  const parallelism = wanted < used ? Math.max(wanted, Math.min(used, started)) : Math.max(wanted, current);
-  return parallelism === current || (wanted < used && parallelism >= used)
-    ? []
-    : [{ do: 'scaleJob', job, parallelism }];
+  const needed = Math.max(wanted, started);
+  const parallelism = needed < podsMaxOf(job) ? needed : Math.max(wanted, current);
+  return parallelism === current ? [] : [{ do: 'scaleJob', job, parallelism }];
 }
 
 function progressReport({ pending }: ObservedUnits, job: JobSnapshot, row: Job): Action[] {

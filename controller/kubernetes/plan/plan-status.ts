@@ -3,18 +3,22 @@ import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import { chunksProgress } from '../snapshots/units.ts';
 import type { Action, Observed } from './observed.ts';
-import { type PodProblem, waitingReasonOf } from './pod-problem.ts';
+import { type PodProblem, type ShownProblem, waitingReasonOf } from './pod-problem.ts';
 import { activeStatus, isWorthWriting } from './status.ts';
 
 interface StatusToWrite {
-  readonly problem: PodProblem | null;
+  readonly problem: ShownProblem | null;
   readonly nowMs: number;
   /** Whether the row's attempt has begun; default true. */
   readonly hasBegun?: boolean;
 }
 
 /** A status write, and an Event if it shows a new problem. */
-export function problemWrite(observed: Observed, row: Job, shown: StatusToWrite): Action[] {
+export function problemWrite(
+  observed: Observed,
+  row: Job,
+  shown: StatusToWrite & { readonly problem: PodProblem | null },
+): Action[] {
   const writes = statusWrite(observed, row, shown);
   const { problem } = shown;
   const isShown = writes.some((action) => action.do === 'writeStatus');
@@ -30,7 +34,7 @@ export function statusWrite(
   const chunks = chunksShown(observed);
   const status = { ...activeStatus({ mediaJob, row, pool: pool.name, problem, nowMs }), ...chunks };
   // A suspended job without a Job keeps showing the attempt that began last, if any.
-  const showsRow = hasBegun && (current.job !== null || showsAttempt(observed, row));
+  const showsRow = hasBegun && current.job !== null;
   const { attempt: _, ...rest } = status;
   const shownAttempt = mediaJob.status?.attempt;
   const wanted = showsRow ? status : { ...rest, ...(shownAttempt === undefined ? {} : { attempt: shownAttempt }) };
@@ -50,7 +54,7 @@ export function chunksShown({ units, current }: Observed): Pick<MediaJobStatus, 
 const suspendedReason: WaitingReason = { code: 'suspended', message: 'spec.suspend of its MediaJob is set.' };
 
 /** Reports to callers of the API why the job waits. For an unclaimed job in its queue they read that from the queue. */
-function waitingRecord({ mediaJob }: Observed, row: Job, problem: PodProblem | null): Action[] {
+function waitingRecord({ mediaJob }: Observed, row: Job, problem: ShownProblem | null): Action[] {
   const isInQueue = problem?.reason === 'Queued' && !isClaimed(row);
   const ofProblem = problem === null || isInQueue ? null : waitingReasonOf(problem);
   const reason = mediaJob.spec.suspend === true ? suspendedReason : ofProblem;

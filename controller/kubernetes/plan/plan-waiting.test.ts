@@ -63,6 +63,11 @@ describe('the plan for a MediaJob', () => {
       ['writeStatus', 'recordProblem'],
     ],
     [
+      'whose pod has found no node for 5 s is to show and record the problem',
+      { job, pod: { ...unschedulable, metadata: { creationTimestamp: ago(5) } } },
+      ['writeStatus', 'recordProblem'],
+    ],
+    [
       'whose pod is pending past the deadline is to fail the job',
       { job, pod: { ...unschedulable, metadata: { creationTimestamp: ago(3601) } }, mediaJob: withStatus(begun) },
       ['failJob'],
@@ -93,11 +98,6 @@ describe('the plan for a MediaJob', () => {
       ['reportPhase', 'writeStatus'],
     ],
     [
-      'whose Job was resumed and waits for its pod is to report that',
-      { job: { ...job, hasPod: false }, row: { ...row, phase: 'suspended' }, mediaJob: withStatus(begun) },
-      ['reportPhase'],
-    ],
-    [
       'whose Job was suspended past the deadline and is resumed is to wait',
       {
         job: { ...queuedByKueue, isSuspended: false, resumedAt: ago(30) },
@@ -106,9 +106,14 @@ describe('the plan for a MediaJob', () => {
       [],
     ],
     [
-      'whose pod waits with outdated settings is to replace its Job',
-      { job, pod: unschedulable, isOutdated: true, mediaJob: withStatus(begun) },
+      'whose pod has waited for 5 s with outdated settings is to replace its Job',
+      { job, pod: { ...pod, metadata: { creationTimestamp: ago(5) } }, isOutdated: true, mediaJob: withStatus(begun) },
       ['deleteJob'],
+    ],
+    [
+      'whose pod has waited for a moment with outdated settings is to leave it',
+      { job, pod, isOutdated: true, mediaJob: withStatus(begun) },
+      [],
     ],
     [
       'whose row waits while the object storage is away is to show that',
@@ -148,6 +153,27 @@ describe('the plan for a MediaJob', () => {
     ]);
   });
 
+  it('the plan for a MediaJob reports a Job that was resumed as one that is scheduled', () => {
+    const resumed = { job: { ...job, hasPod: false }, row: { ...row, phase: 'suspended' as const } };
+    expect(shownBy({ ...resumed, mediaJob: withStatus(begun) })).toEqual([{ do: 'reportPhase', phase: 'scheduling' }]);
+  });
+
+  it('the plan for a MediaJob whose Job was resumed and whose pod cannot be created does not show it as suspended', () => {
+    const resumed = { job: { ...job, metadata: { creationTimestamp: ago(60) } } };
+    const suspended = { ...row, phase: 'suspended' as const };
+    expect(shownBy({ ...resumed, row: suspended, podCreationFailure: 'denied' })).toMatchObject([
+      { do: 'reportPhase', phase: 'scheduling' },
+      { status: { phase: 'scheduling', conditions: [{ reason: 'FailedCreate' }] } },
+      { do: 'recordProblem' },
+    ]);
+  });
+
+  it('the plan for a MediaJob shows a job that waits for the storage as queued', () => {
+    expect(shownBy({ isStorageAway: true })).toMatchObject([
+      { status: { phase: 'queued', conditions: [{ reason: 'StorageUnavailable' }] } },
+    ]);
+  });
+
   it('the plan for a MediaJob shows a job that waits for a slot as queued', () => {
     expect(shownBy({ row: waitingRow })).toMatchObject([
       {
@@ -169,6 +195,10 @@ describe('the plan for a MediaJob', () => {
     const late = { job, pod: stalled(6), row: { ...row, phase: 'encoding' as const }, mediaJob: withStatus(begun) };
     expect(shownBy(late)).toMatchObject([
       { status: { phase: 'encoding', conditions: [{ status: 'False', reason: 'CreateContainerConfigError' }] } },
+      { do: 'recordProblem' },
+    ]);
+    expect(shownBy({ ...late, row: { ...row, phase: null } })).toMatchObject([
+      { status: { phase: 'scheduling' } },
       { do: 'recordProblem' },
     ]);
   });

@@ -1,11 +1,10 @@
 import { jobErrorOf } from '#domain/job-error.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import type { KubeObject } from '#platform/kubernetes/objects.ts';
 import { chunkOf } from '../snapshots/units.ts';
 import { endOfJob, type JobSnapshot } from '../snapshots/job.ts';
 import type { PodSnapshot } from '../snapshots/pod.ts';
 import type { Action, Observed, Plan, PlanSettings } from './observed.ts';
-import { nodeProblemOf, type PodProblem, podProblemOf } from './pod-problem.ts';
+import { nodeProblemOf, type PodProblem, podProblemOf, type ShownProblem } from './pod-problem.ts';
 import { isClaimed, problemWrite, showsAttempt, statusWrite } from './plan-status.ts';
 import { timeOf } from './status.ts';
 
@@ -48,7 +47,7 @@ export function planWaiting(observed: Observed, row: Job, stops: readonly Action
   if (leftMs > 0) return { actions: stops, requeueAfterMs: Math.min(leftMs, problemAfterMs) };
   const { name, spec } = observed.pool;
   const message = `It waits for a slot of the RunnerPool ${name}, whose concurrency is ${spec?.concurrency ?? 0}.`;
-  const queued: PodProblem = { phase: 'queued', reason: 'Queued', message, code: 'internal' };
+  const queued: ShownProblem = { phase: 'queued', reason: 'Queued', message };
   const problem = spec === null ? poolNotFound(name) : queued;
   const writes = statusWrite(observed, row, { problem, nowMs, hasBegun: false });
   return { actions: [...stops, ...writes], requeueAfterMs: waitingCheckMs };
@@ -62,7 +61,7 @@ function poolNotFound(name: string): PodProblem {
 /** No attempt starts while the object storage is away: it would fail. */
 export function planStorageAway(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
   const message = `${storageMessage(observed.storageProblem)}; the job continues once it does.`;
-  const problem: PodProblem = { phase: 'queued', reason: 'StorageUnavailable', message, code: 'storage_error' };
+  const problem: ShownProblem = { phase: 'queued', reason: 'StorageUnavailable', message };
   const writes = statusWrite(observed, row, { problem, nowMs, hasBegun: false });
   return { actions: [...stops, ...writes], requeueAfterMs: storageCheckMs };
 }
@@ -73,11 +72,11 @@ export function storageMessage(problem: string | null): string {
 }
 
 /** Something has suspended the Job, as Kueue does until its queue admits the Job: no deadline runs meanwhile. */
-export function planSuspendedJob(observed: Observed, row: Job, stops: readonly Action[], nowMs: number): Plan {
-  const leftMs = problemAfterMs - ageMs(observed.current.job, nowMs);
+export function planSuspendedJob(observed: Observed, row: Job, { job, stops, nowMs }: SuspendedInput): Plan {
+  const leftMs = problemAfterMs - ageMs(job, nowMs);
   if (leftMs > 0) return { actions: stops, requeueAfterMs: leftMs };
   const message = 'Its Job is suspended, as by Kueue until its queue admits the Job.';
-  const problem: PodProblem = { phase: 'suspended', reason: 'JobSuspended', message, code: 'internal' };
+  const problem: ShownProblem = { phase: 'suspended', reason: 'JobSuspended', message };
   const writes = statusWrite(observed, row, { problem, nowMs, hasBegun: false });
   return { actions: [...stops, ...phaseReport(row, 'suspended'), ...writes] };
 }
@@ -89,7 +88,7 @@ export function phaseReport(row: Job, phase: 'suspended' | 'scheduling'): Action
 }
 
 /** The job fails: what keeps it from starting has lasted past the pending deadline. */
-export function planFailure(row: Job, problem: PodProblem, stops: readonly Action[]): Plan {
+export function planFailure(row: Job, problem: Omit<PodProblem, 'phase'>, stops: readonly Action[]): Plan {
   const message = `${problem.reason}: ${problem.message}`.slice(0, 1_000);
   const error = jobErrorOf(problem.code, row.attempt, message);
   return { actions: [...stops, { do: 'failJob', error }], requeueAfterMs: 0 };
@@ -103,13 +102,16 @@ export interface WaitingInput {
   readonly settings: PlanSettings;
 }
 
+interface SuspendedInput extends Omit<WaitingInput, 'settings'> {
+  readonly job: JobSnapshot;
+}
+
 interface PendingInput extends WaitingInput {
   /** How long the next step has not started. */
   readonly waitedMs: number;
 }
 
-const unknownProblem: PodProblem = {
-  phase: 'scheduling',
+const unknownProblem: Omit<PodProblem, 'phase'> = {
   reason: 'PodPending',
   message: 'Its pod did not begin.',
   code: 'resource_exhausted',
@@ -135,32 +137,26 @@ export function planPending(observed: Observed, row: Job, { stops, nowMs, settin
 
 /** The problem of a chunk's pod names the chunk. */
 export function ofChunk(problem: PodProblem | null, { units, current: { pod } }: Observed): PodProblem | null {
-  const chunk = problem === null || pod === null ? null : chunkOf(pod, units?.pending ?? null);
-  return problem === null || chunk === null ? problem : { ...problem, message: `Chunk ${chunk}: ${problem.message}` };
+  if (problem === null || pod === null) return problem;
+  const chunk = chunkOf(pod, units?.pending ?? null);
+  return chunk === null ? problem : { ...problem, message: `Chunk ${chunk}: ${problem.message}` };
 }
 
-/** A step that cannot start after earlier ones keeps the phase of its job. */
+/** A step that cannot start after earlier ones keeps the phase of its job, unless the job was suspended meanwhile. */
 function withKnownPhase(problem: PodProblem | null, { phase }: Job): PodProblem | null {
-  return problem?.phase === 'scheduling' && phase !== null ? { ...problem, phase } : problem;
-}
-
-/** When the last step ended, in milliseconds since the epoch; null while a step runs or before the first one. */
-export function stalledSince(pod: PodSnapshot | null): number | null {
-  const containers = pod?.containers ?? [];
-  if (containers.some(({ isRunning }) => isRunning)) return null;
-  const finishedAt = containers.findLast(({ terminated }) => terminated !== undefined)?.terminated?.finishedAt;
-  return finishedAt === undefined ? null : Date.parse(finishedAt);
+  const isKnown = problem?.phase === 'scheduling' && phase !== null && phase !== 'suspended';
+  return isKnown ? { ...problem, phase } : problem;
 }
 
 /** When the pod, or without one the Job, began to wait, in milliseconds since the epoch. */
 export function pendingSince(pod: PodSnapshot | null, job: JobSnapshot, nowMs: number): number {
-  const resumedMs = Date.parse(job.resumedAt ?? '') || 0;
+  const resumedMs = job.resumedAt === undefined ? 0 : Date.parse(job.resumedAt);
   return Math.max(nowMs - ageMs(pod ?? job, nowMs), resumedMs);
 }
 
 /** The age of an object; Kubernetes has times in whole seconds, so it may be up to a second less. */
-function ageMs(object: Pick<KubeObject, 'metadata'> | null, nowMs: number): number {
-  return nowMs - (Date.parse(object?.metadata?.creationTimestamp ?? '') || nowMs);
+function ageMs({ metadata: { creationTimestamp } }: Pick<JobSnapshot, 'metadata'>, nowMs: number): number {
+  return creationTimestamp === undefined ? 0 : nowMs - Date.parse(creationTimestamp);
 }
 
 /** Deletes the Jobs that have not ended. */

@@ -5,6 +5,7 @@ import {
   ago,
   begun,
   complete,
+  condition,
   done,
   job,
   mediaJob,
@@ -18,6 +19,7 @@ import {
   row,
   running,
   settings,
+  shownBy,
   suspended,
   unschedulable,
   withStatus,
@@ -38,6 +40,16 @@ describe('the plan for a MediaJob', () => {
       ['deleteJob', 'writeStatus'],
     ],
     [
+      'that was cancelled and whose pod has ended is to leave its Job',
+      { job, pod: { ...pod, phase: 'Failed' }, row: { ...row, status: 'cancelled' } },
+      ['writeStatus'],
+    ],
+    [
+      'that was cancelled and whose pod is kept running by an added container is to delete its Job',
+      { job, pod: published, row: { ...row, status: 'cancelled' } },
+      ['deleteJob', 'writeStatus'],
+    ],
+    [
       'whose stream is encrypted is to delete the key before it shows the end',
       { job, row: { ...row, type: 'video:transcode', options: { encrypt: true }, status: 'completed' } },
       ['deleteKeys', 'writeStatus'],
@@ -45,8 +57,27 @@ describe('the plan for a MediaJob', () => {
     ['that is completed is one write', { job, row: { ...row, status: 'completed' } }, ['writeStatus']],
     ['that has ended is empty', { mediaJob: complete, row: { ...row, status: 'completed' } }, []],
     [
+      'that is completed and shows that is to leave its Job, which ends by itself',
+      { job, mediaJob: complete, row: { ...row, status: 'completed' } },
+      [],
+    ],
+    [
+      'that has failed and shows that is to delete its Job',
+      {
+        job,
+        mediaJob: withStatus({ completionTime: ago(60), conditions: [condition('Failed', 'True', 'Internal')] }),
+        row: { ...row, status: 'failed' },
+      },
+      ['deleteJob'],
+    ],
+    [
       'whose TTL has passed is to delete it',
       { mediaJob: withStatus({ ...complete.status, completionTime: ago(3601) }), row: { ...row, status: 'completed' } },
+      ['deleteMediaJob'],
+    ],
+    [
+      'whose TTL passes now is to delete it',
+      { mediaJob: withStatus({ ...complete.status, completionTime: ago(3600) }), row: { ...row, status: 'completed' } },
       ['deleteMediaJob'],
     ],
     [
@@ -73,10 +104,12 @@ describe('the plan for a MediaJob', () => {
     expect(done(more)).toEqual(actions);
   });
 
-  it('a MediaJob that follows the row of another job is not requeued by time', () => {
+  it('a MediaJob that follows the row of another job shows it and is not requeued by time', () => {
     const follower = { ...mediaJob, metadata: { name: 'x', uid: 'another' } };
     const { requeueAfterMs, followsRow } = planned({ mediaJob: follower });
     expect([requeueAfterMs, followsRow]).toEqual([undefined, true]);
+    expect(shownBy({ mediaJob: follower })).toMatchObject([{ do: 'writeStatus', status: { jobId: row.id } }]);
+    expect(shownBy({ mediaJob: { ...follower, status: begun } })).toEqual([]);
   });
 
   it('a MediaJob from kubectl waits for the storage, and is adopted once it answers', () => {
@@ -86,8 +119,12 @@ describe('the plan for a MediaJob', () => {
     expect(away).toMatchObject({ requeueAfterMs: 5_000, actions: [{ do: 'writeStatus' }] });
     expect(JSON.stringify(away.actions)).toMatch(/StorageUnavailable.*media bucket/);
     const [write] = away.actions;
-    const shown = write?.do === 'writeStatus' ? { ...mine, status: write.status } : mine;
-    expect(done({ mediaJob: shown, row: null, isStorageAway: true })).toEqual([]);
+    const shown = write?.do === 'writeStatus' ? (write.status.conditions ?? []) : [];
+    const foreign = condition('Foreign', 'True', 'Theirs');
+    const afterStatus = (status: typeof mine.status) =>
+      done({ mediaJob: { ...mine, ...(status === undefined ? {} : { status }) }, row: null, isStorageAway: true });
+    expect(afterStatus({ conditions: [foreign, ...shown] })).toEqual([]);
+    for (const other of [{}, { conditions: [foreign] }]) expect(afterStatus(other)).toEqual(['writeStatus']);
   });
 
   it('the plan for a MediaJob limits progress writes by the rate of all jobs, and writes problems and ends at once', () => {
@@ -99,6 +136,7 @@ describe('the plan for a MediaJob', () => {
       'writeStatus',
       'recordProblem',
     ]);
+    expect(planned({ ...full, pod, mediaJob: withStatus(begun) }).requeueAfterMs).toBe(15_000);
     expect(done({ ...full, mediaJob: suspended })).toEqual(['deleteJob', 'reportPhase', 'writeStatus']);
     expect(done({ ...full, row: { ...row, status: 'completed' } })).toEqual(['writeStatus']);
   });

@@ -90,11 +90,11 @@ describe('a problem as callers see it', () => {
     ['ErrImagePull', 'image_unavailable', 'image_unavailable'],
   ] as const)('%s in %s is %s, in the words of the problem', (reason, phase, code) => {
     const message = 'x'.repeat(1_001);
-    expect(waitingReasonOf({ phase, reason, message, code: 'internal' })).toEqual({ code, message: 'x'.repeat(1_000) });
+    expect(waitingReasonOf({ phase, reason, message })).toEqual({ code, message: 'x'.repeat(1_000) });
   });
 
   it('any other one is named by its reason', () => {
-    const problem = { phase: 'scheduling', reason: 'FailedCreate', message: 'denied', code: 'internal' } as const;
+    const problem = { phase: 'scheduling', reason: 'FailedCreate', message: 'denied' } as const;
     expect(waitingReasonOf(problem)).toEqual({ code: 'cannot_start', message: 'FailedCreate: denied' });
   });
 });

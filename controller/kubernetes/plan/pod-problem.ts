@@ -4,12 +4,16 @@ import type { MediaJobPhase } from '#domain/kubernetes/media-job.ts';
 import type { NodeSnapshot } from '../snapshots/node.ts';
 import type { PodSnapshot } from '../snapshots/pod.ts';
 
-/** What keeps an attempt from starting. */
-export interface PodProblem {
+/** Why an attempt waits, as a status shows it. */
+export interface ShownProblem {
   readonly phase: MediaJobPhase;
   /** One UpperCamelCase word, as Kubernetes has it. */
   readonly reason: string;
   readonly message: string;
+}
+
+/** What keeps an attempt from starting. */
+export interface PodProblem extends ShownProblem {
   /** The error of the job if the problem lasts past the pending deadline. */
   readonly code: JobErrorCode;
 }
@@ -28,7 +32,7 @@ const codeOfPhase: Partial<Record<MediaJobPhase, WaitingReason['code']>> = {
 const messageLengthMax = 1_000;
 
 /** A problem as callers of the API see it. */
-export function waitingReasonOf({ phase, reason, message }: PodProblem): WaitingReason {
+export function waitingReasonOf({ phase, reason, message }: ShownProblem): WaitingReason {
   const code = codeOfReason[reason] ?? codeOfPhase[phase] ?? 'cannot_start';
   return { code, message: (code === 'cannot_start' ? `${reason}: ${message}` : message).slice(0, messageLengthMax) };
 }

@@ -16,6 +16,7 @@ const made = (type: string, status: string, reason: string, message: string) => 
   message,
 });
 const problem = { phase: 'unschedulable', reason: 'Unschedulable', message: 'No node.', code: 'internal' } as const;
+const unnamed = { spec: mediaJob.spec };
 const active = (more: Partial<Parameters<typeof activeStatus>[0]> = {}) =>
   activeStatus({ mediaJob, row, pool: 'gpu', problem: null, nowMs: now, ...more });
 const final = (more: Partial<Parameters<typeof finalStatus>[0]> = {}) =>
@@ -67,7 +68,7 @@ describe('the status of an active MediaJob', () => {
       conditions: [
         foreign,
         made('Suspended', 'False', 'Resumed', 'spec.suspend is not set.'),
-        { type: 'Progressing', status: 'True' },
+        made('Progressing', 'True', 'AttemptBegun', 'Attempt 1 has begun.'),
       ],
     });
     const still = { ...suspended, status: before.status ?? {} };
@@ -88,8 +89,7 @@ describe('the status of an active MediaJob', () => {
   });
 
   it('is of generation 0 where the API server gave none', () => {
-    const { generation: _, ...metadata } = mediaJob.metadata ?? {};
-    const status = active({ mediaJob: { ...mediaJob, metadata } });
+    const status = active({ mediaJob: unnamed });
     expect([status.observedGeneration, status.conditions?.[0]]).toMatchObject([0, { observedGeneration: 0 }]);
   });
 });
@@ -154,7 +154,7 @@ describe('the status of a MediaJob without a job', () => {
       phase: 'queued',
       conditions: [made('Progressing', 'False', 'ProfileNotFound', 'There is no such profile.')],
     });
-    expect(notAdoptedStatus({ ...input, mediaJob: { ...mediaJob, metadata: {} } }).observedGeneration).toBe(0);
+    expect(notAdoptedStatus({ ...input, mediaJob: unnamed }).observedGeneration).toBe(0);
   });
 
   it('says why none is made at all', () => {
@@ -169,7 +169,7 @@ describe('the status of a MediaJob without a job', () => {
         made('Progressing', 'False', 'Refused', error.message),
       ],
     });
-    expect(refusedStatus({ ...mediaJob, metadata: {} }, error, now).observedGeneration).toBe(0);
+    expect(refusedStatus(unnamed, error, now).observedGeneration).toBe(0);
   });
 });
 
@@ -199,9 +199,12 @@ describe('whether a status is worth a write', () => {
   it('conditions in another order are the same, and a status that knows no chunks leaves them', () => {
     const [a, b] = [condition('A', 'True', 'x'), condition('B', 'True', 'y')];
     expect(isWorthWriting({ ...shown, conditions: [a, b] }, { ...shown, conditions: [b, a] }, Infinity)).toBe(false);
+    const divided = [condition('A', 'True', 'xB'), condition('C', 'True', 'y')];
+    const otherwise = [condition('A', 'True', 'x'), condition('BC', 'True', 'y')];
+    expect(isWorthWriting({ ...shown, conditions: divided }, { ...shown, conditions: otherwise }, 0)).toBe(true);
     const { chunks: _, ...without } = shown;
     expect(isWorthWriting(shown, without, Infinity)).toBe(false);
-    expect(isWorthWriting({ attempt: 1 }, { attempt: 1 }, Infinity)).toBe(false);
+    expect(isWorthWriting({ attempt: 1 }, { attempt: 1, conditions: [] }, Infinity)).toBe(false);
     expect(isWorthWriting({ attempt: 1 }, { attempt: 1, progress: 5 }, Infinity)).toBe(true);
     expect(isWorthWriting({ attempt: 1, progress: 5 }, { attempt: 1 }, Infinity)).toBe(false);
   });

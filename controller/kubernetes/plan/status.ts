@@ -4,14 +4,14 @@ import { isFinal } from '#domain/jobs/status.ts';
 import type { Condition } from '#domain/kubernetes/custom-resource.ts';
 import type { MediaJobConditionType, MediaJobPhase, MediaJobStatus } from '#domain/kubernetes/media-job.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
-import type { PodProblem } from './pod-problem.ts';
+import type { ShownProblem } from './pod-problem.ts';
 
 /** The inputs of a status. */
 interface StatusInput {
   readonly mediaJob: MediaJob;
   readonly row: Job;
   readonly pool: string;
-  readonly problem: PodProblem | null;
+  readonly problem: ShownProblem | null;
   readonly nowMs: number;
 }
 
@@ -54,7 +54,7 @@ export function finalStatus({
 }: Omit<StatusInput, 'problem'> & { readonly begunAt: string | undefined }): MediaJobStatus {
   if (!isFinal(row.status)) throw new TypeError(`${row.status} is not final`);
   const isCompleted = row.status === 'completed';
-  const reason = isCompleted ? 'Completed' : row.status === 'cancelled' ? 'Cancelled' : camelCase(row.error?.code);
+  const reason = isCompleted ? 'Completed' : camelCase(row.error?.code);
   const message = isCompleted ? 'Every result is published.' : (row.error?.message ?? 'The job failed.');
   const hasResults = row.results !== null;
   const at = timeOf(nowMs);
