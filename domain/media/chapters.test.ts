@@ -6,9 +6,11 @@ const chapter = (startSec: number, endSec: number, title?: string) => ({ startSe
 describe('chapters', () => {
   it('chapters lie within the video and have a title', () => {
     const found = [
+      chapter(-3, -1, 'before the start'),
       chapter(-0.5, 2, ' Intro\n'),
       chapter(2, 9),
-      chapter(9, 9, 'empty'),
+      chapter(5, 5, 'empty'),
+      chapter(8, 9, 'from the end on'),
       chapter(12, 15, 'after the end'),
     ];
     expect(planChapters(found, 8)).toEqual([
@@ -26,7 +28,7 @@ describe('chapters', () => {
   it('every planned title is one that the publishing step accepts', () => {
     for (const title of ['a\u2028b\u0000c', 'x'.repeat(400), `${'y'.repeat(199)}  z`, '"<&>"', ''])
       expect(planChapters([chapter(0, 1, title)], 8).every((each) => isChapterTitle(each.title))).toBe(true);
-    expect(isChapterTitle('a\nb')).toBe(false);
+    expect(['a\nb', ''].map((title) => isChapterTitle(title))).toEqual([false, false]);
   });
 
   it('the cues of chapters escape what WebVTT reads as markup', () => {

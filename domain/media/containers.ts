@@ -36,7 +36,7 @@ const signatures: readonly Signature[] = [
   { container: 'mpegts', matches: isTransportStream },
   { container: 'mpeg', matches: startsWith(0x00, 0x00, 0x01, 0xba) },
   { container: 'flv', matches: (head) => head.toString('latin1', 0, 3) === 'FLV' },
-  { container: 'gif', matches: (head) => /^GIF8[79]a/.test(head.toString('latin1', 0, 6)) },
+  { container: 'gif', matches: (head) => ['GIF87a', 'GIF89a'].includes(head.toString('latin1', 0, 6)) },
   { container: 'asf', matches: startsWith(0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66, 0xcf, 0x11) },
   { container: 'ogg', matches: (head) => head.toString('latin1', 0, 4) === 'OggS' },
   { container: 'mxf', matches: startsWith(0x06, 0x0e, 0x2b, 0x34) },

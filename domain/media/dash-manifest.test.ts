@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isAt, joinManifests, segmentTimes } from './dash-manifest.ts';
+import { folderOf, isAt, joinManifests, segmentTimes } from './dash-manifest.ts';
+import { xmlElement } from './xml.ts';
 
 const track = (
   id: number,
@@ -53,5 +54,32 @@ describe('the manifest of a stream that was encoded in chunks', () => {
     expect(isAt(times, { firstFrame: 180, frames: 60 }, rate)).toBe(true);
     expect(isAt({ ...times, start: 182_182 }, { firstFrame: 180, frames: 60 }, rate)).toBe(false);
     expect(isAt(times, { firstFrame: 180, frames: 61 }, rate)).toBe(false);
+    const empty = segmentTimes(manifest('video', track(0, 'video/r360_h264', {})), 'video/r360_h264');
+    expect(empty && isAt(empty, { firstFrame: 0, frames: 0 }, rate)).toBe(false);
+  });
+
+  it('a stream may be without audio, and every chunk has its rungs', () => {
+    const folders = ['video/r180_h264', 'video/r360_h264'];
+    const [first, second] = [chunk(0, 5000), chunk(180_180, 4000)];
+    const joined = joinManifests({ chunks: [first, second], audio: null, folders, durationSec: 12.012 });
+    const tracks =
+      track(0, 'video/r180_h264', { segments: segment(0) + segment(180_180) }) +
+      track(1, 'video/r360_h264', { bandwidth: 5000, segments: segment(0) + segment(180_180) });
+    expect(joined).toBe(manifest('video', tracks).replace('PT6.006S', 'PT12.012S'));
+    const short = manifest('video', track(0, 'video/r180_h264', { segments: segment(180_180) }));
+    const missing = () => joinManifests({ chunks: [first, short], audio: null, folders, durationSec: 12.012 });
+    expect(missing).toThrow(new TypeError('a chunk has no track video/r360_h264'));
+  });
+
+  it('a stream has a chunk at least', () => {
+    expect(() => joinManifests({ chunks: [], audio: null, folders: [], durationSec: 0 })).toThrow(
+      new TypeError('a stream without chunks'),
+    );
+  });
+
+  it('a track without segments has no folder', () => {
+    const unnumbered = xmlElement('SegmentTemplate', { initialization: 'video/r360_h264/init.mp4' });
+    const tracks = [[], [unnumbered]].map((children) => xmlElement('Representation', {}, children));
+    expect(tracks.map(folderOf)).toEqual([null, null]);
   });
 });

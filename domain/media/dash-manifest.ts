@@ -32,7 +32,7 @@ export function segmentTimes(manifest: string, folder: string): SegmentTimes | n
   return {
     timescale: Number(elementsOf(track, 'SegmentTemplate')[0]?.attributes['timescale']),
     start: Number(entries[0]?.['t']),
-    duration: entries.reduce((sum, { d, r = '0' }) => sum + Number(d) * (1 + Number(r)), 0),
+    duration: entries.reduce((sum, { d, r = 0 }) => sum + Number(d) * (1 + Number(r)), 0),
   };
 }
 
@@ -61,15 +61,14 @@ export function joinManifests({ chunks, audio, folders, durationSec }: ChunkedSt
   const [first, ...others] = chunks.map(parseXml);
   if (first === undefined) throw new TypeError('a stream without chunks');
   const joined = replaceElements(first, 'Representation', (track) => {
-    const folder = folderOf(track) ?? '';
-    return folders.includes(folder)
-      ? [
-          joinTracks(
-            track,
-            others.flatMap((chunk) => trackIn(chunk, folder) ?? []),
-          ),
-        ]
-      : [];
+    const folder = folders.find((each) => each === folderOf(track));
+    if (folder === undefined) return [];
+    const following = others.map((chunk) => {
+      const found = trackIn(chunk, folder);
+      if (found === undefined) throw new TypeError(`a chunk has no track ${folder}`);
+      return found;
+    });
+    return [joinTracks(track, following)];
   });
   const sets = audio === null ? [] : elementsOf(parseXml(audio), 'AdaptationSet');
   const whole = replaceElements(joined, 'Period', (period) => [{ ...period, children: [...period.children, ...sets] }]);

@@ -2,18 +2,16 @@
 export const languageLengthMax = 35;
 
 /** ISO 639-2 codes for an unknown language, several languages or none. */
-const unknown = ['und', 'unk', 'mis', 'zxx', 'mul', 'root'];
+const unknown = ['und', 'unk', 'mis', 'zxx', 'mul'];
 
 /**
  * The shortest RFC 5646 tag for a language in a source's metadata (`eng`, `ger`, `pt-BR`); null when it states none.
  */
 export function languageTag(named: string | undefined): string | null {
   if (named === undefined || named.length > languageLengthMax) return null;
-  if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(named)) return null;
   try {
-    const [tag] = Intl.getCanonicalLocales(named.replaceAll('_', '-'));
-    const isTag = tag !== undefined && tag.length <= languageLengthMax;
-    return !isTag || unknown.includes(tag.split('-')[0] ?? '') ? null : tag;
+    const tags = Intl.getCanonicalLocales(named.replaceAll('_', '-'));
+    return tags.find((tag) => tag.length <= languageLengthMax && !unknown.includes(tag.split('-')[0] ?? '')) ?? null;
   } catch {
     // Metadata may contain anything; an invalid tag states no language.
     return null;

@@ -11,7 +11,7 @@ export function topMasterOf(revisionMaster: string, rev: string): string {
     .split('\n')
     .map((line) => {
       if (line.trim() === '') return line;
-      if (line.startsWith('#')) return line.replace(/(?<=[,:]URI=")([^"]*)(?=")/g, into);
+      if (line.startsWith('#')) return line.replace(/(?<=[,:]URI=")[^"]*/g, into);
       return into(line);
     })
     .join('\n');
@@ -20,5 +20,5 @@ export function topMasterOf(revisionMaster: string, rev: string): string {
 /** The revision that a top master playlist refers to; null when there is none. */
 export function revisionOfMaster(topMaster: string): string | null {
   const found = topMaster.split('\n').find((line) => line !== '' && !line.startsWith('#'));
-  return found === undefined ? null : (/^([0-9a-f]{16})\//.exec(found)?.[1] ?? null);
+  return found?.match(/^([0-9a-f]{16})\//)?.[1] ?? null;
 }

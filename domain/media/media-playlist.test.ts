@@ -29,7 +29,7 @@ describe('a media playlist', () => {
     ['\n', text],
     ['\r\n', text.replaceAll('\n', '\r\n')],
   ])('is read with lines that end with %j', (_, written) => {
-    expect(parseMediaPlaylist(written)).toEqual({
+    expect(parseMediaPlaylist(written)).toStrictEqual({
       targetDurationSec: 7,
       segments: [
         { uri: 'seg_1.m4s', durationSec: 6 },
@@ -39,19 +39,32 @@ describe('a media playlist', () => {
     });
   });
 
-  it.each(['#EXT-X-TARGETDURATION:x', '#EXTINF:', '#EXTINF:-1,', '#EXTINF:1x,', '#EXT-X-BYTERANGE:1.2.3'])(
-    'is refused where a number is another text: %s',
-    (line) => {
-      expect(() => parseMediaPlaylist(line)).toThrow(`expected a number in a media playlist, found ${line}`);
-    },
-  );
+  it.each([
+    '#EXT-X-TARGETDURATION:x',
+    '#EXTINF:',
+    '#EXTINF:-1,',
+    '#EXTINF:1x,',
+    '#EXTINF:x#EXTINF:1,',
+    '#EXT-X-BYTERANGE:1.2.3',
+  ])('is refused where a number is another text: %s', (line) => {
+    expect(() => parseMediaPlaylist(line)).toThrow(`expected a number in a media playlist, found ${line}`);
+  });
+
+  it('is refused with the first 80 characters of the line', () => {
+    const found = '#EXTINF:'.padEnd(80, 'x');
+    const message = `expected a number in a media playlist, found ${found}`;
+    expect(() => parseMediaPlaylist(`${found}yz`)).toThrow(new TypeError(message));
+  });
 
   it('has segments without a duration, too', () => {
     expect(parseMediaPlaylist('x').segments).toEqual([{ uri: 'x', durationSec: 0 }]);
   });
 
   it('gets another target duration, and nothing else', () => {
-    expect(withTargetDuration(text, 12)).toBe(text.replace('TARGETDURATION:7', 'TARGETDURATION:12'));
+    const written = `# was #EXT-X-TARGETDURATION:9\n${text}`;
+    expect(withTargetDuration(written.replace('TARGETDURATION:7', 'TARGETDURATION:10'), 12)).toBe(
+      written.replace('TARGETDURATION:7', 'TARGETDURATION:12'),
+    );
   });
 
   it('is written with whole segments', () => {
@@ -81,7 +94,7 @@ it.each([
 });
 
 describe('the playlists of chunks', () => {
-  const head = '#EXTM3U\n#EXT-X-TARGETDURATION:6\n';
+  const head = '#EXTM3U\n# before the first #EXTINF:\n#EXT-X-TARGETDURATION:6\n';
 
   it('are joined under the head of the first', () => {
     const chunks = ['#EXTINF:6,\na\n#EXTINF:6,\nb\n#EXT-X-ENDLIST\n', '#EXTINF:2,\nc\n#EXT-X-ENDLIST\n'];
@@ -90,10 +103,10 @@ describe('the playlists of chunks', () => {
     );
   });
 
-  it('are joined where the last has no segment', () => {
-    expect(joinPlaylists([`${head}#EXTINF:6,\na\n#EXT-X-ENDLIST\n`, head])).toBe(
-      `${head}#EXTINF:6,\na\n#EXT-X-ENDLIST\n`,
-    );
+  it('are joined where the first or the last has no segment', () => {
+    const chunk = `${head}#EXTINF:6,\na\n#EXT-X-ENDLIST\n`;
+    expect(joinPlaylists([chunk, head])).toBe(chunk);
+    expect(joinPlaylists([head, chunk])).toBe(chunk);
   });
 });
 
@@ -102,31 +115,35 @@ const iframes = (ranges: readonly [string, string][]) =>
 
 describe('an I-frame playlist', () => {
   const playlist = iframes([
-    ['1@1', 'a'],
-    ['2@2', 'a'],
-    ['3@3', 'b'],
+    ['1@1', 'seg_1.m4s'],
+    ['2@2', 'seg_1.m4s'],
+    ['3@3', 'seg_2.m4s'],
   ]);
 
   it('gets the ranges of the key frames of each segment, in their order', () => {
     const ranges = new Map([
       [
-        'a',
+        'seg_1.m4s',
         [
           { offset: 10, bytes: 11 },
           { offset: 20, bytes: 21 },
         ],
       ],
     ]);
-    expect(withByteRanges(playlist, (uri) => ranges.get(uri) ?? null)).toBe(
-      iframes([
-        ['11@10', 'a'],
-        ['21@20', 'a'],
-        ['3@3', 'b'],
-      ]),
+    const remark = '# not #EXT-X-BYTERANGE:4@4\nseg_1.m4s\n';
+    expect(withByteRanges(`${remark}${playlist}`, (uri) => ranges.get(uri) ?? null)).toBe(
+      remark +
+        iframes([
+          ['11@10', 'seg_1.m4s'],
+          ['21@20', 'seg_1.m4s'],
+          ['3@3', 'seg_2.m4s'],
+        ]),
     );
   });
 
   it('names more key frames than the segment has: that is a fault', () => {
-    expect(() => withByteRanges(playlist, () => [{ offset: 1, bytes: 1 }])).toThrow('the segment a has 1 key frames');
+    expect(() => withByteRanges(playlist, () => [{ offset: 1, bytes: 1 }])).toThrow(
+      'the segment seg_1.m4s has 1 key frames',
+    );
   });
 });

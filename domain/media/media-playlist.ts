@@ -35,7 +35,7 @@ export function parseMediaPlaylist(text: string): MediaPlaylist {
 
 /** The number behind the name of a tag. */
 function numberIn(line: string): number {
-  const [, digits] = /^#[A-Z-]+:(\d{1,15}(?:\.\d{1,15})?)(?=[,@]|$)/.exec(line) ?? [];
+  const digits = /^#[A-Z-]+:(\d{1,15}(?:\.\d{1,15})?)(?=[,@]|$)/.exec(line)?.[1];
   if (digits === undefined) throw new TypeError(`expected a number in a media playlist, found ${line.slice(0, 80)}`);
   return Number(digits);
 }
@@ -74,7 +74,7 @@ export function withByteRanges(
   rangesOf: (uri: string) => readonly { readonly offset: number; readonly bytes: number }[] | null,
 ): string {
   const used = new Map<string, number>();
-  return text.replaceAll(/^#EXT-X-BYTERANGE:.*\n(.+)$/gm, (entry, uri: string) => {
+  return text.replaceAll(/^#EXT-X-BYTERANGE:.*\n(.+)/gm, (entry, uri: string) => {
     const index = used.get(uri) ?? 0;
     used.set(uri, index + 1);
     const ranges = rangesOf(uri);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { cueTime } from './cue-time.ts';
 import { displaySizeOf, evenDown, evenNear } from './frame-size.ts';
 import { languageName, languageTag } from './languages.ts';
@@ -7,6 +7,18 @@ import { isTrackName, trackName, trackNameMax, uniqueNames } from './track-names
 import { audioTrackIds, videoTrackId } from './tracks.ts';
 
 // How languages, tracks, times and sizes are written.
+
+const { DisplayNames } = Intl;
+/** Falls back to German, as it does to the language of the machine. */
+class OnGermanMachine extends DisplayNames {
+  constructor(locales: Intl.LocalesArgument, options: Intl.DisplayNamesOptions) {
+    super([locales ?? [], 'de'].flat() as string[], options);
+  }
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe('a language', () => {
   it.each([
@@ -30,6 +42,11 @@ describe('a language', () => {
     [`en-x-${'abcdefgh-'.repeat(3)}abc`, 'en-x-abcdefgh-abcdefgh-abcdefgh-abc'],
     [`en-x-${'abcdefgh-'.repeat(3)}abcd`, null],
     ['en-a', null],
+    // The text and its tag have at most 35 characters each; the tag may be the shorter or the longer one.
+    ['en-u-kb-true-kc-true-kh-true-kk', 'en-u-kb-kc-kh-kk'],
+    ['en-u-kb-true-kc-true-kh-true-kk-true', null],
+    ['sh-x-abcdefgh', 'sr-Latn-x-abcdefgh'],
+    [`sh-x-${'abcdefgh-'.repeat(3)}abc`, null],
     ['', null],
     [undefined, null],
   ])('%s is the tag %s', (named, tag) => expect(languageTag(named)).toBe(tag));
@@ -38,6 +55,11 @@ describe('a language', () => {
     ['de', 'German'],
     ['qaa', 'qaa'],
   ])('%s is called %s', (tag, name) => expect(languageName(tag)).toBe(name));
+
+  it('is called by its English name, whatever the language of the machine', () => {
+    vi.spyOn(Intl, 'DisplayNames').mockImplementation(OnGermanMachine);
+    expect(languageName('fr')).toBe('French');
+  });
 });
 
 describe('the name of a track', () => {

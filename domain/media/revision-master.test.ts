@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { codecsOfMaster, type MasterContents, revisionMaster } from './revision-master.ts';
+import { storyboardLine } from './storyboard.ts';
 
 const video = {
   id: 'r540_h264',
@@ -105,7 +106,27 @@ it('a master without audio has no audio group', () => {
   expect(master).not.toMatch(/AUDIO|EXT-X-MEDIA|mp4a|SUBTITLES|IMAGE-STREAM/);
   // One empty line after the head, and none for renditions that it has not.
   expect(master).toMatch(/^#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n\n#EXT-X-STREAM-INF/);
-  expect(master).toContain('BANDWIDTH=2000000,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f",');
+  expect(master).toContain(
+    ':BANDWIDTH=2000000,AVERAGE-BANDWIDTH=1500000,CODECS="avc1.64001f",RESOLUTION=960x540,FRAME-RATE=29.970,VIDEO-RANGE=SDR,CLOSED-CAPTIONS=NONE\n',
+  );
+});
+
+it('a master without video and audio is refused', () => {
+  expect(() => masterOf({})).toThrow(new Error('a master without video and audio'));
+});
+
+it('the variant of an audio group names the codec of every track in it', () => {
+  const efficient = { ...english, id: 'audio_de_aac_2ch', name: 'German', isDefault: false, codec: 'mp4a.40.5' };
+  const master = masterOf({ audio: [english, efficient] });
+  expect(master).toContain('#EXT-X-STREAM-INF:BANDWIDTH=130000,AVERAGE-BANDWIDTH=128000,CODECS="mp4a.40.2,mp4a.40.5",');
+});
+
+it('a master ends with the storyboard of its video', () => {
+  const storyboard = { tile: { width: 160, height: 90 }, tiles: 32, intervalSec: 2, durationSec: 63 };
+  const listed = { storyboard, bandwidth: 12_000 };
+  expect(masterOf({ video: [video], storyboard: listed })).toBe(
+    `${masterOf({ video: [video] })}${storyboardLine(listed)}\n`,
+  );
 });
 
 it("codec strings are read from the packager's master", () => {
@@ -134,6 +155,8 @@ it('a master that has subtitles names them on the variant of its audio, too', ()
   const german = { id: 'text_de', name: 'German', language: 'de', isForced: false, isHearingImpaired: false };
   const master = masterOf({ audio: [english], text: [german] });
   expect(master).toContain('AUDIO="audio",SUBTITLES="text"\naudio/audio_en_aac_2ch/playlist.m3u8');
+  // An empty line between renditions and variants.
+  expect(master).toContain('URI="text/text_de/playlist.m3u8"\n\n#EXT-X-STREAM-INF:');
 });
 
 it('a master lists subtitles in one group, with the forced ones and those for people who do not hear marked', () => {

@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest';
-import { planStoryboard, sheetNumbers, storyboardCues, storyboardPlaylist } from './storyboard.ts';
+import {
+  planStoryboard,
+  sheetNumbers,
+  sheetsFilledBy,
+  storyboardCues,
+  storyboardLine,
+  storyboardPlaylist,
+} from './storyboard.ts';
 
 const grid = { rate: { num: 25, den: 1 }, gopFrames: 50, segmentFrames: 150 };
 // 63 seconds: 32 tiles, two on a second sheet.
@@ -12,6 +19,21 @@ it('a storyboard has a tile for each GOP, 160 pixels on its longer side', () => 
     tiles: 1,
   });
   expect(sheetNumbers(storyboard)).toEqual([1, 2]);
+});
+
+it.each([
+  [1500, 1],
+  [3000, 2],
+  [3050, null],
+  [750, null],
+])('a run of %d frames, of 50 for a tile and 30 tiles for a sheet, fills %s sheets', (frames, sheets) => {
+  expect(sheetsFilledBy(frames, grid)).toBe(sheets);
+});
+
+it('the line of a storyboard in a master playlist has the size of a tile', () => {
+  expect(storyboardLine({ storyboard, bandwidth: 12_000 })).toBe(
+    '#EXT-X-IMAGE-STREAM-INF:BANDWIDTH=12000,RESOLUTION=160x90,CODECS="jpeg",URI="storyboard/playlist.m3u8"',
+  );
 });
 
 it('the image playlist of a storyboard gives each sheet its time and the place of its tiles', () => {

@@ -20,6 +20,12 @@ describe('the place of a watermark', () => {
   });
 });
 
+it('a tall watermark is as large as fits between the upper and the lower margin', () => {
+  const asked = { position: 'bottom-right', width: 1, margin: 0.1 } as const;
+  const place = placeWatermark({ width: 100, height: 200 }, { width: 640, height: 360 }, asked);
+  expect(place).toEqual({ width: 144, height: 288, x: 460, y: 36 });
+});
+
 describe('the watermark of a profile', () => {
   it('the watermark of a profile has an image within bounds; every fault is reported at once', () => {
     const { byName } = mediaProfilesSchema.parse({ profiles: { a: { watermark: { png: pngHeader(64, 32) } } } });
@@ -31,10 +37,17 @@ describe('the watermark of a profile', () => {
         c: { watermark: { png: pngHeader(64, 32, 70_000) } },
         d: { watermark: { png: Buffer.from('GIF89a and more than a header').toString('base64') } },
         e: { hdr: 'keep', watermark: { png: pngHeader(64, 32) } },
+        // The first 18 bytes.
+        f: { watermark: { png: pngHeader(64, 32).slice(0, 24) } },
       },
     };
     const { error } = mediaProfilesSchema.safeParse(document, { error: explain });
-    expect(error && faultsOf(error).map(({ pointer }) => pointer)).toEqual([
+    const faults = error === undefined ? [] : faultsOf(error);
+    const ofImages = faults.filter(({ pointer }) => pointer.endsWith('/png')).map(({ detail }) => detail);
+    expect(new Set(ofImages)).toEqual(
+      new Set(['must be the base64 of a PNG of at most 48 KiB and 2048 pixels on a side']),
+    );
+    expect(faults.map(({ pointer }) => pointer)).toEqual([
       '/profiles/a/watermark/png',
       '/profiles/a/watermark/position',
       '/profiles/a/watermark/opacity',
@@ -42,6 +55,7 @@ describe('the watermark of a profile', () => {
       '/profiles/c/watermark/png',
       '/profiles/d/watermark/png',
       '/profiles/e/watermark',
+      '/profiles/f/watermark/png',
     ]);
   });
 });

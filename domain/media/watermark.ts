@@ -12,9 +12,9 @@ const base64Max = (bytesMax / 3) * 4;
 const sideMax = 2048;
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** Whether a text is a PNG within the bounds, as far as its header says. */
+/** Whether a text is a PNG of permitted size in pixels, as far as its header says. */
 function isSmallPng(base64: string): boolean {
-  if (base64.length > base64Max || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return false;
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return false;
   const bytes = Buffer.from(base64, 'base64');
   const isPng = bytes.subarray(0, 8).equals(signature) && bytes.toString('latin1', 12, 16) === 'IHDR';
   if (!isPng || bytes.length < 24) return false;

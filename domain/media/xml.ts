@@ -61,7 +61,7 @@ export function parseXml(document: string): XmlElement {
     }
   }
   const [root, ...others] = outside.children;
-  if (root === undefined || others.length > 0 || open.length !== 1)
+  if (root === undefined || others.length > 0 || open.length !== 1 || outside.text !== '')
     throw new SyntaxError('the document has no one root');
   return root;
 }
