@@ -15,7 +15,7 @@ function redactAddress(address: string): string {
   const query = address.indexOf('?');
   const path = query === -1 ? address : address.slice(0, query);
   const parts = path.split('://').map((part) => {
-    const authority = /^[^/#]*/.exec(part)?.[0] ?? '';
+    const authority = part.slice(0, part.search(/[/#]|$/));
     const at = authority.lastIndexOf('@');
     return at === -1 ? part : `***${part.slice(at)}`;
   });

@@ -9,6 +9,7 @@ describe('text from outside', () => {
     ['an emoji that fits is kept', `${'a'.repeat(8)}😀`, 10, `${'a'.repeat(8)}😀`],
     ['half an emoji is replaced', 'a\uD83Db', 10, 'a\uFFFDb'],
     ['half an emoji at the end of a text that fits is replaced', 'ab\uD83D', 3, 'ab\uFFFD'],
+    ['half an emoji at the end of what is looked at is replaced', '\0\0\0\uD83D', 1, '\uFFFD'],
     ['half an emoji costs nothing that follows it', `\uD83D${'\0'.repeat(38)}bcd`, 10, '\uFFFD b'],
     ['control characters and line breaks become a space', 'a\r\n\u0000b\u2028c', 10, 'a b c'],
     ['spaces around it are left out, also where it is cut', '  a b', 2, 'a'],

@@ -112,6 +112,7 @@ describe('5.1 beside stereo', () => {
     ['no layout', null, 6],
     ['quad', 'quad', 4],
     ['six channels without a deep one', 'hexagonal', 6],
+    ['an ambisonic field with 5.1 behind it', 'ambisonic 1+5.1', 10],
   ])('audio of %s is stereo alone', (_, channelLayout, channels) => {
     expect(planAudio([{ ...stream, channelLayout, channels }], surround)).toHaveLength(1);
   });

@@ -17,6 +17,20 @@ describe('measured bandwidth', () => {
     expect(bandwidthOf(segments, 6)).toEqual({ average: 1_692_308, peak: 2_285_715 });
   });
 
+  const still = [6, 0] as const;
+
+  it.each([
+    ['a run of half a target duration counts', 2_000_000, [[3, 750_000]]],
+    ['a run of one and a half target durations counts', 2_400_000, [[1.5, 1_350_000], still, [1.5, 1_350_000]]],
+    ['a longer run does not count', 2_500_000, [[2, 2_500_000], still, [2, 2_500_000]]],
+  ] as const)('for the peak bandwidth %s', (_, peak, run) => {
+    const segments = [...run, still, still, still, still].map(([durationSec, sizeBytes]) => ({
+      durationSec,
+      sizeBytes,
+    }));
+    expect(bandwidthOf(segments, 6).peak).toBe(peak);
+  });
+
   it('the peak bandwidth is never below the average, and an empty playlist has a bandwidth of 0', () => {
     expect(bandwidthOf([{ sizeBytes: 10_000, durationSec: 0.2 }], 6)).toEqual({ average: 400_000, peak: 400_000 });
     expect(bandwidthOf([], 6)).toEqual({ average: 0, peak: 0 });

@@ -17,7 +17,7 @@ export interface Bandwidth {
 export function bandwidthOf(segments: readonly MeasuredSegment[], targetDurationSec: number): Bandwidth {
   const average = bitrateOf(segments);
   let peak = 0;
-  for (let first = 0; first < segments.length; first += 1) {
+  for (const first of segments.keys()) {
     for (let last = first; last < segments.length; last += 1) {
       const run = segments.slice(first, last + 1);
       const durationSec = run.reduce((sum, segment) => sum + segment.durationSec, 0);

@@ -57,11 +57,28 @@ describe('the sources of chunks', () => {
   const grid = { rate: { num: 25, den: 1 } };
 
   it('the source of a chunk begins at the last key frame that is three seconds before its first frame', () => {
-    expect(chunkSources(chunks, grid, [0, 50, 56.9, 57.1, 60, 110])).toEqual([
+    expect(chunkSources(chunks, grid, [0, 50, 57, 57.1, 60, 110])).toEqual([
       { fromSec: null, toSec: 62 },
-      { fromSec: 56.9, toSec: 122 },
+      { fromSec: 57, toSec: 122 },
       { fromSec: 110, toSec: 182 },
     ]);
+  });
+
+  it('the sources of chunks are counted by the exact rate', () => {
+    const chunk = { firstFrame: 1800, frames: 1800, firstSegment: 11 };
+    const ntsc = { rate: { num: 30_000, den: 1001 } };
+    // Frame 1800 begins at 60.06 s, and frame 3600 at 120.12 s.
+    expect(chunkSources([chunk], ntsc, [0, 57.05, 57.07])).toEqual([
+      { fromSec: 57.05, toSec: expect.closeTo(122.12, 6) as number },
+    ]);
+  });
+
+  it('the source of the first chunk begins at the beginning, even where frames have times before it', () => {
+    expect(chunkSources(chunks, grid, [-5, 50, 110])?.[0]).toEqual({ fromSec: null, toSec: 62 });
+  });
+
+  it('key frames may be as far apart as a chunk is long', () => {
+    expect(chunkSources(chunks, grid, [0, 60])?.map(({ fromSec }) => fromSec)).toEqual([null, 0, 60]);
   });
 
   it('a video whose key frames are farther apart than a chunk has no sources of chunks', () => {

@@ -13,6 +13,9 @@ const rate = (num: number, den = 1) => rational(num, den);
 /** 24 frames a second, some of them late, and a few missing. */
 const unsteady = frames(100, 1 / 24, (i) => (i % 5 === 0 ? 0.006 : 0)).filter((_, i) => i % 10 !== 3);
 
+/** 25 frames a second, the first of them half a frame early. */
+const earlyFirst = (count: number) => frames(count, 0.04, (i) => (i === 0 ? -0.02 : 0));
+
 describe('the frame rate of a stream', () => {
   it.each([
     ['a steady 25 is kept', rate(25), frames(100, 0.04), '25', false],
@@ -46,7 +49,20 @@ describe('the frame rate of a stream', () => {
     ['an uncommon steady rate is kept', rate(15), frames(100, 1 / 15), '15', false],
     ['a steady 12.5 is kept', rate(25, 2), frames(100, 0.08), '25/2', false],
     ['one frame a second is repeated to ten', rate(1), frames(20, 1), '10', false],
-    ['frames out of order are sorted first', rate(25), frames(100, 0.04).toReversed(), '25', false],
+    ['four frames a second are repeated to twelve', rate(4), frames(20, 0.25), '12', false],
+    ['frames out of order are sorted first', null, frames(100, 0.02).toReversed(), '50', false],
+    ['frames with one time count once', null, [...frames(100, 0.02), ...frames(100, 0.02)], '50', false],
+    ['a steady 24.3 is not 24', null, frames(100, 1 / 24.3), '243/10', false],
+    ['a stated 15 is kept where times in milliseconds fit it', rate(15), milliseconds(frames(30, 1 / 15)), '15', false],
+    [
+      'two odd gaps in a hundred do not make a rate variable',
+      rate(25),
+      frames(101, 0.04, (i) => (i === 50 ? 0.02 : 0)),
+      '25',
+      false,
+    ],
+    ['one odd gap in ten does not make a rate variable', rate(25), earlyFirst(11), '25', false],
+    ['one odd gap in nine makes a rate variable', rate(25), earlyFirst(10), '25', true],
     [
       'jitter around 29.9 becomes 29.97',
       rate(2985, 100),
@@ -71,12 +87,24 @@ describe('the frame rate of a stream', () => {
     ],
     ['a few frames 33 ms apart are 30 frames a second', rate(1000), frames(30, 0.033), '30', false],
     ['a stated 29.97 is kept where a few times fit it too', rate(30_000, 1001), [0, 0.033, 0.067], '30000/1001', false],
+    ['a stated 30 is kept where a few times fit it too', rate(30), [0, 0.033, 0.067], '30', false],
+    ['without an average a variable rate of about 24 is 24', null, unsteady, '24', true],
     ['a stated 1000 does not make a variable rate of about 24 one of 60', rate(1000), unsteady, '30000/1001', true],
     ['without any evidence the rate is 25', null, [], '25', false],
     ['one frame has the rate of the header', rate(30), [0], '30', false],
   ])('%s', (_, average, times, expected, isVariable) => {
     const plan = planFrameRate({ average, runs: [times] }, 60);
     expect([showRational(plan.rate), plan.isVariable]).toEqual([expected, isVariable]);
+  });
+
+  it.each([
+    ['a steady 60 is halved for at most 30', rate(60), frames(120, 1 / 60), 30, rate(30)],
+    ['a variable rate of about 24 is halved for at most 20', null, milliseconds(unsteady), 20, rate(12_000, 1001)],
+    ['25 for at most 5 is an eighth', rate(25), frames(100, 0.04), 5, rate(25, 8)],
+    ['9 for at most 12 is not doubled', rate(9), frames(40, 1 / 9), 12, rate(9)],
+    ['3 for at most 12 is repeated four times', rate(3), frames(40, 1 / 3), 12, rate(12)],
+  ])('%s', (_, average, times, max, expected) => {
+    expect(planFrameRate({ average, runs: [times] }, max).rate).toEqual(expected);
   });
 
   it('the time between two samples is not a gap between frames', () => {
@@ -92,6 +120,12 @@ describe('the places of frames in the output', () => {
     ['frames between two places are moved to one', milliseconds(frames(60, 1 / 30, () => 0.49 / 30)), -0.49 / 30],
     ['frames right before the next place are moved to it', frames(60, 1 / 30, () => 0.7 / 30), 0.3 / 30],
     ['frames that lie anywhere stay where they are', frames(60, 1 / 29), 0],
+    [
+      'frames that lie anywhere stay there, also when the first is between two places',
+      frames(60, 1 / 29, () => 0.5 / 30),
+      0,
+    ],
+    ['a frame a quarter beside its place is moved to it', [0.25 / 30], -0.25 / 30],
     ['no frames', [], 0],
   ])('%s', (_, times, shiftSec) => {
     expect(placeShiftSec(times, rate(30))).toBeCloseTo(shiftSec, 3);

@@ -43,14 +43,14 @@ export interface FrameRatePlan {
 
 /**
  * The constant rate that a source is encoded at: its own when it is steady, the nearest standard rate when it is not;
- * halved until it is at most `frameRateMax`, multiplied where it is under 10.
+ * halved until it is at most `frameRateMax`, multiplied up to that where it is under 10.
  */
 export function planFrameRate(evidence: RateEvidence, frameRateMax: number): FrameRatePlan {
   const gaps = evidence.runs.flatMap(gapsOf);
   const median = medianOf(gaps);
-  const steady = (rate: Rational) => ({
-    rate: withinBounds(rate, frameRateMax),
-    sourceRate: rate,
+  const steady = (sourceRate: Rational) => ({
+    rate: withinBounds(sourceRate, frameRateMax),
+    sourceRate,
     isVariable: false,
   });
   if (median === null) return steady(tidy(evidence.average ?? { num: 25, den: 1 }));
@@ -59,14 +59,14 @@ export function planFrameRate(evidence: RateEvidence, frameRateMax: number): Fra
   if (even.length >= gaps.length * steadyShare) return steady(rateOfGaps(even, evidence.average));
   const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
   const sourceRate = nearestStandard(Math.max(believable(evidence.average, gaps), 1 / median));
-  return { rate: sourceRate, sourceRate, isVariable };
+  return { ...steady(sourceRate), isVariable };
 }
 
 /** The rate of steady gaps: the stated or a standard one with as many frames in as much time, else their mean. */
 function rateOfGaps(gaps: readonly number[], stated: Rational | null): Rational {
   const sum = gaps.reduce((total, gap) => total + gap, 0);
   const driftSec = (rate: Rational) => Math.abs(sum - gaps.length / valueOf(rate));
-  const nearest = knownRates.reduce((best, rate) => (driftSec(rate) < driftSec(best) ? rate : best));
+  const nearest = nearestOf(knownRates, driftSec);
   const statedKnown = stated === null ? null : standardNear(stated);
   for (const rate of [statedKnown, nearest, stated]) {
     if (rate !== null && driftSec(rate) <= roundingSec) return tidy(rate);
@@ -79,7 +79,7 @@ function rateOfGaps(gaps: readonly number[], stated: Rational | null): Rational 
 function believable(average: Rational | null, gaps: readonly number[]): number {
   if (average === null) return 0;
   const close = gaps.toSorted((a, b) => a - b)[Math.floor(gaps.length / 10)] ?? 0;
-  return close === 0 ? 0 : Math.min(valueOf(average), 1 / close);
+  return Math.min(valueOf(average), 1 / close);
 }
 
 /** Frames that lie this near to the middle between two places of the output, in frames, are moved. */
@@ -117,8 +117,11 @@ function medianOf(values: readonly number[]): number | null {
 }
 
 function nearestStandard(framesPerSec: number): Rational {
-  const distance = (rate: Rational) => Math.abs(Math.log(valueOf(rate) / framesPerSec));
-  return standardRates.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best));
+  return nearestOf(standardRates, (rate) => Math.abs(Math.log(valueOf(rate) / framesPerSec)));
+}
+
+function nearestOf(rates: readonly Rational[], distance: (rate: Rational) => number): Rational {
+  return rates.reduce((best, rate) => (distance(rate) < distance(best) ? rate : best));
 }
 
 /**
@@ -131,13 +134,12 @@ function tidy(rate: Rational): Rational {
 /** The standard rate, or its double or fourfold, that `rate` approximates; null where there is none. */
 function standardNear(rate: Rational): Rational | null {
   const off = (standard: Rational) => Math.abs(valueOf(rate) / valueOf(standard) - 1);
-  const nearest = knownRates.reduce((best, standard) => (off(standard) < off(best) ? standard : best));
+  const nearest = nearestOf(knownRates, off);
   return off(nearest) < nearnessMax ? nearest : null;
 }
 
 function withinBounds(rate: Rational, frameRateMax: number): Rational {
   if (valueOf(rate) > frameRateMax) return withinBounds(rational(rate.num, rate.den * 2), frameRateMax);
-  if (valueOf(rate) >= frameRateMin) return rate;
-  const repeats = Math.ceil(frameRateMin / valueOf(rate));
+  const repeats = Math.min(Math.ceil(frameRateMin / valueOf(rate)), Math.floor(frameRateMax / valueOf(rate)));
   return rational(rate.num * repeats, rate.den);
 }

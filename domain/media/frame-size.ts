@@ -28,7 +28,9 @@ interface CodedFrame extends FrameSize {
 export function displaySizeOf({ width, height, sampleAspect, rotation }: CodedFrame): FrameSize {
   const isSane = sampleAspect > 1 / aspectMax && sampleAspect < aspectMax;
   const aspect = isSane ? sampleAspect : 1;
-  const square =
-    aspect >= 1 ? { width: Math.round(width * aspect), height } : { width, height: Math.round(height / aspect) };
+  const square = {
+    width: Math.round(width * Math.max(1, aspect)),
+    height: Math.round(height / Math.min(1, aspect)),
+  };
   return rotation % 180 === 0 ? square : { width: square.height, height: square.width };
 }

@@ -41,6 +41,10 @@ describe('the grid', () => {
     expect(framesSec(grid.segmentFrames, grid.rate)).toBeCloseTo(6.016, 9);
   });
 
+  it('audio of whole frames of AAC has just these, and the one that its encoder puts first', () => {
+    expect(audioFramesFor((3 * 1024) / 48_000, audioGridOf(profile))).toBe(4);
+  });
+
   it.each([0, 0.001, 1, 1024 / 48_000, 3, 3.02, 43_200])('a grid of audio holds the whole of %d s', (sec) => {
     const { rate } = audioGridOf(profile);
     const frames = audioFramesFor(sec, { rate });

@@ -32,10 +32,32 @@ describe('the key frames of a segment', () => {
     ]);
   });
 
+  // The moof of a fragment has 52 bytes and the words of its trun; its first frame begins 8 bytes after it.
   it.each([
-    ['a fragment without sizes', fragment(words(0x1, 1, 88), 10)],
-    ['a box that is cut off', fragment(words(0x6_01, 1, 88, 10, 0), 10).subarray(0, 70)],
-    ['a box of no size', Buffer.alloc(16)],
-    ['a fragment without frames', box('moof', box('traf'))],
-  ])('%s is refused', (_, segment) => expect(() => keyFrameRanges(segment)).toThrow(TypeError));
+    ['reaches to the end of the segment where its fragment has one frame', fragment(words(0x2_01, 1, 76, 10), 10), 86],
+    ['ends where it begins when it has no bytes', fragment(words(0x2_01, 1, 68, 0), 0), 68],
+    ['is found before an empty box', Buffer.concat([fragment(words(0x2_01, 1, 76, 9), 10), box('free')]), 85],
+  ])('a key frame %s', (_, segment, bytes) => expect(keyFrameRanges(segment)).toEqual([{ offset: 0, bytes }]));
+
+  const [noFrame, noSizes] = ['a fragment has no frame', 'a fragment does not state the sizes of frames'];
+  const [oddFrame, oddBox] = [
+    'a fragment has a frame of an impossible size',
+    'a segment has a box of an impossible size',
+  ];
+  it.each([
+    ['a fragment without sizes', fragment(words(0x1, 1, 88), 10), noSizes],
+    ['a fragment without the place of its frames', fragment(words(0x2_00, 1, 10, 10), 10), noSizes],
+    ['a fragment with flags alone', fragment(words(0), 10), noSizes],
+    ['a fragment without flags', fragment(words(), 10), noFrame],
+    ['a fragment of no frames', fragment(words(0x2_01, 0, 72), 10), noFrame],
+    ['a frame that ends before its moof does', fragment(words(0x2_01, 1, 57, 10), 10), oddFrame],
+    ['a frame that ends after the segment', fragment(words(0x2_01, 1, 76, 11), 10), oddFrame],
+    ['a box that is cut off', fragment(words(0x6_01, 1, 88, 10, 0), 10).subarray(0, 70), oddBox],
+    ['a box of no size', Buffer.alloc(16), oddBox],
+    ['a rest of three bytes', Buffer.concat([fragment(words(0x2_01, 1, 76, 10), 10), Buffer.alloc(3)]), oddBox],
+    ['a fragment without a track', box('moof', box('mfhd')), 'a fragment has no traf'],
+    ['a fragment without frames', box('moof', box('traf')), 'a fragment has no trun'],
+  ])('%s is refused', (_, segment, message) => {
+    expect(() => keyFrameRanges(segment)).toThrow(new TypeError(message));
+  });
 });

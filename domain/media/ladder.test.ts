@@ -54,6 +54,9 @@ describe('the ladder', () => {
     ['a tiny source is not scaled', 34, 18, ['r18_h264 34']],
     ['one pixel becomes two, as 4:2:0 requires', 1, 1, ['r2_h264 2']],
     ['a very wide source is limited to a side that decoders accept', 16_000, 1000, ['r256_h264 4096']],
+    ['a very wide source of 64 lines is limited to that side too', 5000, 64, ['r52_h264 4096']],
+    ['a tiny source is limited to that side too', 5000, 62, ['r50_h264 4096']],
+    ['a source as wide as decoders accept is rounded down to even', 4096, 101, ['r100_h264 4096']],
   ])('%s', (_, width, height, expected) => {
     expect(sizes(width, height).map((rung) => rung.join(' '))).toEqual(expected);
   });
@@ -81,6 +84,18 @@ describe('the ladder', () => {
     expect(ladderOf(128, 72)[0]?.bitrateMax).toBe(200_000);
   });
 
+  it('rungs that are close together are all there', () => {
+    const rungs = [540, 600].map((shortSide) => ({ codec: 'h264' as const, shortSide, bitrateMax: shortSide * 4000 }));
+    const planned = planLadder({ width: 1200, height: 600, hdr: 'none' }, { ...profile, rungs }, ['h264']);
+    expect(planned.map(({ id }) => id)).toEqual(['r540_h264', 'r600_h264']);
+  });
+
+  it('a profile without rungs gives one of the size of the source, with the least cap', () => {
+    expect(planLadder({ width: 640, height: 360, hdr: 'none' }, { ...profile, rungs: [] }, ['h264'])).toEqual([
+      { id: 'r360_h264', codec: 'h264', range: 'sdr', width: 640, height: 360, bitrateMax: 200_000 },
+    ]);
+  });
+
   it('a rung that costs over 70 % of the next one kept above it is dropped, and the largest is always kept', () => {
     expect(kept(100, 200, 400)).toEqual([100, 200, 400]);
     expect(kept(100, 281, 400)).toEqual([100, 400]);
@@ -93,12 +108,26 @@ describe('the ladder', () => {
     expect(order(730_000, 2_000_000, 4_500_000, 7_800_000)).toEqual([2_000_000, 730_000, 4_500_000, 7_800_000]);
     expect(order(730_000, 4_500_000)).toEqual([730_000, 4_500_000]);
     expect(order(4_500_000)).toEqual([4_500_000]);
+    expect(order()).toEqual([]);
   });
 });
 
 const shown = (rungs: ReturnType<typeof planLadder>) => rungs.map(({ id, range }) => `${id} ${range}`);
 
 describe('a ladder of several codecs', () => {
+  it('a profile whose codecs cannot be encoded has the first of its ladders in H.264', () => {
+    const ladders = [
+      ['hevc', 540],
+      ['hevc', 720],
+      ['hevc', 1080],
+      ['av1', 360],
+      ['av1', 720],
+    ] as const;
+    const rungs = ladders.map(([codec, shortSide]) => ({ codec, shortSide, bitrateMax: shortSide * 4000 }));
+    const planned = planLadder({ width: 1920, height: 1080, hdr: 'none' }, { ...profile, rungs }, ['h264']);
+    expect(planned.map(({ id }) => id)).toEqual(['r540_h264', 'r720_h264', 'r1080_h264']);
+  });
+
   const hdr = encodingProfileOf(builtInMediaProfiles.byName.get('hdr') as NamedProfile);
   const source = { width: 1920, height: 1080, hdr: 'pq' as const };
 
@@ -112,6 +141,7 @@ describe('a ladder of several codecs', () => {
       'r720_hevc pq',
       'r1080_hevc pq',
     ]);
+    expect(shown(planLadder({ ...source, hdr: 'hlg' }, hdr, videoCodecs)).at(-1)).toBe('r1080_hevc hlg');
     expect(shown(planLadder({ ...source, hdr: 'none' }, hdr, videoCodecs)).at(-1)).toBe('r1080_hevc sdr');
     expect(shown(planLadder(source, { ...hdr, keepsHdr: false }, videoCodecs)).at(-1)).toBe('r1080_hevc sdr');
   });
@@ -124,9 +154,19 @@ describe('a ladder of several codecs', () => {
       'r720_h264 sdr',
       'r1080_h264 sdr',
     ]);
-    expect(shown(planLadder({ ...source, width: 62, height: 62 }, { ...hdr, rungs }, videoCodecs))).toEqual([
-      'r62_h264 sdr',
+    expect(shown(planLadder(source, hdr, ['hevc'])).slice(2, 5)).toEqual([
+      'r720_h264 sdr',
+      'r1080_h264 sdr',
+      'r540_hevc pq',
     ]);
+  });
+
+  it.each([
+    [62, 'r62_h264 sdr'],
+    [64, 'r64_hevc pq'],
+  ])('a source of %i lines has the rung %s where the profile has HEVC alone', (height, rung) => {
+    const rungs = hdr.rungs.filter(({ codec }) => codec === 'hevc');
+    expect(shown(planLadder({ ...source, width: 200, height }, { ...hdr, rungs }, videoCodecs))).toEqual([rung]);
   });
 
   it('rungs are compared and listed by codec', () => {

@@ -18,7 +18,7 @@ export interface Rung extends FrameSize {
   readonly quality?: RungQuality | undefined;
 }
 
-/** A short side below this gets one rung, unscaled. */
+/** A short side below this gets one rung, in H.264. */
 const tinyShortSide = 64;
 /** Many decoders refuse a larger frame. */
 const longSideMax = 4096;
@@ -36,7 +36,7 @@ interface SourceFrame extends FrameSize {
 /**
  * The rungs for a source (docs/reference/media.md, "Ladder"), from small to large in each codec, H.264 first: rungs of
  * the profile that do not enlarge it, by the short side, and one at its own size when it exceeds the rung below by 20
- * %. There is always a rung: where `usable` has no codec of the profile, rungs are H.264.
+ * %. There is always a rung: where `usable` has no codec of the profile, the first of its ladders is made in H.264.
  *
  * @param source as shown: after rotation and with square pixels
  * @param usable the codecs that can be encoded here
@@ -47,11 +47,11 @@ export function planLadder(source: SourceFrame, profile: EncodingProfile, usable
     (codec) =>
       profile.rungs.some((rung) => rung.codec === codec) && (codec === 'h264' || (usable.includes(codec) && !isTiny)),
   );
-  if (codecs.length === 0) return planFamily(source, 'h264', profile.rungs);
+  const ladderOf = (codec: VideoCodec) => profile.rungs.filter((rung) => rung.codec === codec);
+  if (codecs.length === 0) return planFamily(source, 'h264', ladderOf(profile.rungs[0]?.codec ?? 'h264'));
   const range = profile.keepsHdr && (source.hdr === 'pq' || source.hdr === 'hlg') ? source.hdr : 'sdr';
   return codecs.flatMap((codec) => {
-    const ofCodec = profile.rungs.filter((rung) => rung.codec === codec);
-    const rungs = planFamily(source, codec, ofCodec);
+    const rungs = planFamily(source, codec, ladderOf(codec));
     return codec === 'h264' ? rungs : rungs.map((rung) => ({ ...rung, range }));
   });
 }
@@ -86,9 +86,8 @@ function sizeFor(source: FrameSize, shortSide: number): FrameSize {
 }
 
 function ownSize(source: FrameSize): FrameSize {
-  const shortSide = Math.min(source.width, source.height);
-  const isTiny = shortSide < tinyShortSide;
-  if (!isTiny && Math.max(source.width, source.height) > longSideMax) return sizeFor(source, shortSide);
+  if (Math.max(source.width, source.height) > longSideMax)
+    return sizeFor(source, Math.min(source.width, source.height));
   return { width: evenDown(source.width), height: evenDown(source.height) };
 }
 
@@ -130,8 +129,9 @@ export function inListingOrder<R extends { readonly bitrateMax: number; readonly
   rungs: readonly R[],
   profile: EncodingProfile,
 ): R[] {
+  const [lowest] = rungs;
+  if (lowest === undefined) return [];
   const first =
-    rungs.findLast(({ codec, bitrateMax }) => codec === rungs[0]?.codec && bitrateMax <= profile.firstBitrate) ??
-    rungs[0];
-  return first === undefined ? [] : [first, ...rungs.filter((rung) => rung !== first)];
+    rungs.findLast(({ codec, bitrateMax }) => codec === lowest.codec && bitrateMax <= profile.firstBitrate) ?? lowest;
+  return [first, ...rungs.filter((rung) => rung !== first)];
 }

@@ -24,6 +24,25 @@ describe('the packets of a source', () => {
     expect(framesAt(0, 4, 2, 1, 3, 8, 6, 5, 7).totals()).toMatchObject({ lastFrameSec: 8, longestFrameSec: 1 });
   });
 
+  it.each([
+    [32, 1],
+    [33, 2],
+  ])(
+    'a frame stored after %i later ones leaves a longest frame of %i s, since at most 32 are put in order',
+    (later, longest) => {
+      const times = Array.from({ length: later }, (_, index) => index + 2);
+      expect(framesAt(0, ...times, 1).totals().longestFrameSec).toBe(longest);
+    },
+  );
+
+  it('the time before the first frame does not count as a frame', () => {
+    expect(framesAt(5, 6).totals().longestFrameSec).toBe(1);
+  });
+
+  it('one frame is held for its own duration', () => {
+    expect(framesAt(0).totals()).toMatchObject({ framesEndSec: 1, longestFrameSec: 0 });
+  });
+
   it('a gap is a time without video and without audio', () => {
     const silent = framesAt(0, 100);
     expect(silent.totals().longestGapSec).toBe(98);

@@ -20,7 +20,7 @@ export const packetSecMax = 30;
  * Packets are stored in decoding order: a frame may be stored up to this many frames before one that is shown earlier.
  */
 const reorderedFramesMax = 32;
-/** Durations of which even the shortest is so many times as long as the longest frame are wrong. */
+/** Durations of which even the shortest is longer than so many of the longest frame are wrong. */
 const wrongDurationRatio = 1.5;
 /** Later times are counted in the last second. */
 const secondsMax = 48 * 3600;
@@ -88,12 +88,12 @@ export class PacketTimeline {
   }
 
   #longestGap(): number {
-    const last = this.#seconds.lastIndexOf(1);
+    const untilLast = this.#seconds.subarray(0, this.#seconds.lastIndexOf(1) + 1);
     let longest = 0;
-    for (let from = this.#seconds.indexOf(0); from !== -1 && from < last;) {
-      const to = this.#seconds.indexOf(1, from);
+    for (let from = untilLast.indexOf(0); from !== -1;) {
+      const to = untilLast.indexOf(1, from);
       longest = Math.max(longest, to - from);
-      from = this.#seconds.indexOf(0, to);
+      from = untilLast.indexOf(0, to);
     }
     return longest;
   }

@@ -88,7 +88,31 @@ describe('profiles', () => {
 
   it('a rule that names no profile is refused', () => {
     const { error } = mediaProfilesSchema.safeParse({ rules: [{ profile: 'other' }] });
-    expect(error?.issues[0]?.message).toBe('is no profile; known are default, mobile, archive-4k, hdr, audio');
+    const message = 'is no profile; known are default, mobile, archive-4k, hdr, audio';
+    expect(error?.issues).toEqual([{ code: 'custom', path: ['rules', 0, 'profile'], message }]);
+  });
+
+  it.each([
+    [
+      { profiles: { a: null, b: undefined }, rules: [null, undefined] },
+      ['/profiles/a', '/profiles/b', '/rules/0', '/rules/1'],
+    ],
+    [{ profiles: null, rules: 7 }, ['/profiles', '/rules']],
+  ])('what is no object in %j is a fault', (document, places) => {
+    const { error } = mediaProfilesSchema.safeParse(document);
+    expect(error && faultsOf(error).map(({ pointer }) => pointer)).toEqual(places);
+  });
+
+  it.each([
+    [{ quality: {} }, 'has one of `vmaf`, `ssim` and `report: true`'],
+    [{ expires_after: '30m' }, 'must be a number of days or hours, such as 30d or 12h'],
+  ])('the fault of %j says what is expected: %s', (profile, message) => {
+    const { error } = mediaProfilesSchema.safeParse({ profiles: { profile } });
+    expect(error?.issues.map((issue) => issue.message)).toEqual([message]);
+  });
+
+  it('the built-in profiles have no rules', () => {
+    expect(builtInMediaProfiles.rules).toEqual([]);
   });
 });
 
@@ -109,6 +133,12 @@ describe('the choice of a profile', () => {
   ])('%s of %s bytes gets %3$s', (key, sizeBytes, name) => {
     expect(chooseProfile(profiles, { key, sizeBytes }).name).toBe(name);
   });
+});
+
+it('a rule may be about one size', () => {
+  const ofSeven = mediaProfilesSchema.parse({ rules: [{ source_bytes_min: 7, source_bytes_max: 7, profile: 'hdr' }] });
+  const chosen = [6, 7, 8].map((sizeBytes) => chooseProfile(ofSeven, { key: 'a.mp4', sizeBytes }).name);
+  expect(chosen).toEqual(['default', 'hdr', 'default']);
 });
 
 describe('the digest of a profile', () => {

@@ -99,6 +99,42 @@ describe('the CRF of a rung', () => {
   });
 });
 
+const trial = (crf: number, score: number): Trial => ({ crf, score });
+
+describe('the next trial of a rung', () => {
+  it.each([
+    ['is not there once any trial met the target', 'h264', 90, [trial(20, 90.3), trial(23, 85)], null],
+    ['is not there where it would be one that was tried', 'av1', 90, [trial(32, 90.535), trial(36, 85)], null],
+    ['may be one step from one that was tried', 'av1', 90, [trial(32, 91.13)], 33],
+  ] as const)('the next trial %s', (_, codec, score, trials, crf) => {
+    expect(nextCrf({ codec, target: vmaf(score), trials }, 23)).toBe(crf);
+  });
+});
+
+// Scores of 95, 90, 80 and 60 lose 5, 10, 20 and 40: steps of the same length on the scale of the logarithm.
+describe('the CRF that trials settle', () => {
+  it.each([
+    ['lies between the two trials around the target', 80, [trial(20, 95), trial(24, 90), trial(34, 60)], 29, 80],
+    ['goes by a usual slope from one trial', 90, [trial(23, 80)], 17.2, 90],
+    ['lies beyond trials that just miss the target', 90, [trial(20, 90.2), trial(26, 80)], 20.2, 90],
+    ['is the highest of those that meet it alike', 90, [trial(20, 90), trial(24, 90), trial(28, 80)], 24, 90],
+    ['has the score of its trial, even where a lower CRF scored less', 93, [trial(20, 80), trial(24, 85)], 24, 85],
+  ])('the CRF %s', (_, target, trials, crf, score) => {
+    const settled = settledQuality({ codec: 'h264', target: vmaf(target), trials });
+    expect(settled).toEqual({ measure: 'vmaf', crf, score });
+  });
+
+  it('the CRF of AV1 is not taken for a trial that is one step away', () => {
+    const trials = [trial(32, 92), trial(36, 84)];
+    expect(settledQuality({ codec: 'av1', target: vmaf(90.5), trials })).toMatchObject({ crf: 33, score: 90.5 });
+  });
+
+  it('no CRF is settled without a trial', () => {
+    const untried = { codec: 'h264' as const, target: vmaf(93), trials: [] };
+    expect(() => settledQuality(untried)).toThrow(new TypeError('a quality needs a trial'));
+  });
+});
+
 describe('a rung that adds nothing', () => {
   const quality = { measure: 'vmaf', score: 93, crf: 23 } as const;
 
@@ -127,6 +163,11 @@ describe('the samples of a source', () => {
     ['a minute has two', 1500, [350, 1100]],
   ])('%s', (_, frames, places) => {
     expect(samplePlaces({ frames, grid, pixels })).toEqual(places);
+  });
+
+  it('half an hour has a sample for each three minutes, or as many as fit into 2 GiB', () => {
+    expect(samplePlaces({ frames: 45_000, grid, pixels: pixels / 2 })).toHaveLength(10);
+    expect(samplePlaces({ frames: 45_000, grid, pixels })).toHaveLength(6);
   });
 
   it('three trials encode at most a thirtieth of a long source, and their frames fit on the disk', () => {

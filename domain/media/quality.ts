@@ -68,7 +68,7 @@ const lossTolerance = 0.05;
 const slopeGuess = 0.12;
 const slopeMin = 0.04;
 const slopeMax = 0.3;
-/** How far beyond the trials a CRF may be. */
+/** How far from a trial a CRF may be. */
 const stepMax = 8;
 const trialsMax = 3;
 
@@ -95,7 +95,6 @@ export function settledQuality({ codec, target: { measure, score }, trials }: Se
   const wanted = lossOf(measure, score);
   const points = linesOf(measure, trials);
   const [best] = points;
-  if (best === undefined) throw new TypeError('a quality needs a trial');
   const isOutOfReach = trials.length > 1 && best.loss > wanted + lossTolerance;
   const capped = points.findLast(({ loss }) => loss <= best.loss + lossTolerance) ?? best;
   const crf = isOutOfReach ? capped.crf : inRange(crfAt(wanted, points), codec);
@@ -108,23 +107,27 @@ interface Point {
   readonly loss: number;
 }
 
+type Points = readonly [Point, ...Point[]];
+
 /** Trials from the lowest CRF on, as points whose loss never falls. */
-function linesOf(measure: QualityMeasure, trials: readonly Trial[]): Point[] {
+function linesOf(measure: QualityMeasure, trials: readonly Trial[]): Points {
   let most = Number.NEGATIVE_INFINITY;
-  return trials
+  const [first, ...others] = trials
     .toSorted((one, other) => one.crf - other.crf)
     .map(({ crf, score }) => {
       most = Math.max(most, lossOf(measure, score));
       return { crf, loss: most };
     });
+  if (first === undefined) throw new TypeError('a quality needs a trial');
+  return [first, ...others];
 }
 
-function crfAt(loss: number, points: readonly Point[]): number {
+function crfAt(loss: number, points: Points): number {
   const { base, slope } = lineFor(points, (point) => point.loss <= loss);
   return base.crf + Math.max(-stepMax, Math.min(stepMax, (loss - base.loss) / slope));
 }
 
-function lossAt(crf: number, points: readonly Point[]): number {
+function lossAt(crf: number, points: Points): number {
   const { base, slope } = lineFor(points, (point) => point.crf <= crf);
   return base.loss + (crf - base.crf) * slope;
 }
@@ -133,9 +136,9 @@ function lossAt(crf: number, points: readonly Point[]): number {
  * The line through the two points around a place. Outside of all points: the slope from the first to the last, clamped,
  * since two close points show a slope by chance.
  */
-function lineFor(points: readonly Point[], isBelow: (point: Point) => boolean): { base: Point; slope: number } {
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) throw new TypeError('a line needs a point');
+function lineFor(points: Points, isBelow: (point: Point) => boolean): { base: Point; slope: number } {
+  const [first] = points;
+  const last = points.at(-1) ?? first;
   const slopeOf = (from: Point, to: Point) => (to.loss - from.loss) / (to.crf - from.crf);
   const index = points.findLastIndex(isBelow);
   const [below, above] = [points[index], points[index + 1]];
