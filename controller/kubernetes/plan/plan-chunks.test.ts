@@ -88,7 +88,7 @@ describe('the plan while chunks are encoded', () => {
       ...ended('Failed'),
       indexed: { parallelism: 2, completions: 3, completed: '0,2', failed: '1' },
     };
-    const pods = [failed(1, 137, { reason: 'OOMKilled' }), failed(2, 20), podOf(2, { phase: 'Succeeded' })];
+    const pods = [failed(2, 20), failed(1, 137, { reason: 'OOMKilled' }), podOf(2, { phase: 'Succeeded' })];
     const end = actionOf({ job: failedJob, pods }, 'concludeAttempt')?.end;
     expect(end).toMatchObject({ kind: 'failed', error: { code: 'resource_exhausted' } });
     expect(end?.kind === 'failed' ? end.error?.message : '').toMatch(/^Chunk 2: /);
@@ -205,7 +205,7 @@ describe('the plan while chunks are encoded', () => {
     expect(actionOf({ ...away, pods }, 'writeStatus')?.status.conditions).toMatchObject([
       { reason: 'StorageUnavailable', message: expect.stringMatching(/media bucket .*ECONNREFUSED/) as string },
     ]);
-    expect(done({ ...away, pods: [...pods, failed(0, 20)] })).not.toContain('deleteJob');
+    expect(done({ ...away, pods: [...pods, failed(0, 20), failed(2, 20)] })).not.toContain('deleteJob');
     expect(done({ ...away, pods: [...pods, failed(1, 20, { seconds: 90 }), failed(2, 20)] })).toContain('deleteJob');
     expect(done({ ...away, pods: [failed(0, 20), pending(1)] })).toContain('deleteJob');
     expect(done({ ...away, pods: [failed(1, 20), failed(1, 20)] })).not.toContain('concludeAttempt');
@@ -219,6 +219,7 @@ describe('the plan while chunks are encoded', () => {
   it('the plan deletes the Job once only pods are left that added containers keep running', () => {
     expect(done({ pods: [held(0, 0, 20), held(1, 0, 20)] })).toEqual(['deleteJob']);
     expect(done({ pods: [held(0, 0, 20), held(1, 0, 1)] })).toEqual([]);
+    expect(done({ pods: [held(0, 0, 5)] })).toEqual(['deleteJob']);
     expect(done({ pods: [held(0, 0, 20), podOf(1)] })).not.toContain('deleteJob');
     expect(done({ pods: [failed(0, 20, { seconds: 20 })] })).not.toContain('deleteJob');
   });
