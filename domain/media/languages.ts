@@ -20,5 +20,7 @@ export function languageTag(named: string | undefined): string | null {
 
 /** The language's name in English, or the tag itself. */
 export function languageName(tag: string): string {
-  return new Intl.DisplayNames(['en'], { type: 'language' }).of(tag) ?? tag;
+  // Names are of languages, scripts and regions: extensions and private parts have none.
+  const known = tag.replace(/-[\da-z]-.*$/i, '');
+  return new Intl.DisplayNames(['en'], { type: 'language' }).of(known) ?? tag;
 }

@@ -54,6 +54,8 @@ describe('a language', () => {
   it.each([
     ['de', 'German'],
     ['qaa', 'qaa'],
+    ['de-x-formal', 'German'],
+    ['en-US-u-ca-buddhist', 'American English'],
   ])('%s is called %s', (tag, name) => expect(languageName(tag)).toBe(name));
 
   it('is called by its English name, whatever the language of the machine', () => {

@@ -59,7 +59,10 @@ function readAudioStream(stream: FfprobeStream, fileStartSec: number): ProbedAud
 
 /** Whether the handler name is one that muxers write by themselves. */
 function isGenericHandler(name: string | undefined): boolean {
-  return name === undefined || /handler|^(core media|mainconcept|gpac|bento4)|audio$/i.test(name);
+  return (
+    name === undefined ||
+    /handler?\b|^(core media|mainconcept|gpac|bento4|iso media file produced by)|imported with gpac|audio$/i.test(name)
+  );
 }
 
 function audioRoleOf(disposition: Readonly<Record<string, number>>): ProbedAudio['role'] {

@@ -34,11 +34,16 @@ function pickFrom(sec: number, selected: number): string {
 interface GrabLastFrame extends Grab {
   /** Frames before it are skipped; seconds from the start of the file. */
   readonly fromSec: number;
+  /** Frames from here on are left out; without it, none are. */
+  readonly toSec?: number;
 }
 
-/** Writes the last frame of the file as a PNG, and prints the time of each frame that it decoded to stdout. */
+/** Writes the last frame of the file, or before a time, as a PNG, and prints the time of each frame to stdout. */
 export function grabLastFrameCommand(program: string, grab: GrabLastFrame): Command {
-  return grabCommand(program, grab, { pickFilters: [], limits: ['-update', '1'] });
+  const { fromSec, toSec } = grab;
+  // Not `-t`, which counts from the first frame that is decoded.
+  const pickFilters = toSec === undefined ? [] : [`trim=end=${(toSec - fromSec).toFixed(6)}`];
+  return grabCommand(program, grab, { pickFilters, limits: ['-update', '1'] });
 }
 
 /** `-ss` before `-i` seeks; after it, everything from the start would be decoded. */

@@ -65,6 +65,26 @@ export async function grabLastFrame(source: VideoSource, context: StepContext): 
   throw new KnownProblem('corrupt_input', 'No frame of the source can be decoded.');
 }
 
+/** How far back a frame is searched that may have been shown for long: a slide, a still screen, a time lapse. */
+const heldSecMax = [2, 35];
+
+/** The last frame that begins at `sec` or before; null where none does, or none can be decoded. */
+export async function grabFrameShownAt(
+  source: VideoSource,
+  sec: number,
+  context: StepContext,
+): Promise<GrabbedFrame | null> {
+  const file = join(workspaceFiles.made, 'shown-frame.png');
+  for (const backSec of heldSecMax) {
+    const fromSec = Math.max(0, sec - backSec);
+    const grab = { source, fromSec, toSec: sec + 0.001, size: sizeOf(source), output: file };
+    const timeSec = (await timesGrabbed(grabLastFrameCommand(context.program('ffmpeg'), grab), context)).at(-1);
+    if (timeSec !== undefined) return { file, timeSec: Math.max(0, fromSec + timeSec) };
+    if (fromSec === 0) break;
+  }
+  return null;
+}
+
 function sizeOf({ video: { width, height } }: VideoSource) {
   return { width, height };
 }

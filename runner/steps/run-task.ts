@@ -17,7 +17,7 @@ import type { StepContext, Workspace } from '../context/step-context.ts';
 import type { Stores } from '../context/stores.ts';
 import type { PublishContext } from '../handlers/job-handler.ts';
 import type { Reporter } from '../reports/reporter.ts';
-import { asProblem } from './resource-problem.ts';
+import { asProblem } from '../context/resource-problem.ts';
 
 /** What a runner's process has for every task. */
 export interface RunnerProcess {

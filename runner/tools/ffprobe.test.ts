@@ -58,6 +58,7 @@ describe('the commands that look at a source', () => {
   it('side data is read from frames at the start and later', () => {
     expect(sideDataCommand('ffprobe', 'source', { streamIndex: 2, laterSec: 30, frames: 16 }).args).toEqual([
       ...look,
+      ...words('-max_pixels 36000000 -flags +unaligned'),
       ...words('-select_streams 2 -read_intervals %+#16,+30.000%+#16 -show_entries frame_side_data=side_data_type'),
       ...words('-of compact=print_section=0 -i source'),
     ]);

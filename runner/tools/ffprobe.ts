@@ -66,7 +66,7 @@ export function streamPacketsCommand(program: string, source: string): Command {
 /** Decodes the first frame of a stream and prints its properties and side data as JSON. */
 export function firstFrameCommand(program: string, source: string, streamIndex: number): Command {
   const frame = ['-select_streams', String(streamIndex), '-read_intervals', '%+#1', '-show_frames', '-of', 'json'];
-  return { program, args: ['-v', 'error', ...sourceArgs, ...frame, '-i', source] };
+  return { program, args: ['-v', 'error', ...sourceArgs, ...frameArgs, ...frame, '-i', source] };
 }
 
 /** Decodes the first packets of a stream and prints the times that ffmpeg gives to their frames, a line each. */
@@ -96,7 +96,7 @@ export function sideDataCommand(
   const stream = ['-select_streams', String(streamIndex)];
   return {
     program,
-    args: ['-v', 'error', ...sourceArgs, ...stream, ...intervals, ...entries, '-i', source],
+    args: ['-v', 'error', ...sourceArgs, ...frameArgs, ...stream, ...intervals, ...entries, '-i', source],
   };
 }
 

@@ -1,4 +1,4 @@
-import type { FrameSize } from '#domain/media/frame-size.ts';
+import { evenDown, type FrameSize } from '#domain/media/frame-size.ts';
 
 /** Filters for every frame that is taken from a video, so that covers, previews and streams look alike. */
 
@@ -74,11 +74,13 @@ function oneSizeFilters(format: Pick<FrameFormat, 'stored' | 'isUpright' | 'pixe
   const { width, height, sampleAspect } = format.stored;
   const aspect = (width / height) * sampleAspect;
   const isSame = `lt(abs(dar/${aspect.toFixed(6)}-1),${sameAspectWithin})`;
+  const [padWidth, padHeight] = [evenDown(width), evenDown(height)];
   const fit = (side: number, other: string) => `'if(${isSame},${side},trunc(min(${side},${other})/2)*2)'`;
-  const fitted = `w=${fit(width, `${height}*dar/${sampleAspect}`)}:h=${fit(height, `${width}*${sampleAspect}/dar`)}`;
+  const fitted = `w=${fit(padWidth, `${height}*dar/${sampleAspect}`)}:h=${fit(padHeight, `${width}*${sampleAspect}/dar`)}`;
   return [
     `scale=${fitted}:eval=frame:flags=bicubic+accurate_rnd+full_chroma_int`,
-    `pad=w=${width}:h=${height}:x=-1:y=-1:eval=frame`,
+    // `pad` rounds sides down by the chroma samples, and then refuses frames that are larger.
+    `pad=w=${padWidth}:h=${padHeight}:x=-1:y=-1:eval=frame`,
   ];
 }
 
@@ -128,7 +130,12 @@ const planarYuv = /^yuvj?4(20|22|44)p(10le|12le)?$/;
 function isConvertedOnce(format: FrameFormat): boolean {
   const { toneMap, matrix, isFullRange, pixelFormat, hasZscale } = format;
   const isStandard = matrix === 'bt709' && !isFullRange && format.widePrimaries === null;
-  return toneMap === null && !isStandard && hasZscale && planarYuv.test(pixelFormat);
+  return toneMap === null && !isStandard && hasZscale && planarYuv.test(pixelFormat) && hasEvenSides(format);
+}
+
+/** zscale refuses odd sides with fewer colour samples; frames that are fitted have even ones. */
+function hasEvenSides(format: FrameFormat): boolean {
+  return isFitted(format) || (format.stored.width % 2 === 0 && format.stored.height % 2 === 0);
 }
 
 /** As `standardFilters` leaves it. */

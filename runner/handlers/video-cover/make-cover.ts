@@ -8,7 +8,7 @@ import { coverPath } from '#domain/media/revision-layout.ts';
 import { sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { type GrabbedFrame, grabFrame, grabFrames, grabLastFrame } from '../../source/grab-frame.ts';
+import { type GrabbedFrame, grabFrame, grabFrames, grabFrameShownAt, grabLastFrame } from '../../source/grab-frame.ts';
 import { encodeAs } from '../../tools/images.ts';
 import { placeholderOf } from '../../tools/placeholder.ts';
 import { chooseFrame, type FrameLook, runsOf, showsSomething } from './frame-choice.ts';
@@ -48,6 +48,9 @@ export async function makeCover(
     // The frame shown at a time is the last that begins before it.
     const fromSec = wantedSec - framesSec(1, source.video.rate) + 0.001;
     grabbed = await grabFrame(source, fromSec, context);
+    // A frame may be shown for longer than the rate says: a slide, a still screen, a time lapse.
+    if (grabbed === null || grabbed.timeSec > wantedSec)
+      grabbed = (await grabFrameShownAt(source, wantedSec, context)) ?? grabbed;
   }
   if (grabbed === null) {
     grabbed = await grabLastFrame(source, context);
@@ -86,7 +89,11 @@ async function grabRepresentative(source: VideoSource, context: StepContext): Pr
 type Look = FrameLook & GrabbedFrame;
 
 async function lookAt(frame: GrabbedFrame, { workspace }: StepContext): Promise<Look> {
-  const small = await sharp(workspace.at(frame.file)).resize({ width: lookWidth }).greyscale().png().toBuffer();
+  const small = await sharp(workspace.at(frame.file))
+    .resize({ width: lookWidth, height: lookWidth, fit: 'inside' })
+    .greyscale()
+    .png()
+    .toBuffer();
   const { channels, sharpness } = await sharp(small).stats();
   return { ...frame, mean: channels[0]?.mean ?? 0, deviation: channels[0]?.stdev ?? 0, sharpness };
 }

@@ -8,6 +8,7 @@ import { videoKey } from '#domain/media/object-keys.ts';
 import { coverPath, previewPath } from '#domain/media/revision-layout.ts';
 import type { StepContext } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
+import { asProblem } from '../../context/resource-problem.ts';
 import type { Product, PublishedFile } from '../job-handler.ts';
 import { coverFile, coverMadeSchema, makeCover } from '../video-cover/make-cover.ts';
 import { makePreview, previewFile, previewMadeSchema } from '../video-preview/make-preview.ts';
@@ -38,7 +39,7 @@ export async function runStage<T>(context: StepContext, stage: string, work: () 
   } catch (thrown) {
     context.signal.throwIfAborted();
     context.log.error({ err: thrown, stage }, 'stage failed');
-    return { made: null, error: toJobError(thrown, context.task.attempt) };
+    return { made: null, error: toJobError(asProblem(thrown), context.task.attempt) };
   }
 }
 

@@ -50,7 +50,7 @@ describe('the command that makes a preview', () => {
       args: [
         ...input,
         '-filter_complex',
-        `[0:0]${scaled},split[colours][frames];[colours]palettegen=stats_mode=diff[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[out]`,
+        `[0:0]${scaled},split[colours][frames];[colours]palettegen=stats_mode=full[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[out]`,
         ...limits,
         ...words('-c:v gif -loop 0 -f gif'),
         'made/preview.gif',

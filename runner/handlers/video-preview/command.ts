@@ -26,7 +26,7 @@ const encoderArgs = {
 /** GIF gets a palette of its own frames. WebP's encoder converts RGB by a matrix of its own, so its input is RGB. */
 const lastFilters = {
   webp: 'format=bgra',
-  gif: 'split[colours][frames];[colours]palettegen=stats_mode=diff[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle',
+  gif: 'split[colours][frames];[colours]palettegen=stats_mode=full[palette];[frames][palette]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle',
 } as const satisfies Record<PreviewFormat, string>;
 
 /** Writes a short animation. `-ss` before `-i` seeks; after it, everything from the start would be decoded. */

@@ -103,6 +103,10 @@ function trackFilters(
   const layout = outputChannels === 2 ? 'stereo' : '5.1';
   return [
     ...(channelLayout === null && channels > 2 ? ['pan=stereo|c0=c0|c1=c1'] : []),
+    // Channel 0 hears all around, channel 1 left minus right (ACN); the resampler does not mix them.
+    ...(channelLayout?.startsWith('ambisonic') === true && channels > 3
+      ? ['pan=stereo|c0=0.5*c0+0.5*c1|c1=0.5*c0-0.5*c1']
+      : []),
     `aresample=${sampleRate}:async=1:first_pts=0`,
     `aformat=sample_fmts=fltp:sample_rates=${sampleRate}:channel_layouts=${layout}`,
     `apad=whole_len=${samples}`,

@@ -26,10 +26,14 @@ export async function withMarks(
     const image = sharp(png, { limitInputPixels: pixelsMax });
     const place = placeWatermark(await image.metadata(), size, watermark);
     const path = join(workspaceFiles.made, `watermark_${id}.png`);
-    await image
+    // By itself first: in one pipeline, a grey image becomes a coloured one after `linear`.
+    const { data, info } = await image
       .toColourspace('srgb')
       .ensureAlpha()
       .resize(place.width, place.height, { fit: 'fill' })
+      .raw({ depth: 'uchar' })
+      .toBuffer({ resolveWithObject: true });
+    await sharp(data, { raw: { width: info.width, height: info.height, channels: 4 } })
       .linear([1, 1, 1, watermark.opacity], [0, 0, 0, 0])
       .png()
       .toFile(workspace.at(path));

@@ -1,0 +1,63 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
+import sharp from 'sharp';
+import { sample } from '../../testing/media.ts';
+import { removeRigs, run, runnerRig } from '../../testing/runner.ts';
+import { transcode } from '../../testing/transcode.ts';
+
+// Sources as browsers, editors and screen recorders write them: odd sides, frames that are shown for long.
+
+afterAll(removeRigs);
+
+// `testsrc2` makes its own size even; `scale` does not.
+const odd = (codec: string) =>
+  `-f lavfi -i testsrc2=s=320x180:r=25:d=1 -vf scale=321:181,setsar=1 -pix_fmt yuv420p ${codec}`;
+
+describe('a video whose sides are odd', () => {
+  it.each([
+    ['VP8 of a browser', 'odd-sides.webm', odd('-c:v libvpx -deadline realtime')],
+    ['MPEG-4 in AVI', 'odd-sides.avi', odd('-c:v mpeg4')],
+    ['MJPEG in AVI', 'odd-mjpeg.avi', odd('-c:v mjpeg')],
+  ])('%s is rounded down to even', async (_, name, args) => {
+    const source = await sample(name, args);
+    const { stream } = await transcode(source);
+    expect([stream.width, stream.height, stream.nb_read_packets]).toEqual([320, 180, '25']);
+    for (const type of ['video:cover', 'video:preview'] as const)
+      expect(await run(await runnerRig(type, source), ['all'])).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('frames that are shown for long', () => {
+  it.each([
+    ['of a second each', 'one-fps.mp4', '-f lavfi -i testsrc2=s=320x180:r=1:d=10', 5.5, 5],
+    ['of ten seconds each', 'slides-long.mp4', '-f lavfi -i testsrc2=s=320x180:r=0.1:d=30', 19, 10],
+  ])('C15.5: a cover among frames %s is the one that is shown at its time', async (_, name, input, at, shown) => {
+    const path = await sample(name, `${input} -c:v libx264 -preset ultrafast -pix_fmt yuv420p`);
+    const rig = await runnerRig('video:cover', path, { timestamp_sec: at });
+    await run(rig, ['all']);
+    expect((await rig.manifest())?.results.timestamp_sec).toBe(shown);
+  });
+});
+
+describe('what a source and a profile say', () => {
+  it('a language with a private part has the name of the language', async () => {
+    const inputs = '-f lavfi -i testsrc2=s=320x180:r=25:d=1 -f lavfi -i sine=d=1 -c:v libx264 -preset ultrafast';
+    const source = await sample('private-language.mkv', `${inputs} -c:a aac -metadata:s:a:0 language=de-x-formal`);
+    expect((await transcode(source)).master).toMatch(
+      /LANGUAGE="de-x-formal".*NAME="German"|NAME="German".*LANGUAGE="de-x-formal"/,
+    );
+  });
+
+  it('C16.14: a grey watermark is laid over the video', async () => {
+    const grey = sharp(Buffer.alloc(64 * 64, 200), { raw: { width: 64, height: 64, channels: 1 } });
+    const png = (await grey.toColourspace('b-w').png().toBuffer()).toString('base64');
+    const watermark = { png, position: 'top-left', width: 0.2, margin: 0.05, opacity: 0.5 };
+    const profiles = mediaProfilesSchema.parse({ profiles: { marked: { watermark } } });
+    const source = await sample(
+      'under-a-mark.mp4',
+      '-f lavfi -i testsrc2=s=320x180:r=25:d=1 -c:v libx264 -preset ultrafast -pix_fmt yuv420p',
+    );
+    const rig = await runnerRig('video:transcode', source, {}, profiles.byName.get('marked'));
+    expect(await run(rig, ['all'])).toMatchObject({ exitCode: 0 });
+  });
+});
