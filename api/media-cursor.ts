@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { mediaHashSchema } from '#domain/jobs/submission.ts';
 import type { MediaCursor, MediaFilter } from '#platform/postgres/media-list.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 
+/** PostgreSQL has no year 0. */
+const time = z.iso.datetime().refine((text) => text >= '0001', 'must be a time that the database has');
 const values = {
-  age: z.iso.datetime(),
-  expiry: z.iso.datetime(),
+  age: time,
+  expiry: time,
   bytes: z.string().regex(/^\d{1,18}$/),
   prefix: z.literal(''),
 } as const satisfies Record<MediaFilter['by'], z.ZodType<string>>;
@@ -16,6 +19,6 @@ export function writeMediaCursor(by: MediaFilter['by'], { value, hash }: MediaCu
 
 /** @throws KnownProblem `invalid_request` for one of another list, or of other filters */
 export function readMediaCursor(by: MediaFilter['by'], text: string): MediaCursor {
-  const [, value, hash] = readCursor(z.tuple([z.literal(by), values[by], z.string().min(1).max(128)]), text);
+  const [, value, hash] = readCursor(z.tuple([z.literal(by), values[by], mediaHashSchema]), text);
   return { value, hash };
 }

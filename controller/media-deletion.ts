@@ -1,3 +1,4 @@
+import { KnownProblem } from '#domain/errors.ts';
 import { mediaFolders, ObjectListDigest, receiptOf } from '#domain/library/deletion.ts';
 import { chunkedRoot, masterKey, workRoot } from '#domain/media/object-keys.ts';
 import { cancelJobsOf, deleteMedia, type DeleteMediaDependencies } from '#jobs/delete-media.ts';
@@ -50,8 +51,14 @@ export function mediaDeletionTask(dependencies: MediaDeletionDependencies): Peri
   const bucket = new TokenBucket(rate);
   const work = async (signal: AbortSignal) => {
     for (const hash of await deletions.expired(100)) {
-      const { isNew } = await deleteMedia(dependencies, { hash, reason: 'expiry' });
-      if (isNew) log.info({ hash }, 'expired media is deleted');
+      try {
+        const { isNew } = await deleteMedia(dependencies, { hash, reason: 'expiry' });
+        if (isNew) log.info({ hash }, 'expired media is deleted');
+      } catch (error) {
+        // It was held meanwhile, or has no job any more: that stops no other.
+        if (!(error instanceof KnownProblem)) throw error;
+        if (error.code === 'not_found') await deletions.forgetOrphan(hash);
+      }
     }
     if (receiptRetentionMs !== null) while ((await deletions.forgetReceipts(receiptRetentionMs)) === 1000);
     while (!signal.aborted) {

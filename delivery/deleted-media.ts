@@ -134,6 +134,8 @@ export class DeletedMedia {
       // The table may not be there yet, and an outage lasts: one line for each.
       if (this.#isAnswered) this.#dependencies.log.warn({ err: error }, 'deleted media not read');
       this.#isAnswered = false;
+      // What changed meanwhile may be older than what is asked for each second.
+      this.#readAllAtMs = 0;
     }
   }
 

@@ -2,6 +2,7 @@ import { type Fault, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { Job } from '#domain/jobs/job.ts';
+import { isFinal } from '#domain/jobs/status.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
@@ -9,7 +10,7 @@ import { chosenFields, findChosen } from './choices.ts';
 import { type MissingProfile, preflight, type PreflightDependencies } from './preflight.ts';
 
 export interface AdoptDependencies extends PreflightDependencies {
-  readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive'>;
+  readonly jobs: Pick<JobStore, 'insertOrFind' | 'findLive' | 'addCallback'>;
   /** Where webhooks may go beside public addresses. */
   readonly webhookCidrs: readonly string[];
 }
@@ -39,6 +40,11 @@ export async function adopt(
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
   const key = idempotencyKey(submission);
+  const addReceiver = async (job: Job) => {
+    const { callbackUrl: url } = submission;
+    if (url !== null && url !== job.callbackUrl && !isFinal(job.status))
+      await dependencies.jobs.addCallback(job.id, url);
+  };
   const chosen = await findChosen(spec, dependencies);
   if ('knownProfiles' in chosen) {
     const job = await dependencies.jobs.findLive(key);
@@ -54,10 +60,14 @@ export async function adopt(
       retryOfJobId: null,
       trace: null,
     });
+    await addReceiver(job);
     return { job };
   } catch (error) {
     const job = await dependencies.jobs.findLive(key);
-    if (job !== null) return { job };
+    if (job !== null) {
+      await addReceiver(job);
+      return { job };
+    }
     if (error instanceof KnownProblem && error.details.faults !== undefined) return refusalOf(error.details.faults);
     throw error;
   }

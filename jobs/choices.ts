@@ -54,6 +54,6 @@ export function chosenFields(
 }
 
 /** The queue that a pool serves; undefined for a pool that serves none, whose jobs wait in the queue of their size. */
-function queueOfPool(pool: string | undefined): QueueName | undefined {
+export function queueOfPool(pool: string | undefined): QueueName | undefined {
   return queueNames.find((queue) => poolOfQueue[queue] === pool);
 }

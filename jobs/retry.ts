@@ -2,6 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
+import { queueOfPool } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileFor } from './preflight.ts';
@@ -45,6 +46,8 @@ export async function retryJob(
           // The retry of a rerun is one too: else the job that is made again would answer in its place.
           idempotencyKey: job.rerunOfJobId === null ? key : rerunKey(key),
           ...source,
+          pool: job.pool,
+          queue: queueOfPool(job.pool ?? undefined) ?? source.queue,
           profile: profileFor(type, source.profile),
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,

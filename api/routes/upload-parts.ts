@@ -39,7 +39,8 @@ export async function addUploadPartRoute(app: FastifyInstance, dependencies: Upl
         // Before the first byte of the body is read.
         onRequest: async (request: PartRequest, reply) => {
           reply.headers(cors);
-          const { number, exp = '', sig = '' } = { ...request.params, ...request.query };
+          const { number } = request.params;
+          const { exp = '', sig = '' } = request.query;
           const nowSec = Math.floor(dependencies.clock().getTime() / 1000);
           const part = { id: request.params.id, number: Number(number), exp: Number(exp) };
           const isWellFormed = /^[1-9]\d{0,4}$/.test(number) && /^\d{1,12}$/.test(exp);

@@ -87,7 +87,8 @@ async function withRetries(
     if (end.kind !== 'failed' || end.exitCode === exitCodes.permanent || failures > retriesMax) return end;
     log.warn({ job_id: job.id, attempt: job.attempt, unit, code: end.error?.code }, 'unit failed, trying again');
     await pause(delayAfter(failures, retryBackoff), signal);
-    if (signal.aborted) return end;
+    // Stopped in between: that costs no attempt.
+    if (signal.aborted) return { kind: 'disrupted' };
   }
 }
 

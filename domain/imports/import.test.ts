@@ -58,6 +58,8 @@ describe('the address of an import', () => {
     ['https://a.example/b/Clip%201.mp4?x=/y', 'Clip 1.mp4'],
     ['https://a.example/b/', 'file'],
     ['https://a.example', 'file'],
+    ['https://a.example/a%00%0a.mp4', 'a__.mp4'],
+    [`https://a.example/${'x'.repeat(254)}%F0%9F%98%80`, `${'x'.repeat(254)}\uFFFD`],
     ['https://a.example/%zz', '%zz'],
     [`https://a.example/${'x'.repeat(300)}`, 'x'.repeat(255)],
     [`https://a.example/%zz${'x'.repeat(300)}`, `%zz${'x'.repeat(252)}`],

@@ -121,7 +121,10 @@ export function withoutQuery(url: string): string {
 export function nameOfUrl(url: string): string {
   const last = new URL(url).pathname.split('/').at(-1) ?? '';
   try {
-    return decodeURIComponent(last).slice(0, 255) || 'file';
+    // As a name that a caller gives: without control characters, which a text of the database cannot all hold.
+    // oxlint-disable-next-line no-control-regex -- control characters are what is replaced
+    const name = decodeURIComponent(last).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '_');
+    return name.slice(0, 255).toWellFormed() || 'file';
   } catch {
     return last.slice(0, 255);
   }

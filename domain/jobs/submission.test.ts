@@ -91,6 +91,11 @@ describe('parseSubmission', () => {
   it.each([
     ['https://example.com/hook?x=1', true],
     ['http://example.com', true],
+    ['HTTPS://example.com/', true],
+    ['https:example.com/h', false],
+    ['https:/example.com/h', false],
+    ['https:\\\\example.com\\h', false],
+    ['https:///example.com/h', false],
     ['//example.com', false],
     ['javascript:alert(1)', false],
     ['https://user:pass@example.com', false],

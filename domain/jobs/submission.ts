@@ -38,7 +38,8 @@ export const callerUrlSchema = z
   .refine((url) => !/[\u0000-\u0020\u007f-\u009f]/.test(url), 'must not contain spaces or control characters')
   .refine((url) => url.isWellFormed(), 'must be well-formed Unicode')
   .refine(
-    (url) => URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol),
+    // A parser also reads `https:host`, `https:/host` and `https:\\host`, in which others find no host.
+    (url) => URL.canParse(url) && /^https?:\/\/[^/\\?#]/i.test(url),
     'must be an http or https URL',
   )
   .refine(

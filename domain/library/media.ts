@@ -28,6 +28,7 @@ export const mediaChangeSchema = z
     expires_at: z.iso
       .datetime({ offset: true })
       .refine((time) => Date.parse(time) <= Date.parse(latestExpiry), `must not be after ${latestExpiry}`)
+      .refine((time) => Date.parse(time) >= 0, 'must not be before 1970')
       .nullable()
       .optional(),
     legal_hold: z.boolean().optional(),

@@ -178,6 +178,8 @@ describe('the variant of an image', () => {
     ['image/avif;q=0.1', 'avif'],
     ['image/avif ; q=0.00', 'jpg'],
     ['image/avif;q=0', 'jpg'],
+    ['image/avif;level=1;q=0, image/webp', 'webp'],
+    ['image/avif;q=0.0;x=1, image/webp', 'webp'],
     ['image/webp;q=0', 'jpg'],
     ['image/webp ; q=0.00, */*', 'jpg'],
     ['image/webp;  q=0.0, */*', 'jpg'],

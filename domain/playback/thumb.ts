@@ -157,7 +157,7 @@ const qualityOf = { webp: 80, jpg: 82, avif: 50, png: 80 } as const satisfies Re
  * @param accept the request's `Accept`, which decides for `f=auto` alone
  */
 export function thumbVariantOf(key: string, query: ThumbQuery, accept: string): ThumbVariant {
-  const asked = query.f === 'auto' ? bestFormat(accept) : query.f;
+  const asked = query.f === 'auto' ? (mayMove(key) ? 'webp' : bestFormat(accept)) : query.f;
   const format = asked ?? formatOfKey(key);
   return {
     key,
@@ -169,9 +169,24 @@ export function thumbVariantOf(key: string, query: ThumbQuery, accept: string): 
   };
 }
 
+/** A preview of a video. Of the formats that are made, only WebP keeps an animation (C20.13). */
+function mayMove(key: string): boolean {
+  return key.startsWith('videos/') && /\.(?:webp|gif)$/.test(key);
+}
+
 function bestFormat(accept: string): ThumbFormat {
-  if (/image\/avif(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/i.test(accept)) return 'avif';
-  return /image\/webp(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/i.test(accept) ? 'webp' : 'jpg';
+  const wanted = new Set(
+    accept
+      .toLowerCase()
+      .split(',')
+      .flatMap((range) => {
+        const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+        const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+        return weight === undefined || Number(weight) > 0 ? [type] : [];
+      }),
+  );
+  if (wanted.has('image/avif')) return 'avif';
+  return wanted.has('image/webp') ? 'webp' : 'jpg';
 }
 
 /** An image keeps its format; an animated GIF becomes an animated WebP, which is smaller and looks better. */

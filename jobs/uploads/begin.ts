@@ -34,7 +34,11 @@ export async function beginUpload(
   if (upload === null)
     throw new KnownProblem('rate_limited', `At most ${openMax} uploads are open at once; complete or delete some.`);
   const contentType = file.contentType ?? 'application/octet-stream';
-  const multipartId = await bucket.parts.begin(upload.source, { contentType });
+  const multipartId = await bucket.parts.begin(upload.source, { contentType }).catch(async (error: unknown) => {
+    // No caller knows its id: until it expired, it would take one of the key's places.
+    await rows.abort(id, 'parts_lost').catch(() => undefined);
+    throw error;
+  });
   await rows.setMultipart(id, multipartId);
   return { ...upload, multipartId };
 }

@@ -81,7 +81,12 @@ async function objectOf(dependencies: CompleteDependencies, upload: Upload): Pro
   const { bucket, rows } = dependencies;
   const { id, source: key, multipartId } = upload;
   const made = await bucket.objects.head(key);
-  if (made !== null || multipartId === null) return made ?? lost();
+  if (made !== null) {
+    // A crash may have left parts. A server that may not list uploads ends them by its own rules.
+    await bucket.parts.abort(key).catch(() => undefined);
+    return made;
+  }
+  if (multipartId === null) return lost();
   const multipart = { key, id: multipartId };
   const stored = await bucket.parts.list(multipart);
   if (stored !== null && missingParts(upload, stored).length === 0) await bucket.parts.complete(multipart, stored);

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Config } from '../config/config.ts';
@@ -152,7 +152,9 @@ function answerError(log: Logger, error: unknown, request: FastifyRequest, reply
 /** Answers what Node could not parse as a request; no hook and no route has handled it. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   // A client that sent nothing, such as a browser's spare connection, expects no answer.
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) {
+  // Within a response that has begun, an answer would be taken for a part of its body.
+  const { _httpMessage: response } = socket as { readonly _httpMessage?: ServerResponse | null };
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0 || response?.headersSent === true) {
     socket.destroy();
     return;
   }

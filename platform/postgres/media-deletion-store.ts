@@ -48,6 +48,11 @@ const isKnown = 'select from jobs where hash = $1 order by type, status, created
 const destroyKey = 'delete from content_keys where hash = $1 returning kid';
 const insert = `
   insert into media_deletions (id, hash, reason, kid) values ($1, $2, $3, $4) returning ${deletionColumns}`;
+// What is about to be removed answers no submission: an equal one makes a new job, which waits. The other jobs of a
+// hash that has more give their keys up with their results.
+const giveKeysUp = `
+  update jobs set idempotency_key = 'expired ' || id where id in (
+    select id from jobs where hash = $1 and status = 'completed' order by created_at desc limit 1000)`;
 // By then every server knows of the deletion, so no cache gets from one what it had to forget.
 const insertPurge = `
   insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, $3, now() + interval '8 seconds')`;
@@ -134,6 +139,7 @@ export class MediaDeletionStore {
       const { rows: keys } = await client.query<{ kid: string }>(destroyKey, [hash]);
       const { rows } = await client.query<DeletionRow>(insert, [id, hash, reason, keys[0]?.kid ?? null]);
       const deletion = deletionOfRow(rows[0] as DeletionRow);
+      await client.query(giveKeysUp, [hash]);
       if (purge !== null) {
         const body = purgeBody({ eventId: purge.eventId, hash, occurredAt: deletion.requestedAt });
         await client.query(insertPurge, [purge.eventId, purge.url, body]);
@@ -212,6 +218,14 @@ export class MediaDeletionStore {
   async expired(limit: number): Promise<string[]> {
     const { rows } = await this.#database.pool.query<{ hash: string }>(expired, [limit]);
     return rows.map(({ hash }) => hash);
+  }
+
+  /** Deletes the row of a media without jobs, which two deletions of its last jobs at once leave. */
+  async forgetOrphan(hash: string): Promise<void> {
+    await this.#database.pool.query(
+      'delete from media where hash = $1 and not exists (select from jobs where jobs.hash = media.hash)',
+      [hash],
+    );
   }
 
   /** Deletes rows of deletions that ended longer ago, at most 1000; returns their number. */

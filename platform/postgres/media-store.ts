@@ -125,7 +125,8 @@ const streamOf = `
   select id from jobs where hash = $1 and stream_rev = $2 and results is not null and not results_expired
   order by created_at desc limit 1 for update`;
 const replaceOthers = `
-  update jobs set replaced_at = now() where hash = $1 and stream_rev is not null and replaced_at is null and id <> $2`;
+  update jobs set replaced_at = now(), retention_after = null
+  where hash = $1 and stream_rev is not null and replaced_at is null and id <> $2`;
 const isCurrent = `
   select from jobs where hash = $1 and stream_rev is not null and replaced_at is null and id = $2`;
 const makeCurrent = 'update jobs set replaced_at = null where id = $1';

@@ -47,6 +47,8 @@ const claimOld = `
     ) as of_hash group by hash
   ), decided as (
     select due.id, callback_status is distinct from 'pending'
+      and not exists (
+        select from webhook_events where job_id = due.id and is_additional and next_attempt_at is not null)
       and not exists (select from media where media.hash = due.hash and legal_hold)
       and (stream_rev is null or coalesce(not are_many and oldest > created_at, true)) as is_expired
     from due left join unfinished using (hash)
@@ -55,7 +57,9 @@ const claimOld = `
     idempotency_key = case when is_expired then 'expired ' || jobs.id else idempotency_key end
   from decided where jobs.id = decided.id returning ${returned}, is_expired as "isExpired"`;
 const deleteJobs = `
-  delete from jobs where id = any($1) and finished_at is not null and callback_status is distinct from 'pending'`;
+  delete from jobs where id = any($1) and finished_at is not null and callback_status is distinct from 'pending'
+    and not exists (select from webhook_events where job_id = jobs.id and is_additional and next_attempt_at is not null)
+    and not exists (select from media where media.hash = jobs.hash and legal_hold)`;
 
 /** What is older than the retention times; the times are the database's. */
 export class RetentionStore {

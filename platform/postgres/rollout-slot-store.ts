@@ -1,23 +1,28 @@
+import { poolOfQueue } from '#domain/jobs/routing.ts';
 import { rolloutPriority } from '#domain/rollouts/rollout.ts';
 import type { Database } from './database.ts';
 import type { BegunItem } from './rollout-item-store.ts';
 
 // Unclaimed jobs, and those that a cluster was given and has no slot for. A reason that is written in the row is
 // another one than a missing slot.
+const slotsOf = `coalesce(jobs.pool, case jobs.queue ${Object.entries(poolOfQueue)
+  .map(([queue, pool]) => `when '${queue}' then '${pool}'`)
+  .join(' ')} end)`;
 const wanted = `
   select slots, count(*)::int as jobs from (
-    (select coalesce(pool, queue) as slots from jobs
+    (select ${slotsOf} as slots from jobs
      where status in ('queued', 'processing') and lease_owner is null and priority > $1 and waiting_reason is null
-       and coalesce(not_before, created_at) < now() - $2 * interval '1 millisecond' limit 1000)
+       and coalesce(not_before, created_at) < now() - $2 * interval '1 millisecond'
+       and hash not in (select hash from media_deletions where lifted_at is null and finished_at is null) limit 1000)
     union all
-    (select coalesce(pool, queue) from jobs
+    (select ${slotsOf} from jobs
      where lease_owner is not null and status = 'processing' and phase = 'admitted' and priority > $1
        and waiting_reason is null and updated_at < now() - $2 * interval '1 millisecond' limit 1000)
   ) as waiting group by slots`;
 const working = `
   select rollout_items.hash, job_id as "jobId" from rollout_items join jobs on jobs.id = job_id
   where rollout_id = $1 and rollout_items.status = 'running' and is_canary in (true, false)
-    and coalesce(jobs.pool, jobs.queue) = $2
+    and ${slotsOf} = $2
     and jobs.lease_owner is not null and jobs.finished_at is null and jobs.phase is distinct from 'admitted'
   order by jobs.started_at desc limit $3`;
 const giveWay = `

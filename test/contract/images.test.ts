@@ -101,6 +101,12 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ width: 60, pages: 3, pageHeight: 40 });
   });
 
+  it('C20.8, C20.13: an animation stays one whatever formats a browser takes', async () => {
+    const accept = 'image/avif,image/webp,*/*';
+    const { bytes } = await api.call(sign(moving, { w: 60, f: 'auto' }), { headers: { accept } });
+    expect(await sharp(bytes, { animated: true }).metadata()).toMatchObject({ format: 'webp', pages: 3 });
+  });
+
   it('C20.4: a wrong or expired signature answers 403 without asking storage', async () => {
     const past = Math.floor(Date.now() / 1000) - 1;
     for (const path of [
