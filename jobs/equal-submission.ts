@@ -6,6 +6,7 @@ import type { Config } from '#platform/config/config.ts';
 import type { CallbackAdded } from '#platform/postgres/job-callbacks.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { areResultsMissing } from './checks.ts';
+import type { Choices } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import type { PreflightDependencies } from './preflight.ts';
 import { rerunJob } from './rerun.ts';
@@ -21,12 +22,14 @@ export interface EqualDependencies
 export async function repaired(
   dependencies: EqualDependencies,
   job: Job,
-  trace: TraceContext | null,
+  { trace, choices = {} }: { readonly trace: TraceContext | null; readonly choices?: Choices },
 ): Promise<{ readonly job: Job; readonly isNew: boolean; readonly resultsMissing?: boolean | undefined }> {
   const resultsMissing = await areResultsMissing(dependencies.media, job);
   if (resultsMissing !== true || !dependencies.config.repairMissing) return { job, isNew: false, resultsMissing };
   try {
-    return await rerunJob(dependencies, job.id, { rerun: { reason: 'its results are missing' }, trace });
+    const { profile, priority = 0 } = choices;
+    const rerun = { reason: 'its results are missing', priority, ...(profile === undefined ? {} : { profile }) };
+    return await rerunJob(dependencies, job.id, { rerun, trace });
   } catch (error) {
     // Its source is not there any more, so the caller learns what is missing.
     if (error instanceof KnownProblem && error.code === 'not_retryable') return { job, isNew: false, resultsMissing };

@@ -116,7 +116,8 @@ async function answerEqual(
   submission: Submission,
   { trace, choices = {} }: Context,
 ): Promise<Submitted> {
-  const answering = job.status === 'completed' ? await repaired(dependencies, job, trace) : { job, isNew: false };
+  const answering =
+    job.status === 'completed' ? await repaired(dependencies, job, { trace, choices }) : { job, isNew: false };
   const { callbackUrl } = submission;
   let added;
   if (callbackUrl !== null && !isFinal(answering.job.status) && callbackUrl !== answering.job.callbackUrl)

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { KnownProblem } from '#domain/errors.ts';
 import { knownProfiles } from '#jobs/known-profiles.ts';
-import { readWrittenProfiles, writeProfile } from '#platform/config/written-profiles.ts';
+import { checkProfiles } from '#platform/config/profile-check.ts';
+import { writeProfile } from '#platform/config/written-profiles.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Guards } from '../hooks/guards.ts';
@@ -82,10 +83,10 @@ export function addProfileRoutes(
   app.post(
     '/api/profiles/check',
     { onRequest: guards.limitedByCheck, config: { doc: docs.check } },
-    (request): Wire<'ProfileCheck'> => {
+    async (request): Promise<Wire<'ProfileCheck'>> => {
       const { text, source } = validated(bodySchemas.ProfileCheckRequest, request.body);
       const { duration_sec: durationSec, ...frame } = source;
-      return profileCheckToWire(readWrittenProfiles(text), { ...frame, durationSec });
+      return profileCheckToWire(await checkProfiles(text), { ...frame, durationSec });
     },
   );
 }

@@ -20,6 +20,25 @@ const defaults = (...marks: boolean[]) =>
     stereo,
   ).map((plan) => plan.isDefault);
 
+it.each([
+  [1, 1, [1]],
+  [3, 4, [0, 1, 4]],
+  [3, 2, [0, 1, 2]],
+  [3, -1, [0, 1, 2]],
+])(
+  'of five tracks at most %i are taken, and of these number %i, which the source marks',
+  (tracksMax, marked, taken) => {
+    const sources = [0, 1, 2, 3, 4].map((streamIndex) => ({
+      ...stream,
+      streamIndex,
+      isDefault: streamIndex === marked,
+    }));
+    const plans = planAudio(sources, { tracksMax, hasSurround: false });
+    expect(plans.map(({ streamIndex }) => streamIndex)).toEqual(taken);
+    expect(plans.find(({ isDefault }) => isDefault)?.streamIndex).toBe(Math.max(0, marked));
+  },
+);
+
 describe('the audio tracks of a stream', () => {
   it('audio tracks keep the order of the source and are named by language', () => {
     const plans = planAudio(

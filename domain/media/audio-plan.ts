@@ -45,13 +45,16 @@ const surroundLayout = /^[5-9]\.1/;
 /**
  * The audio tracks of a source in its order, from at most `tracksMax` of its streams (docs/reference/media.md,
  * "Audio"): each as stereo, and with `hasSurround` also as 5.1 where it has the channels. The default is the one that
- * the source marks, else the first.
+ * the source marks, which is always taken, else the first.
  */
 export function planAudio(
   sources: readonly AudioSource[],
   { tracksMax, hasSurround }: { readonly tracksMax: number; readonly hasSurround: boolean },
 ): AudioPlan[] {
-  const taken = sources.slice(0, tracksMax);
+  const marked = sources.findIndex(({ isDefault }) => isDefault);
+  // The marked one has the last place where it is beyond the others.
+  const before = marked < tracksMax ? tracksMax : tracksMax - 1;
+  const taken = sources.filter((_, index) => index < before || index === marked);
   const languages = taken.map(({ language }) => languageTag(language));
   const names = uniqueNames(taken.map(({ title }, index) => trackName(title, languages[index] ?? null, 'Audio')));
   const defaultIndex = Math.max(

@@ -15,7 +15,14 @@ const video = (rate: (typeof rates)[number], frames: number, chunkSec: number) =
   grid: gridOf(rate, { gopSec: 2, gopsPerSegment: 3 }),
 });
 
+const framesOf = (frames: number) => planChunks(video({ num: 25, den: 1 }, frames, 12)).map((chunk) => chunk.frames);
+
 describe('the chunks of a video', () => {
+  it('half a chunk at the end is one of its own, and less belongs to the one before it', () => {
+    expect(framesOf(1050)).toEqual([300, 300, 300, 150]);
+    expect(framesOf(1049)).toEqual([300, 300, 449]);
+  });
+
   it('the chunks of a video are whole segments that cover each of its frames once, whatever its length', () => {
     const videos = property(
       constantFrom(...rates),

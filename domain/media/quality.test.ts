@@ -92,6 +92,16 @@ describe('the CRF of a rung', () => {
     expect(settledQuality({ codec: 'h264', target: vmaf(93), trials }).crf).toBeLessThan(32.2);
   });
 
+  it('beyond its trials, the CRF of a rung follows the first and the last of them', () => {
+    const trials = [
+      { crf: 20, score: 99 },
+      { crf: 24, score: 98 },
+      { crf: 28, score: 90 },
+    ];
+    // The losses 1, 10 and 15: the logarithm grows by 2.3 in eight steps, and 0.4 are wanted.
+    expect(settledQuality({ codec: 'h264', target: vmaf(85), trials }).crf).toBeCloseTo(29.4, 0);
+  });
+
   it('the CRF of a rung is found by SSIM too', () => {
     const { crf, score, measure } = search(ssimTargetOf(93), ssimAt);
     expect([measure, score]).toEqual(['ssim', expect.closeTo(ssimTargetOf(93).score, 2)]);

@@ -39,6 +39,7 @@ describe('the watermark of a profile', () => {
         e: { hdr: 'keep', watermark: { png: pngHeader(64, 32) } },
         // The first 18 bytes.
         f: { watermark: { png: pngHeader(64, 32).slice(0, 24) } },
+        g: { watermark: { png: 'A'.repeat(100_000) } },
       },
     };
     const { error } = mediaProfilesSchema.safeParse(document, { error: explain });
@@ -56,6 +57,7 @@ describe('the watermark of a profile', () => {
       '/profiles/d/watermark/png',
       '/profiles/e/watermark',
       '/profiles/f/watermark/png',
+      '/profiles/g/watermark/png',
     ]);
   });
 });

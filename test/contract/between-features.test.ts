@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KnownProblem } from '#domain/errors.ts';
+import { mediaProfilesSchema } from '#domain/media/profiles.ts';
 import { imageKey, masterKey, revisionOf, videoKey } from '#domain/media/object-keys.ts';
 import { adopt } from '#jobs/adopt.ts';
 import { completeUpload } from '#jobs/uploads/complete.ts';
@@ -151,6 +152,27 @@ describe('a job that names a pool', () => {
   });
 });
 
+describe('a repair of missing results', () => {
+  it('C13.38: has the profile and the priority of the request', async () => {
+    const mediaProfiles = mediaProfilesSchema.parse({ profiles: { small: { crf: 30 } } });
+    const other = await startApi({ repairMissing: true, mediaProfiles });
+    await other.putSource('a.mp4', Buffer.alloc(10, 1));
+    const body = { type: 'video:transcode', hash: 'repaired', source: 'a.mp4', options: { encrypt: false } };
+    const { json } = await other.submit(body);
+    const init = videoKey('repaired', revisionOf(json.job_id, 1), 'video/r64_h264/init.mp4');
+    const streaming = { protocol: 'hls', master_playlist: masterKey('repaired') };
+    await other.complete(json.job_id, { streaming, video_tracks: [{ init }], audio_tracks: [] } as never);
+    const again = await other.submit(body, { 'x-profile': 'small', 'x-priority': '7' });
+    expect(again.status).toBe(202);
+    expect(await other.d.jobs.find(again.json.job_id as string)).toMatchObject({
+      profile: { name: 'small' },
+      priority: 7,
+      rerunOfJobId: json.job_id,
+    });
+    await other.close();
+  });
+});
+
 describe('receivers of a job', () => {
   it('C11.38: a MediaJob that is equal to an active job adds its callbackUrl', async () => {
     const spec = { type: 'video:cover', hash: newHash(), source: 'a.mp4' };
@@ -232,6 +254,20 @@ describe('uploads', () => {
     isAway = false;
     expect(await post()).toBe(201);
     await other.close();
+    await bucket.close();
+  });
+
+  it('C30.3: of two requests at once for one part, one stays', async () => {
+    const bucket = bucketOf(await newFolder());
+    const multipart = {
+      key: 'uploads/a.mp4',
+      id: await bucket.parts.begin('uploads/a.mp4', { contentType: 'video/mp4' }),
+    };
+    for (let round = 0; round < 40; round += 1) {
+      const bodies = [Buffer.from(`one ${round}`.padEnd(10)), Buffer.from(`two ${round}`.padEnd(10))];
+      await Promise.all(bodies.map((body) => bucket.parts.put(multipart, 1, { body, sizeBytes: body.length })));
+      expect(await bucket.parts.list(multipart)).toHaveLength(1);
+    }
     await bucket.close();
   });
 

@@ -99,6 +99,18 @@ it('C16.16: hostile text of profiles is a fault and never an error', async () =>
   ]);
 });
 
+it('C16.16: other requests are answered while a long text is read', async () => {
+  const checked = check({ text: '%a\n'.repeat(32_000) });
+  const others = Array.from({ length: 6 }, () => check({ text: '?'.repeat(9_000) }));
+  const list = api.call('/api/profiles');
+  expect(await Promise.race([checked.then(() => 'check'), list.then(() => 'list')])).toBe('list');
+  const details = (await Promise.all([checked, ...others])).map(({ json }) => json.faults[0].detail as string);
+  expect(details.filter((detail) => detail.startsWith('Too many long texts'))).toHaveLength(3);
+  expect((await check({ text: `profiles: { small: { crf: 28 } }${' '.repeat(9_000)}` })).json).toMatchObject({
+    valid: true,
+  });
+});
+
 it('C16.16: a check states the ladder of the source and its largest size', async () => {
   const { json } = await check({
     text: 'kind: MediaProfile\nmetadata: {name: big}\nspec: {audio: {bitrate: 64000}}\n',

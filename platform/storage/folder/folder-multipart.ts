@@ -59,8 +59,7 @@ class FolderMultipart implements MultipartStore {
         () => ({ kind: 'object', name: `put part ${number} of ${key}` }),
         () => writeOwnFile(target, () => [...partsFolderNames(id), nameOf()], { body: content, signal }),
       );
-      for (const other of await this.#namesOf(id))
-        if (other.number === number && !other.path.endsWith(nameOf())) await unlessMissing(() => unlink(other.path));
+      await this.#removeBefore(id, number, nameOf());
       return { number, sizeBytes, etag: `"${measured.md5()}"` };
     }, signal);
   }
@@ -131,6 +130,16 @@ class FolderMultipart implements MultipartStore {
     return [...files.values()].toSorted((a, b) => a.number - b.number);
   }
 
+  /** Removes what was written for a part before the file `name`: of two calls at once, the later one's bytes stay. */
+  async #removeBefore(id: string, number: number, name: string): Promise<void> {
+    const files = (await this.#namesOf(id)).filter((file) => file.number === number);
+    const own = files.find(({ path }) => path.endsWith(name));
+    if (own === undefined) return;
+    const ownMs = await writtenMs(own);
+    for (const other of files)
+      if (other !== own && (await writtenMs(other)) < ownMs) await unlessMissing(() => unlink(other.path));
+  }
+
   async #remove(id: string): Promise<void> {
     const folder = await this.#folderOf(id);
     if (folder !== null) await rm(folder, { recursive: true, force: true });
@@ -191,4 +200,9 @@ async function guarded<T>(work: () => Promise<T>, signal?: AbortSignal): Promise
   } catch (error) {
     throw toStorageError(error, signal);
   }
+}
+
+/** When a file was written, in milliseconds since the epoch; one that is not there any more is no older than others. */
+async function writtenMs({ path }: { readonly path: string }): Promise<number> {
+  return (await unlessMissing(() => stat(path)))?.mtimeMs ?? Number.POSITIVE_INFINITY;
 }
