@@ -46,13 +46,15 @@ const isHeld = 'select legal_hold from media where hash = $1';
 // In the order of an index, so that it is read however many jobs the hash has.
 const isKnown = 'select from jobs where hash = $1 order by type, status, created_at desc limit 1';
 const destroyKey = 'delete from content_keys where hash = $1 returning kid';
+const forgetOrphan = 'delete from media where hash = $1 and not exists (select from jobs where jobs.hash = media.hash)';
 const insert = `
   insert into media_deletions (id, hash, reason, kid) values ($1, $2, $3, $4) returning ${deletionColumns}`;
 // What is about to be removed answers no submission: an equal one makes a new job, which waits. The other jobs of a
 // hash that has more give their keys up with their results.
 const giveKeysUp = `
   update jobs set idempotency_key = 'expired ' || id where id in (
-    select id from jobs where hash = $1 and status = 'completed' order by created_at desc limit 1000)`;
+    select id from jobs where hash = $1 and status = 'completed' and not results_expired
+    order by type, status, created_at desc limit 100)`;
 // By then every server knows of the deletion, so no cache gets from one what it had to forget.
 const insertPurge = `
   insert into webhook_events (id, url, body, next_attempt_at) values ($1, $2, $3, now() + interval '8 seconds')`;
@@ -222,10 +224,7 @@ export class MediaDeletionStore {
 
   /** Deletes the row of a media without jobs, which two deletions of its last jobs at once leave. */
   async forgetOrphan(hash: string): Promise<void> {
-    await this.#database.pool.query(
-      'delete from media where hash = $1 and not exists (select from jobs where jobs.hash = media.hash)',
-      [hash],
-    );
+    await this.#database.pool.query(forgetOrphan, [hash]);
   }
 
   /** Deletes rows of deletions that ended longer ago, at most 1000; returns their number. */
