@@ -122,6 +122,7 @@ describe('the status of a MediaJob that has ended', () => {
     ['failed', jobErrorOf('packager_error', 1), 'PackagerError', 'Packaging the stream failed.'],
     ['failed', null, 'Failed', 'The job failed.'],
     ['cancelled', jobErrorOf('cancelled', 1), 'Cancelled', 'The job was cancelled.'],
+    ['cancelled', null, 'Cancelled', 'The job failed.'],
   ] as const)('of a %s job has its error %j, and its reason %s', (status, error, reason, message) => {
     const shown = final({ row: { ...row, status, error, results } });
     expect(shown).toMatchObject({

@@ -54,7 +54,7 @@ export function finalStatus({
 }: Omit<StatusInput, 'problem'> & { readonly begunAt: string | undefined }): MediaJobStatus {
   if (!isFinal(row.status)) throw new TypeError(`${row.status} is not final`);
   const isCompleted = row.status === 'completed';
-  const reason = isCompleted ? 'Completed' : camelCase(row.error?.code);
+  const reason = isCompleted ? 'Completed' : row.status === 'cancelled' ? 'Cancelled' : camelCase(row.error?.code);
   const message = isCompleted ? 'Every result is published.' : (row.error?.message ?? 'The job failed.');
   const hasResults = row.results !== null;
   const at = timeOf(nowMs);
