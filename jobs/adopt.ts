@@ -2,11 +2,11 @@ import { type Fault, type JobErrorCode, KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import { parseSubmission } from '#domain/jobs/submission.ts';
 import type { Job } from '#domain/jobs/job.ts';
-import { isFinal } from '#domain/jobs/status.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
 import type { MediaJob } from '#platform/kubernetes/objects.ts';
 import type { JobStore } from '#platform/postgres/job-store.ts';
 import { chosenFields, findChosen } from './choices.ts';
+import { addReceiver } from './equal-submission.ts';
 import { type MissingProfile, preflight, type PreflightDependencies } from './preflight.ts';
 
 export interface AdoptDependencies extends PreflightDependencies {
@@ -40,15 +40,14 @@ export async function adopt(
   if (parsed.submission === undefined) return refusalOf(parsed.faults);
   const { submission } = parsed;
   const key = idempotencyKey(submission);
-  const addReceiver = async (job: Job) => {
-    const { callbackUrl: url } = submission;
-    if (url !== null && url !== job.callbackUrl && !isFinal(job.status))
-      await dependencies.jobs.addCallback(job.id, url);
+  const follow = async (job: Job) => {
+    await addReceiver(dependencies.jobs, job, submission.callbackUrl);
+    return { job };
   };
   const chosen = await findChosen(spec, dependencies);
   if ('knownProfiles' in chosen) {
     const job = await dependencies.jobs.findLive(key);
-    return job === null ? chosen : { job };
+    return job === null ? chosen : follow(job);
   }
   try {
     const measured = await preflight(dependencies, submission);
@@ -60,14 +59,10 @@ export async function adopt(
       retryOfJobId: null,
       trace: null,
     });
-    await addReceiver(job);
-    return { job };
+    return await follow(job);
   } catch (error) {
     const job = await dependencies.jobs.findLive(key);
-    if (job !== null) {
-      await addReceiver(job);
-      return { job };
-    }
+    if (job !== null) return follow(job);
     if (error instanceof KnownProblem && error.details.faults !== undefined) return refusalOf(error.details.faults);
     throw error;
   }

@@ -47,13 +47,13 @@ export function chosenFields(
   return {
     ...measured,
     profile: named === null ? measured.profile : profileFor(type, named),
-    queue: queueOfPool(pool) ?? measured.queue,
+    queue: queueFor(pool, measured),
     pool: pool ?? null,
     priority: priority ?? 0,
   };
 }
 
-/** The queue that a pool serves; undefined for a pool that serves none, whose jobs wait in the queue of their size. */
-export function queueOfPool(pool: string | undefined): QueueName | undefined {
-  return queueNames.find((queue) => poolOfQueue[queue] === pool);
+/** The queue that a pool serves; for no pool, and for one that serves none, the queue of the measured size. */
+export function queueFor(pool: string | null | undefined, { queue: measured }: Pick<Preflight, 'queue'>): QueueName {
+  return queueNames.find((queue) => poolOfQueue[queue] === pool) ?? measured;
 }

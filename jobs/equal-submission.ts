@@ -2,6 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { jobTypeRow } from '#domain/job-types/index.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Notice } from '#domain/jobs/notice.ts';
+import { isFinal } from '#domain/jobs/status.ts';
 import type { Config } from '#platform/config/config.ts';
 import type { CallbackAdded } from '#platform/postgres/job-callbacks.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
@@ -35,6 +36,16 @@ export async function repaired(
     if (error instanceof KnownProblem && error.code === 'not_retryable') return { job, isNew: false, resultsMissing };
     throw error;
   }
+}
+
+/** Adds the receiver of an equal submission to an active job; undefined where there is nothing to add. */
+export async function addReceiver(
+  jobs: Pick<JobDependencies['jobs'], 'addCallback'>,
+  job: Job,
+  callbackUrl: string | null,
+): Promise<CallbackAdded | undefined> {
+  if (callbackUrl === null || callbackUrl === job.callbackUrl || isFinal(job.status)) return undefined;
+  return jobs.addCallback(job.id, callbackUrl);
 }
 
 /** What a caller should know of an equal job: the receiver that has no place, else the other profile. */

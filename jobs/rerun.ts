@@ -3,7 +3,7 @@ import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { isFinal } from '#domain/jobs/status.ts';
 import type { NamedProfile } from '#domain/media/profiles.ts';
-import { queueOfPool } from './choices.ts';
+import { queueFor } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileFor, profileNamed, unknownProfile } from './preflight.ts';
@@ -56,7 +56,7 @@ export async function rerunJob(
     options,
     idempotencyKey: rerunKey(idempotencyKey({ type, hash, source, options })),
     ...measured,
-    queue: queueOfPool(pool ?? undefined) ?? measured.queue,
+    queue: queueFor(pool, measured),
     profile: named === null ? measured.profile : profileFor(type, named),
     pool,
     priority: rerun.priority ?? 0,

@@ -2,7 +2,7 @@ import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey, rerunKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import { retriesOf } from '#domain/jobs/retries.ts';
-import { queueOfPool } from './choices.ts';
+import { queueFor } from './choices.ts';
 import type { JobDependencies } from './dependencies.ts';
 import { enqueueOrLeave } from './enqueue.ts';
 import { preflightAgain, type PreflightDependencies, profileFor } from './preflight.ts';
@@ -47,7 +47,7 @@ export async function retryJob(
           idempotencyKey: job.rerunOfJobId === null ? key : rerunKey(key),
           ...source,
           pool: job.pool,
-          queue: queueOfPool(job.pool ?? undefined) ?? source.queue,
+          queue: queueFor(job.pool, source),
           profile: profileFor(type, source.profile),
           callbackUrl: job.callbackUrl,
           retryOfJobId: job.id,

@@ -2,10 +2,9 @@ import { KnownProblem } from '#domain/errors.ts';
 import { idempotencyKey } from '#domain/jobs/idempotency.ts';
 import type { Job, TraceContext } from '#domain/jobs/job.ts';
 import type { Notice } from '#domain/jobs/notice.ts';
-import { isFinal } from '#domain/jobs/status.ts';
 import type { Submission } from '#domain/jobs/submission.ts';
 import type { NewJob } from '#platform/postgres/job-row.ts';
-import { type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
+import { addReceiver, type EqualDependencies, noticeOf, repaired } from './equal-submission.ts';
 import { type Choices, chosenFields, findChosen } from './choices.ts';
 import { enqueue } from './enqueue.ts';
 import { preflight, unknownProfile } from './preflight.ts';
@@ -118,10 +117,7 @@ async function answerEqual(
 ): Promise<Submitted> {
   const answering =
     job.status === 'completed' ? await repaired(dependencies, job, { trace, choices }) : { job, isNew: false };
-  const { callbackUrl } = submission;
-  let added;
-  if (callbackUrl !== null && !isFinal(answering.job.status) && callbackUrl !== answering.job.callbackUrl)
-    added = await dependencies.jobs.addCallback(answering.job.id, callbackUrl);
+  const added = await addReceiver(dependencies.jobs, answering.job, submission.callbackUrl);
   // It has ended meanwhile: what it came to is the answer, or a new job that has the receiver.
   if (added === 'ended') return submitJob(dependencies, submission, trace, choices);
   return { ...answering, notice: noticeOf(answering.job, { profile: choices.profile, added }) };

@@ -48,18 +48,17 @@ export interface FrameRatePlan {
 export function planFrameRate(evidence: RateEvidence, frameRateMax: number): FrameRatePlan {
   const gaps = evidence.runs.flatMap(gapsOf);
   const median = medianOf(gaps);
-  const steady = (sourceRate: Rational) => ({
+  const planOf = (sourceRate: Rational, isVariable = false) => ({
     rate: withinBounds(sourceRate, frameRateMax),
     sourceRate,
-    isVariable: false,
+    isVariable,
   });
-  if (median === null) return steady(tidy(evidence.average ?? { num: 25, den: 1 }));
+  if (median === null) return planOf(tidy(evidence.average ?? { num: 25, den: 1 }));
   const even = gaps.filter((gap) => Math.abs(gap - median) <= roundingSec + median * 0.02);
   const odd = gaps.length - even.length;
-  if (even.length >= gaps.length * steadyShare) return steady(rateOfGaps(even, evidence.average));
+  if (even.length >= gaps.length * steadyShare) return planOf(rateOfGaps(even, evidence.average));
   const isVariable = odd !== 1 || gaps.length < gapsOfOneOddMin;
-  const sourceRate = nearestStandard(Math.max(believable(evidence.average, gaps), 1 / median));
-  return { ...steady(sourceRate), isVariable };
+  return planOf(nearestStandard(Math.max(believable(evidence.average, gaps), 1 / median)), isVariable);
 }
 
 /** The rate of steady gaps: the stated or a standard one with as many frames in as much time, else their mean. */

@@ -1,5 +1,6 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { acceptedValues } from '../accepted-values.ts';
 import { mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
 
 /**
@@ -175,16 +176,8 @@ function mayMove(key: string): boolean {
 }
 
 function bestFormat(accept: string): ThumbFormat {
-  const wanted = new Set(
-    accept
-      .toLowerCase()
-      .split(',')
-      .flatMap((range) => {
-        const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
-        const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-        return weight === undefined || Number(weight) > 0 ? [type] : [];
-      }),
-  );
+  const values = acceptedValues(accept).filter(({ isWanted }) => isWanted);
+  const wanted = new Set(values.map(({ name }) => name));
   if (wanted.has('image/avif')) return 'avif';
   return wanted.has('image/webp') ? 'webp' : 'jpg';
 }

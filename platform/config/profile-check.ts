@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { readWrittenProfiles, type WrittenProfiles } from './written-profiles.ts';
+import { ofText, readWrittenProfiles, type WrittenProfiles } from './written-profiles.ts';
 
 /** Texts up to this length, in UTF-16 units, take a few milliseconds however they are written. */
 const briefMax = 8_000;
@@ -9,10 +9,7 @@ const memoryMb = 128;
 /** Of long texts; one is read at a time. */
 const waitingMax = 4;
 
-const refused = (detail: string): WrittenProfiles => ({
-  profiles: [],
-  faults: [{ profile: null, field: '', detail, line: null }],
-});
+const refused = (detail: string): WrittenProfiles => ({ profiles: [], faults: [ofText(detail)] });
 
 let waiting = 0;
 let previous: Promise<unknown> = Promise.resolve();

@@ -27,7 +27,7 @@ const objectSchema = z.looseObject({
   spec: z.record(z.string(), z.unknown()).default({}),
 });
 
-const ofText = (detail: string, line: number | null = null): ProfileFault => ({
+export const ofText = (detail: string, line: number | null = null): ProfileFault => ({
   profile: null,
   field: '',
   detail,

@@ -1,3 +1,4 @@
+import { acceptedValues } from '#domain/accepted-values.ts';
 import type { ByteRange } from '../storage/object-store.ts';
 
 // The request headers of RFC 9110 that delivery and the job resource understand.
@@ -30,11 +31,7 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
 
 /** Whether `Accept-Encoding` takes gzip. */
 export function acceptsGzip(header: string | undefined): boolean {
-  const codings = (header ?? '').split(',').map((coding) => {
-    const [name = '', ...parameters] = coding.split(';').map((part) => part.trim().toLowerCase());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    return { name, isWanted: weight === undefined || Number(weight) > 0 };
-  });
+  const codings = acceptedValues(header ?? '');
   const gzip =
     codings.find(({ name }) => name === 'gzip' || name === 'x-gzip') ?? codings.find(({ name }) => name === '*');
   return gzip?.isWanted ?? false;

@@ -183,8 +183,11 @@ describe('receivers of a job', () => {
     };
     const adopted = await adopt(mediaJob as never, { ...api.d, webhookCidrs: [] });
     expect(adopted).toMatchObject({ job: { id: json.job_id } });
+    const unknown = { ...mediaJob, spec: { ...spec, profile: 'missing', callbackUrl: 'https://example.com/m' } };
+    expect(await adopt(unknown as never, { ...api.d, webhookCidrs: [] })).toMatchObject({ job: { id: json.job_id } });
     await api.fail(json.job_id);
-    expect(await query('select url from webhook_events where job_id = $1', [json.job_id])).toEqual([
+    expect(await query('select url from webhook_events where job_id = $1 order by url', [json.job_id])).toEqual([
+      { url: 'https://example.com/m' },
       { url: 'https://example.com/n' },
     ]);
   });

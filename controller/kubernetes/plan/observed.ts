@@ -118,7 +118,7 @@ export interface PlanSettings {
   readonly mediaJobTtlMs: number;
 }
 
-/** The observed state of a MediaJob with a row. */
+/** What is observed of a MediaJob whose units are known. */
 export type ObservedWithUnits = Observed & { readonly units: ObservedUnits };
 
 /** Whether the units that the attempt is at run several at once. */
