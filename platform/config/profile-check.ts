@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { OneAtATime } from '#domain/one-at-a-time.ts';
 import { ofText, readWrittenProfiles, type WrittenProfiles } from './written-profiles.ts';
 
 /** Texts up to this length, in UTF-16 units, take a few milliseconds however they are written. */
 const briefMax = 8_000;
 const readMs = 5_000;
 const memoryMb = 128;
-/** Of long texts; one is read at a time. */
-const waitingMax = 4;
+/** Of long texts, behind the one that is read. */
+const waitingMax = 3;
 
 const refused = (detail: string): WrittenProfiles => ({ profiles: [], faults: [ofText(detail)] });
 
-let waiting = 0;
-let previous: Promise<unknown> = Promise.resolve();
+const reading = new OneAtATime();
 
 /**
  * Reads profiles that a caller has written. Some YAML takes seconds, by the square of its length, so a long text is
@@ -20,13 +20,8 @@ let previous: Promise<unknown> = Promise.resolve();
  */
 export async function checkProfiles(text: string): Promise<WrittenProfiles> {
   if (text.length <= briefMax) return readWrittenProfiles(text);
-  if (waiting >= waitingMax) return refused('Too many long texts are checked at once; try again.');
-  waiting += 1;
-  const reading = previous.then(() => readInThread(text));
-  previous = reading;
-  return reading.finally(() => {
-    waiting -= 1;
-  });
+  if (reading.isFull(waitingMax)) return refused('Too many long texts are checked at once; try again.');
+  return reading.run(() => readInThread(text));
 }
 
 async function readInThread(text: string): Promise<WrittenProfiles> {
@@ -35,10 +30,12 @@ async function readInThread(text: string): Promise<WrittenProfiles> {
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: memoryMb },
   });
+  const timeout = AbortSignal.timeout(readMs);
   try {
-    const [read] = (await once(worker, 'message', { signal: AbortSignal.timeout(readMs) })) as [WrittenProfiles];
+    const [read] = (await once(worker, 'message', { signal: timeout })) as [WrittenProfiles];
     return read;
-  } catch {
+  } catch (error) {
+    if (!timeout.aborted && (error as NodeJS.ErrnoException).code !== 'ERR_WORKER_OUT_OF_MEMORY') throw error;
     return refused('expected YAML that is read within five seconds');
   } finally {
     await worker.terminate();

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { type JobErrorCode, KnownProblem } from '#domain/errors.ts';
+import { OneAtATime } from '#domain/one-at-a-time.ts';
 import { sharp } from './sharp.ts';
 
 // Kinds that libvips does not decode here, or not as browsers do. ImageMagick, libheif, libde265, OpenJPEG, libjxl and
@@ -68,8 +69,7 @@ async function profileOf(name: 'srgb' | 'p3'): Promise<Uint8Array> {
   return icc;
 }
 
-let underWay = 0;
-let previous: Promise<void> = Promise.resolve();
+const decoding = new OneAtATime();
 
 /**
  * Decodes an image in a thread of its own, which ends with it, or by its limits.
@@ -77,18 +77,8 @@ let previous: Promise<void> = Promise.resolve();
  * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, …; the reason of `signal`
  */
 export async function decodeInWasm(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
-  if (underWay > limits.waitingMax) throw new KnownProblem('busy');
-  const before = previous;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  previous = promise;
-  underWay += 1;
-  try {
-    await before;
-    return await decodeInThread(bytes, kind, limits);
-  } finally {
-    underWay -= 1;
-    resolve();
-  }
+  if (decoding.isFull(limits.waitingMax)) throw new KnownProblem('busy');
+  return decoding.run(() => decodeInThread(bytes, kind, limits));
 }
 
 async function decodeInThread(bytes: Uint8Array, kind: WasmKind, limits: WasmLimits): Promise<WasmPixels> {
