@@ -10,10 +10,14 @@ const keysAtOnce = 1000;
  * Removes the objects below a prefix that no other job uses, but for the last page: its keys are returned, so that many
  * small folders are removed by one request.
  */
-export async function removeAllButLast(media: ObjectStore, prefix: string): Promise<readonly string[]> {
+export async function removeAllButLast(
+  media: ObjectStore,
+  prefix: string,
+  remove = (keys: readonly string[]) => media.delete(keys),
+): Promise<readonly string[]> {
   let last: readonly string[] = [];
   for await (const keys of pagesUnder(media, prefix)) {
-    if (last.length > 0) await media.delete(last);
+    if (last.length > 0) await remove(last);
     last = keys;
   }
   return last;

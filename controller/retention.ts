@@ -1,4 +1,4 @@
-import { masterKey, imageFolder, revisionOf, videoFolder } from '#domain/media/object-keys.ts';
+import { hashOfKey, imageFolder, masterKey, revisionOf, videoFolder } from '#domain/media/object-keys.ts';
 import { withDigestKeys } from '#domain/work/object-digests.ts';
 import { imageKeysOf } from '#domain/job-types/image-keys.ts';
 import type { CleanupStore } from '#platform/postgres/cleanup-store.ts';
@@ -52,7 +52,7 @@ export function retentionTasks(dependencies: RetentionDependencies): PeriodicTas
         handle: (job) => removeOld(job, dependencies),
         mark: (jobs) => retention.deleteJobs(jobs.map(({ jobId }) => jobId)),
         onFailure: ({ jobId }, error) => log.warn({ err: error, job_id: jobId }, 'old job not deleted'),
-        media,
+        media: { delete: (keys) => deleteUnheld(keys, dependencies) },
         signal,
       });
     tasks.push({ name: 'job retention', work });
@@ -82,16 +82,27 @@ async function removeReplaced(
   return [];
 }
 
+/** Deletes images but where a legal hold has begun since their jobs were claimed: it keeps the jobs too. */
+function deleteUnheld(keys: readonly string[], { fence, media }: RetentionDependencies): Promise<void> {
+  const hashes = [...new Set(keys.map(hashOfKey))];
+  return fence.underLocks(hashes, async (locked) => {
+    const held = await locked.heldOf(hashes);
+    locked.assertHeld();
+    await media.delete(keys.filter((key) => !held.has(hashOfKey(key))));
+  });
+}
+
 /** Removes all objects of a job's results; also the stream that is played, where no other job made it. */
 async function removeOld(job: OldJob, dependencies: RetentionDependencies): Promise<readonly string[] | null> {
   const { media } = dependencies;
   const { hash, streamRev, isExpired } = job;
+  const remove = (keys: readonly string[]) => deleteUnheld(keys, dependencies);
   if (!isExpired) return null;
   const folders = [...revisionsOf(job)].flatMap((rev) =>
     streamRev === null ? [imageFolder(hash, rev), videoFolder(hash, rev)] : [imageFolder(hash, rev)],
   );
   const keys: string[] = [];
-  for (const folder of folders) keys.push(...(await removeAllButLast(media, folder)));
+  for (const folder of folders) keys.push(...(await removeAllButLast(media, folder, remove)));
   if (streamRev === null) return keys;
   await unpublish(job, dependencies);
   for (const stream of streamsOf(job, null, dependencies)) await removeUnused(stream, dependencies);
@@ -105,7 +116,8 @@ async function unpublish(job: ExpiredJob, { fence, media }: RetentionDependencie
   if (named === null || !revisionsOf(job).has(named)) return;
   await fence.underLock(job.hash, async (locked) => {
     const current = await currentRevision(job.hash, media);
-    if (current === null || !revisionsOf(job).has(current) || (await isShared(job, current, { locked }))) return;
+    if (current === null || !revisionsOf(job).has(current)) return;
+    if ((await locked.isHeld(job.hash)) || (await isShared(job, current, { locked }))) return;
     locked.assertHeld();
     await media.delete([masterKey(job.hash)]);
   });

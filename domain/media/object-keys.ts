@@ -47,6 +47,11 @@ export function imageKey(hash: string, rev: string, file: { variant: string; for
   return `${imageFolder(hash, rev)}${file.variant}.${file.format}`;
 }
 
+/** The hash in the key of an object below one of the folders or roots above. */
+export function hashOfKey(key: string): string {
+  return key.split('/')[2] ?? '';
+}
+
 /** The top master playlist: public playback starts here, and writing it publishes a revision. */
 export function masterKey(hash: string): string {
   return `${videoRoot(hash)}/${masterPath}`;

@@ -1,7 +1,7 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { acceptedValues } from '../accepted-values.ts';
-import { mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
+import { hashOfKey, mediaPrefix, objectKeyBytesMax } from '../media/object-keys.ts';
 
 /**
  * Signed image addresses, `/thumb/{sig}/{encoded_key}` (C20.1 to C20.10):
@@ -198,5 +198,5 @@ export function thumbCacheKey(variant: ThumbVariant): string {
   const { key, width, height, fit, format, quality } = variant;
   const digest = createHash('sha256').update(JSON.stringify(['thumb/v1', key, width, height, fit, format, quality]));
   const name = digest.digest('hex');
-  return `${thumbCacheFolder(key.split('/')[2] ?? '')}${name}.${format}`;
+  return `${thumbCacheFolder(hashOfKey(key))}${name}.${format}`;
 }

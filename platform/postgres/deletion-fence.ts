@@ -11,6 +11,10 @@ const heldMsMax = 20_000;
 
 /** The transaction's lock under which streams of a hash are published, one after another, and their objects deleted. */
 export const lockHash = 'select pg_advisory_xact_lock(hashtextextended($1, 0))';
+// In one order, so that two transactions never wait for each other.
+const lockHashes = `
+  select pg_advisory_xact_lock(key) from (
+    select distinct hashtextextended(hash, 0) as key from unnest($1::text[]) as hash order by key) as keys`;
 
 // Jobs of one source are compared by its version alone: what else decides a chunked encode is only known to the runner.
 // A job counts from its submission on, so its claim needs no lock. One that is submitted while a page is deleted finds
@@ -38,7 +42,7 @@ const namedLater = `
 const expire = `
   update jobs set results_expired = true, idempotency_key = 'expired ' || id where id = $1 and not results_expired`;
 
-const isHeld = 'select exists (select from media where hash = $1 and legal_hold) as is_so';
+const held = 'select hash from media where hash = any($1) and legal_hold';
 
 const isBeingDeleted = 'select exists (select from media_deletions where id = $1 and finished_at is null) as is_so';
 
@@ -48,7 +52,7 @@ interface JobOfHash {
   readonly hash: string;
 }
 
-/** What the rows of a hash say while it is locked: no stream of the hash becomes public meanwhile. */
+/** What the rows of locked hashes say: no stream of them becomes public and no hold begins meanwhile. */
 export class LockedHash {
   readonly #client: PoolClient;
   readonly #lockedAtMs = performance.now();
@@ -68,8 +72,14 @@ export class LockedHash {
   }
 
   /** Whether a legal hold keeps everything of the hash. */
-  isHeld(hash: string): Promise<boolean> {
-    return this.#is(isHeld, [hash]);
+  async isHeld(hash: string): Promise<boolean> {
+    return (await this.heldOf([hash])).has(hash);
+  }
+
+  /** Which of the hashes a legal hold keeps. */
+  async heldOf(hashes: readonly string[]): Promise<ReadonlySet<string>> {
+    const { rows } = await this.#client.query<{ hash: string }>(held, [hashes]);
+    return new Set(rows.map(({ hash }) => hash));
   }
 
   /** Whether the deletion of the hash has not ended, so that nothing new was made under it. */
@@ -112,12 +122,17 @@ export class DeletionFence {
    * Runs `work`, which must end within seconds: it occupies a connection, and publishing waits for it. A quarter of the
    * connections at most, so that a slow bucket, or many jobs of one hash, leave the others to leases and reports.
    */
-  async underLock<T>(hash: string, work: (locked: LockedHash) => Promise<T>): Promise<T> {
+  underLock<T>(hash: string, work: (locked: LockedHash) => Promise<T>): Promise<T> {
+    return this.underLocks([hash], work);
+  }
+
+  /** The same for all of the hashes at once. */
+  async underLocks<T>(hashes: readonly string[], work: (locked: LockedHash) => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((begin) => this.#waiting.push(begin));
     try {
       return await this.#database.transaction(async (client) => {
-        await client.query(lockHash, [hash]);
+        await client.query(lockHashes, [hashes]);
         return work(new LockedHash(client));
       });
     } finally {

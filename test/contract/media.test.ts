@@ -10,7 +10,8 @@ import { signPlaybackToken } from '#domain/playback/token.ts';
 import { signThumbPath, thumbSecretsOf } from '#domain/playback/thumb.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
 import { mediaDeletionTask, type MediaDeletionDependencies } from '../../controller/media-deletion.ts';
-import { retentionTasks } from '../../controller/retention.ts';
+import type { PeriodicTask } from '../../controller/periodic-component.ts';
+import { type RetentionDependencies, retentionTasks } from '../../controller/retention.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
@@ -91,6 +92,14 @@ async function thumbnail(hash: string): Promise<string> {
 function deletions(more: Partial<MediaDeletionDependencies> = {}): MediaDeletionDependencies {
   const fence = new DeletionFence(api.d.database);
   return { ...api.d, fence, purgeHookUrl: null, webhookSecret, receiptRetentionMs: null, quietMs: 0, ...more };
+}
+
+/** Both retention times are a day. */
+function retention(more: Partial<RetentionDependencies> = {}): PeriodicTask[] {
+  const { database } = api.d;
+  const stores = { retention: new RetentionStore(database), cleanup: new CleanupStore(database) };
+  const times = { jobRetentionMs: 86_400_000, revisionRetentionMs: 86_400_000 };
+  return retentionTasks({ ...api.d, ...stores, ...times, fence: new DeletionFence(database), ...more });
 }
 
 /** The media bucket with other methods, as of a process to which something happens. */
@@ -351,17 +360,9 @@ describe('expiry and hold', () => {
       [hash, first.jobId],
     );
     const before = await keysOf(hash);
-    const dependencies = {
-      ...api.d,
-      retention: new RetentionStore(api.d.database),
-      cleanup: new CleanupStore(api.d.database),
-      fence: new DeletionFence(api.d.database),
-    };
-    const dayMs = 86_400_000;
     const retain = async () => {
       await query('update jobs set retention_after = null where hash = $1', [hash]);
-      for (const task of retentionTasks({ ...dependencies, jobRetentionMs: dayMs, revisionRetentionMs: dayMs }))
-        await task.work(new AbortController().signal);
+      for (const task of retention()) await task.work(new AbortController().signal);
     };
     await retain();
     expect(await keysOf(hash)).toEqual(before);
@@ -372,6 +373,31 @@ describe('expiry and hold', () => {
     expect(await keysOf(hash)).toEqual([]);
     expect((await api.call(path)).status).toBe(404);
     expect((await query('select from media where hash = $1', [hash])).rowCount).toBe(0);
+  });
+
+  it('C29.8: a hold that begins while retention removes a job keeps what is left', async () => {
+    const [streamed, still] = [newHash(), newHash()];
+    await stream(streamed);
+    await thumbnail(still);
+    await query(`update jobs set swept_at = now(), finished_at = now() - interval '90 days' where hash = any($1)`, [
+      [streamed, still],
+    ]);
+    const before = [await keysOf(streamed), await keysOf(still)];
+    const { media } = api.d;
+    const hold = async (key: string) => {
+      const hash = [streamed, still].find((each) => key.includes(each));
+      if (hash !== undefined) await api.call(`/api/media/${hash}`, json('PATCH', { legal_hold: true }));
+    };
+    const slow = mediaWith({
+      list: async function* (prefix) {
+        await hold(prefix);
+        yield* media.list(prefix);
+      },
+    });
+    for (const task of retention({ media: slow })) await task.work(new AbortController().signal);
+    expect([await keysOf(streamed), await keysOf(still)]).toEqual(before);
+    for (const hash of [streamed, still])
+      expect((await query('select from jobs where hash = $1', [hash])).rowCount).toBe(1);
   });
 });
 

@@ -1,4 +1,4 @@
-import { isBelowRevision, revisionOf, videoFolder, videoRoot } from '#domain/media/object-keys.ts';
+import { hashOfKey, isBelowRevision, revisionOf, videoFolder, videoRoot } from '#domain/media/object-keys.ts';
 import type { ContentKey } from '#domain/playback/content-key.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { secrets } from '../programs.ts';
@@ -150,7 +150,7 @@ export class Checker {
     const lines = (await this.#world.remains()).map((what) => `I12: ${what} is left`);
     for (const root of ['videos/', 'images/'])
       for (const key of await objects.keysBelow(media, root))
-        if (!known.has(key.split('/')[2] ?? '')) lines.push(`I12: no job is left of ${key}`);
+        if (!known.has(hashOfKey(key))) lines.push(`I12: no job is left of ${key}`);
     if (all.length === 0 || !all.every((job) => job.is_swept)) return lines;
     return [
       ...lines,
