@@ -59,7 +59,7 @@ mutate: needs
 audit: needs
 	@node scripts/audit.ts
 
-# A separate run, one file at a time: the files share one etcd, which some of them compact.
+# A separate run: the files share one control plane (test/k8s/vitest.config.ts).
 test-k8s:
 	@scripts/needs test && assets=$$(scripts/envtest) && \
 	  KUBEBUILDER_ASSETS=$$assets vitest run --config test/k8s/vitest.config.ts $(TEST_FLAGS)

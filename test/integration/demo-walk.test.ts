@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findProgram } from '#platform/commands/find-program.ts';
+import { isAlive } from '#platform/commands/is-alive.ts';
 import { dataFolderAt, type DataFolder, readOrMakeSecrets, type Secrets } from '../../demo/data-folder.ts';
 import { listJobs } from '../../demo/jobs.ts';
 import { demoExtras, makeSample, videoCommand } from '../../demo/sample.ts';
@@ -100,7 +101,9 @@ describe.skipIf(chromiumPath === null)('the demo in a browser', () => {
     await recording.click('#kill-worker');
     await expect.poll(() => page.locator('.demo-workers').innerText(), slow).toContain('was killed');
     await keepScreenshot(page, 'killed', 'demo');
-    expect(pids.filter((pid) => demo.workers.pids.includes(pid))).toHaveLength(1);
+    expect(pids.filter(isAlive)).toHaveLength(1);
+    await expect.poll(() => demo.workers.pids.filter(isAlive).length, slow).toBe(2);
+    expect(demo.ended.aborted).toBe(false);
 
     // What is encoded stays so, and the progress gets farther than it was.
     const counts = [encoded];
