@@ -10,6 +10,7 @@ describe('readStreamPath', () => {
     ['a%7Eb/audio%2Faudio_en_aac_2ch/init.mp4', 'a~b', 'audio/audio_en_aac_2ch/init.mp4'],
     ['h/100%25.jpg', 'h', '100%.jpg'],
     ['h/ %C3%BC.jpg', 'h', ' ü.jpg'],
+    ['h/%C2%A0%25C2%25A0.jpg', 'h', '\u00a0%C2%A0.jpg'],
   ])('readStreamPath reads %s', (encoded, hash, path) => {
     expect(readStreamPath(encoded)).toMatchObject({ kind: 'object', hash, path });
   });
@@ -41,6 +42,13 @@ describe('readStreamPath', () => {
     'h/a%00.m3u8',
     'h/a%2500.m3u8',
     'h/a%0a.m3u8',
+    'h/a%7f.m3u8',
+    'h/%C2%80.m4s',
+    'h/%c2%9f.m4s',
+    'h/\u0085.m4s',
+    'h/%25C2%2585.m4s',
+    'h/%25c2%2585%25zz.m4s',
+    '%C2%85/a.m4s',
     'h//x.m3u8',
     'h/%2fx.m3u8',
     'h/a%252f%252fb.m3u8',

@@ -16,8 +16,7 @@ export type StreamPath =
   | { readonly kind: 'object'; readonly hash: string; readonly path: string; readonly spelling: string };
 
 /** Two dots anywhere, a segment that is empty or one dot, a character that no path has. */
-// eslint-disable-next-line no-control-regex -- NUL and its like are what is refused
-const unfit = /\.\.|(?:^|\/)\.?(?:\/|$)|[\u0000-\u001f\u007f\\]/;
+const unfit = /\.\.|(?:^|\/)\.?(?:\/|$)|[\p{Cc}\\]/u;
 
 /** Reads what stands after `/stream/` in the request line, still percent-encoded and without the query. */
 export function readStreamPath(encoded: string): StreamPath {
@@ -56,7 +55,12 @@ function decode(encoded: string): string | null {
   }
 }
 
-/** Decodes every escape of an ASCII character and leaves all others, where `decodeURIComponent` would throw. */
+/**
+ * Decodes every escape of a character up to U+009F, the last control character, and leaves all others, where
+ * `decodeURIComponent` would throw.
+ */
 function decodeLeniently(text: string): string {
-  return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
+  return text.replaceAll(/%(?:([0-7][0-9a-f])|c2%([89][0-9a-f]))/gi, (_, ascii?: string, c1?: string) =>
+    String.fromCodePoint(Number.parseInt(ascii ?? c1 ?? '', 16)),
+  );
 }

@@ -18,7 +18,12 @@ describe('readRange', () => {
     ['bytes=a-b', null],
     ['items=0-1', null],
     ['bytes=1 - 2', null],
-    ['bytes=0-99999999999999999999', null],
+    ['bytes=0-99999999999999999999', { start: 0, end: 99 }],
+    ['bytes=-99999999999999999999', { start: 0, end: 99 }],
+    ['bytes=0000000000000000000000010-0000000000000000000000019', { start: 10, end: 19 }],
+    ['bytes=99999999999999999999-', 'unsatisfiable'],
+    ['bytes=99999999999999999998-99999999999999999999', 'unsatisfiable'],
+    ['bytes=99999999999999999999-99999999999999999998', null],
     [undefined, null],
   ])('the range %s of 100 bytes is %j', (header, range) => {
     expect(readRange(header, 100)).toEqual(range);
@@ -27,6 +32,11 @@ describe('readRange', () => {
   it('no range of an empty object can be met', () => {
     expect(readRange('bytes=0-', 0)).toBe('unsatisfiable');
     expect(readRange('bytes=-5', 0)).toBe('unsatisfiable');
+  });
+
+  it('a range may have as many digits as a header', () => {
+    const [zeros, nines] = ['0'.repeat(8_000), '9'.repeat(8_000)];
+    expect(readRange(`bytes=${zeros}1-${nines}`, 100)).toEqual({ start: 1, end: 99 });
   });
 });
 

@@ -8,15 +8,16 @@ import type { ByteRange } from '../storage/object-store.ts';
  * which get the whole object (RFC 9110, section 14.2).
  */
 export function readRange(header: string | undefined, sizeBytes: number): Required<ByteRange> | 'unsatisfiable' | null {
-  const found = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '');
+  const found = /^bytes=(\d*)-(\d*)$/i.exec(header?.trim() ?? '');
   const [, first = '', last = ''] = found ?? [];
   if (found === null || (first === '' && last === '')) return null;
   if (first === '') {
     const length = Math.min(Number(last), sizeBytes);
     return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 };
   }
+  // As text of one length: a number of more than 15 digits is not exact.
+  if (last !== '' && last.padStart(first.length, '0') < first.padStart(last.length, '0')) return null;
   const start = Number(first);
-  if (last !== '' && Number(last) < start) return null;
   if (start >= sizeBytes) return 'unsatisfiable';
   return { start, end: last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
 }

@@ -141,6 +141,8 @@ describe('hostile paths', () => {
     `${hash}/a%5cmaster.m3u8`,
     `${hash}/a%00.m3u8`,
     `${hash}/a%2500.m3u8`,
+    `${hash}/%C2%85.m4s`,
+    `${hash}/%25C2%2585.m4s`,
     `${hash}//master.m3u8`,
     `/${hash}/master.m3u8`,
     `${hash}/%2fmaster.m3u8`,
@@ -187,6 +189,7 @@ describe('HEAD, ranges, ETag, OPTIONS, gzip', () => {
     [`bytes=${segment.length - 5}-`, segment.length - 5, segment.length - 1],
     ['bytes=-7', segment.length - 7, segment.length - 1],
     [`bytes=5-${segment.length + 100}`, 5, segment.length - 1],
+    ['bytes=0-99999999999999999999', 0, segment.length - 1],
   ])('C17.14: the range %s answers 206', async (range, start, end) => {
     const answer = await get({ range });
     expect(answer.status).toBe(206);
