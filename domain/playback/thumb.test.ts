@@ -37,6 +37,7 @@ describe('the address of a signed image', () => {
     ['a second question mark', (path: string) => path.replace('?', '??')],
     ['an escaped letter in the key', (path: string) => path.replace('/aW1h', '/%61W1h')],
     ['an escaped letter in the signature', (path: string) => path.replace('/bOgW', '/%62OgW')],
+    ['an escaped letter in the route', (path: string) => path.replace('/thumb', '/%74humb')],
     ['a segment more', (path: string) => path.replace('?', '/?')],
   ])('C20.6: an image address does not hold with %s', (_name, respell) => {
     const path = signThumbPath(key, { w: 200, f: 'webp' }, secret);

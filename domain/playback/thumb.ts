@@ -97,7 +97,7 @@ export type ThumbVerdict =
 export function readThumb(address: string, secrets: readonly string[], nowSec: number): ThumbVerdict {
   const [path = '', ...searches] = address.split('?');
   const search = searches.join('?');
-  const [, route = '', signature = '', encodedKey = ''] = path.split('/');
+  const [, , signature = '', encodedKey = ''] = path.split('/');
   const pairs = [...new URLSearchParams(search)];
   const sorted = sortedQuery(pairs);
   // Every secret is tried, so that the time it takes does not reveal which one holds.
@@ -106,7 +106,7 @@ export function readThumb(address: string, secrets: readonly string[], nowSec: n
   const holdsUnsorted = secrets.map((secret) => isEqual(signature, signatureOf(encodedKey, search, secret)));
   if (isTwice) return { kind: 'forbidden' };
   if (!holds.includes(true)) return { kind: holdsUnsorted.includes(true) ? 'unsorted' : 'forbidden' };
-  const spelling = `/${route}/${signature}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
+  const spelling = `/thumb/${signature}/${encodedKey}${sorted === '' ? '' : `?${sorted}`}`;
   if (address !== spelling) {
     const isInOtherOrder = `${path}?${search.split('&').toSorted().join('&')}` === spelling;
     return isInOtherOrder ? { kind: 'moved', path: spelling } : { kind: 'forbidden' };

@@ -19,6 +19,7 @@ import { notFound, rawProblem, requestProblemOf, sendProblem } from './problem-r
 import { RateLimiter } from './rate-limit.ts';
 import { collectRoutes, type DocumentedRoute } from './route-doc.ts';
 import type { ReadinessChecks } from './readiness.ts';
+import { readAbsoluteForm } from './request-target.ts';
 import { RequestTurns } from './request-turns.ts';
 import { addSystemRoutes } from './system-routes.ts';
 import { addTracing, traceIdOfRequest } from './tracing.ts';
@@ -67,11 +68,12 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     logger: false,
     trustProxy: (address) => clients.isProxy(address),
     serverFactory: (framework) =>
-      createServer(timeouts, (request, response) =>
+      createServer(timeouts, (request, response) => {
+        readAbsoluteForm(request);
         fastPaths.answer(request, response, () =>
           turns.run(clients.bucketOf(request), () => framework(request, response)),
-        ),
-      ),
+        );
+      }),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: paramCharactersMax },
     frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply),

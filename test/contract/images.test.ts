@@ -160,6 +160,7 @@ describe('`GET /thumb/{sig}/{encoded_key}`', () => {
     const moved = await api.raw(path.replace('?f=webp&w=10', '?w=10&f=webp'));
     expect([moved.status, moved.headers.get('location')]).toEqual([308, path]);
     expect((await api.raw(path.replace('w=10', 'w=%310'))).status).toBe(403);
+    expect((await api.raw(path.replace('thumb', '%74humb'))).status).toBe(403);
     expect(
       (await api.raw(path.replace(/thumb\/./, (start) => `thumb/%${start.charCodeAt(6).toString(16)}`))).status,
     ).toBe(403);

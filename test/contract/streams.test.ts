@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { masterKey, videoKey, videoRoot } from '#domain/media/object-keys.ts';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { getRaw } from '../../testing/raw-http.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
 
 // docs/reference/contract.md, "Streams". No request here has a credential (C19.4).
@@ -59,6 +60,18 @@ describe('objects of a stream', () => {
     const answer = await api.raw(`/stream/${hash}/${rev}/video/r360_h264/seg_1.m4s`);
     expect(answer.bytes.equals(segment)).toBe(true);
   });
+
+  it.each(['http://media.test', 'HTTP://media.test:8080', 'https://someone@media.test'])(
+    'C17.1: a request for an absolute address below %s is answered as one for its path is (RFC 9112, section 3.2.2)',
+    async (origin) => {
+      for (const path of [`/stream/${hash}/master.m3u8`, `/stream/${hash}/${rev}/video/r360_h264/init.mp4`, '/']) {
+        const [asked, plain] = [await getRaw(api.url, `${origin}${path}`), await getRaw(api.url, path)];
+        expect([path, asked.status, asked.body]).toEqual([path, 200, plain.body]);
+      }
+      const twice = await getRaw(api.url, `${origin}/stream/${hash}/master.m3u8?x=1`);
+      expect([twice.status, /location: (.*)/.exec(twice.head)?.[1]]).toEqual([308, `/stream/${hash}/master.m3u8`]);
+    },
+  );
 
   it.each([
     ['video/r360_h264/playlist.m3u8', playlist],
