@@ -2,12 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 // Streams, keys and images may be read by a page of any origin (Fetch standard, CORS protocol).
 
-/** Sets the headers of each response; `exposedHeaders` are those that a page may read. */
-export function corsHook(exposedHeaders: string) {
-  const headers = corsHeaders(exposedHeaders);
-  return async (_request: FastifyRequest, reply: FastifyReply): Promise<void> => void reply.headers(headers);
-}
-
+/** The headers of each response; `exposedHeaders` are those that a page may read. */
 export function corsHeaders(exposedHeaders: string) {
   return {
     'access-control-allow-origin': '*',

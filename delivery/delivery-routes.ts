@@ -22,17 +22,17 @@ export async function addDeliveryRoutes(
   const isDeleted = (url: string) => deleted.isRecent(url);
   const cacheBytesMax = config.deliveryCacheBytesMax;
   const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
-  addStreamRoutes(app, { plane, deleted, mutableCacheControl: config.streamMutableCacheControl });
+  addStreamRoutes(app, { plane, deleted, fastPaths, mutableCacheControl: config.streamMutableCacheControl });
   const keys = new RememberedKeys(dependencies.contentKeys);
   const access = new KeyAccess({ ...dependencies, keys, deleted, limiter, clients });
-  await addKeyRoutes(app, { plane, metrics, access });
+  await addKeyRoutes(app, { plane, metrics, fastPaths, access });
   const thumbs = new ThumbMaker({
     ...dependencies,
     clients,
     recent: fastPaths.recent,
     isDeleted: (hash) => deleted.isDeleted(hash),
   });
-  addThumbRoutes(app, { ...dependencies, plane, deleted, thumbs });
+  addThumbRoutes(app, { ...dependencies, plane, deleted, fastPaths, thumbs });
   await addPlayerRoutes(app, dependencies);
   for (const cache of [plane.media, keys, thumbs]) deleted.onDeleted((hash) => cache.forget(hash));
   app.addHook('onReady', () => deleted.start());

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { ContentKey } from '#domain/playback/content-key.ts';
-import { corsHook, preflightHandler } from '../cors.ts';
+import { corsHeaders, preflightHandler } from '../cors.ts';
+import type { FastPaths } from '#platform/http/fast-paths.ts';
 import type { DataPlane } from '../data-plane/data-plane.ts';
 import { exposedHeaders, type KeyAccess } from '../keys/key-access.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
@@ -9,7 +10,6 @@ import type { Metrics } from '#platform/telemetry/metrics.ts';
 // `GET /api/key/{hash}` (C18.6 to C18.11, C19.3, C22.14 to C22.17): a content key for a playback token. `X-API-Key`
 // means nothing here.
 
-const withCors = corsHook(exposedHeaders);
 /** A ClearKey licence request is a list of key ids: well below this. */
 const licenceRequestBytesMax = 16 * 1024;
 
@@ -44,6 +44,7 @@ type KeyRequest = FastifyRequest<KeyRoute>;
 
 interface KeyRouteDependencies {
   readonly plane: DataPlane;
+  readonly fastPaths: FastPaths;
   readonly access: KeyAccess;
   readonly metrics: Metrics;
 }
@@ -59,12 +60,13 @@ const outcomes: Readonly<Record<number, string>> = {
 };
 
 export async function addKeyRoutes(app: FastifyInstance, dependencies: KeyRouteDependencies): Promise<void> {
-  const { plane, access, metrics } = dependencies;
+  const { plane, access, metrics, fastPaths } = dependencies;
+  fastPaths.addHeaders('/api/key/', corsHeaders(exposedHeaders));
   plane.answerKeys(access);
   const onResponse = async (_request: FastifyRequest, { statusCode }: FastifyReply) =>
     metrics.keyRequests.inc({ outcome: outcomes[statusCode] ?? 'failed' });
-  const shared = { onRequest: withCors, onResponse };
-  app.options('/api/key/:hash', { onRequest: withCors }, preflightHandler('GET, OPTIONS', 'Authorization'));
+  const shared = { onResponse };
+  app.options('/api/key/:hash', preflightHandler('GET, OPTIONS', 'Authorization'));
 
   app.get('/api/key/:hash', { ...shared, config: { doc } }, async (request: KeyRequest, reply) => {
     const { key } = await findKey(request, reply, dependencies);
@@ -87,7 +89,7 @@ function addClearKeyRoutes(
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
   const preflight = preflightHandler('GET, POST, OPTIONS', 'Authorization, Content-Type');
-  scope.options(url, { onRequest: withCors }, preflight);
+  scope.options(url, preflight);
   const sendLicence = async (request: KeyRequest, reply: FastifyReply) => {
     const { kid, key } = await findKey(request, reply, dependencies);
     const jwk = { kty: 'oct', kid: Buffer.from(kid, 'hex').toString('base64url'), k: key.toString('base64url') };

@@ -8,7 +8,7 @@ import { corsHeaders } from '../cors.ts';
 
 // Which object an address below `/stream/` names, and how long it may be cached.
 
-const prefix = '/stream/';
+export const prefix = '/stream/';
 export const immutable = 'public, max-age=31536000, immutable';
 
 export const exposedHeaders = 'Content-Length, Content-Range, ETag, X-Trace-ID';

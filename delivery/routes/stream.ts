@@ -6,9 +6,18 @@ import { acceptsGzip, matchesEtag, readRange } from '#platform/http/request-head
 import type { CoalescedRead, DataPlane, MediaReader, Playlist } from '../data-plane/data-plane.ts';
 import type { RouteDoc } from '#platform/http/route-doc.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
-import { corsHook, preflightHandler } from '../cors.ts';
+import { corsHeaders, preflightHandler } from '../cors.ts';
 import type { DeletedMedia } from '../deleted-media.ts';
-import { exposedHeaders, findTarget, immutable, missingObject, plainTargetOf, type Target } from './stream-target.ts';
+import type { FastPaths } from '#platform/http/fast-paths.ts';
+import {
+  exposedHeaders,
+  findTarget,
+  immutable,
+  missingObject,
+  plainTargetOf,
+  prefix,
+  type Target,
+} from './stream-target.ts';
 
 // `GET /stream/{hash}/*` (C17.1 to C17.20): objects of the media bucket, as players and CDNs want them.
 
@@ -37,21 +46,21 @@ interface StreamDependencies {
   readonly mutableCacheControl?: string | null;
   readonly plane: DataPlane;
   readonly deleted: DeletedMedia;
+  readonly fastPaths: FastPaths;
 }
 
 export function addStreamRoutes(
   app: FastifyInstance,
-  { plane, deleted, mutableCacheControl }: StreamDependencies,
+  { plane, deleted, fastPaths, mutableCacheControl }: StreamDependencies,
 ): void {
   const mutable = mutableCacheControl ?? immutable;
   plane.answerStreams((url) => plainTargetOf(url, mutable));
-  const withCors = corsHook(exposedHeaders);
+  fastPaths.addHeaders(prefix, corsHeaders(exposedHeaders));
   const preflight = preflightHandler('GET, HEAD, OPTIONS', 'Range, If-None-Match, If-Range');
-  app.options('/stream/*', { onRequest: withCors }, preflight);
+  app.options('/stream/*', preflight);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/stream/*',
-    onRequest: withCors,
     config: { doc },
     handler: async (request, reply) => {
       plane.countBytes(request.raw, reply.raw);

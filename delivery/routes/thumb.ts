@@ -10,7 +10,8 @@ import {
   thumbVariantOf,
 } from '#domain/playback/thumb.ts';
 import { mediaOfAddress } from '#domain/playback/media-address.ts';
-import { corsHook } from '../cors.ts';
+import { corsHeaders } from '../cors.ts';
+import type { FastPaths } from '#platform/http/fast-paths.ts';
 import type { DeletedMedia } from '../deleted-media.ts';
 import type { DeliveryDependencies } from '../dependencies.ts';
 import { matchesEtag } from '#platform/http/request-headers.ts';
@@ -44,17 +45,18 @@ type ThumbDependencies = Pick<DeliveryDependencies, 'config' | 'clock' | 'metric
   readonly thumbs: ThumbMaker;
   readonly plane: DataPlane;
   readonly deleted: DeletedMedia;
+  readonly fastPaths: FastPaths;
 };
 
 export function addThumbRoutes(app: FastifyInstance, dependencies: ThumbDependencies): void {
-  const { config, metrics, thumbs, plane, deleted, clock } = dependencies;
+  const { config, metrics, thumbs, plane, deleted, fastPaths, clock } = dependencies;
+  fastPaths.addHeaders('/thumb/', corsHeaders(exposedHeaders));
   const secrets = thumbSecretsOf(config.thumbSecrets, config.keyTokenSecret);
   const fastPath = plane.answerThumbs(thumbs, clock);
   app.route({
     method: ['GET', 'HEAD'],
     url: '/thumb/:sig/:encoded_key',
     config: { doc },
-    onRequest: corsHook(exposedHeaders),
     handler: async (request, reply) => {
       let stage = 'address';
       try {

@@ -21,6 +21,7 @@ export class FastPaths {
   readonly recent = new RecentClients();
   readonly #clients: ClientAddresses;
   readonly #paths: { readonly prefix: string; readonly take: FastPath }[] = [];
+  readonly #headers: { readonly prefix: string; readonly headers: Readonly<Record<string, string>> }[] = [];
   readonly #learnt = new WeakMap<IncomingMessage, unknown>();
 
   constructor(clients: ClientAddresses) {
@@ -30,6 +31,14 @@ export class FastPaths {
   /** Offers each plain GET of an address that begins with `prefix` to `take`. */
   add(prefix: string, take: FastPath): void {
     this.#paths.push({ prefix, take });
+  }
+
+  /**
+   * Sets headers of each answer of the framework to an address that begins with `prefix`: also where no route or no
+   * hook handles the request, such as a method that the address does not have or an escape that is malformed.
+   */
+  addHeaders(prefix: string, headers: Readonly<Record<string, string>>): void {
+    this.#headers.push({ prefix, headers });
   }
 
   /** The framework takes all requests from now on: while the server closes, it sends `connection: close`. */
@@ -42,11 +51,16 @@ export class FastPaths {
     const path = this.#paths.find(({ prefix }) => url.startsWith(prefix));
     if (path !== undefined) this.recent.note(this.#clients.bucketOf(request), performance.now());
     const isPlain = path !== undefined && method === 'GET' && !unplainHeaders.some((name) => name in headers);
-    const passOn: PassOn = (learnt) => {
-      this.#learnt.set(request, learnt);
+    const onward = () => {
+      const known = this.#headers.find(({ prefix }) => url.startsWith(prefix));
+      for (const [name, value] of Object.entries(known?.headers ?? {})) response.setHeader(name, value);
       framework();
     };
-    if (!isPlain || !path.take(request, response, passOn)) framework();
+    const passOn: PassOn = (learnt) => {
+      this.#learnt.set(request, learnt);
+      onward();
+    };
+    if (!isPlain || !path.take(request, response, passOn)) onward();
   }
 
   /** What the fast path of a request learnt before it passed the request on; else undefined. */

@@ -76,7 +76,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
       }),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: paramCharactersMax },
-    frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply),
+    // No hook sees these.
+    frameworkErrors: (error, request, reply) => void answerError(log, error, request, reply.header('api-version', '1')),
     clientErrorHandler: answerClientError,
   });
   limitConnections(app.server, clients, options.limits);

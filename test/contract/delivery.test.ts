@@ -80,6 +80,43 @@ describe('`/thumb`', () => {
   });
 });
 
+describe('pages of other origins', () => {
+  it.each([
+    ['GET', '/stream/movie/none.m4s', 404],
+    ['GET', '/stream/', 400],
+    ['GET', '/stream/movie/%zz.m4s', 400],
+    ['GET', '/stream/movie/../x.m4s', 400],
+    ['POST', '/stream/movie/a.m4s', 405],
+    ['PUT', '/stream/movie/%zz.m4s', 400],
+    ['GET', '/thumb/a', 404],
+    ['GET', '/thumb/a/b', 403],
+    ['GET', '/thumb/%zz/b', 400],
+    ['GET', '/thumb/a/b/c', 404],
+    ['POST', '/thumb/a/b', 405],
+    ['GET', '/api/key/movie', 401],
+    ['GET', '/api/key/%zz', 400],
+    ['GET', '/api/key/movie/none', 404],
+    ['POST', '/api/key/movie', 405],
+    ['PUT', '/api/key/movie/clearkey', 405],
+  ])(
+    'C17.11, C18.10, C28.5: the refusal of %s %s, %i, can be read by a page of any origin',
+    async (method, path, status) => {
+      const { status: answered, headers, json } = await api.raw(path, { method });
+      expect([answered, json.status]).toEqual([status, status]);
+      expect(headers.get('access-control-allow-origin')).toBe('*');
+      expect(headers.get('access-control-expose-headers')).toContain('X-Trace-ID');
+      expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('api-version')).toBe('1');
+    },
+  );
+
+  it.each(['/api/jobs', '/api/keys', '/nowhere', '/%zz'])('no page of another origin can read %s', async (path) => {
+    const { headers } = await api.raw(path);
+    expect([headers.has('access-control-allow-origin'), headers.get('api-version')]).toEqual([false, '1']);
+  });
+});
+
 describe('while the bucket is away', () => {
   it.each([
     ['/stream/movie/master.m3u8', 500],

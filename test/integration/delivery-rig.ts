@@ -84,7 +84,7 @@ export async function startDelivery(origin: RequestListener, options: Options = 
       const deleted = new DeletedMedia({ store: nothingDeleted, log: createLogger({ level: 'fatal', name: 'test' }) });
       const isDeleted = (url: string) => deleted.isRecent(url);
       const plane = new DataPlane({ store, metrics, fastPaths, clients, isDeleted, cacheBytesMax });
-      addStreamRoutes(routes, { plane, deleted, mutableCacheControl });
+      addStreamRoutes(routes, { plane, deleted, fastPaths, mutableCacheControl });
       addRoutes?.(routes);
     },
   });
