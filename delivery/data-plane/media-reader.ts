@@ -8,6 +8,7 @@ import { isBelowRevision, videoRoot } from '#domain/media/object-keys.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ClientQueues } from '#platform/rate-limit/client-queues.ts';
 import { Shares } from '#platform/rate-limit/shares.ts';
+import { SharedCalls } from '#platform/coalesce/shared-calls.ts';
 import type { ByteRange, Download, ObjectInfo, ObjectStore } from '#platform/storage/object-store.ts';
 import type { Metrics } from '#platform/telemetry/metrics.ts';
 import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
@@ -73,13 +74,16 @@ export class MediaReader {
   readonly #metrics: MediaReaderOptions['metrics'];
   readonly #playlists: LRUCache<string, CachedPlaylist>;
   readonly #reads: ReadCache;
-  readonly #playlistsUnderWay = new Map<string, Promise<Playlist | null>>();
+  readonly #playlistReads = new SharedCalls<Playlist | null>();
+  readonly #heads = new SharedCalls<ObjectInfo | null>();
+  /** Of each key that the bucket is asked for, the last request. */
+  readonly #asked = new Map<string, Promise<unknown>>();
   readonly #missing = new LRUCache<string, true>(missing);
   readonly #clients: ClientAddresses;
   readonly #bucketReads = new Shares(readsMax);
   readonly #requests = new ClientQueues(requestsMax);
   readonly #pace: RangePace;
-  readonly #opening = new Map<string, Promise<CoalescedRead | null>>();
+  readonly #opening = new SharedCalls<CoalescedRead | null>();
 
   /** `cacheBytesMax` bounds all that is cached and shared; with 0 only the playlists under way are shared. */
   constructor(media: ObjectStore, { cacheBytesMax, metrics, clients, recent }: MediaReaderOptions) {
@@ -101,11 +105,11 @@ export class MediaReader {
   }
 
   /** Null when there is no such object. */
-  async head(key: string, signal: AbortSignal, reader: Reader): Promise<ObjectInfo | null> {
+  async head(key: string, reader: Reader): Promise<ObjectInfo | null> {
     const cached = this.cached(key);
     if (cached !== null) return cached.info;
     return this.#requests.run(this.#clients.bucketOf(reader), () =>
-      this.#unlessMissing(key, () => this.#media.head(key, signal, { attemptsMax: 1 })),
+      this.#heads.run(key, () => this.#unlessMissing(key, () => this.#media.head(key, undefined, { attemptsMax: 1 }))),
     );
   }
 
@@ -132,9 +136,7 @@ export class MediaReader {
       return this.#reads.find(key) ?? this.#begin(key, this.#share(reader));
     }
     // No client's signal ends it, since others may wait for it; the store's timeout does.
-    const begun = this.#begin(key, this.#share(reader)).finally(() => this.#opening.delete(key));
-    this.#opening.set(key, begun);
-    return begun;
+    return this.#opening.run(key, () => this.#begin(key, this.#share(reader)));
   }
 
   async #begin(key: string, giveBack: () => void): Promise<CoalescedRead | null> {
@@ -160,9 +162,13 @@ export class MediaReader {
     this.#metrics.streamCacheEvents.inc({ kind, result });
   }
 
+  /** Requests of every kind for a missing object are one: whoever comes meanwhile waits for what is learnt of it. */
   async #unlessMissing<T>(key: string, request: () => Promise<T | null>): Promise<T | null> {
+    await this.#asked.get(key)?.catch(() => null);
     if (this.#missing.has(key)) return null;
-    const found = await request();
+    const asked = request().finally(() => this.#asked.delete(key));
+    this.#asked.set(key, asked);
+    const found = await asked;
     if (found === null) this.#missing.set(key, true);
     return found;
   }
@@ -208,12 +214,8 @@ export class MediaReader {
   async playlist(key: string): Promise<Playlist | null> {
     const cached = this.cachedPlaylist(key);
     if (cached !== null) return cached;
-    const underWay = this.#playlistsUnderWay.get(key);
-    this.#count('playlist', underWay === undefined ? 'miss' : 'joined');
-    if (underWay !== undefined) return underWay;
-    const begun = this.#readPlaylist(key).finally(() => this.#playlistsUnderWay.delete(key));
-    this.#playlistsUnderWay.set(key, begun);
-    return begun;
+    this.#count('playlist', this.#playlistReads.get(key) === undefined ? 'miss' : 'joined');
+    return this.#playlistReads.run(key, () => this.#readPlaylist(key));
   }
 
   async #readPlaylist(key: string): Promise<Playlist | null> {

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
 import { storedContentType } from '#domain/media/content-types.ts';
 import { thumbCacheFolder, thumbCacheKey, type ThumbVariant } from '#domain/playback/thumb.ts';
+import { SharedCalls } from '#platform/coalesce/shared-calls.ts';
 import type { ClientAddresses } from '#platform/http/client-addresses.ts';
 import { ImageRefused, ImagesBusy, type ImageProcessor } from '#platform/images/image-processor.ts';
 import type { RecentClients } from '#platform/rate-limit/recent-clients.ts';
@@ -60,7 +61,7 @@ export class ThumbMaker {
     sizeCalculation: ({ bytes }) => Math.max(1, bytes.length),
   });
   readonly #shares = new Shares(underWayMax);
-  readonly #underWay = new Map<string, Promise<FoundThumb>>();
+  readonly #underWay = new SharedCalls<FoundThumb>();
 
   constructor(dependencies: ThumbMakerDependencies) {
     this.#dependencies = dependencies;
@@ -94,17 +95,12 @@ export class ThumbMaker {
 
   /** @throws KnownProblem `busy` when the client has as many images under way as it may */
   #once(cacheKey: string, request: IncomingMessage, work: (client: string) => Promise<FoundThumb>) {
-    const running = this.#underWay.get(cacheKey);
-    if (running !== undefined) return running;
-    const client = this.#dependencies.clients.bucketOf(request);
-    const giveBack = this.#shares.take(client);
-    if (giveBack === null) throw new KnownProblem('busy');
-    const begun = work(client).finally(() => {
-      giveBack();
-      this.#underWay.delete(cacheKey);
+    return this.#underWay.run(cacheKey, () => {
+      const client = this.#dependencies.clients.bucketOf(request);
+      const giveBack = this.#shares.take(client);
+      if (giveBack === null) throw new KnownProblem('busy');
+      return work(client).finally(giveBack);
     });
-    this.#underWay.set(cacheKey, begun);
-    return begun;
   }
 
   async #find(variant: ThumbVariant, cacheKey: string, client: string): Promise<FoundThumb> {

@@ -118,7 +118,7 @@ async function answerObject(request: FastifyRequest, reply: FastifyReply, { plan
   const { range, 'if-none-match': ifNoneMatch } = request.headers;
   const needsHead = request.method === 'HEAD' || range !== undefined || ifNoneMatch !== undefined;
   if (!needsHead) return sendWhole(request, reply, { plane, target });
-  const info = await media.head(target.key, request.signal, request.raw);
+  const info = await media.head(target.key, request.raw);
   if (info === null) throw missingObject(target);
   const wanted = answerBodyless(request, reply, { target, info });
   if (wanted === 'answered') return reply;

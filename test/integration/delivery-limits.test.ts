@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { get, type IncomingMessage, type RequestListener } from 'node:http';
+import { get, type IncomingMessage, request as httpRequest, type RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,6 +30,35 @@ describe.each(['http', 'https'] as const)('a bucket on %s', (scheme) => {
     const { port, requests } = await startDelivery((_request, response) => response.writeHead(404).end(), { scheme });
     for (let n = 0; n < 3; n++) expect(await statusOf(port, path)).toBe(404);
     expect(requests).toHaveLength(1);
+  });
+
+  it('C17.21: requests of every kind at once for an object that is missing are one request to the bucket', async () => {
+    const { port, requests } = await startDelivery(
+      (_request, response) => void setTimeout(() => response.writeHead(404).end(), 100),
+      { scheme },
+    );
+    const kinds = [
+      { method: 'HEAD' },
+      { headers: { range: 'bytes=0-1' } },
+      { headers: { 'if-none-match': '"e"' } },
+      { headers: { range: 'bytes=5-', 'if-range': '"e"' } },
+    ];
+    for (const [path, more] of [
+      [segment, []],
+      [segment.replace('seg_1', 'seg_2'), [{}]],
+      [playlist, [{}]],
+    ] as const) {
+      const before = requests.length;
+      // Plain ones last: the others have asked the bucket by then.
+      const asked = [...kinds, ...kinds, ...more].map(async (kind) => {
+        const request = httpRequest({ host: '127.0.0.1', port, path, agent: false, ...kind }).end();
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        response.resume();
+        return response.statusCode;
+      });
+      expect(new Set(await Promise.all(asked))).toEqual(new Set([404]));
+      expect(requests.slice(before)).toHaveLength(1);
+    }
   });
 
   it('C17.21: a missing object is found about a second after it was written', async () => {
