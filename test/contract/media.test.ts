@@ -13,6 +13,7 @@ import { mediaDeletionTask, type MediaDeletionDependencies } from '../../control
 import type { PeriodicTask } from '../../controller/periodic-component.ts';
 import { type RetentionDependencies, retentionTasks } from '../../controller/retention.ts';
 import { CleanupStore } from '#platform/postgres/cleanup-store.ts';
+import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { DeletionFence } from '#platform/postgres/deletion-fence.ts';
 import { RetentionStore } from '#platform/postgres/retention-store.ts';
 import { type ApiUnderTest, startApi } from './api-under-test.ts';
@@ -538,6 +539,30 @@ describe('deletion', () => {
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(new Set(await statuses())).toEqual(new Set(['no-store']));
     await other.app.close();
+  });
+
+  it('C29.11: a request for a key that is read while its media is deleted answers 410', async () => {
+    const hash = newHash();
+    await stream(hash);
+    await api.d.contentKeys.findOrCreate(hash);
+    const [reached, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const contentKeys = new ContentKeyStore(api.d.database, { encryptionKeys: ['key of none'] });
+    contentKeys.find = async (wanted) => {
+      const found = await api.d.contentKeys.find(wanted);
+      reached.resolve();
+      await resumed.promise;
+      return found;
+    };
+    const server = await startApi({}, { ...api.d, contentKeys });
+    const token = signPlaybackToken({ hash, exp: Math.floor(Date.now() / 1000) + 60 }, api.d.config.keyTokenSecret);
+    const asked = server.raw(`/api/key/${hash}`, { headers: { authorization: `Bearer ${token}` } });
+    await reached.promise;
+    await api.call(`/api/media/${hash}`, { method: 'DELETE' });
+    await until(async () => (await server.raw(`/stream/${hash}/master.m3u8`)).status === 410);
+    resumed.resolve();
+    const { status, headers } = await asked;
+    expect([status, headers.get('cache-control')]).toEqual([410, 'no-store']);
+    await server.app.close();
   });
 
   it('C29.12, C29.13: everything is removed, whatever was interrupted', async () => {
