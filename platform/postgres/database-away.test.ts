@@ -5,6 +5,8 @@ const withCode = (code: string) => Object.assign(new Error('a failure'), { code 
 
 it.each([
   ['a refused connection', withCode('ECONNREFUSED'), true],
+  ['a name server that knows no host of the database', withCode('ENOTFOUND'), true],
+  ['a name server that does not answer', withCode('EAI_AGAIN'), true],
   ['a connection that breaks', new Error('Connection terminated unexpectedly'), true],
   ['a pool without a free connection', new Error('timeout exceeded when trying to connect'), true],
   ['a query that is not answered', new Error('Query read timeout'), true],

@@ -1,4 +1,5 @@
-const systemCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'];
+const nameCodes = ['ENOTFOUND', 'EAI_AGAIN'];
+const systemCodes = [...nameCodes, 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'];
 // SQLSTATE: a broken connection, too few resources, a server that stops or starts, a cancelled statement, a standby.
 const sqlStates = /^(?:08|53)[0-9A-Z]{3}$|^57(?:P0[1-5]|014)$|^25006$/;
 // What pg and pg-pool throw without a code.
