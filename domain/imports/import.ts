@@ -1,3 +1,5 @@
+import { fitText } from '../text.ts';
+
 /**
  * An import: a file that a worker fetches from another server into the bucket of uploads, to a key of its own.
  *
@@ -120,12 +122,13 @@ export function withoutQuery(url: string): string {
 /** The name of a file by its address, for callers that give none. */
 export function nameOfUrl(url: string): string {
   const last = new URL(url).pathname.split('/').at(-1) ?? '';
+  return fitText(decoded(last), 255) || 'file';
+}
+
+function decoded(segment: string): string {
   try {
-    // As a name that a caller gives: without control characters, which a text of the database cannot all hold.
-    // oxlint-disable-next-line no-control-regex -- control characters are what is replaced
-    const name = decodeURIComponent(last).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '_');
-    return name.slice(0, 255).toWellFormed() || 'file';
+    return decodeURIComponent(segment);
   } catch {
-    return last.slice(0, 255);
+    return segment;
   }
 }
