@@ -82,6 +82,9 @@ export function requestProblemOf(thrown: unknown): KnownProblem<RequestErrorCode
   return new KnownProblem(isRefusal ? 'invalid_request' : 'internal_error', undefined, { cause: thrown });
 }
 
+/** `Retry-After` in seconds where nothing has set it: of too many open uploads, some end when their caller says so. */
+const retryAfterSecOf: Partial<Record<RequestErrorCode, number>> = { busy: 1, rate_limited: 10 };
+
 /** Answers a problem. Headers that were set before stay, such as a rate limit's. */
 export function sendProblem(
   request: FastifyRequest,
@@ -92,8 +95,10 @@ export function sendProblem(
   reply.code(status).header('cache-control', 'no-store').header('content-type', 'application/problem+json');
   for (const name of ['etag', 'last-modified', 'content-encoding', 'accept-ranges', 'content-length'])
     reply.removeHeader(name);
+  const retryAfterSec = retryAfterSecOf[problem.code];
+  if (retryAfterSec !== undefined && !reply.hasHeader('retry-after')) reply.header('retry-after', retryAfterSec);
   // A client that is refused for want of places holds no connection either.
-  if (problem.code === 'busy') reply.header('retry-after', 1).header('connection', 'close');
+  if (problem.code === 'busy') reply.header('connection', 'close');
   // As bytes: to text the framework would add a charset, which this media type does not have (RFC 9457, section 6.1).
   return reply.send(Buffer.from(JSON.stringify(problemDocument(request, reply, problem))));
 }

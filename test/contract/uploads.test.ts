@@ -271,11 +271,13 @@ describe('what an upload may be', () => {
     expect([answer.status, answer.json.errors[0].pointer]).toEqual([413, '/size']);
   });
 
-  it('C30.9: an API key has at most UPLOADS_OPEN_MAX open uploads, also when it begins many at once', async () => {
+  it('C23.4, C30.9: an API key has at most UPLOADS_OPEN_MAX open uploads, also when it begins many at once', async () => {
     const body = { name: 'a.mp4', size: 10 };
     const answers = await Promise.all(Array.from({ length: 8 }, () => begin(api, body)));
     const begun = answers.filter(({ status }) => status === 201);
-    expect([begun.length, answers.filter(({ status }) => status === 429).length]).toEqual([3, 5]);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect([begun.length, refused.length]).toEqual([3, 5]);
+    for (const { headers } of refused) expect(headers.get('retry-after')).toMatch(/^[1-9]\d?$/);
     expect((await begin(api, body, { 'x-api-key': olderApiKey })).status).toBe(201);
     for (const { json } of begun) await api.call(`/api/uploads/${json.upload_id}`, { method: 'DELETE' });
     const next = await begin(api, body);
