@@ -21,7 +21,7 @@ import { runComponents } from './platform/lifecycle/run-components.ts';
 import { stopSignal } from './platform/lifecycle/stop-signal.ts';
 import { ContentKeyStore } from './platform/postgres/content-key-store.ts';
 import { type Database, openDatabase } from './platform/postgres/database.ts';
-import { openListDatabase } from './platform/postgres/job-list.ts';
+import { openListDatabase } from './platform/postgres/list-database.ts';
 import { ImportStore } from './platform/postgres/import-store.ts';
 import { JobStore } from './platform/postgres/job-store.ts';
 import { MediaDeletionStore } from './platform/postgres/media-deletion-store.ts';

@@ -16,7 +16,7 @@ const doc: RouteDoc = {
   credential: 'api_key',
   path: { id: 'The job, a UUID.' },
   answers: { 200: { description: 'The timeline.', schemas: ['JobTimeline'] } },
-  problems: ['not_found'],
+  problems: ['not_found', 'busy'],
 };
 
 /** `GET /api/jobs/{id}/timeline`. */

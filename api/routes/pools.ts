@@ -19,7 +19,7 @@ const doc: RouteDoc = {
       schemas: ['PoolList'],
     },
   },
-  problems: [],
+  problems: ['busy'],
 };
 
 /** `GET /api/pools`. */

@@ -1,9 +1,9 @@
-import { KnownProblem } from '#domain/errors.ts';
 import { type JobResults, type JobType, jobTypeNames } from '#domain/job-types/index.ts';
 import type { ShownJob } from '#domain/jobs/job.ts';
 import { type JobStatus, jobStatuses } from '#domain/jobs/status.ts';
-import { type Database, openDatabase } from './database.ts';
+import type { Database } from './database.ts';
 import { type JobRow, jobOfRow, shownColumns } from './job-row.ts';
+import { readList } from './list-database.ts';
 
 /** Where a page of the list begins: after this job, which is the last of the page before. */
 export interface JobCursor {
@@ -53,14 +53,6 @@ const sql = {
   ofHash: ofEach('hash = $6'),
 };
 
-/** Few connections and short statements: lists may be as heavy as callers like, and nothing else waits for them. */
-const limits = { maxConnections: 2, statementTimeoutMs: 3_000, connectionTimeoutMs: 2_000 };
-
-/** The pool that lists of jobs have for themselves. */
-export function openListDatabase(url: string): Database {
-  return openDatabase(url, limits);
-}
-
 /**
  * At most `limit` jobs, the newest first. Jobs that are made while a caller pages are on no page.
  *
@@ -77,24 +69,7 @@ export async function listJobs(
   const isFiltered = type !== undefined || status !== undefined;
   const [text, filter] =
     hash !== undefined ? [sql.ofHash, [...wanted, hash]] : isFiltered ? [sql.ofEach, wanted] : [sql.all, []];
-  try {
-    const columns = hasResults ? shownColumns : withoutResults;
-    const { rows } = await database.pool.query<JobRow>(`select ${columns} from (${text}) as page ${newest}`, [
-      ...page,
-      ...filter,
-    ]);
-    return rows.map(jobOfRow);
-  } catch (error) {
-    if (!isOverload(error)) throw error;
-    throw new KnownProblem('busy', 'Too many lists are read at once; send the same request again.', { cause: error });
-  }
-}
-
-/**
- * Whether a list failed since too many are read, or it took too long: SQLSTATE 57014 is a statement timeout, the other
- * is the pool's message for a call that got no connection.
- */
-export function isOverload(error: unknown): boolean {
-  const { code, message } = error as { readonly code?: string; readonly message: string };
-  return code === '57014' || message === 'timeout exceeded when trying to connect';
+  const columns = hasResults ? shownColumns : withoutResults;
+  const list = `select ${columns} from (${text}) as page ${newest}`;
+  return (await readList<JobRow>(database, list, [...page, ...filter])).map(jobOfRow);
 }

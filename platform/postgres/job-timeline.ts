@@ -4,6 +4,7 @@ import { poolOfQueue } from '#domain/jobs/routing.ts';
 import type { AttemptWork } from '#domain/work/unit-run.ts';
 import type { Database } from './database.ts';
 import type { JobRow } from './job-row.ts';
+import { readList } from './list-database.ts';
 import { isUuid } from './uuid.ts';
 
 /** An attempt of a job; one that has not ended has neither an end nor a result. */
@@ -50,11 +51,16 @@ const select = `
     ended_attempts
   from jobs where id = $1`;
 
-/** The timeline of a job; null when there is none, also for an id that is no UUID. */
+/**
+ * The timeline of a job; null when there is none, also for an id that is no UUID.
+ *
+ * @param database of `openListDatabase`
+ * @throws KnownProblem `busy` when too many lists are read
+ */
 export async function jobTimeline(database: Database, id: string): Promise<JobTimeline | null> {
   if (!isUuid(id)) return null;
-  const { rows } = await database.pool.query<TimelineRow>(select, [id]);
-  return rows[0] === undefined ? null : timelineOf(rows[0]);
+  const [row] = await readList<TimelineRow>(database, select, [id]);
+  return row === undefined ? null : timelineOf(row);
 }
 
 const unknownWork: AttemptWork = { processor_ms: null, units: [], units_left_out: 0 };

@@ -1,7 +1,6 @@
-import { KnownProblem } from '#domain/errors.ts';
 import type { Media } from '#domain/library/media.ts';
 import type { Database } from './database.ts';
-import { isOverload } from './job-list.ts';
+import { readList } from './list-database.ts';
 import { mediaColumns, mediaOfRow } from './media-store.ts';
 
 /** Which media are listed, and so in which order: each has an index. Newest first where no other filter is given. */
@@ -49,16 +48,12 @@ export async function listMedia(
   filter: MediaFilter,
   { after, limit }: { readonly after: MediaCursor | null; readonly limit: number },
 ): Promise<ListedMedia[]> {
-  try {
-    const { rows } = await database.pool.query<Parameters<typeof mediaOfRow>[0] & { is_deleting: boolean }>(
-      statementOf(filter.by),
-      [limit, ...boundsOf(filter, after)],
-    );
-    return rows.map((row) => ({ ...mediaOfRow(row), isDeleting: row.is_deleting }));
-  } catch (error) {
-    if (!isOverload(error)) throw error;
-    throw new KnownProblem('busy', 'Too many lists are read at once; send the same request again.', { cause: error });
-  }
+  const rows = await readList<Parameters<typeof mediaOfRow>[0] & { is_deleting: boolean }>(
+    database,
+    statementOf(filter.by),
+    [limit, ...boundsOf(filter, after)],
+  );
+  return rows.map((row) => ({ ...mediaOfRow(row), isDeleting: row.is_deleting }));
 }
 
 /** Where the page begins, by value and hash, and where the list ends. */

@@ -3,6 +3,7 @@ import { type QueueName, queueNames } from '#domain/jobs/routing.ts';
 import { activeStatuses } from '#domain/jobs/status.ts';
 import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { Database } from './database.ts';
+import { readList } from './list-database.ts';
 
 interface GroupRow {
   readonly queue: QueueName;
@@ -43,9 +44,14 @@ const groups = `
     exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage
   from explained group by queue, pool, is_claimed, code`;
 
-/** The pools as their active jobs show them: of each queue all that are claimed, and the oldest that wait. */
+/**
+ * The pools as their active jobs show them: of each queue all that are claimed, and the oldest that wait.
+ *
+ * @param database of `openListDatabase`
+ * @throws KnownProblem `busy` when too many lists are read
+ */
 export async function poolQueues(database: Database): Promise<PoolQueue[]> {
-  const { rows } = await database.pool.query<GroupRow>(groups, [activeStatuses, queueNames]);
+  const rows = await readList<GroupRow>(database, groups, [activeStatuses, queueNames]);
   return poolQueuesOf(rows.map(groupOfRow), rows[0]?.is_outage ?? false);
 }
 

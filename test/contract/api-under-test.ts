@@ -18,7 +18,7 @@ import { openRedisWindowCounter } from '#platform/rate-limit/redis-window-counte
 import { openTableWindowCounter } from '#platform/rate-limit/table-window-counter.ts';
 import { ContentKeyStore } from '#platform/postgres/content-key-store.ts';
 import { openDatabase } from '#platform/postgres/database.ts';
-import { openListDatabase } from '#platform/postgres/job-list.ts';
+import { openListDatabase } from '#platform/postgres/list-database.ts';
 import { DeletedMediaStore } from '#platform/postgres/deleted-media-store.ts';
 import { MediaDeletionStore } from '#platform/postgres/media-deletion-store.ts';
 import { MediaStore } from '#platform/postgres/media-store.ts';

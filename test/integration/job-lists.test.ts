@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobFilter, listJobs } from '#platform/postgres/job-list.ts';
 import type { Database } from '#platform/postgres/database.ts';
@@ -75,7 +76,9 @@ describe('lists of jobs', () => {
       api.d.listDatabase.pool.query('select pg_sleep(2.5)').catch(() => {}),
     );
     const startedAt = performance.now();
-    const lists = Array.from({ length: 30 }, () => api.call('/api/jobs'));
+    // Whatever is read by the connections of lists.
+    const paths = ['/api/jobs', '/api/media', '/api/pools', `/api/jobs/${randomUUID()}/timeline`];
+    const lists = Array.from({ length: 32 }, (_, n) => api.call(paths[n % paths.length] ?? ''));
     const [submitted, ready] = await Promise.all([
       api.submit({ type: 'image:thumbnail', hash: 'beside', source: 'a.jpg' }),
       api.call('/readyz'),

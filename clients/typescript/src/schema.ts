@@ -3489,6 +3489,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     listMedia: {
@@ -4892,6 +4901,15 @@ export interface operations {
             };
             /** @description `internal_error`: An internal error occurred. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `busy`: Too much work at once; try again shortly. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
