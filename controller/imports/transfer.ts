@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ImportInterruption, type SentFile } from '#domain/imports/file-answer.ts';
 import { type Import, ImportFailure, transferMsMax } from '#domain/imports/import.ts';
+import { missingParts } from '#domain/uploads/part-plan.ts';
 import { sha256Of } from '#jobs/uploads/digest.ts';
 import { isReadable, isReadableHead } from '#jobs/uploads/recognise.ts';
 import type { ImportSettings } from '#platform/config/import-settings.ts';
@@ -56,14 +57,9 @@ export async function transfer(
   if (made !== null) await bucket.parts.abort(row.source);
   if (made !== null) return conclude(row, dependencies, { bytes: row.storedBytes, measured: null, signal });
   const stored = await storedParts(row, dependencies);
-  const { sent, body, close } = await openRest(row, dependencies, { stored, signal });
-  let progress: Progress;
-  try {
-    progress = sent.offset === 0 ? await beginFile(row, dependencies, sent) : resumed(row, stored);
-    await store(row, dependencies, { body, progress, signal });
-  } finally {
-    close();
-  }
+  const progress = isWhole(row, stored)
+    ? resumed(row, stored)
+    : await fetchRest(row, dependencies, { stored: partsToKeep(row, stored), signal });
   const bytes = bytesOf(progress.parts);
   if (bytes === 0) throw new ImportFailure('unsupported');
   if ((await bucket.objects.head(row.source, signal)) !== null) throw new ImportFailure('key_exists');
@@ -72,13 +68,41 @@ export async function transfer(
   await conclude(row, dependencies, { bytes, measured: progress.digest?.digest('hex') ?? null, signal });
 }
 
-/** Whole parts from the first on, which an earlier attempt stored. */
-async function storedParts(row: Import, { bucket }: TransferDependencies): Promise<StoredPart[]> {
-  const { source: key, multipartId: id, validator, partSizeBytes } = row;
-  if (id === null || validator === null) return [];
-  const found = (await bucket.parts.list({ key, id })) ?? [];
-  const end = found.findIndex(({ number, sizeBytes }, index) => number !== index + 1 || sizeBytes !== partSizeBytes);
-  return end === -1 ? found : found.slice(0, end);
+/** What an earlier attempt stored. */
+async function storedParts(
+  { source: key, multipartId: id }: Import,
+  { bucket }: TransferDependencies,
+): Promise<StoredPart[]> {
+  return id === null ? [] : ((await bucket.parts.list({ key, id })) ?? []);
+}
+
+/** Whether all of the file is stored: it ended between its last part and its object. */
+function isWhole({ sizeBytes, partSizeBytes }: Import, stored: readonly StoredPart[]): boolean {
+  if (sizeBytes === null || sizeBytes !== bytesOf(stored)) return false;
+  return sizeBytes > 0 && missingParts({ sizeBytes, partSizeBytes }, stored).length === 0;
+}
+
+/** Whole parts from the first on, after which the file goes on; none where a server cannot say that it is the same. */
+function partsToKeep({ validator, partSizeBytes }: Import, stored: StoredPart[]): StoredPart[] {
+  if (validator === null) return [];
+  const end = stored.findIndex(({ number, sizeBytes }, index) => number !== index + 1 || sizeBytes !== partSizeBytes);
+  return end === -1 ? stored : stored.slice(0, end);
+}
+
+/** Fetches what is not stored, and stores it. */
+async function fetchRest(
+  row: Import & ImportLease,
+  dependencies: TransferDependencies,
+  { stored, signal }: { readonly stored: StoredPart[]; readonly signal: AbortSignal },
+): Promise<Progress> {
+  const { sent, body, close } = await openRest(row, dependencies, { stored, signal });
+  try {
+    const progress = sent.offset === 0 ? await beginFile(row, dependencies, sent) : resumed(row, stored);
+    await store(row, dependencies, { body, progress, signal });
+    return progress;
+  } finally {
+    close();
+  }
 }
 
 async function openRest(

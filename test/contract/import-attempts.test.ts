@@ -200,11 +200,12 @@ describe('what an earlier attempt left', () => {
     url: string,
     validator: string | null,
     did: (of: Multipart, lease: ImportLease) => Promise<unknown>,
+    bytes = file,
   ): Promise<{ readonly id: string; readonly source: string }> {
     const id = randomUUID();
     const source = `uploads/${id}/a.mp4`;
     // No worker takes it meanwhile.
-    const values = [id, id, url, 'a.mp4', source, sha256(file), partBytes];
+    const values = [id, id, url, 'a.mp4', source, sha256(bytes), partBytes];
     await api.d.database.pool.query(
       `insert into imports (id, key_id, url, name, source, sha256, part_size_bytes, deadline_at, status, lease_owner,
            due_at)
@@ -213,7 +214,7 @@ describe('what an earlier attempt left', () => {
     );
     const lease = { id, owner: id };
     const of = { key: source, id: await api.bucket.parts.begin(source, { contentType: 'video/mp4' }) };
-    const noted = { multipartId: of.id, sizeBytes: file.length, contentType: 'video/mp4', validator };
+    const noted = { multipartId: of.id, sizeBytes: bytes.length, contentType: 'video/mp4', validator };
     await api.rows.noteFile(lease, { ...noted, transferMsMax: 3_600_000 });
     await did(of, lease);
     await api.rows.release(lease, { delayMs: 0, failures: 0 });
@@ -262,6 +263,22 @@ describe('what an earlier attempt left', () => {
     expect(await reached(api, id, 'completed')).toMatchObject({ sha256: sha256(file) });
     expect((await stored(api, source))?.equals(file)).toBe(true);
     expect(server.requests.map((request) => request.range)).toEqual([range]);
+  });
+
+  it.each([
+    ['whole parts', 2 * partBytes, '"v1"'],
+    ['parts of which the last is shorter, without a validator', partBytes + mebibyte, null],
+  ])('C30.20: of a file that is stored in %s nothing is fetched again', async (_, sizeBytes, validator) => {
+    const bytes = file.subarray(0, sizeBytes);
+    const server = await serve(api, bytes);
+    const putAll = async (of: Multipart) => {
+      await put(of, 1, bytes.subarray(0, partBytes));
+      await put(of, 2, bytes.subarray(partBytes));
+    };
+    const { id, source } = await interrupted(`${server.url}/a.mp4`, validator, putAll, bytes);
+    expect(await reached(api, id, 'completed')).toMatchObject({ bytes: sizeBytes, sha256: sha256(bytes) });
+    expect((await stored(api, source))?.equals(bytes)).toBe(true);
+    expect(server.requests).toEqual([]);
   });
 
   it('C30.20: a file that is shorter now than what is stored of it begins again', async () => {
