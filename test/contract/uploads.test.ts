@@ -2,8 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Upload } from '#domain/uploads/upload.ts';
+import { completeUpload } from '#jobs/uploads/complete.ts';
 import type { StorageSettings } from '#platform/config/storage-settings.ts';
+import { interceptWrites } from '#platform/external-writes/external-write.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { openUploadBucket, type UploadBucket } from '#platform/storage/upload-bucket.ts';
 import { expireUploads } from '../../controller/upload-expiry.ts';
@@ -92,6 +95,7 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     api = await startUploadApi(await newStore());
   });
   afterAll(() => api.close());
+  afterEach(() => interceptWrites((_write, write) => write()));
 
   it(`C30.1, C30.2: a file that is put in parts to a ${kind} is a source, to which a job is submitted`, async () => {
     const file = fileOf(9 * mebibyte);
@@ -139,6 +143,23 @@ describe.each(Object.entries(stores))('uploads to a %s', (kind, newStore) => {
     expect(new Set([...atOnce, again].map(({ text }) => text)).size).toBe(1);
     expect((await api.call(`/api/uploads/${begun.upload_id}`, { method: 'DELETE' })).status).toBe(409);
     expect((await stored(api, begun.source))?.equals(file)).toBe(true);
+  });
+
+  it(`C30.4: of two servers that complete an upload to a ${kind}, one that comes late changes nothing`, async () => {
+    const file = fileOf(1000);
+    const { json: begun } = await begin(api, { name: 'a.mp4', size: file.length, sha256: sha256(file) });
+    await putAll(begun, file);
+    const { rows, bucket } = api;
+    const completing = () => completeUpload({ rows, bucket, log: api.d.log }, begun.upload_id);
+    // One server is about to make the object of the parts when the other does it all.
+    const early: Promise<Upload>[] = [];
+    interceptWrites(async ({ name }, write) => {
+      if (name === `complete ${begun.source}` && early.length === 0) await early[early.push(completing()) - 1];
+      return write();
+    });
+    const late = await completing();
+    expect([late.status, late.etag]).toEqual(['completed', (await early[0])?.etag]);
+    expect((await bucket.objects.head(begun.source))?.etag).toBe(late.etag);
   });
 
   it(`C30.5: another digest than announced is refused on completion, and the object in the ${kind} is deleted`, async () => {

@@ -20,6 +20,7 @@ import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ObjectStore } from '#platform/storage/object-store.ts';
+import { openFolderMultipart } from '#platform/storage/folder/folder-multipart.ts';
 import { openObjectStore } from '#platform/storage/open.ts';
 import { readDownload } from '../../testing/read-download.ts';
 
@@ -55,6 +56,21 @@ async function keysOf(prefix: string, from = store): Promise<string[]> {
   for await (const { key } of from.list(prefix)) keys.push(key);
   return keys;
 }
+
+describe('parts in a folder', () => {
+  it('parts that become an object replace none that another process has made of them', async () => {
+    const parts = openFolderMultipart(dir);
+    const of = { key: 'uploads/1/a.mp4', id: await parts.begin('uploads/1/a.mp4', { contentType }) };
+    const body = Buffer.from('bytes');
+    const part = await parts.put(of, 1, { body, sizeBytes: body.length });
+    await put(of.key, 'bytes');
+    const made = await store.head(of.key);
+    expect(await parts.complete(of, [part])).toBe('completed');
+    expect(await store.head(of.key)).toEqual(made);
+    expect([await parts.list(of), await readdir(join(dir, '.reelwright/tmp'))]).toEqual([[], []]);
+    expect(await parts.complete(of, [part])).toBe('missing');
+  });
+});
 
 describe('a folder as a store', () => {
   it('the objects of a folder store are its files, at the paths of their keys', async () => {

@@ -28,11 +28,15 @@ export async function writeObject(target: WriteTarget, key: string, body: Body, 
   await throughTemporary(target, { body, signal }, (temporary) => moveToKey(target, temporary, key));
 }
 
-/** Writes an object unless its natural path is taken: a link fails where a rename would replace. */
+/**
+ * Writes an object unless its natural path is taken: a link fails where a rename would replace.
+ *
+ * @throws KnownProblem `storage_error` for a key without a natural path
+ */
 export async function writeNewObject(
   target: WriteTarget,
   key: string,
-  body: Buffer,
+  body: Body,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const names = naturalNames(key);

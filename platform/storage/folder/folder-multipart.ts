@@ -9,12 +9,13 @@ import { checkKey } from '../keys.ts';
 import type { Multipart, MultipartStore, PartBody, StoredPart } from '../multipart-store.ts';
 import { isInside, unlessMissing } from './file-info.ts';
 import { partsFolderNames } from './file-paths.ts';
-import { writeObject, writeOwnFile } from './file-write.ts';
+import { writeNewObject, writeOwnFile } from './file-write.ts';
 import { RealFolders } from './real-folders.ts';
 
 /**
  * Uploads in parts to a folder. Each part is a file of the store's own, `<number>-<MD5>`, below a folder whose name
- * follows from the key; completion copies them into the object, so that no late write of a part reaches it.
+ * follows from the key; completion copies them into the object, so that no late write of a part reaches it. Of two
+ * processes that complete it at once, the first makes the object: the other one finds parts or path taken away.
  */
 export function openFolderMultipart(dir: string): MultipartStore {
   return new FolderMultipart(dir);
@@ -71,10 +72,15 @@ class FolderMultipart implements MultipartStore {
       const paths = chosen.flatMap((file) => file?.path ?? []);
       if (paths.length < parts.length) return 'missing';
       const target = { root: await this.#folders.root(), folders: this.#folders };
-      await externalWrite(
-        () => ({ kind: 'object', name: `complete ${key}` }),
-        () => writeObject(target, key, (handle) => copyFiles(paths, handle)),
-      );
+      try {
+        await externalWrite(
+          () => ({ kind: 'object', name: `complete ${key}` }),
+          () => writeNewObject(target, key, (handle) => copyFiles(paths, handle)),
+        );
+      } catch (error) {
+        if (error instanceof PartRemoved) return 'missing';
+        throw error;
+      }
       await this.#remove(id);
       return 'completed';
     });
@@ -146,11 +152,15 @@ class FolderMultipart implements MultipartStore {
   }
 }
 
-/** By one buffer: streams would leave as much memory to collect as there are bytes. */
+/** A part is not there any more: another process has made the object of it, or it was aborted. */
+class PartRemoved extends Error {}
+
+/** By one buffer: streams would leave as much memory to collect as there are bytes. @throws PartRemoved */
 async function copyFiles(paths: readonly string[], to: FileHandle): Promise<void> {
   const buffer = Buffer.allocUnsafeSlow(readBytes);
   for (const path of paths) {
-    const from = await open(path);
+    const from = await unlessMissing(() => open(path));
+    if (from === null) throw new PartRemoved(path);
     try {
       for (;;) {
         const { bytesRead } = await from.read(buffer, 0, buffer.length);
