@@ -14,7 +14,7 @@ import { ImportStore } from '#platform/postgres/import-store.ts';
 import { expireByDefault } from '#platform/postgres/job-end.ts';
 import { JobStore } from '#platform/postgres/job-store.ts';
 import { jobTimeline } from '#platform/postgres/job-timeline.ts';
-import { waitingReasonOf } from '#platform/postgres/job-waiting.ts';
+import { waitingReasonOf, waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
 import { overdueSeconds } from '#platform/postgres/overdue.ts';
 import { poolQueues, waitingCountedMax } from '#platform/postgres/pool-queues.ts';
 import { PoolStore } from '#platform/postgres/pool-store.ts';
@@ -135,6 +135,7 @@ function ofImports(id: string): RepeatedQuery[] {
 /** Of the other tasks of a controller. */
 function ofController(rows: ManyRows): RepeatedQuery[] {
   const waiting = idOfRow(rows.jobs - 1);
+  const unexplained = { phase: null, status: 'queued', waitingReason: null };
   return [
     [
       'sweeper: jobs without a ticket',
@@ -150,10 +151,11 @@ function ofController(rows: ManyRows): RepeatedQuery[] {
     ['batches: claimed jobs', 2_500, (d) => new JobStore(d).claimedUnder('worker-1')],
     ['kubernetes: waiting jobs', 25, (d) => new JobStore(d).waiting({ forMs: 0, limit: 25 })],
     ['kubernetes: jobs of an owner', 2_500, (d) => new JobStore(d).claimedBy('worker-1')],
+    ['why a job waits', 4_500, (d) => waitingReasonOf(d, { ...unexplained, id: waiting } as never)],
     [
-      'why a job waits',
-      4_500,
-      (d) => waitingReasonOf(d, { id: waiting, phase: null, status: 'queued', waitingReason: null } as never),
+      'why the jobs of a batch wait',
+      3 * 4_500,
+      (d) => waitingReasonsOf(d, [1, 2, 3].map((n) => ({ ...unexplained, id: idOfRow(rows.jobs - n) })) as never),
     ],
     ['kubernetes: the states of jobs', 2, (d) => new JobStore(d).statesOf([waiting])],
     ['pools of the cluster', 1, (d) => new PoolStore(d).read()],

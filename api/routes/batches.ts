@@ -5,6 +5,7 @@ import { type SubmissionOutcome, submitJobs } from '#jobs/submit.ts';
 import { problemDocument, requestProblemOf, statusOfProblem } from '#platform/http/problem-response.ts';
 import { traceOf } from '#platform/http/tracing.ts';
 import { isKnownToBeAllowed } from '#platform/outbound-http/callback-address.ts';
+import { waitingReasonsOf } from '#platform/postgres/job-waiting.ts';
 import type { Logger } from '#platform/telemetry/logger.ts';
 import { audit } from '../audit.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -20,7 +21,7 @@ const batchBytesMax = 4 * 1024 * 1024;
 
 /** `POST /api/jobs/batch`: each submission has the answer that it would have by itself (C11.39 to C11.42). */
 export function addBatchRoute(app: FastifyInstance, dependencies: ApiDependencies & { readonly guards: Guards }): void {
-  const { config, log, guards } = dependencies;
+  const { config, database, log, guards } = dependencies;
   const onRequest = guards.limitedByBatch;
   app.post(
     '/api/jobs/batch',
@@ -39,17 +40,28 @@ export function addBatchRoute(app: FastifyInstance, dependencies: ApiDependencie
       });
       for (const answer of answers)
         if ('isNew' in answer && answer.isNew) audit(log, request, { what: 'job submitted', jobId: answer.job.id });
-      return { jobs: answers.map((answer) => entryOf(answer, request, { reply, log })) };
+      const equal = answers.flatMap((answer) => ('error' in answer || answer.isNew ? [] : [answer.job]));
+      const reasons = await waitingReasonsOf(database, equal);
+      return { jobs: answers.map((answer) => entryOf(answer, request, { reply, log, reasons })) };
     },
   );
+}
+
+interface EntryContext {
+  readonly reply: FastifyReply;
+  readonly log: Logger;
+  readonly reasons: Awaited<ReturnType<typeof waitingReasonsOf>>;
 }
 
 function entryOf(
   outcome: SubmissionOutcome,
   request: FastifyRequest,
-  { reply, log }: { readonly reply: FastifyReply; readonly log: Logger },
+  { reply, log, reasons }: EntryContext,
 ): Wire<'BatchAnswer'>['jobs'][number] {
-  if (!('error' in outcome)) return { status: outcome.isNew ? 202 : 200, job: submissionToWire(outcome, null) };
+  if (!('error' in outcome)) {
+    const reason = reasons.get(outcome.job.id) ?? null;
+    return { status: outcome.isNew ? 202 : 200, job: submissionToWire(outcome, reason) };
+  }
   const problem = requestProblemOf(outcome.error);
   if (problem.code === 'internal_error') log.error({ err: outcome.error }, 'submission of a batch failed');
   return { status: statusOfProblem(problem.code), problem: problemDocument(request, reply, problem) };

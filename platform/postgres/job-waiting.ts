@@ -4,6 +4,7 @@ import type { WaitingReason } from '#domain/jobs/waiting.ts';
 import type { Database } from './database.ts';
 
 interface WaitingRow {
+  readonly id: string;
   readonly is_unclaimed: boolean;
   readonly not_before: Date | null;
   readonly is_outage: boolean;
@@ -17,7 +18,7 @@ const countMax = 1_000;
 
 // Workers refresh this row every few seconds during an outage; an older row means that it has ended.
 const find = `
-  select lease_owner is null as is_unclaimed, case when not_before > now() then not_before end as not_before,
+  select id, lease_owner is null as is_unclaimed, case when not_before > now() then not_before end as not_before,
     exists (select from storage_outage where seen_at > now() - interval '15 seconds') as is_outage,
     exists (
       select from media_deletions where hash = job.hash and lifted_at is null and finished_at is null
@@ -29,17 +30,31 @@ const find = `
       limit ${countMax + 1}
     ) as others) as ahead,
     (select count(*)::int from jobs as other where lease_owner is not null and other.queue = job.queue) as running
-  from jobs as job where id = $1 and status = any($2)`;
+  from jobs as job where id = any($1) and status = any($2)`;
+
+/** Why a job waits, as `waitingReasonsOf` says it; null when it runs or has ended. */
+export async function waitingReasonOf(database: Database, job: ShownJob): Promise<WaitingReason | null> {
+  return (await waitingReasonsOf(database, [job])).get(job.id) ?? null;
+}
 
 /**
- * Why a job waits: what its controller recorded, else what the rows of its queue say; null when it runs or has ended.
- * Jobs ahead are counted by age; a priority or a retry may change that order.
+ * Why each of these jobs waits, by its id: what its controller recorded, else what the rows of its queue say; one that
+ * runs or has ended is not among them. Jobs ahead are counted by age; a priority or a retry may change that order.
  */
-export async function waitingReasonOf(database: Database, job: ShownJob): Promise<WaitingReason | null> {
-  const mayWait = job.phase === null || job.phase === 'admitted';
-  if (job.waitingReason !== null || isFinal(job.status) || !mayWait) return job.waitingReason;
-  const { rows } = await database.pool.query<WaitingRow>(find, [job.id, activeStatuses]);
-  return rows[0]?.is_unclaimed === true ? reasonOf(rows[0]) : null;
+export async function waitingReasonsOf(
+  database: Database,
+  jobs: readonly ShownJob[],
+): Promise<ReadonlyMap<string, WaitingReason>> {
+  const recorded = jobs.flatMap(({ id, waitingReason: reason }) => (reason === null ? [] : [[id, reason] as const]));
+  const ids = jobs.filter(mayWaitUnrecorded).map(({ id }) => id);
+  if (ids.length === 0) return new Map(recorded);
+  const { rows } = await database.pool.query<WaitingRow>(find, [ids, activeStatuses]);
+  const found = rows.filter((row) => row.is_unclaimed).map((row) => [row.id, reasonOf(row)] as const);
+  return new Map([...recorded, ...found]);
+}
+
+function mayWaitUnrecorded({ waitingReason, status, phase }: ShownJob): boolean {
+  return waitingReason === null && !isFinal(status) && (phase === null || phase === 'admitted');
 }
 
 function reasonOf(row: WaitingRow): WaitingReason {

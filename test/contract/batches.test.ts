@@ -50,6 +50,8 @@ it('C11.39: each submission of a batch has the answer that it would have by itse
   const { json: alone } = await api.submit(jobs[4]);
   expect({ ...entries[4]?.problem, trace_id: '', instance: '' }).toEqual({ ...alone, trace_id: '', instance: '' });
   expect(entries[1]?.job).toEqual((await api.submit(completed)).json);
+  expect(entries[3]?.job).toMatchObject({ reason: { code: 'next_in_queue' } });
+  expect(entries[3]?.job).toEqual((await api.submit(active)).json);
 });
 
 it('C11.40: equal submissions in a batch, and in batches at once, make one job', async () => {
