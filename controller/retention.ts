@@ -29,7 +29,10 @@ export interface RetentionDependencies {
   readonly revisionRetentionMs: number | null;
 }
 
-/** A task for each retention time that is set, so that neither waits for the other. */
+/** An event of `PURGE_HOOK_URL` names the hash of a media that is deleted; it is kept to see what its receiver answered. */
+const purges = { retentionMs: 30 * 86_400_000, limit: 100 };
+
+/** A task for each retention time that is set, so that neither waits for the other, and one for purges of media. */
 export function retentionTasks(dependencies: RetentionDependencies): PeriodicTask[] {
   const { retention, media, log, jobRetentionMs, revisionRetentionMs } = dependencies;
   const tasks: PeriodicTask[] = [];
@@ -57,6 +60,12 @@ export function retentionTasks(dependencies: RetentionDependencies): PeriodicTas
       });
     tasks.push({ name: 'job retention', work });
   }
+  tasks.push({
+    name: 'purge event retention',
+    work: async (signal) => {
+      while (!signal.aborted && (await retention.deletePurges(purges)) === purges.limit);
+    },
+  });
   return tasks;
 }
 

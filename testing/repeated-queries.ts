@@ -71,6 +71,7 @@ function ofDueRows(): RepeatedQuery[] {
     ],
     ['retention: old jobs', 200, (d) => new RetentionStore(d).claimOld({ retentionMs: dayMs, limit: 100 })],
     ['retention: a page of jobs', 1_000, (d) => new RetentionStore(d).deleteJobs(idsFrom(150_001, 100))],
+    ['retention: purges', 200, (d) => new RetentionStore(d).deletePurges({ retentionMs: dayMs, limit: 100 })],
     ['deletion: the lock of a hash', 0, (d) => new DeletionFence(d).underLock('busy', () => Promise.resolve())],
     ['deletion: results that expire', 10, (d) => locked(d).expireResults(busy.jobId)],
     [

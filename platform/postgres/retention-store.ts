@@ -60,6 +60,13 @@ const deleteJobs = `
   delete from jobs where id = any($1) and finished_at is not null and callback_status is distinct from 'pending'
     and not exists (select from webhook_events where job_id = jobs.id and is_additional and next_attempt_at is not null)
     and not exists (select from media where media.hash = jobs.hash and legal_hold)`;
+// The index webhook_events_of_purges. A purge belongs to no job, with which it would be deleted.
+const deletePurges = `
+  delete from webhook_events where id in (
+    select id from webhook_events
+    where job_id is null and next_attempt_at is null and created_at < now() - $1 * interval '1 millisecond'
+    order by created_at limit $2
+  )`;
 
 /** What is older than the retention times; the times are the database's. */
 export class RetentionStore {
@@ -87,5 +94,10 @@ export class RetentionStore {
   /** Deletes jobs with their webhook events, but those with an event that is to be delivered. */
   async deleteJobs(jobIds: readonly string[]): Promise<void> {
     await this.#database.pool.query(deleteJobs, [jobIds]);
+  }
+
+  /** Deletes at most `limit` events of `PURGE_HOOK_URL` that ended, and are older than `retentionMs`; how many. */
+  async deletePurges({ retentionMs, limit }: Page): Promise<number> {
+    return (await this.#database.pool.query(deletePurges, [retentionMs, limit])).rowCount ?? 0;
   }
 }

@@ -178,6 +178,21 @@ describe.skipIf(!inject('postgres'))('retention', () => {
       expect((await query('select job_id from webhook_events')).rows).toEqual([{ job_id: pending }]);
     });
 
+    it('purges of deleted media are deleted a month after they ended, without any time in the configuration', async () => {
+      const insert = `
+        insert into webhook_events (id, url, body, next_attempt_at, created_at)
+        select gen_random_uuid(), name, '{}', case when name = 'due' then now() end, now() - days * interval '1 day'
+        from (values ('due', 40), ('recent', 29)) as others (name, days)
+        union all select gen_random_uuid(), 'old', '{}', null, now() - interval '31 days' from generate_series(1, 101)`;
+      await query(insert);
+      await run({});
+      expect((await query('select url from webhook_events order by url')).rows).toEqual([
+        { url: 'due' },
+        { url: 'recent' },
+      ]);
+      await query('delete from webhook_events');
+    });
+
     it('no row is deleted of a job that has not ended, or whose webhook is sent again meanwhile', async () => {
       const [running, pending, old] = [await submit(), await ended(30), await ended(30)];
       await query(`update jobs set callback_status = 'pending' where id = $1`, [pending]);
