@@ -170,6 +170,12 @@ async function cmykJpeg(): Promise<Buffer> {
 export const corpus: readonly CorpusImage[] = [
   image('JPEG', () => quarters().jpeg().toBuffer()),
   image('JPEG without its last marker', async () => (await quarters().jpeg().toBuffer()).subarray(0, -2)),
+  image('JPEG of a phone, whose scan header selects one coefficient', async () => {
+    const bytes = await quarters().jpeg().toBuffer();
+    // With three components: the parameters come last (ITU-T T.81, B.2.3).
+    bytes.set([0, 0, 0], bytes.indexOf(Buffer.from([0xff, 0xda])) + 2 + 9);
+    return bytes;
+  }),
   ...[2, 3, 4, 5, 6, 7, 8].map((orientation) =>
     image(`JPEG, orientation ${orientation}`, () => turned(orientation).jpeg().toBuffer(), { orientation }),
   ),

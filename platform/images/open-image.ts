@@ -2,6 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { KnownProblem } from '#domain/errors.ts';
 import { displayP3, heifColourOf } from './heif-colour.ts';
 import { decodedKinds, imageHeadBytes, imageKindOf } from './image-kinds.ts';
+import { hasOddScan, jpegStartBytes, writeScanParameters } from './jpeg-scans.ts';
 import { type Sharp, sharp } from './sharp.ts';
 import { decodeInWasm, type WasmKind, type WasmLimits } from './wasm-decoder.ts';
 
@@ -29,7 +30,7 @@ interface OpenOptions extends WasmLimits {
  * @throws KnownProblem `unsupported_media`, `corrupt_input`, `limit_exceeded`, `deadline_exceeded`
  */
 export async function openImage(source: string | Buffer, options: OpenOptions): Promise<OpenedImage> {
-  const head = await headOf(source);
+  const head = await headOf(source, imageHeadBytes);
   const kind = imageKindOf(head);
   if (head.length === 0) throw new KnownProblem('unsupported_media', 'The source is empty.');
   if (kind === null) {
@@ -48,16 +49,25 @@ export async function openImage(source: string | Buffer, options: OpenOptions): 
 /** The marker at the end of a JPEG (ITU-T T.81, B.1.1.3). */
 const endOfImage = Buffer.from([0xff, 0xd9]);
 
-/**
- * The file as libvips accepts it. It takes a JPEG without its last marker for one that is cut off; with it, it finds by
- * itself whether anything else is missing. It does not know the brand of AVIF sequences, which have a still image too.
- */
+/** The file as libvips accepts it. It does not know the brand of AVIF sequences, which have a still image too. */
 async function forVips(source: string | Buffer, kind: string, head: Buffer): Promise<string | Buffer> {
-  if (kind === 'jpeg' && !(await tailOf(source, endOfImage.length)).equals(endOfImage))
-    return Buffer.concat([await contentOf(source), endOfImage]);
+  if (kind === 'jpeg') return jpegForVips(source);
   if (head.toString('latin1', 4, 12) !== 'ftypavis') return source;
   const content = Buffer.from(await contentOf(source));
   content.write('avif', 8, 'latin1');
+  return content;
+}
+
+/**
+ * libvips takes a JPEG without its last marker for one that is cut off; with it, it finds by itself whether anything
+ * else is missing.
+ */
+async function jpegForVips(source: string | Buffer): Promise<string | Buffer> {
+  const isEnded = (await tailOf(source, endOfImage.length)).equals(endOfImage);
+  const isOdd = hasOddScan(await headOf(source, jpegStartBytes));
+  if (isEnded && !isOdd) return source;
+  const content = Buffer.concat([await contentOf(source), ...(isEnded ? [] : [endOfImage])]);
+  if (isOdd) writeScanParameters(content);
   return content;
 }
 
@@ -113,10 +123,10 @@ async function contentOf(source: string | Buffer): Promise<Buffer> {
   return typeof source === 'string' ? readFile(source) : source;
 }
 
-async function headOf(source: string | Buffer): Promise<Buffer> {
-  if (typeof source !== 'string') return source.subarray(0, imageHeadBytes);
+async function headOf(source: string | Buffer, length: number): Promise<Buffer> {
+  if (typeof source !== 'string') return source.subarray(0, length);
   await using file = await open(source);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(imageHeadBytes), 0, imageHeadBytes, 0);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
   return buffer.subarray(0, bytesRead);
 }
 
