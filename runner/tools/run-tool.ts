@@ -39,10 +39,11 @@ const toolKillDelayMs = 1000;
 const headersMemoryBytesMax = 256 * 1024 * 1024;
 /**
  * The C library's messages for ENOSPC and EDQUOT, and for ENOMEM, as most tools have no exit code for them; ffmpeg 7
- * and later exit with the low byte of the negative errno.
+ * and later exit with the low byte of the negative errno. They end a line: ffmpeg quotes titles and languages of a
+ * source in lines that begin with a space.
  */
-const outOfDisk = { message: /No space left on device|Disk quota exceeded/, exitCode: 256 - 28 };
-const outOfMemory = { message: /Cannot allocate memory|std::bad_alloc/, exitCode: 256 - 12 };
+const outOfDisk = { message: /^(\S.*[:(] ?)?(No space left on device|Disk quota exceeded)\)?$/m, exitCode: 256 - 28 };
+const outOfMemory = { message: /^(\S.*[:(] ?)?Cannot allocate memory\)?$|^\S.*std::bad_alloc/m, exitCode: 256 - 12 };
 
 /**
  * Runs a tool to its end and turns failures into known problems: `resource_exhausted` for want of memory or disk (a
