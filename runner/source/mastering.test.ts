@@ -19,20 +19,27 @@ const frames = (...sideData: object[]) => JSON.stringify({ frames: [{ side_data_
 
 it('the mastering of HDR is read from the first frame', () => {
   expect(parseMastering(frames({ side_data_type: 'other' }, display, light))).toEqual({
-    red: [0.68, 0.32],
-    green: [0.265, 0.69],
-    blue: [0.15, 0.06],
-    white: [0.3127, 0.329],
-    luminance: [1000, 0.005],
+    display: {
+      red: [0.68, 0.32],
+      green: [0.265, 0.69],
+      blue: [0.15, 0.06],
+      white: [0.3127, 0.329],
+      luminance: [1000, 0.005],
+    },
     contentLight: [1000, 400],
   });
   expect(parseMastering(frames(display))?.contentLight).toBeNull();
 });
 
+it('content light is read without the display', () => {
+  expect(parseMastering(frames(light))).toEqual({ display: null, contentLight: [1000, 400] });
+  expect(parseMastering(frames({ ...display, red_x: '1:scenecut=1' }, light))?.display).toBeNull();
+});
+
 it.each([
   ['no side data', '{"frames":[{}]}'],
   ['no frame', '{}'],
-  ['content light alone', frames(light)],
+  ['content light of 0, which stands for unknown', frames({ ...light, max_content: 0, max_average: 0 })],
   ['values that are no numbers', frames({ ...display, red_x: '1:scenecut=1' })],
 ])('%s has no mastering', (_, json) => {
   expect(parseMastering(json)).toBeNull();

@@ -5,8 +5,15 @@ import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 
 type Pair = readonly [number, number];
 
-/** The display that HDR was mastered on (SMPTE ST 2086), and how bright it is (CTA-861.3). */
+/** What HDR says of itself; a source may have either alone. */
 export interface Mastering {
+  readonly display: MasteringDisplay | null;
+  /** The brightest pixel and the brightest average of a frame, in cd/m² (CTA-861.3); 0 is unknown. */
+  readonly contentLight: Pair | null;
+}
+
+/** The display that HDR was mastered on (SMPTE ST 2086). */
+export interface MasteringDisplay {
   /** Chromaticities in CIE 1931. */
   readonly red: Pair;
   readonly green: Pair;
@@ -14,8 +21,6 @@ export interface Mastering {
   readonly white: Pair;
   /** The most and the least, in cd/m². */
   readonly luminance: Pair;
-  /** The brightest pixel and the brightest average of a frame, in cd/m². */
-  readonly contentLight: Pair | null;
 }
 
 const ratio = z.string().transform((written, context) => {
@@ -71,13 +76,18 @@ export function parseMastering(json: string): Mastering | null {
   const sideData = documentSchema.parse(JSON.parse(json)).frames[0]?.side_data_list ?? [];
   const display = sideData.flatMap((each) => displaySchema.safeParse(each).data ?? [])[0];
   const light = sideData.flatMap((each) => lightSchema.safeParse(each).data ?? [])[0];
-  if (display === undefined) return null;
+  const contentLight = light === undefined ? null : ([light.max_content, light.max_average] as const);
+  const isKnown = contentLight?.some((value) => value > 0) === true;
+  if (display === undefined && !isKnown) return null;
+  return { display: display === undefined ? null : displayOf(display), contentLight: isKnown ? contentLight : null };
+}
+
+function displayOf(stated: z.infer<typeof displaySchema>): MasteringDisplay {
   return {
-    red: [display.red_x, display.red_y],
-    green: [display.green_x, display.green_y],
-    blue: [display.blue_x, display.blue_y],
-    white: [display.white_point_x, display.white_point_y],
-    luminance: [display.max_luminance, display.min_luminance],
-    contentLight: light === undefined ? null : [light.max_content, light.max_average],
+    red: [stated.red_x, stated.red_y],
+    green: [stated.green_x, stated.green_y],
+    blue: [stated.blue_x, stated.blue_y],
+    white: [stated.white_point_x, stated.white_point_y],
+    luminance: [stated.max_luminance, stated.min_luminance],
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AudioPlan } from '#domain/media/audio-plan.ts';
 import { gridOf } from '#domain/media/grid.ts';
 import { planLadder } from '#domain/media/ladder.ts';
-import { defaultEncoding, encodingProfileOf } from '#domain/media/encoding-profile.ts';
+import { defaultEncoding, type EncodingProfile, encodingProfileOf } from '#domain/media/encoding-profile.ts';
 import { mediaProfilesSchema, type NamedProfile, videoCodecs } from '#domain/media/profiles.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import type { Mastering } from '../../source/mastering.ts';
@@ -70,18 +70,20 @@ const mp4 = ['-movflags', '+frag_keyframe+delay_moov+default_base_moof', '-f', '
 const noMetadata = ['-map_metadata', '-1', '-map_chapters', '-1'];
 
 const mastering: Mastering = {
-  red: [0.68, 0.32],
-  green: [0.265, 0.69],
-  blue: [0.15, 0.06],
-  white: [0.3127, 0.329],
-  luminance: [1000, 0.005],
+  display: {
+    red: [0.68, 0.32],
+    green: [0.265, 0.69],
+    blue: [0.15, 0.06],
+    white: [0.3127, 0.329],
+    luminance: [1000, 0.005],
+  },
   contentLight: [1000, 400],
 };
 
 function encode(
   more: Partial<VideoSource['video']> = {},
   span = { frames: 250, heldFrames: 0 },
-  encoding = { profile, isEncrypted: false },
+  encoding: { profile: EncodingProfile; isEncrypted: boolean; mastering?: Mastering } = { profile, isEncrypted: false },
 ) {
   const source = { path: 'source', video: { ...video, ...more }, audio: [audio] };
   const rungs = planLadder(source.video, encoding.profile, videoCodecs).map((track) => ({
@@ -239,6 +241,18 @@ describe('the encoders of several codecs', () => {
     expect(args).toContain(
       '-c:v libsvtav1 -preset 8 -pix_fmt yuv420p10le -crf 32 -maxrate 1000000 -bufsize 2000000 -g 50 -svtav1-params scd=0:irefresh-type=2:' +
         'mastering-display=G(0.26500,0.69000)B(0.15000,0.06000)R(0.68000,0.32000)WP(0.31270,0.32900)L(1000.00000,0.00500):content-light=1000,400 -fps_mode',
+    );
+  });
+
+  it('content light is stated without a display, and a display without content light', () => {
+    const hdr = { hdr: 'pq', toneMap: 'pq', matrix: 'bt2020' } as const;
+    const textOf = (known: Partial<Mastering>) =>
+      encode(hdr, undefined, { profile: wide, isEncrypted: false, mastering: { ...mastering, ...known } }).args.join(
+        ' ',
+      );
+    expect(textOf({ display: null })).toMatch(/:hdr10=1:max-cll=1000,400 .*=2:content-light=1000,400 /);
+    expect(textOf({ contentLight: null })).toMatch(
+      /:hdr10=1:master-display=G\S+0,50\) .*=2:mastering-display=G\S+500\) /,
     );
   });
 

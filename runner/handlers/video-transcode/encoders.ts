@@ -1,7 +1,7 @@
 import type { EncodingProfile } from '#domain/media/encoding-profile.ts';
 import type { Grid } from '#domain/media/grid.ts';
 import type { Rung } from '#domain/media/ladder.ts';
-import type { Mastering } from '../../source/mastering.ts';
+import type { Mastering, MasteringDisplay } from '../../source/mastering.ts';
 import { noMetadataArgs } from '../../tools/ffmpeg.ts';
 
 // Arguments of the encoders. Quality is constant below the bitrate of a rung (capped CRF); every GOP is closed and has
@@ -81,18 +81,27 @@ function pair(values: Pair): string {
   return `(${values.map((value) => value.toFixed(5)).join(',')})`;
 }
 
-/** In steps of 0.00002 and of 0.0001 cd/m² (SMPTE ST 2086). */
-function x265Mastering({ red, green, blue, white, luminance, contentLight }: Mastering): string[] {
+function x265Mastering({ display, contentLight }: Mastering): string[] {
   return [
     'hdr10=1',
-    `master-display=G${scaled(green, 50_000)}B${scaled(blue, 50_000)}R${scaled(red, 50_000)}WP${scaled(white, 50_000)}L${scaled(luminance, 10_000)}`,
+    ...(display === null ? [] : [`master-display=${x265Display(display)}`]),
     ...(contentLight === null ? [] : [`max-cll=${contentLight.join(',')}`]),
   ];
 }
 
-function av1Mastering({ red, green, blue, white, luminance, contentLight }: Mastering): string[] {
+/** In steps of 0.00002 and of 0.0001 cd/m² (SMPTE ST 2086). */
+function x265Display({ red, green, blue, white, luminance }: MasteringDisplay): string {
+  const [g, b, r, wp] = [green, blue, red, white].map((point) => scaled(point, 50_000));
+  return `G${g}B${b}R${r}WP${wp}L${scaled(luminance, 10_000)}`;
+}
+
+function av1Mastering({ display, contentLight }: Mastering): string[] {
   return [
-    `mastering-display=G${pair(green)}B${pair(blue)}R${pair(red)}WP${pair(white)}L${pair(luminance)}`,
+    ...(display === null ? [] : [`mastering-display=${av1Display(display)}`]),
     ...(contentLight === null ? [] : [`content-light=${contentLight.join(',')}`]),
   ];
+}
+
+function av1Display({ red, green, blue, white, luminance }: MasteringDisplay): string {
+  return `G${pair(green)}B${pair(blue)}R${pair(red)}WP${pair(white)}L${pair(luminance)}`;
 }
