@@ -127,6 +127,10 @@ describe('a size', () => {
     [{ sampleAspect: 10 }, 720, 576],
     [{ sampleAspect: 0.1 }, 720, 576],
     [{ sampleAspect: 0 }, 720, 576],
+    // At most 36 megapixels and 16,384 pixels on a side.
+    [{ width: 100, height: 8000, sampleAspect: 1 / 9 }, 23, 16_384],
+    [{ width: 4000, height: 9000, sampleAspect: 4 }, 8000, 4500],
+    [{ width: 16_384, height: 1000, sampleAspect: 2, rotation: 90 }, 500, 16_384],
   ])('of a frame with %j is %d × %d', (changes, width, height) => {
     expect(displaySizeOf({ ...coded, ...changes })).toEqual({ width, height });
   });

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { KnownProblem } from '#domain/errors.ts';
 import type { Command } from '#platform/commands/command.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { pixelsMax, quietArgs } from '../tools/ffmpeg.ts';
+import { framePixelsMax } from '#domain/media/frame-size.ts';
+import { quietArgs } from '../tools/ffmpeg.ts';
 import { probeTimeoutMs, runTool } from '../tools/run-tool.ts';
 
 /*
@@ -74,11 +75,11 @@ async function writeFrames(source: string, { workspace, signal }: StepContext): 
   const reading = { limitInputPixels: false, failOn: 'error' } as const;
   const { width, height, pages = 1, delay = [] } = await sharp(source, reading).metadata().catch(broken);
   const pixels = width * height;
-  if (pixels > pixelsMax || pixels * pages > allPixelsMax || pages > framesMax) {
-    const limits = `${pixelsMax / 1e6} megapixels, ${framesMax} frames or ${allPixelsMax / 1e6} megapixels in all`;
+  if (pixels > framePixelsMax || pixels * pages > allPixelsMax || pages > framesMax) {
+    const limits = `${framePixelsMax / 1e6} megapixels, ${framesMax} frames or ${allPixelsMax / 1e6} megapixels in all`;
     throw new KnownProblem('limit_exceeded', `The animated WebP has more than ${limits}.`);
   }
-  const batch = Math.max(1, Math.floor(pixelsMax / pixels));
+  const batch = Math.max(1, Math.floor(framePixelsMax / pixels));
   for (let first = 0; first < pages; first += batch) {
     const count = Math.min(batch, pages - first);
     const image = sharp(source, { ...reading, page: first, pages: count }).toColourspace('srgb');

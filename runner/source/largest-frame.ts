@@ -1,6 +1,5 @@
-import { displaySizeOf } from '#domain/media/frame-size.ts';
+import { displaySizeOf, framePixelsMax } from '#domain/media/frame-size.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
-import { pixelsMax } from '../tools/ffmpeg.ts';
 import { fieldOf, keyFramesCommand } from '../tools/ffprobe.ts';
 import { tryTool } from '../tools/try-tool.ts';
 import { isFitted, type StoredFrame } from '../tools/video-filters.ts';
@@ -37,7 +36,7 @@ export async function atLargestSize(
 /** Reads a line of `keyFramesCommand`; null for what is no frame, and for one that is too large to be decoded. */
 export function parseFrameSize(line: string): StoredFrame | null {
   const [width, height] = [Number(fieldOf(line, 'width')), Number(fieldOf(line, 'height'))];
-  const isDecoded = width >= 1 && height >= 1 && width * height <= pixelsMax;
+  const isDecoded = width >= 1 && height >= 1 && width * height <= framePixelsMax;
   if (!isDecoded) return null;
   return { width, height, sampleAspect: aspectOf(fieldOf(line, 'sample_aspect_ratio')) };
 }

@@ -1,8 +1,7 @@
 import { KnownProblem } from '#domain/errors.ts';
 import type { SourceFound } from '#domain/job-types/shared-results.ts';
-import { displaySizeOf, type FrameSize } from '#domain/media/frame-size.ts';
+import { displaySizeOf, framePixelsMax, type FrameSize, frameSideMax } from '#domain/media/frame-size.ts';
 import { type Rational, rational } from '#domain/media/rational.ts';
-import { pixelsMax } from '../tools/ffmpeg.ts';
 import { type ColorMatrix, type FrameFormat, type StoredFrame, widePrimaries } from '../tools/video-filters.ts';
 import { type FfprobeStream, isProtected, protectedProblem, spanOf } from './ffprobe-document.ts';
 import type { ProbedStreams } from './streams.ts';
@@ -33,8 +32,6 @@ export interface ProbedVideo extends FrameSize {
   readonly endSec: number | null;
 }
 
-const sideMax = 16_384;
-
 /**
  * Reads the video stream of a source that must have one.
  *
@@ -48,8 +45,9 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
     throw new KnownProblem('unsupported_media', 'The codec of the video stream is not supported.');
   }
   if (width < 1 || height < 1) throw new KnownProblem('corrupt_input', 'The size of the video could not be read.');
-  if (width * height > pixelsMax || Math.max(width, height) > sideMax) {
-    throw new KnownProblem('limit_exceeded', `The video is larger than ${pixelsMax} pixels or ${sideMax} on a side.`);
+  if (width * height > framePixelsMax || Math.max(width, height) > frameSideMax) {
+    const limits = `${framePixelsMax} pixels or ${frameSideMax} on a side`;
+    throw new KnownProblem('limit_exceeded', `The video is larger than ${limits}.`);
   }
   const hdr = hdrOf(stream);
   if (hdr === 'dolby_vision') {

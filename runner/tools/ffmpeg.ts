@@ -1,3 +1,4 @@
+import { framePixelsMax } from '#domain/media/frame-size.ts';
 import { isFitted, type FrameFormat } from './video-filters.ts';
 
 /**
@@ -23,9 +24,6 @@ const demuxers = [
   'aac',
 ] as const;
 
-/** Slightly more pixels than a frame of 8K DCI (8192 × 4320); a larger frame is a decompression bomb. */
-export const pixelsMax = 36_000_000;
-
 /**
  * Arguments before every source of ffmpeg and ffprobe. They may open the file itself, and no address or playlist. All
  * search as far for streams that begin late, since one that ffprobe alone finds cannot be decoded.
@@ -40,7 +38,7 @@ function guardArgsFor(formats: readonly string[]): readonly string[] {
 }
 
 /** Frames with more pixels are refused, and all are cropped to the pixel: by default, aligned memory comes first. */
-export const frameArgs = ['-max_pixels', String(pixelsMax), '-flags', '+unaligned'] as const;
+export const frameArgs = ['-max_pixels', String(framePixelsMax), '-flags', '+unaligned'] as const;
 
 /** ffmpeg without a console; progress goes to stdout, one `key=value` a line. */
 export const quietArgs = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'warning', '-y'] as const;

@@ -71,6 +71,10 @@ describe('a preview', () => {
     [{ width: 1920, height: 1080 }, 481, { width: 480, height: 270 }],
     [{ width: 1080, height: 1920 }, 480, { width: 480, height: 854 }],
     [{ width: 321, height: 181 }, 480, { width: 320, height: 180 }],
+    // WebP stores at most 16,383 pixels on a side.
+    [{ width: 64, height: 16_384 }, 480, { width: 62, height: 15_872 }],
+    [{ width: 200, height: 16_384 }, 1280, { width: 198, height: 16_220 }],
+    [{ width: 1, height: 9000 }, 480, { width: 2, height: 16_382 }],
   ])('a preview of %o with a width of %i is %o', (source, width, size) => {
     expect(previewSize(source, width)).toEqual(size);
   });

@@ -11,6 +11,7 @@ import { type Sharp, sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
 import { grabFrame, grabLastFrame } from '../../source/grab-frame.ts';
+import { sideMaxOf } from '../../tools/images.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { type Preview, previewCommand } from './command.ts';
 
@@ -34,10 +35,11 @@ export function previewFile(format: PreviewOptions['format']): string {
 
 const previewTimeoutMs = 15 * 60_000;
 
-/** The size of a preview: the requested width, made even, and at most the source's. */
+/** The size of a preview: the requested width, made even, at most the source's, and at most what WebP can store. */
 export function previewSize(source: FrameSize, width: number): FrameSize {
-  const written = evenDown(Math.min(width, source.width));
-  return { width: written, height: evenNear((written * source.height) / source.width) };
+  const sideMax = evenDown(sideMaxOf.webp);
+  const written = evenDown(Math.min(width, source.width, (sideMax * source.width) / source.height));
+  return { width: written, height: Math.min(evenNear((written * source.height) / source.width), sideMax) };
 }
 
 /** Start and length of a preview. One that would pass the end begins earlier. */
