@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Command } from '#platform/commands/command.ts';
 import { isJobProblem, KnownProblem } from '#domain/errors.ts';
+import { framesSec } from '#domain/media/grid.ts';
 import { type StepContext, workspaceFiles } from '../context/step-context.ts';
 import { runTool } from '../tools/run-tool.ts';
 import type { VideoSource } from './examine-video.ts';
@@ -25,6 +26,19 @@ export async function grabFrame(
 ): Promise<GrabbedFrame | null> {
   const [frame = null] = await grabFrames(source, { timesSec: [fromSec], name: 'frame' }, context);
   return frame;
+}
+
+/** The frame that is shown at `sec`, else the next one; null when none can be decoded from there on. */
+export async function grabFrameAt(
+  source: VideoSource,
+  sec: number,
+  context: StepContext,
+): Promise<GrabbedFrame | null> {
+  // The frame shown at a time is the last that begins before it.
+  const grabbed = await grabFrame(source, sec - framesSec(1, source.video.rate) + 0.001, context);
+  // A frame may be shown for longer than the rate says: a slide, a still screen, a time lapse.
+  if (grabbed !== null && grabbed.timeSec <= sec) return grabbed;
+  return (await grabFrameShownAt(source, sec, context)) ?? grabbed;
 }
 
 interface Grabs {
@@ -69,11 +83,7 @@ export async function grabLastFrame(source: VideoSource, context: StepContext): 
 const heldSecMax = [2, 35];
 
 /** The last frame that begins at `sec` or before; null where none does, or none can be decoded. */
-export async function grabFrameShownAt(
-  source: VideoSource,
-  sec: number,
-  context: StepContext,
-): Promise<GrabbedFrame | null> {
+async function grabFrameShownAt(source: VideoSource, sec: number, context: StepContext): Promise<GrabbedFrame | null> {
   const file = join(workspaceFiles.made, 'shown-frame.png');
   for (const backSec of heldSecMax) {
     const fromSec = Math.max(0, sec - backSec);

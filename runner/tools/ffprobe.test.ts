@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   describeCommand,
   keyFramesCommand,
+  packetsAtCommand,
   packetTimesCommand,
   parsePacketTime,
   sideDataCommand,
@@ -52,6 +53,15 @@ describe('the commands that look at a source', () => {
       '-show_entries',
       'packet=stream_index,pts_time,dts_time,duration_time,flags:packet_side_data=side_data_type',
       ...words('-of compact=print_section=0 -i source'),
+    ]);
+  });
+
+  it('packets are read from the key frame before a time on', () => {
+    expect(packetsAtCommand('ffprobe', 'source', { streamIndex: 1, fromSec: 19.5, toSec: 20.5 }).args).toEqual([
+      ...look,
+      ...words('-select_streams 1 -read_intervals 19.500000%20.500000'),
+      ...entries,
+      ...words('-i source'),
     ]);
   });
 

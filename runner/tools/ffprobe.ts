@@ -57,6 +57,23 @@ export function packetTimesCommand(
   };
 }
 
+/**
+ * Prints the same of the packets from the last key frame before `fromSec` on, which seeking finds, to `toSec`; both are
+ * the source's own timestamps.
+ */
+export function packetsAtCommand(
+  program: string,
+  source: string,
+  { streamIndex, fromSec, toSec }: { streamIndex: number; fromSec: number; toSec: number },
+): Command {
+  const interval = `${fromSec.toFixed(6)}%${toSec.toFixed(6)}`;
+  const stream = ['-select_streams', String(streamIndex), '-read_intervals', interval];
+  return {
+    program,
+    args: ['-v', 'error', ...sourceArgs, ...stream, '-show_entries', packetFields, ...lineArgs, '-i', source],
+  };
+}
+
 /** Prints index, times and flags of the packets of every stream, a line each, without decoding. */
 export function streamPacketsCommand(program: string, source: string): Command {
   const entries = ['-show_entries', packetFields, ...lineArgs];

@@ -27,6 +27,18 @@ describe('a video whose sides are odd', () => {
   });
 });
 
+/** The colour of each frame of an animation, and how long it is shown in ms. */
+async function pagesOf(path: string): Promise<string[]> {
+  const { pages = 1, delay = [] } = await sharp(path, { pages: -1 }).metadata();
+  const names = ['red', 'lime', 'blue'];
+  const found = Array.from({ length: pages }, async (_, page) => {
+    const { channels } = await sharp(path, { page }).stats();
+    const means = channels.slice(0, 3).map(({ mean }) => mean);
+    return [names[means.indexOf(Math.max(...means))], ...delay.slice(page, page + 1)].join(' ');
+  });
+  return Promise.all(found);
+}
+
 describe('frames that are shown for long', () => {
   it.each([
     ['of a second each', 'one-fps.mp4', '-f lavfi -i testsrc2=s=320x180:r=1:d=10', 5.5, 5],
@@ -36,6 +48,20 @@ describe('frames that are shown for long', () => {
     const rig = await runnerRig('video:cover', path, { timestamp_sec: at });
     await run(rig, ['all']);
     expect((await rig.manifest())?.results.timestamp_sec).toBe(shown);
+  });
+
+  it.each([
+    ['between two slides', 19, ['lime 1000', 'blue 2000']],
+    ['in the middle of one', 13, ['lime']],
+    ['in the last one', 26, ['blue']],
+  ])('a preview that begins %s shows what is shown at its time', async (_, start_sec, expected) => {
+    const slides = ['red', 'lime', 'blue'].map((colour) => `color=${colour}:s=64x64:r=0.1:d=10`);
+    const inputs = slides.map((slide) => `-f lavfi -i ${slide}`).join(' ');
+    const codec = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
+    const path = await sample('slides-colours.mp4', `${inputs} -lavfi concat=n=3,setpts=N*10/TB ${codec}`);
+    const rig = await runnerRig('video:preview', path, { start_sec, duration: 3, width: 64 });
+    await run(rig, ['all']);
+    expect(await pagesOf(rig.at((await rig.manifest())?.results.key ?? ''))).toEqual(expected);
   });
 });
 

@@ -3,12 +3,11 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { JobOptions } from '#domain/job-types/index.ts';
 import { placeholderSchema, type Warning, warningsSchema } from '#domain/job-types/shared-results.ts';
-import { framesSec } from '#domain/media/grid.ts';
 import { coverPath } from '#domain/media/revision-layout.ts';
 import { sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { type GrabbedFrame, grabFrame, grabFrames, grabFrameShownAt, grabLastFrame } from '../../source/grab-frame.ts';
+import { type GrabbedFrame, grabFrameAt, grabFrames, grabLastFrame } from '../../source/grab-frame.ts';
 import { encodeAs } from '../../tools/images.ts';
 import { placeholderOf } from '../../tools/placeholder.ts';
 import { chooseFrame, type FrameLook, runsOf, showsSomething } from './frame-choice.ts';
@@ -44,14 +43,8 @@ export async function makeCover(
 ): Promise<CoverMade> {
   const warnings: Warning[] = [];
   let grabbed = wantedSec === undefined ? await grabRepresentative(source, context) : null;
-  if (wantedSec !== undefined && wantedSec < source.video.endSec) {
-    // The frame shown at a time is the last that begins before it.
-    const fromSec = wantedSec - framesSec(1, source.video.rate) + 0.001;
-    grabbed = await grabFrame(source, fromSec, context);
-    // A frame may be shown for longer than the rate says: a slide, a still screen, a time lapse.
-    if (grabbed === null || grabbed.timeSec > wantedSec)
-      grabbed = (await grabFrameShownAt(source, wantedSec, context)) ?? grabbed;
-  }
+  if (wantedSec !== undefined && wantedSec < source.video.endSec)
+    grabbed = await grabFrameAt(source, wantedSec, context);
   if (grabbed === null) {
     grabbed = await grabLastFrame(source, context);
     if (wantedSec !== undefined) {

@@ -16,6 +16,7 @@ const video = {
 const preview = {
   source: { path: 'source', video },
   startSec: 1.5,
+  leadSec: 0,
   durationSec: 3,
   fps: 10,
   size: { width: 480, height: 270 },
@@ -63,6 +64,12 @@ it('a preview from the start does not seek', () => {
   const { args } = previewCommand('ffmpeg', { ...preview, startSec: 0, format: 'webp', output: 'made/preview.webp' });
   expect(args).not.toContain('-ss');
   expect(args).toContain('-t');
+});
+
+it('a preview decodes from the frame on that is shown at its start', () => {
+  const { args } = previewCommand('ffmpeg', { ...preview, leadSec: 1.2, format: 'webp', output: 'made/preview.webp' });
+  expect(args.join(' ')).toContain('-ss 0.300000 -t 4.200000 -i source');
+  expect(args.join(' ')).toContain('fps=fps=10:start_time=1.2,');
 });
 
 describe('a preview', () => {

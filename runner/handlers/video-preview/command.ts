@@ -11,6 +11,8 @@ type PreviewFormat = JobOptions<'video:preview'>['format'];
 export interface Preview {
   readonly source: Pick<VideoSource, 'path' | 'video'>;
   readonly startSec: number;
+  /** How much earlier the frame begins that is shown at the start. */
+  readonly leadSec: number;
   readonly durationSec: number;
   readonly fps: number;
   readonly size: FrameSize;
@@ -31,18 +33,19 @@ const lastFilters = {
 
 /** Writes a short animation. `-ss` before `-i` seeks; after it, everything from the start would be decoded. */
 export function previewCommand(program: string, preview: Preview): Command {
-  const { source, startSec, durationSec, fps, size, format, output } = preview;
+  const { source, startSec, leadSec, durationSec, fps, size, format, output } = preview;
   const filters = [
     ...firstFilters(source.video),
     ...deinterlaceFilters(source.video),
-    `fps=fps=${fps}:start_time=0`,
+    `fps=fps=${fps}:start_time=${leadSec}`,
     ...toneMapFilters(source.video, size),
     ...toStillFilters(source.video, size),
     lastFilters[format],
   ];
   const framesMax = Math.max(1, Math.round(durationSec * fps));
   // Some FLV, AVI and TS files cannot seek to 0, so a preview from the start does not seek.
-  const input = inputArgs(source.path, startSec, ['-t', durationSec.toFixed(6), ...keepGraphArgs(source.video)]);
+  const length = ['-t', (leadSec + durationSec).toFixed(6)];
+  const input = inputArgs(source.path, startSec - leadSec, [...length, ...keepGraphArgs(source.video)]);
   const limits = ['-frames:v', String(framesMax), '-fps_mode', 'passthrough'];
   const graph = `[0:${source.video.streamIndex}]${filters.join(',')}[out]`;
   return {

@@ -10,7 +10,8 @@ import { evenDown, evenNear, type FrameSize } from '#domain/media/frame-size.ts'
 import { type Sharp, sharp } from '#platform/images/sharp.ts';
 import { type StepContext, workspaceFiles } from '../../context/step-context.ts';
 import type { VideoSource } from '../../source/examine-video.ts';
-import { grabFrame, grabLastFrame } from '../../source/grab-frame.ts';
+import { grabFrameAt, grabLastFrame } from '../../source/grab-frame.ts';
+import { shownSince } from '../../source/shown-since.ts';
 import { sideMaxOf } from '../../tools/images.ts';
 import { runTool } from '../../tools/run-tool.ts';
 import { type Preview, previewCommand } from './command.ts';
@@ -70,13 +71,22 @@ export async function makePreview(
   }
   const size = previewSize(source.video, width);
   const output = previewFile(format);
-  const preview = { source, ...span, fps, size, format, output };
+  const leadSec = await leadOf(source, span.startSec, context);
+  const preview = { source, ...span, leadSec, fps, size, format, output };
   if (!(await isAnimated(preview, context))) await makeStill(preview, context);
   const path = context.workspace.at(output);
   const { size: bytes } = await stat(path);
   // Counted in the file: the encoders merge equal frames.
   const { pages = 1 } = await sharp(path, { pages: -1 }).metadata();
   return { format, ...size, size: bytes, frames: pages, warnings };
+}
+
+/** How much earlier than `startSec` the frame begins that is shown then. */
+async function leadOf(source: VideoSource, startSec: number, context: StepContext): Promise<number> {
+  const sinceSec = startSec === 0 ? null : await shownSince(source, startSec, context);
+  if (sinceSec === null) return 0;
+  // Seeking leaves out a frame whose time is rounded down.
+  return Number((startSec - Math.max(0, sinceSec - 0.001)).toFixed(6));
 }
 
 const undecodable = { code: 'corrupt_input', message: 'The preview cannot be decoded.' } as const;
@@ -94,12 +104,12 @@ async function isAnimated(preview: Preview, context: StepContext): Promise<boole
   }
 }
 
-/** Writes an animation of one frame: the first from the start of the preview, else the last of the source. */
+/** Writes an animation of one frame: the one that is shown at the start of the preview, else the last of the source. */
 async function makeStill(
   { source, startSec, size, format, output }: Preview & { readonly source: VideoSource },
   context: StepContext,
 ): Promise<void> {
-  const first = await grabFrame(source, startSec, context);
+  const first = await grabFrameAt(source, startSec, context);
   const { file } = first ?? (await grabLastFrame(source, context));
   const image = sharp(context.workspace.at(file)).resize({ ...size, fit: 'fill' });
   await stillEncoders[format](image).toFile(context.workspace.at(output));
