@@ -56,10 +56,13 @@ describe('the commands that look at a source', () => {
     ]);
   });
 
-  it('packets are read from the key frame before a time on', () => {
-    expect(packetsAtCommand('ffprobe', 'source', { streamIndex: 1, fromSec: 19.5, toSec: 20.5 }).args).toEqual([
+  it.each([
+    [19.5, '19.500000%20.500000'],
+    [null, '%20.500000'],
+  ])('packets are read from a place that seeking to %s finds', (fromSec, interval) => {
+    expect(packetsAtCommand('ffprobe', 'source', { streamIndex: 1, fromSec, toSec: 20.5 }).args).toEqual([
       ...look,
-      ...words('-select_streams 1 -read_intervals 19.500000%20.500000'),
+      ...words(`-select_streams 1 -read_intervals ${interval}`),
       ...entries,
       ...words('-i source'),
     ]);

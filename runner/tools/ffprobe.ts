@@ -58,15 +58,15 @@ export function packetTimesCommand(
 }
 
 /**
- * Prints the same of the packets from the last key frame before `fromSec` on, which seeking finds, to `toSec`; both are
- * the source's own timestamps.
+ * Prints the same of the packets that seeking to `fromSec` finds, or of all from the beginning where it is null, to
+ * `toSec`; both are the source's own timestamps.
  */
 export function packetsAtCommand(
   program: string,
   source: string,
-  { streamIndex, fromSec, toSec }: { streamIndex: number; fromSec: number; toSec: number },
+  { streamIndex, fromSec, toSec }: { streamIndex: number; fromSec: number | null; toSec: number },
 ): Command {
-  const interval = `${fromSec.toFixed(6)}%${toSec.toFixed(6)}`;
+  const interval = `${fromSec === null ? '' : fromSec.toFixed(6)}%${toSec.toFixed(6)}`;
   const stream = ['-select_streams', String(streamIndex), '-read_intervals', interval];
   return {
     program,

@@ -51,15 +51,16 @@ describe('frames that are shown for long', () => {
   });
 
   it.each([
-    ['between two slides', 19, ['lime 1000', 'blue 2000']],
-    ['in the middle of one', 13, ['lime']],
-    ['in the last one', 26, ['blue']],
-  ])('a preview that begins %s shows what is shown at its time', async (_, start_sec, expected) => {
+    ['between two slides', 19, 10, ['lime 1000', 'blue 2000']],
+    ['just before the next slide', 9.8, 2, ['red 500', 'lime 2500']],
+    ['in the middle of one', 13, 10, ['lime']],
+    ['in the last one', 26, 10, ['blue']],
+  ])('a preview that begins %s shows what is shown at its time', async (_, start_sec, fps, expected) => {
     const slides = ['red', 'lime', 'blue'].map((colour) => `color=${colour}:s=64x64:r=0.1:d=10`);
     const inputs = slides.map((slide) => `-f lavfi -i ${slide}`).join(' ');
     const codec = '-c:v libx264 -preset ultrafast -pix_fmt yuv420p';
     const path = await sample('slides-colours.mp4', `${inputs} -lavfi concat=n=3,setpts=N*10/TB ${codec}`);
-    const rig = await runnerRig('video:preview', path, { start_sec, duration: 3, width: 64 });
+    const rig = await runnerRig('video:preview', path, { start_sec, fps, duration: 3, width: 64 });
     await run(rig, ['all']);
     expect(await pagesOf(rig.at((await rig.manifest())?.results.key ?? ''))).toEqual(expected);
   });

@@ -27,7 +27,7 @@ const input = [
   ...words('-max_pixels 36000000 -flags +unaligned -ss 1.500000 -t 3.000000 -i source'),
 ];
 const scaled =
-  'fps=fps=10:start_time=0,scale=w=480:h=270:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt601,setsar=1,format=rgb24';
+  'fps=fps=10:start_time=0:round=up,scale=w=480:h=270:flags=bicubic+accurate_rnd+full_chroma_int:in_color_matrix=bt601,setsar=1,format=rgb24';
 const limits = ['-map', '[out]', '-frames:v', '30', '-fps_mode', 'passthrough'];
 
 describe('the command that makes a preview', () => {
@@ -69,7 +69,7 @@ it('a preview from the start does not seek', () => {
 it('a preview decodes from the frame on that is shown at its start', () => {
   const { args } = previewCommand('ffmpeg', { ...preview, leadSec: 1.2, format: 'webp', output: 'made/preview.webp' });
   expect(args.join(' ')).toContain('-ss 0.300000 -t 4.200000 -i source');
-  expect(args.join(' ')).toContain('fps=fps=10:start_time=1.2,');
+  expect(args.join(' ')).toContain(']setpts=PTS-1.2/TB,fps=fps=10:start_time=0:round=up,');
 });
 
 describe('a preview', () => {

@@ -11,7 +11,7 @@ type PreviewFormat = JobOptions<'video:preview'>['format'];
 export interface Preview {
   readonly source: Pick<VideoSource, 'path' | 'video'>;
   readonly startSec: number;
-  /** How much earlier the frame begins that is shown at the start. */
+  /** How much earlier decoding begins, with the frame that is shown at the start or before it. */
   readonly leadSec: number;
   readonly durationSec: number;
   readonly fps: number;
@@ -37,7 +37,9 @@ export function previewCommand(program: string, preview: Preview): Command {
   const filters = [
     ...firstFilters(source.video),
     ...deinterlaceFilters(source.video),
-    `fps=fps=${fps}:start_time=${leadSec}`,
+    ...(leadSec === 0 ? [] : [`setpts=PTS-${leadSec}/TB`]),
+    // What is shown at each time: by default, a frame that begins soon after it is taken.
+    `fps=fps=${fps}:start_time=0:round=up`,
     ...toneMapFilters(source.video, size),
     ...toStillFilters(source.video, size),
     lastFilters[format],

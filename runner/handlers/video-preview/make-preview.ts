@@ -81,12 +81,10 @@ export async function makePreview(
   return { format, ...size, size: bytes, frames: pages, warnings };
 }
 
-/** How much earlier than `startSec` the frame begins that is shown then. */
+/** How much earlier than `startSec` decoding begins, so that the frame is there that is shown then. */
 async function leadOf(source: VideoSource, startSec: number, context: StepContext): Promise<number> {
   const sinceSec = startSec === 0 ? null : await shownSince(source, startSec, context);
-  if (sinceSec === null) return 0;
-  // Seeking leaves out a frame whose time is rounded down.
-  return Number((startSec - Math.max(0, sinceSec - 0.001)).toFixed(6));
+  return sinceSec === null ? 0 : Number((startSec - sinceSec).toFixed(6));
 }
 
 const undecodable = { code: 'corrupt_input', message: 'The preview cannot be decoded.' } as const;
