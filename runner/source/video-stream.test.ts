@@ -70,7 +70,7 @@ describe('the video stream of a source', () => {
       },
       { isMirrored: true, isUpright: false },
     ],
-    ['a rotation in the tag of old files is read', { tags: { rotate: '270' } }, { rotation: 270, width: 1080 }],
+    ['a rotation in a tag alone turns nothing', { tags: { rotate: '270' } }, { rotation: 0, width: 1920 }],
     [
       'wide pixels widen the frame',
       { width: 720, height: 576, sample_aspect_ratio: '64:45' },

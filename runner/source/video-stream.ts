@@ -78,11 +78,10 @@ export function readVideoStream({ video: stream, startSec }: ProbedStreams): Pro
   };
 }
 
-/** Degrees clockwise, from the display matrix (counterclockwise there) or, in old files, a tag. */
-function rotationOf({ side_data_list: sideData, tags }: FfprobeStream): number {
+/** Degrees clockwise, from the display matrix (counterclockwise there): ffmpeg turns frames by it, and not by a tag. */
+function rotationOf({ side_data_list: sideData }: FfprobeStream): number {
   const matrix = sideData.find(({ side_data_type: type }) => type === 'Display Matrix');
-  const counterclockwise = Number(matrix?.['rotation'] ?? Number.NaN);
-  const clockwise = Number.isFinite(counterclockwise) ? -counterclockwise : Number(tags['rotate'] ?? 0);
+  const clockwise = -Number(matrix?.['rotation'] ?? 0);
   if (!Number.isFinite(clockwise)) return 0;
   return (((Math.round(clockwise / 90) * 90) % 360) + 360) % 360;
 }

@@ -122,6 +122,16 @@ describe('odd video', () => {
     expect([above > 200, below < 60]).toEqual([true, true]);
   });
 
+  it('a rotation in a tag alone, which ffmpeg and browsers ignore, neither turns nor stretches frames', async () => {
+    const untagged = await sample('other-tag.mkv', `${pattern()} -metadata:s:v rotatx=90 ${x264}`);
+    const tagged = await changedSample('rotate-tag.mkv', untagged, (bytes) =>
+      Buffer.from(bytes.toString('latin1').replace(/rotatx/i, 'rotate'), 'latin1'),
+    );
+    const { stream, path } = await transcode(tagged);
+    expect([stream.width, stream.height]).toEqual([320, 180]);
+    expect(await similarity(path, untagged)).toBeGreaterThan(0.9);
+  });
+
   it.each([
     ['odd.mkv', '-f lavfi -i testsrc2=s=321x181:r=25:d=2 -c:v ffv1', 320, 180],
     ['tiny.mp4', `-f lavfi -i testsrc2=s=34x18:r=25:d=2 ${x264}`, 34, 18],
