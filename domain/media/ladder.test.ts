@@ -146,6 +146,19 @@ describe('a ladder of several codecs', () => {
     expect(shown(planLadder(source, { ...hdr, keepsHdr: false }, videoCodecs)).at(-1)).toBe('r1080_hevc sdr');
   });
 
+  it.each([
+    ['as the source has', 100, 62, ['r62_h264']],
+    ['since a panorama is at most 4096 wide', 8192, 96, ['r48_h264']],
+    ['since a strip is at most 4096 high', 96, 8192, ['r4096_h264']],
+    ['but not of 66', 8192, 132, ['r66_h264', 'r66_hevc']],
+  ])('rungs of less than 64 pixels are H.264 alone, %s', (_, width, height, ids) => {
+    const rungs = (['h264', 'hevc'] as const).map((codec) => ({ codec, shortSide: 360, bitrateMax: 730_000 }));
+    const idsOf = (of: typeof rungs) =>
+      planLadder({ width, height, hdr: 'none' }, { ...profile, rungs: of }, videoCodecs).map(({ id }) => id);
+    expect(idsOf(rungs)).toEqual(ids);
+    expect(idsOf(rungs.slice(1))).toEqual([ids.at(-1)]);
+  });
+
   it('a codec that cannot be encoded here is left out, and where none is left the rungs are H.264', () => {
     expect(shown(planLadder(source, hdr, ['h264', 'av1']))).toHaveLength(4);
     const rungs = hdr.rungs.filter(({ codec }) => codec === 'hevc');

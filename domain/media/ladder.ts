@@ -18,8 +18,8 @@ export interface Rung extends FrameSize {
   readonly quality?: RungQuality | undefined;
 }
 
-/** A short side below this gets one rung, in H.264. */
-const tinyShortSide = 64;
+/** A frame with a shorter side is made in H.264 alone: SVT-AV1 refuses it, and decoders of HEVC may. */
+const shortSideMin = 64;
 /** Many decoders refuse a larger frame. */
 const longSideMax = 4096;
 /** How much larger than the rung below the source must be to get a rung of its own. */
@@ -42,18 +42,18 @@ interface SourceFrame extends FrameSize {
  * @param usable the codecs that can be encoded here
  */
 export function planLadder(source: SourceFrame, profile: EncodingProfile, usable: readonly VideoCodec[]): Rung[] {
-  const isTiny = Math.min(source.width, source.height) < tinyShortSide;
-  const codecs = videoCodecs.filter(
-    (codec) =>
-      profile.rungs.some((rung) => rung.codec === codec) && (codec === 'h264' || (usable.includes(codec) && !isTiny)),
-  );
   const ladderOf = (codec: VideoCodec) => profile.rungs.filter((rung) => rung.codec === codec);
-  if (codecs.length === 0) return planFamily(source, 'h264', ladderOf(profile.rungs[0]?.codec ?? 'h264'));
-  const range = profile.keepsHdr && (source.hdr === 'pq' || source.hdr === 'hlg') ? source.hdr : 'sdr';
-  return codecs.flatMap((codec) => {
-    const rungs = planFamily(source, codec, ladderOf(codec));
-    return codec === 'h264' ? rungs : rungs.map((rung) => ({ ...rung, range }));
+  const range: VideoRange = profile.keepsHdr && (source.hdr === 'pq' || source.hdr === 'hlg') ? source.hdr : 'sdr';
+  const planned = videoCodecs.flatMap((codec) => {
+    const ladder = ladderOf(codec);
+    if (ladder.length === 0 || !(codec === 'h264' || usable.includes(codec))) return [];
+    const rungs = planFamily(source, codec, ladder);
+    if (codec === 'h264') return rungs;
+    return rungs
+      .filter(({ width, height }) => Math.min(width, height) >= shortSideMin)
+      .map((rung) => ({ ...rung, range }));
   });
+  return planned.length > 0 ? planned : planFamily(source, 'h264', ladderOf(profile.rungs[0]?.codec ?? 'h264'));
 }
 
 type ProfileRungs = EncodingProfile['rungs'];
