@@ -76,6 +76,12 @@ it.each([
   await expect(clientOf(answer).client.job('1')).rejects.toMatchObject({ code: 'unexpected_answer', status });
 });
 
+it('an answer without a problem document is named by the trace id of its header', async () => {
+  const headers = { 'x-trace-id': 'a'.repeat(32) };
+  const { client } = clientOf(() => new Response('<html>', { status: 502, headers }));
+  await expect(client.retry('1')).rejects.toMatchObject({ code: 'unexpected_answer', traceId: 'a'.repeat(32) });
+});
+
 it.each([
   ['no URL', { baseUrl: 'media', apiKey: 'k' }, 'baseUrl'],
   ['no key', { baseUrl: 'http://a', apiKey: '' }, 'apiKey'],
@@ -96,7 +102,8 @@ it('a wait goes on where its stream ended, with the id of its last event', async
   const { client, requests } = clientOf(
     () => stream(jobOf('queued', 1), jobOf('processing', 2)),
     refuse,
-    () => stream(jobOf('completed', 3)),
+    // A state that is sent again is no progress.
+    () => stream(jobOf('processing', 2), jobOf('completed', 3)),
   );
   const seen: string[] = [];
   const job = await client.waitFor('1', { onProgress: ({ status }) => seen.push(status) });
@@ -142,7 +149,7 @@ it('a wait ends with its signal, and with its time', async () => {
   await expect(clientOf(silent).client.waitFor('1', { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
     name: 'TimeoutError',
   });
-  await expect(clientOf(silent).client.waitFor('1', { timeoutSec: 0.02 })).rejects.toMatchObject({ code: 'timeout' });
+  await expect(clientOf(silent).client.waitFor('1', { timeoutSec: 0.1 })).rejects.toMatchObject({ code: 'timeout' });
 });
 
 /** A service of uploads of 10-byte parts, which fails once for part 2. */

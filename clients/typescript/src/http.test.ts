@@ -1,9 +1,10 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { retryAfterOf } from './errors.ts';
-import { type RetryOptions, retryingFetch } from './http.ts';
+import { pauseOf, type RetryOptions, retryingFetch } from './http.ts';
 
 afterEach(() => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 /** A `fetch` of a service that always gives this answer, and how often it was asked. */
@@ -41,6 +42,58 @@ it.each([
   const [status, path, times] = row;
   const { asked, send } = asking(status, { 'retry-after': '0' }, { attempts: 2 });
   expect([(await send(path, 'POST')).status, asked.times]).toEqual([status, times]);
+});
+
+it.each([
+  ['GET', '/api/media/a', 2],
+  ['PUT', '/api/media/a/current', 2],
+  ['DELETE', '/api/media/a', 2],
+  ['POST', '/api/jobs/1/cancel', 2],
+  ['POST', '/api/uploads/1/complete', 2],
+  ['POST', '/api/jobs/1/rerun', 1],
+])('%s %s is sent %i times over broken connections', async (method, path, times) => {
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  let asked = 0;
+  const send = retryingFetch(
+    () => {
+      asked += 1;
+      return Promise.reject(new TypeError('fetch failed'));
+    },
+    { attempts: 2 },
+  );
+  await expect(send(new Request(`http://service.test${path}`, { method }))).rejects.toMatchObject({
+    code: 'unreachable',
+  });
+  expect(asked).toBe(times);
+});
+
+it('a request that its caller aborts ends with the reason of the caller, and is not sent again', async () => {
+  const caller = new AbortController();
+  let asked = 0;
+  const send = retryingFetch(() => {
+    asked += 1;
+    caller.abort(new Error('enough'));
+    return Promise.reject(new TypeError('fetch failed'));
+  });
+  const request = new Request('http://service.test/api/jobs/1/rerun', { method: 'POST', signal: caller.signal });
+  await expect(send(request)).rejects.toThrow('enough');
+  expect(asked).toBe(1);
+});
+
+it('the pause between two requests doubles up to eight seconds, and at least half of it is waited', () => {
+  const bounds = [1, 2, 3, 6, 12].map((attempt) =>
+    [0, 1].map((random) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random);
+      return pauseOf(attempt);
+    }),
+  );
+  expect(bounds).toEqual([
+    [125, 250],
+    [250, 500],
+    [500, 1000],
+    [4000, 8000],
+    [4000, 8000],
+  ]);
 });
 
 const secondsOf = (value: string) => retryAfterOf(new Response(null, { headers: { 'retry-after': value } }));

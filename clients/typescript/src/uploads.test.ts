@@ -54,6 +54,19 @@ it('a part whose address has expired is put to the address that it has now', asy
   expect(puts).toEqual(['/put/1', '/put/2', '/put/2?again']);
 });
 
+it('a part has its MD5 with it, by which a store refuses one that was cut', async () => {
+  const digests: (string | null)[] = [];
+  const { access } = accessOf(
+    (path) => Response.json(shown({ status: path.endsWith('/complete') ? 'completed' : 'open' })),
+    (request) => {
+      digests.push(request.headers.get('content-md5'));
+      return stored();
+    },
+  );
+  await uploadFile(access, new Blob(['a'.repeat(10), 'b'.repeat(10)]), { name: 'a', parallel: 1 });
+  expect(digests).toEqual(['4JyAxC/aVfnZkuWcprMwfQ==', 'ghNrQkDWzk6n0D5RRpo5Ow==']);
+});
+
 it.each([
   [500, 6],
   [429, 6],

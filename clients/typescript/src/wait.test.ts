@@ -94,3 +94,16 @@ it.each([
   await vi.advanceTimersByTimeAsync(4_000);
   expect(polls()).toBe(2);
 });
+
+it('a job that is polled and does not change is an answer: the wait goes on as long as the service is there', async () => {
+  const headers = { etag: '"1"', 'retry-after': '20' };
+  const first = () => Response.json(jobOf('processing'), { headers });
+  const same = () => new Response(null, { status: 304, headers });
+  const answers = [buffered, buffered, first, ...Array.from({ length: 10 }, () => same), away];
+  const { asked, outcome } = waiting(answers, { outageSecMax: 60 });
+  await vi.advanceTimersByTimeAsync(225_000);
+  expect(asked.length).toBeGreaterThan(13);
+  expect(await Promise.race([outcome, Promise.resolve('still waiting')])).toBe('still waiting');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await outcome).toBe('unreachable');
+});
