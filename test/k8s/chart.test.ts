@@ -5,6 +5,7 @@ import { kubectl } from '../../testing/k8s/api-server.ts';
 import {
   applyManifests,
   chart,
+  everything,
   helm,
   leastValues,
   type Manifest,
@@ -16,75 +17,6 @@ import { installCrds } from '../../testing/k8s/crds.ts';
 
 // The objects of the chart, checked by a real API server and by the program's own configuration.
 
-const podValues = {
-  podLabels: { tier: 'media' },
-  podAnnotations: { 'example.com/note': 'text' },
-  extraEnv: [{ name: 'HTTP_PROXY', valueFrom: { configMapKeyRef: { name: 'proxy', key: 'url' } } }],
-  extraVolumes: [{ name: 'more', emptyDir: {} }],
-  extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
-  priorityClassName: 'important',
-  nodeSelector: { disk: 'ssd' },
-  tolerations: [{ key: 'media', operator: 'Exists' }],
-  affinity: { nodeAffinity: {} },
-  topologySpreadConstraints: [
-    { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
-  ],
-  serviceAccount: { annotations: { 'example.com/role': 'media' } },
-  service: { annotations: { 'example.com/lb': 'internal' } },
-  podDisruptionBudget: { maxUnavailable: '50%' },
-};
-/** Every optional part at once; the kinds of other projects (Prometheus, KEDA) are not known to the API server. */
-const everything = {
-  ...leastValues,
-  commonLabels: { team: 'video' },
-  image: { digest: `sha256:${'a'.repeat(64)}` },
-  runnerImage: { digest: `sha256:${'b'.repeat(64)}` },
-  imagePullSecrets: [{ name: 'pull' }],
-  caBundle: { configMap: 'authorities' },
-  podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
-  api: { ...podValues, autoscaling: { enabled: true } },
-  delivery: { ...podValues, autoscaling: { enabled: true } },
-  controller: { ...podValues, strategy: { type: 'Recreate', rollingUpdate: null } },
-  storage: {
-    source: {
-      bucket: 'uploads',
-      endpoint: 'http://s3.internal:9000',
-      accessKeyId: 'reader',
-      secretAccessKey: 'secret',
-    },
-    media: { bucket: 'media', existingSecret: 'media-keys' },
-  },
-  config: {
-    LOG_LEVEL: 'debug',
-    DELIVERY_CACHE_SIZE: 1_073_741_824,
-    WEBHOOK_ALLOWED_CIDRS: '10.1.0.0/16, fd00:1::/32',
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.tracing:4318',
-  },
-  pools: { default: { concurrency: 8 }, gpu: { concurrency: 1 } },
-  runners: {
-    imagePullSecrets: [{ name: 'pull' }],
-    serviceAccount: { annotations: { 'example.com/role': 'runner' } },
-    podLabels: { tier: 'runner' },
-    podAnnotations: { 'example.com/note': 'text' },
-    podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
-    caConfigMap: 'authorities',
-  },
-  ingress: {
-    enabled: true,
-    className: 'nginx',
-    api: {
-      host: 'jobs.example.com',
-      annotations: { a: 'b' },
-      tls: [{ hosts: ['jobs.example.com'], secretName: 'jobs' }],
-    },
-    delivery: { host: 'media.example.com', tls: [{ hosts: ['media.example.com'], secretName: 'media' }] },
-  },
-  networkPolicies: {
-    ingress: { api: [{ podSelector: {} }], metrics: [{ namespaceSelector: {} }] },
-    egress: { database: { ports: [6432], to: [{ ipBlock: { cidr: '10.2.0.0/16' } }] } },
-  },
-  monitoring: { dashboard: { enabled: true } },
-};
 const dev = { baseUrl: 'http://127.0.0.1:8080', dev: { enabled: true } };
 
 interface Variable {
@@ -369,6 +301,23 @@ test('after a failed upgrade with a bad setting, a corrected upgrade and a rollb
   await expect(upgrade(bad, '--wait', '--timeout', '2s')).rejects.toThrow(/UPGRADE FAILED/);
   await helm(['rollback', 'reelwright', '1', '-n', namespace]);
   expect(await liveEnvironment(namespace, 'controller')).toEqual(original);
+});
+
+test('the secrets that an installation for evaluation makes stay as they are at an upgrade', async () => {
+  const namespace = `dev-${randomBytes(3).toString('hex')}`;
+  await applyManifests([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+  const values = { ...dev, crds: { install: false }, runners: { namespace: `${namespace}-runners` } };
+  const upgrade = async () => {
+    await helm(['upgrade', '--install', 'reelwright', chart, '-n', namespace], values);
+    const secrets = ['reelwright-secrets', 'reelwright-media-storage', 'reelwright-source-storage'];
+    const live = await kubectl(server, ['-n', namespace, 'get', 'secrets', ...secrets, '-o', 'json']);
+    return (JSON.parse(live) as { items: { data: object }[] }).items.map(({ data }) => data);
+  };
+  const first = await upgrade();
+  expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
+    expect.arrayContaining(['API_KEY', 'DATABASE_URL', 'DEV_PASSWORD', 'ENCRYPTION_KEY', 'WEBHOOK_SECRET']),
+  );
+  expect(await upgrade()).toEqual(first);
 });
 
 test.each(['api', 'delivery'])('C25.19: the probes of %s have a port that no Service shows', async (component) => {

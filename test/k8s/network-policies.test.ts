@@ -10,6 +10,7 @@ import {
   objectOf,
   renderChart,
 } from '../../testing/k8s/chart.ts';
+import { selectorOf } from '../../testing/k8s/chart-objects.ts';
 import { server } from '../../testing/k8s/cluster.ts';
 
 // The rules of the chart's NetworkPolicies. That a cluster enforces them needs a network plugin and is not tested.
@@ -55,6 +56,10 @@ const portsOf = (component: string) =>
     .spec.egress.flatMap(({ ports }) => (ports ?? []).map(({ port }) => port))
     .filter((port) => port !== 53)
     .toSorted((a, b) => a - b);
+
+const ingressPeersOf = (policy: Policy) => policy.spec.ingress.flatMap(({ from }) => from ?? []);
+const controllerPolicyOf = (rendered: readonly Manifest[]) =>
+  objectOf(rendered, 'NetworkPolicy', 'reelwright-controller') as Policy;
 
 describe('NetworkPolicies', () => {
   test.each([
@@ -127,9 +132,16 @@ describe('NetworkPolicies', () => {
     const rule = policyOf('controller').spec.egress.at(-1);
     expect(rule?.ports).toBeUndefined();
     const [ipv4, ...others] = (rule?.to ?? []).map(({ ipBlock }) => ipBlock);
-    expect(ipv4?.except).toEqual(
-      expect.arrayContaining(['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.0/8', '100.64.0.0/10']),
-    );
+    expect(ipv4?.except).toEqual([
+      '0.0.0.0/8',
+      '10.0.0.0/8',
+      '100.64.0.0/10',
+      '127.0.0.0/8',
+      '169.254.0.0/16',
+      '172.16.0.0/12',
+      '192.168.0.0/16',
+      '224.0.0.0/3',
+    ]);
     expect(others.map((block) => block?.cidr)).toEqual(['2000::/3', '10.9.0.0/16', 'fd00:9::/32', '10.8.0.0/16']);
   });
 
@@ -149,19 +161,50 @@ describe('NetworkPolicies', () => {
     }
     const peersOf = (component: string) =>
       (objectOf(restricted, 'NetworkPolicy', `reelwright-${component}`) as Policy).spec.ingress[0]?.from;
-    expect(peersOf('api')).toEqual(expect.arrayContaining([...ingress.api, ...ingress.metrics]));
+    const helmTest = {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'reelwright' } },
+      podSelector: { matchLabels: selectorOf('test') },
+    };
+    expect(peersOf('api')).toEqual([...ingress.api, ...ingress.metrics, helmTest]);
     expect(peersOf('delivery')).toBeUndefined();
   });
 
   test('only runner pods connect to the controller unless metrics are collected', async () => {
-    const peersOf = (policy: Policy) => policy.spec.ingress.flatMap(({ from }) => from ?? []);
     const runners = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'reelwright-runners' } } };
-    expect(peersOf(policyOf('controller'))).toEqual([runners]);
+    expect(ingressPeersOf(policyOf('controller'))).toEqual([runners]);
     const prometheus = { namespaceSelector: { matchLabels: { name: 'monitoring' } } };
     const withMetrics = await renderChart({ ...values, networkPolicies: { ingress: { metrics: [prometheus] } } });
-    expect(peersOf(objectOf(withMetrics, 'NetworkPolicy', 'reelwright-controller') as Policy)).toEqual([
-      runners,
-      prometheus,
-    ]);
+    expect(ingressPeersOf(controllerPolicyOf(withMetrics))).toEqual([runners, prometheus]);
+    const withMonitor = await renderChart({ ...values, monitoring: { serviceMonitor: { enabled: true } } });
+    expect(ingressPeersOf(controllerPolicyOf(withMonitor))).toEqual([runners, { namespaceSelector: {} }]);
+    expect(controllerPolicyOf(withMonitor).spec.ingress.map(({ ports }) => ports)).toEqual([[{ port: 3001 }]]);
+  });
+
+  test('every pod may ask for names by both protocols, send its traces, and use the extra rules', async () => {
+    const dns = { to: [{ namespaceSelector: { matchLabels: { name: 'kube-system' } } }] };
+    const extra = [{ ports: [{ port: 8125 }] }];
+    const telemetry = { to: [{ ipBlock: { cidr: '10.7.0.0/16' } }] };
+    const rendered = await renderChart({
+      ...values,
+      config: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.tracing:4318' },
+      networkPolicies: { egress: { dns, telemetry, extra } },
+    });
+    for (const name of ['reelwright-api', 'reelwright-delivery', 'reelwright-controller', 'runners']) {
+      const { egress } = (objectOf(rendered, 'NetworkPolicy', name) as Policy).spec;
+      const names = ['UDP', 'TCP'].map((protocol) => ({ port: 53, protocol }));
+      expect(egress.slice(0, 3), name).toEqual([
+        { ports: names, ...dns },
+        { ports: [{ port: 4318 }], ...telemetry },
+        ...extra,
+      ]);
+    }
+    expect(policyOf('api').spec.egress[0]).not.toHaveProperty('to');
+  });
+
+  test('each policy is of the pods of its deployment, and that of the runners of every pod there', () => {
+    for (const component of ['api', 'delivery', 'controller'])
+      expect(policyOf(component)['spec']).toMatchObject({ podSelector: { matchLabels: selectorOf(component) } });
+    const { metadata, spec } = policyOf('runners');
+    expect([metadata.namespace, spec]).toEqual(['reelwright-runners', expect.objectContaining({ podSelector: {} })]);
   });
 });

@@ -51,6 +51,77 @@ export const leastValues = {
   storage: { source: { bucket: 'uploads' }, media: { bucket: 'media' } },
 };
 
+/** What a deployment takes, by values that are not the defaults. */
+export const podValues = {
+  podLabels: { tier: 'media' },
+  podAnnotations: { 'example.com/note': 'text' },
+  extraEnv: [{ name: 'HTTP_PROXY', valueFrom: { configMapKeyRef: { name: 'proxy', key: 'url' } } }],
+  extraVolumes: [{ name: 'more', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
+  priorityClassName: 'important',
+  nodeSelector: { disk: 'ssd' },
+  tolerations: [{ key: 'media', operator: 'Exists' }],
+  affinity: { nodeAffinity: {} },
+  topologySpreadConstraints: [
+    { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
+  ],
+  serviceAccount: { annotations: { 'example.com/role': 'media' } },
+  service: { annotations: { 'example.com/lb': 'internal' } },
+  podDisruptionBudget: { maxUnavailable: '50%' },
+};
+/** Every optional part of the chart at once; the kinds of other projects (Prometheus, KEDA) are not known to the API server. */
+export const everything = {
+  ...leastValues,
+  commonLabels: { team: 'video' },
+  image: { digest: `sha256:${'a'.repeat(64)}` },
+  runnerImage: { digest: `sha256:${'b'.repeat(64)}` },
+  imagePullSecrets: [{ name: 'pull' }],
+  caBundle: { configMap: 'authorities' },
+  podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
+  api: { ...podValues, autoscaling: { enabled: true } },
+  delivery: { ...podValues, autoscaling: { enabled: true } },
+  controller: { ...podValues, strategy: { type: 'Recreate', rollingUpdate: null } },
+  storage: {
+    source: {
+      bucket: 'uploads',
+      endpoint: 'http://s3.internal:9000',
+      accessKeyId: 'reader',
+      secretAccessKey: 'secret',
+    },
+    media: { bucket: 'media', existingSecret: 'media-keys' },
+  },
+  config: {
+    LOG_LEVEL: 'debug',
+    DELIVERY_CACHE_SIZE: 1_073_741_824,
+    WEBHOOK_ALLOWED_CIDRS: '10.1.0.0/16, fd00:1::/32',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.tracing:4318',
+  },
+  pools: { default: { concurrency: 8 }, gpu: { concurrency: 1 } },
+  runners: {
+    imagePullSecrets: [{ name: 'pull' }],
+    serviceAccount: { annotations: { 'example.com/role': 'runner' } },
+    podLabels: { tier: 'runner' },
+    podAnnotations: { 'example.com/note': 'text' },
+    podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
+    caConfigMap: 'authorities',
+  },
+  ingress: {
+    enabled: true,
+    className: 'nginx',
+    api: {
+      host: 'jobs.example.com',
+      annotations: { a: 'b' },
+      tls: [{ hosts: ['jobs.example.com'], secretName: 'jobs' }],
+    },
+    delivery: { host: 'media.example.com', tls: [{ hosts: ['media.example.com'], secretName: 'media' }] },
+  },
+  networkPolicies: {
+    ingress: { api: [{ podSelector: {} }], metrics: [{ namespaceSelector: {} }] },
+    egress: { database: { ports: [6432], to: [{ ipBlock: { cidr: '10.2.0.0/16' } }] } },
+  },
+  monitoring: { dashboard: { enabled: true } },
+};
+
 const clusterKinds = [
   'Namespace',
   'CustomResourceDefinition',
