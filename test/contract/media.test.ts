@@ -563,6 +563,7 @@ describe('deletion', () => {
     const { status, headers } = await asked;
     expect([status, headers.get('cache-control')]).toEqual([410, 'no-store']);
     await server.app.close();
+    await finished(hash);
   });
 
   it('C29.12, C29.13: everything is removed, whatever was interrupted', async () => {
