@@ -28,7 +28,10 @@ let broken: ApiUnderTest;
 
 beforeAll(async () => {
   api = await startApi();
-  rotated = await startApi({ thumbSecrets: rotation }, { media: api.d.media });
+  rotated = await startApi(
+    { thumbSecrets: rotation, streamMutableCacheControl: 'public, max-age=5' },
+    { media: api.d.media },
+  );
   broken = await startApi({}, { media: away });
   const noise = Buffer.from(Array.from({ length: 640 * 480 * 3 }, (_, at) => (at * 7919 + (at >> 3) * 104_729) & 0xff));
   const raw = { raw: { width: 640, height: 480, channels: 3 } } as const;
@@ -78,6 +81,18 @@ describe('`/thumb`', () => {
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     }
   });
+});
+
+it('C17.12: STREAM_MUTABLE_CACHE_CONTROL is the Cache-Control of top master playlists alone', async () => {
+  const rev = '0123456789abcdef';
+  await api.putMedia(masterKey('mutable'), `#EXTM3U\n${rev}/video/r1_h264/playlist.m3u8\n`);
+  await api.putMedia(videoKey('mutable', rev, 'master.m3u8'), '#EXTM3U\n');
+  const below = `/stream/mutable/${rev}/master.m3u8`;
+  for (const [path, header] of [
+    ['/stream/mutable/master.m3u8', 'public, max-age=5'],
+    [below, 'public, max-age=31536000, immutable'],
+  ] as const)
+    for (let n = 0; n < 2; n++) expect((await rotated.raw(path)).headers.get('cache-control')).toBe(header);
 });
 
 describe('pages of other origins', () => {

@@ -201,6 +201,19 @@ describe('a bucket that cuts an object off', () => {
     await expect(get(delivery.port, `${rev}/${segmentPath(1)}`)).rejects.toThrow(/aborted|hang up/);
   });
 
+  it('C17.15: when the object of a range is replaced before it is read the new one is answered whole', async () => {
+    const [before, after] = [randomBytes(1000), randomBytes(1000)];
+    const changed = originOf({ [videoKey(hash, rev, segmentPath(1))]: after });
+    const delivery = await startDelivery((asked, answer) => {
+      const { range, 'if-match': ifMatch } = asked.headers;
+      if (asked.method === 'HEAD') return answer.writeHead(200, headOf(before)).end();
+      if (range !== undefined && ifMatch === headOf(before)['etag']) return answer.writeHead(412).end();
+      return changed(asked, answer);
+    });
+    const { status, headers, bytes } = await get(delivery.port, `${rev}/${segmentPath(1)}`, { range: 'bytes=0-9' });
+    expect([status, headers.etag, bytes.equals(after)]).toEqual([200, headOf(after)['etag'], true]);
+  });
+
   it('when the rest fails too every response is cut off and none is ended as if it were whole', async () => {
     const segment = randomBytes(2 * mebibyte);
     const delivery = await startDelivery((asked, answer) => {
