@@ -19,6 +19,8 @@ let cli: CommandLine;
 let other: Server;
 let otherUrl = '';
 const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+/** How many webhooks are answered with 503. */
+let failuresLeft = 0;
 /** The commands that a test has called, by name. */
 const called = new Set<string>();
 
@@ -35,7 +37,10 @@ beforeAll(async () => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
-      if (request.method === 'POST') received.push({ headers: request.headers, body });
+      if (request.method === 'POST') {
+        received.push({ headers: request.headers, body });
+        if (failuresLeft-- > 0) response.statusCode = 503;
+      }
       response.end(request.url === '/blue.png' ? image : '');
     });
   }).listen(0, '127.0.0.1');
@@ -110,7 +115,9 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const text = await run(['job', id]);
     expect(text.stdout).toContain('status     completed\n');
     expect(text.stdout).toMatch(/^used +[0-9.]+ s of processors in [0-9.]+ s$/m);
-    expect((await run(['jobs', '-n', '1'])).stdout).toMatch(/^JOB +TYPE +HASH +STATUS +CREATED\n[0-9a-f-]{36} {2}/);
+    expect((await run(['jobs', '-n', '1'])).stdout).toMatch(
+      /^JOB +TYPE +HASH +STATUS +CREATED\n[0-9a-f-]{36} {2}.*\n$/,
+    );
   });
 
   it('a job that has failed is a result and an error, and is retried once its source is there', async () => {
@@ -140,6 +147,8 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const { media } = await jsonOf(['media', '--prefix', 'cli-', '--limit', '3']);
     expect(media).toHaveLength(3);
     expect(await errorOf(['delete', 'cli-deleted'])).toMatchObject({ exit: 2, code: 'usage' });
+    const mistaken = await cli.run(['delete', 'cli-deleted'], { onTerminal: true, stdin: 'cli-delete\n' });
+    expect([mistaken.code, mistaken.stdout], 'another hash').toEqual([2, expect.stringContaining('nothing')]);
     expect((await jsonOf(['media', 'cli-deleted'])).status).toBe('live');
     const deletion = await jsonOf(['delete', 'cli-deleted', '--yes', '--wait']);
     expect(deletion).toMatchObject({ status: 'deleted', receipt: { hash: 'cli-deleted' } });
@@ -167,15 +176,19 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     const opener = join(cli.home, 'browser.mjs');
     const code = `#!${process.execPath}
       import { writeFileSync } from 'node:fs';
+      const guessed = (await fetch(new URL('/', process.argv[2]), { redirect: 'manual' })).status;
       const answer = await fetch(process.argv[2], { redirect: 'manual' });
-      writeFileSync('opened.json', JSON.stringify({ argv: process.argv[2], location: answer.headers.get('location') }));`;
+      const location = answer.headers.get('location');
+      writeFileSync('opened.json', JSON.stringify({ argv: process.argv[2], location, guessed }));`;
     await writeFile(opener, code, { mode: 0o755 });
     const { url } = await jsonOf(['play', 'cli-video', '--open'], 0, { BROWSER: opener });
     const opened = JSON.parse(await readFile(join(cli.home, 'opened.json'), 'utf8')) as {
       argv: string;
       location: string;
+      guessed: number;
     };
-    expect([opened.location, opened.argv.includes('token')]).toEqual([url, false]);
+    // Other users of the machine see the port, and cannot guess the path.
+    expect([opened.location, opened.argv.includes('token'), opened.guessed]).toEqual([url, false, 404]);
   });
 
   it('listen sends the end of every job as a signed webhook, which verify-webhook accepts', async () => {
@@ -188,6 +201,9 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     });
     called.add('listen');
     await begun.promise;
+    const unsent = await jsonOf(['submit', 'clip.mp4', '--key', '--type', 'video:preview', '--hash', 'cli-unsent']);
+    await jsonOf(['cancel', unsent.job_id]);
+    failuresLeft = 1;
     await jsonOf([...image('cli-heard'), '--option', 'outputs=[{"variant":"a","width":9,"format":"png"}]', '--wait']);
     const late = await jsonOf(['submit', 'never.png', '-t', 'image:thumbnail', '--hash', 'cli-unheard', '--wait'], 10);
     const { code, stdout } = await listening;
@@ -201,7 +217,10 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
       ['completed', 200],
       ['failed', 200],
     ]);
-    const [, webhook] = received;
+    // The first one was answered with 503, and sent again as the same event.
+    const [refused, repeated, webhook] = received;
+    expect(repeated?.headers['webhook-id']).toBe(refused?.headers['webhook-id']);
+    expect([received.length, repeated?.body]).toEqual([3, refused?.body]);
     if (webhook === undefined) throw new Error('nothing was received');
     expect(await verifyWebhook({ ...webhook, secret: env.WEBHOOK_SECRET })).toMatchObject({
       job_id: late.job_id,
@@ -220,6 +239,15 @@ describe.skipIf(!inject('postgres'))('the command line', () => {
     expect([genuine.code, genuine.json.valid, genuine.json.event.job_id]).toEqual([0, true, late.job_id]);
     const forged = await cli.run(args, { env, stdin: `${webhook.body} ` });
     expect([forged.code, JSON.parse(forged.stderr).error.code]).toEqual([4, 'invalid_signature']);
+  });
+
+  it('Ctrl-C ends a command with an exit code of its own', async () => {
+    let pid = 0;
+    const interrupted = await cli.run(['listen', '--forward', `${otherUrl}/hook`], {
+      onStart: (started) => (pid = started),
+      onOutput: () => process.kill(pid, 'SIGINT'),
+    });
+    expect([interrupted.code, interrupted.stderr]).toEqual([130, '']);
   });
 
   it('checks profiles, and names each fault with its field', async () => {

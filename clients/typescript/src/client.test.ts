@@ -110,6 +110,7 @@ it('a wait goes on where its stream ended, with the id of its last event', async
   vi.restoreAllMocks();
   expect([job.status, seen]).toEqual(['completed', ['queued', 'processing', 'completed']]);
   expect(requests.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '2', '2']);
+  expect(requests[0]?.url, 'without the slash at the end of the base').toBe('http://service.test/api/jobs/1/events');
 });
 
 it('a job is polled where streams do not pass, with its ETag', async () => {
